@@ -1,0 +1,3 @@
+//! Pilotlight: a pilot light for your coding agents.
+
+pub mod core;
