@@ -1,0 +1,307 @@
+//! All sessions together: what is shown of each, in which order, under which name, and what changed.
+
+use super::limits::Limits;
+use super::owner::Owner;
+use super::session::Facts;
+use super::text::{NAME_MAX, plain};
+use super::time::{Moment, Time};
+use super::verdict::{Live, Status, Verdict, judge};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// What was observed of one session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Session {
+    /// Its folder's name.
+    pub id: Box<str>,
+    /// What its `workspace.yaml` says.
+    pub about: About,
+    /// What its log says.
+    pub facts: Facts,
+    /// Who runs it.
+    pub owner: Owner,
+    /// More than one live process has a lock on it.
+    pub contested: bool,
+    /// What is known beside the log.
+    pub live: Live,
+    /// Why its log cannot be read, in words for the user.
+    pub problem: Option<Box<str>>,
+    /// When its log, or else its folder, was last written.
+    pub touched: Time,
+    /// Only the folder was looked at: no process has it open, and its log is too old to matter.
+    pub unread: bool,
+    /// When the user last looked at it.
+    pub seen: Option<Time>,
+}
+
+/// What `workspace.yaml` says of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// Its title.
+    pub name: Option<Box<str>>,
+    /// The folder it works in.
+    pub cwd: Option<Box<str>>,
+    /// The git branch there.
+    pub branch: Option<Box<str>>,
+    /// How it is used.
+    pub kind: Kind,
+    /// When it was created.
+    pub created: Option<Time>,
+}
+
+/// How a session is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// In a terminal.
+    Terminal,
+    /// By a program, over the SDK.
+    Sdk,
+    /// Not known.
+    #[default]
+    Unknown,
+}
+
+/// One session as it is shown everywhere: in the table, in the menu, in JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The session's id.
+    pub id: Box<str>,
+    /// Its title, else its folder; told apart from the others'.
+    pub name: String,
+    /// The folder it works in.
+    pub cwd: Option<Box<str>>,
+    /// The git branch there.
+    pub branch: Option<Box<str>>,
+    /// How it is used.
+    pub kind: Kind,
+    /// What it does.
+    pub status: Status,
+    /// Since when.
+    pub since: Time,
+    /// The last sign of life in its log.
+    pub last_progress: Option<Time>,
+    /// Why it has this status.
+    pub because: String,
+    /// It became idle, or asked, since the user last looked.
+    pub unseen: bool,
+    /// Who runs it.
+    pub owner: Option<OwnerShown>,
+    /// What goes on in the background.
+    pub background: Background,
+    /// What can be done with it now.
+    pub actions: Vec<&'static str>,
+}
+
+/// An owner as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OwnerShown {
+    /// Its process id.
+    pub pid: u32,
+    /// `alive`, `gone` or `unknown`.
+    pub state: &'static str,
+    /// Whether it is a server that we can attach to; `None` where that was not tried.
+    pub attachable: Option<bool>,
+}
+
+/// What goes on in the background of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Background {
+    /// Sub-agents at work.
+    pub agents: usize,
+    /// Shells that run on.
+    pub shells: usize,
+}
+
+impl Session {
+    /// Whether there is anything to show: a session without a prompt shows only while its owner may live.
+    pub fn is_listed(&self) -> bool {
+        self.facts.progress.is_some()
+            || self.problem.is_some()
+            || self.unread
+            || matches!(self.owner, Owner::Alive { .. } | Owner::Unknown { .. })
+    }
+
+    /// Judges the session, and words it.
+    pub fn row(&self, now: Moment, limits: &Limits) -> (Row, Verdict) {
+        let mut verdict = self.judge(now, limits);
+        if self.contested {
+            verdict.because.push_str("; conflict: two live processes have a lock on it");
+        }
+        let row = Row {
+            id: self.id.clone(),
+            name: self.name(),
+            cwd: self.cwd().map(Into::into),
+            branch: self.about.branch.clone().or_else(|| self.facts.branch.clone()),
+            kind: self.about.kind,
+            status: verdict.status,
+            since: verdict.since,
+            last_progress: self.facts.progress.map(|at| at.wall).or_else(|| self.unread.then_some(self.touched)),
+            because: verdict.because.clone(),
+            unseen: self.is_unseen(&verdict),
+            owner: self.owner_shown(),
+            background: Background {
+                agents: self.facts.background_agents(now, limits).count(),
+                shells: self.facts.shells.len(),
+            },
+            actions: Vec::new(),
+        };
+        (row, verdict)
+    }
+
+    fn judge(&self, now: Moment, limits: &Limits) -> Verdict {
+        let plain = |status, since, because: String| Verdict {
+            status,
+            since,
+            because,
+            by_message: false,
+            recheck_at: None,
+            sample_at: None,
+        };
+        if self.unread {
+            return plain(Status::Ended, self.touched, "no process has it open".into());
+        }
+        let mut verdict = judge(&self.facts, &self.owner, &self.live, self.seen, now, limits);
+        if let Some(problem) = &self.problem {
+            // What cannot be read cannot be judged: no guess, but for what the owner's end says.
+            let alive = matches!(self.owner, Owner::Alive { .. } | Owner::Unknown { .. });
+            let status = if alive { Status::Quiet } else { Status::Ended };
+            return plain(status, self.touched, problem.to_string());
+        }
+        if self.facts.progress.is_none() {
+            verdict.since = self.about.created.unwrap_or(self.touched);
+        }
+        verdict
+    }
+
+    fn cwd(&self) -> Option<&str> {
+        self.about.cwd.as_deref().or(self.facts.cwd.as_deref())
+    }
+
+    /// Its title, else its folder's name, else the first part of its id.
+    fn name(&self) -> String {
+        let title = self.about.name.as_deref().map(|name| plain(name, NAME_MAX)).filter(|name| !name.is_empty());
+        let folder = || self.cwd().and_then(folder_name).map(|folder| plain(folder, NAME_MAX));
+        title.or_else(folder).map_or_else(|| short_id(&self.id).to_owned(), String::from)
+    }
+
+    fn is_unseen(&self, verdict: &Verdict) -> bool {
+        let news = verdict.status == Status::Idle && self.facts.closed.is_some() || verdict.by_message;
+        news && self.seen.is_none_or(|seen| seen < verdict.since)
+    }
+
+    fn owner_shown(&self) -> Option<OwnerShown> {
+        let (state, attachable) = match self.owner {
+            Owner::Never => return None,
+            Owner::Alive { .. } => ("alive", None),
+            Owner::Gone { .. } => ("gone", Some(false)),
+            Owner::Unknown { .. } => ("unknown", None),
+        };
+        Some(OwnerShown { pid: self.owner.pid()?, state, attachable })
+    }
+}
+
+impl Row {
+    /// Whether a reader who was told `before` must be told of this row: anything but mere progress.
+    pub fn differs_from(&self, before: &Self) -> bool {
+        let told = |row: &Self| Self { last_progress: None, ..row.clone() };
+        self.status != before.status || told(self) != told(before)
+    }
+
+    /// Whether it needs the user.
+    pub const fn needs_you(&self) -> bool {
+        matches!(
+            self.status,
+            Status::NeedsPermission
+                | Status::NeedsInput
+                | Status::PermissionLost
+                | Status::Stuck
+                | Status::Crashed
+                | Status::Failed
+        )
+    }
+}
+
+/// Where a status stands in a list: what needs the user first, what is over last.
+pub const fn rank(status: Status) -> u8 {
+    match status {
+        Status::NeedsPermission => 0,
+        Status::NeedsInput => 1,
+        Status::PermissionLost => 2,
+        Status::Stuck => 3,
+        Status::Crashed => 4,
+        Status::Failed => 5,
+        Status::Quiet => 6,
+        Status::Working | Status::Finishing => 7,
+        Status::Idle => 8,
+        Status::Ended => 9,
+    }
+}
+
+/// Sorts for showing: those that need the user first, then the latest change first.
+pub fn sort(rows: &mut [Row]) {
+    rows.sort_by(|a, b| (rank(a.status), b.since, &a.id).cmp(&(rank(b.status), a.since, &b.id)));
+}
+
+/// Leaves of the ended sessions only those that ended after `earliest`, and of these the last `most`. Sorts.
+pub fn shorten(rows: &mut Vec<Row>, earliest: Time, most: usize) {
+    sort(rows);
+    let mut ended = 0;
+    rows.retain(|row| {
+        ended += usize::from(row.status == Status::Ended);
+        row.status != Status::Ended || row.since >= earliest && ended <= most
+    });
+}
+
+/// Tells rows apart that read alike: adds the folder, then the branch, then the short id, until they differ.
+pub fn distinguish(rows: &mut [Row]) {
+    let additions: [fn(&Row) -> Option<String>; 3] = [
+        |row| row.cwd.as_deref().and_then(folder_name).map(|folder| plain(folder, NAME_MAX).into()),
+        |row| row.branch.as_deref().map(str::to_owned),
+        |row| Some(short_id(&row.id).to_owned()),
+    ];
+    for addition in additions {
+        let mut alike: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (index, row) in rows.iter().enumerate() {
+            alike.entry(&row.name).or_default().push(index);
+        }
+        let mut groups: Vec<_> = alike.into_values().filter(|group| group.len() > 1).collect();
+        groups.sort_unstable();
+        for group in groups {
+            let added: Vec<_> = group.iter().map(|&index| addition(&rows[index])).collect();
+            if added.iter().all(|one| *one == added[0]) {
+                continue; // it would not tell them apart
+            }
+            for (&index, added) in group.iter().zip(added) {
+                if let Some(added) = added.filter(|added| *added != rows[index].name) {
+                    rows[index].name = format!("{} · {added}", rows[index].name);
+                }
+            }
+        }
+    }
+}
+
+/// How many sessions need the user, work, and rest: "2 need you, 3 working, 1 idle".
+pub fn summary(rows: &[Row]) -> String {
+    let count = |wanted: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| wanted(row)).count();
+    let needs = count(&Row::needs_you);
+    let working = count(&|row| matches!(row.status, Status::Working | Status::Finishing | Status::Quiet));
+    let idle = count(&|row| row.status == Status::Idle);
+    let parts: Vec<_> =
+        [(needs, if needs == 1 { "needs you" } else { "need you" }), (working, "working"), (idle, "idle")]
+            .into_iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}"))
+            .collect();
+    if parts.is_empty() { "no session is open".into() } else { parts.join(", ") }
+}
+
+/// The part of an id that people read out.
+pub fn short_id(id: &str) -> &str {
+    id.split('-').next().unwrap_or(id)
+}
+
+/// The last part of a path of either system.
+fn folder_name(path: &str) -> Option<&str> {
+    path.rsplit(['/', '\\']).find(|part| !part.is_empty())
+}

@@ -1,0 +1,111 @@
+//! A log run through the judgement in its own time: what the statuses would have been, and when.
+//!
+//! The clock is the log's: it stands at each event's own time, and between events it stops wherever a verdict asked to be
+//! looked at again. So a replay says to the millisecond what a live watcher would have said.
+
+use super::event;
+use super::limits::Limits;
+use super::owner::Owner;
+use super::session::Facts;
+use super::time::{Moment, Span, Time};
+use super::verdict::{Live, Status, Verdict, judge};
+use serde::Serialize;
+
+/// Who owned the session while its log was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OwnerStory {
+    /// A process that lives on.
+    #[default]
+    Alive,
+    /// A process that lives up to the last event, and is gone a millisecond after it.
+    Dead,
+    /// No owner was ever known.
+    Unknown,
+}
+
+/// A change of status.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// When, by the log's clock.
+    pub at: Time,
+    /// The new status.
+    pub status: Status,
+    /// Why.
+    pub because: String,
+}
+
+/// A replay under way.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// The log so far.
+    pub facts: Facts,
+    story: OwnerStory,
+    limits: Limits,
+    owner: Owner,
+    now: Time,
+    last: Option<Status>,
+}
+
+impl Replay {
+    /// A replay before the first line.
+    pub fn new(story: OwnerStory, limits: Limits) -> Self {
+        let owner = match story {
+            OwnerStory::Alive | OwnerStory::Dead => Owner::Alive { pid: 0, started: None },
+            OwnerStory::Unknown => Owner::Never,
+        };
+        Self { facts: Facts::default(), story, limits, owner, now: Time(i64::MIN), last: None }
+    }
+
+    /// The verdict at the moment the replay has reached.
+    pub fn verdict(&self) -> Verdict {
+        judge(&self.facts, &self.owner, &Live::default(), None, Moment::of(self.now), &self.limits)
+    }
+
+    /// Reads one line: first what time alone changed before it, then the event itself.
+    pub fn line(&mut self, line: &[u8], changes: &mut Vec<Change>) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        let Ok(event) = event::parse(line) else {
+            self.facts.skip();
+            return;
+        };
+        if self.facts.events > 0 {
+            self.run_to(event.at - Span(1), changes);
+        }
+        self.now = self.now.max(event.at);
+        self.facts.fold(&event, Moment::of(event.at), &self.limits);
+        self.look(changes);
+    }
+
+    /// The log is over: the owner meets its end, and the clock runs on for `span` after the last event.
+    pub fn finish(&mut self, span: Span, changes: &mut Vec<Change>) {
+        if self.facts.events == 0 {
+            return;
+        }
+        let end = self.now;
+        if self.story == OwnerStory::Dead && span.0 >= 1 {
+            self.now = end + Span(1);
+            self.owner = Owner::Gone { pid: 0, at: Some(self.now) };
+            self.look(changes);
+        }
+        self.run_to(end + span, changes);
+    }
+
+    /// Lets the clock run, stopping wherever the verdict asks for it.
+    fn run_to(&mut self, end: Time, changes: &mut Vec<Change>) {
+        while let Some(at) = self.verdict().recheck_at.filter(|&at| at <= end) {
+            self.now = at;
+            self.look(changes);
+        }
+        self.now = self.now.max(end);
+    }
+
+    fn look(&mut self, changes: &mut Vec<Change>) {
+        let verdict = self.verdict();
+        if self.last != Some(verdict.status) {
+            self.last = Some(verdict.status);
+            changes.push(Change { at: self.now, status: verdict.status, because: verdict.because });
+        }
+    }
+}

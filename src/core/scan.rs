@@ -1,0 +1,323 @@
+//! A cursor over one JSON text, for reading a few fields out of a long line.
+//!
+//! Event lines run to hundreds of kilobytes, nearly all of it strings that do not matter here. The cursor hands out the
+//! fields asked for, borrowed from the line, and passes over everything else at the speed of a search for the closing
+//! quote: no tree of values, no copy, no allocation. It checks what must hold for the fields to be the right ones (quotes
+//! and brackets match, values stand where values belong), not every letter of the JSON grammar inside skipped values.
+
+use memchr::memchr;
+use std::borrow::Cow;
+
+/// The text is not JSON where it was looked at, or it ends too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// What reading gives.
+pub type Result<T> = std::result::Result<T, Malformed>;
+
+/// Containers nested deeper than this are refused: no event comes near it, and a hostile line must not cost a stack.
+const DEPTH_MAX: usize = 512;
+
+/// A cursor over a JSON text.
+#[derive(Clone, Debug)]
+pub struct Scan<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// The inside of a JSON string, as it stands in the text: escapes are not resolved, UTF-8 is not checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text<'a>(pub &'a [u8]);
+
+impl<'a> Scan<'a> {
+    /// A cursor at the start of `bytes`.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    fn peek(&mut self) -> Result<u8> {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+                return Ok(byte);
+            }
+            self.at += 1;
+        }
+        Err(Malformed)
+    }
+
+    fn take(&mut self, wanted: u8) -> Result<()> {
+        if self.peek()? != wanted {
+            return Err(Malformed);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Nothing but white space may follow.
+    pub fn end(mut self) -> Result<()> {
+        if self.peek().is_err() { Ok(()) } else { Err(Malformed) }
+    }
+
+    /// A string; the cursor must stand at its opening quote.
+    fn string(&mut self) -> Result<Text<'a>> {
+        self.take(b'"')?;
+        let start = self.at;
+        loop {
+            let quote = self.at + memchr(b'"', &self.bytes[self.at..]).ok_or(Malformed)?;
+            self.at = quote + 1;
+            // A quote is escaped where an odd number of backslashes stands before it. Runs before different quotes
+            // do not overlap, so this stays linear.
+            let backslashes = self.bytes[start..quote].iter().rev().take_while(|&&byte| byte == b'\\').count();
+            if backslashes % 2 == 0 {
+                return Ok(Text(&self.bytes[start..quote]));
+            }
+        }
+    }
+
+    /// An object: `each` is called with every key, the cursor at its value, which `each` must read or [`skip`](Self::skip).
+    pub fn object(&mut self, mut each: impl FnMut(&'a [u8], &mut Self) -> Result<()>) -> Result<()> {
+        self.take(b'{')?;
+        if self.peek()? == b'}' {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.peek()?;
+            let key = self.string()?;
+            self.take(b':')?;
+            each(key.0, self)?;
+            match self.peek()? {
+                b',' => self.at += 1,
+                b'}' => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(Malformed),
+            }
+        }
+    }
+
+    /// Like [`object`](Self::object), but a value of another kind is passed over in silence.
+    pub fn object_or_skip(&mut self, each: impl FnMut(&'a [u8], &mut Self) -> Result<()>) -> Result<()> {
+        if self.peek()? == b'{' { self.object(each) } else { self.skip() }
+    }
+
+    /// A string, or `None` where the value is something else.
+    pub fn text(&mut self) -> Result<Option<Text<'a>>> {
+        if self.peek()? == b'"' {
+            return self.string().map(Some);
+        }
+        self.skip().map(|()| None)
+    }
+
+    /// `true` or `false`, or `None` where the value is something else.
+    pub fn bool(&mut self) -> Result<Option<bool>> {
+        let start = {
+            self.peek()?;
+            self.at
+        };
+        self.skip()?;
+        Ok(match &self.bytes[start..self.at] {
+            b"true" => Some(true),
+            b"false" => Some(false),
+            _ => None,
+        })
+    }
+
+    /// A whole number (a fraction is cut off), or `None` where the value is something else.
+    pub fn number(&mut self) -> Result<Option<i64>> {
+        let start = {
+            self.peek()?;
+            self.at
+        };
+        self.skip()?;
+        let digits = self.bytes[start..self.at].split(|&byte| byte == b'.').next().unwrap_or_default();
+        Ok(std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()))
+    }
+
+    /// Whether the value is an array with something in it; passes over it.
+    pub fn filled_array(&mut self) -> Result<bool> {
+        let mut inside = self.clone();
+        let filled = inside.take(b'[').is_ok() && inside.peek()? != b']';
+        self.skip()?;
+        Ok(filled)
+    }
+
+    /// Passes over one value of any kind.
+    pub fn skip(&mut self) -> Result<()> {
+        let mut closers = [0u8; DEPTH_MAX];
+        let mut depth = 0;
+        loop {
+            match self.peek()? {
+                b'"' => {
+                    self.string()?;
+                }
+                open @ (b'{' | b'[') => {
+                    *closers.get_mut(depth).ok_or(Malformed)? = open + 2; // ASCII: '{'+2 is '}', '['+2 is ']'
+                    depth += 1;
+                    self.at += 1;
+                }
+                close @ (b'}' | b']') => {
+                    if depth == 0 || closers[depth - 1] != close {
+                        return Err(Malformed);
+                    }
+                    depth -= 1;
+                    self.at += 1;
+                }
+                b',' | b':' if depth > 0 => self.at += 1,
+                b'-' | b'0'..=b'9' | b't' | b'f' | b'n' => self.word(),
+                _ => return Err(Malformed),
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes over a number, `true`, `false` or `null`.
+    fn word(&mut self) {
+        let rest = &self.bytes[self.at..];
+        self.at += rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)).count();
+    }
+}
+
+impl<'a> Text<'a> {
+    /// The text with escapes resolved, cut after at most `most` characters; what is not UTF-8 becomes U+FFFD.
+    pub fn read(self, most: usize) -> Cow<'a, str> {
+        // No character takes more than 12 bytes of JSON (an escaped surrogate pair).
+        let cut = &self.0[..self.0.len().min(most.saturating_mul(12))];
+        if !cut.contains(&b'\\') {
+            let text = String::from_utf8_lossy(cut);
+            return match text.char_indices().nth(most) {
+                Some((end, _)) => Cow::Owned(text[..end].to_owned()),
+                None => text,
+            };
+        }
+        Cow::Owned(unescape(cut).chars().take(most).collect())
+    }
+
+    /// The end of the text: its last `most` bytes, escapes resolved. The cut may fall into an escape, so the first few
+    /// characters may be broken where the text is longer.
+    pub fn read_end(self, most: usize) -> Cow<'a, str> {
+        let end = &self.0[self.0.len().saturating_sub(most)..];
+        if end.contains(&b'\\') { Cow::Owned(unescape(end)) } else { String::from_utf8_lossy(end) }
+    }
+}
+
+/// Resolves JSON's escapes; what is broken becomes U+FFFD.
+fn unescape(raw: &[u8]) -> String {
+    let raw = String::from_utf8_lossy(raw);
+    let mut out = String::with_capacity(raw.len());
+    let mut rest = raw.chars();
+    while let Some(next) = rest.next() {
+        if next != '\\' {
+            out.push(next);
+            continue;
+        }
+        match rest.next() {
+            Some('n') => out.push('\n'),
+            Some('r') => out.push('\r'),
+            Some('t') => out.push('\t'),
+            Some('b') => out.push('\u{8}'),
+            Some('f') => out.push('\u{c}'),
+            Some('u') => out.push(unicode_escape(&mut rest)),
+            Some(plain @ ('"' | '\\' | '/')) => out.push(plain),
+            _ => out.push(char::REPLACEMENT_CHARACTER),
+        }
+    }
+    out
+}
+
+/// What follows `\u`: four hexadecimal digits, twice for a surrogate pair.
+fn unicode_escape(rest: &mut std::str::Chars<'_>) -> char {
+    fn unit(rest: &mut std::str::Chars<'_>) -> Option<u32> {
+        let digits = rest.as_str().get(..4)?;
+        let unit = u32::from_str_radix(digits, 16).ok()?;
+        *rest = rest.as_str()[4..].chars();
+        Some(unit)
+    }
+    let Some(first) = unit(rest) else { return char::REPLACEMENT_CHARACTER };
+    if !(0xD800..0xDC00).contains(&first) {
+        return char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER);
+    }
+    let mut ahead = rest.clone();
+    if ahead.next() == Some('\\')
+        && ahead.next() == Some('u')
+        && let Some(second) = unit(&mut ahead).filter(|unit| (0xDC00..0xE000).contains(unit))
+    {
+        *rest = ahead;
+        return char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00))
+            .unwrap_or(char::REPLACEMENT_CHARACTER);
+    }
+    char::REPLACEMENT_CHARACTER
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn field<'a>(json: &'a [u8], name: &str) -> Result<Option<Text<'a>>> {
+        let mut found = None;
+        let mut scan = Scan::new(json);
+        scan.object(|key, scan| {
+            if key == name.as_bytes() {
+                found = scan.text()?;
+                return Ok(());
+            }
+            scan.skip()
+        })?;
+        scan.end()?;
+        Ok(found)
+    }
+
+    #[test]
+    fn a_field_is_found_behind_anything() {
+        let json = br#" { "a" : [1,{"b":"]}"},"\\\"",null,-2.5e3,true] , "b":{} ,"c":"x\"\\" , "z":"here" } "#;
+        assert_eq!(field(json, "z"), Ok(Some(Text(b"here"))));
+        assert_eq!(field(json, "c"), Ok(Some(Text(br#"x\"\\"#))));
+        assert_eq!(field(json, "a"), Ok(None));
+    }
+
+    #[test]
+    fn broken_json_is_told() {
+        for broken in [
+            &b""[..],
+            b"{",
+            b"[]",
+            b"{\"a\":}",
+            b"{\"a\":1",
+            b"{\"a\":[}",
+            b"{\"a\":\"x}",
+            b"{\"a\" 1}",
+            b"{\"a\":1}x",
+            b"{\"a\":\0}",
+        ] {
+            assert_eq!(field(broken, "z"), Err(Malformed), "{}", String::from_utf8_lossy(broken));
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let deep = |n: usize| format!("{{\"a\":{}{}}}", "[".repeat(n), "]".repeat(n));
+        assert!(field(deep(DEPTH_MAX).as_bytes(), "z").is_ok());
+        assert!(field(deep(DEPTH_MAX + 1).as_bytes(), "z").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn strings_read_as_serde_json_reads_them(text in any::<String>()) {
+            let json = serde_json::to_string(&serde_json::json!({ "before": [&text, { &text: 1 }], "z": &text })).unwrap();
+            let found = field(json.as_bytes(), "z").unwrap().unwrap();
+            prop_assert_eq!(found.read(usize::MAX), text.as_str());
+            prop_assert_eq!(found.read(3), text.chars().take(3).collect::<String>());
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in any::<Vec<u8>>()) {
+            let _ = field(&bytes, "z");
+            let text = Text(&bytes);
+            let _ = (text.read(8), text.read_end(8));
+        }
+    }
+}

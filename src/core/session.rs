@@ -1,0 +1,429 @@
+//! A session's log folded into [`Facts`]: what is open, what was said last, when anything happened.
+//!
+//! The rules of the turn are those of DESIGN.md, section 3. Facts hold no judgement: what a silence means, and who is alive,
+//! is for [`verdict`](super::verdict). The one thing that both share is that a turn can end by time alone; where it does is
+//! told by [`Facts::lapse`], which the fold asks before each event and the verdict asks now.
+
+use super::event::{Begun, Body, Event};
+use super::limits::Limits;
+use super::scan::Text;
+use super::text::{COMMAND_MAX, NAME_MAX, plain};
+use super::time::{Moment, Span};
+use super::turn::{Agent, Call, Closed, Ending, Lapse, OpenTool, Phase, RESULTS, Request, Said, Turn};
+use std::collections::VecDeque;
+
+/// What the log says of a session, up to some event.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// The turn that is open.
+    pub turn: Option<Turn>,
+    /// How the last turn ended.
+    pub closed: Option<Closed>,
+    /// When the session was shut down, if nothing was written since.
+    pub shut_down: Option<Moment>,
+    /// Permission requests that nobody has answered.
+    pub requests: Vec<Request>,
+    /// The last tool results: when, and whether it was denied because nobody could be asked. At most [`RESULTS`].
+    pub results: VecDeque<(Moment, bool)>,
+    /// Sub-agents that have not ended.
+    pub agents: Vec<Agent>,
+    /// Background shells that have not ended, by the id that Copilot gave them.
+    pub shells: Vec<Box<str>>,
+    /// Since when the log is being compacted.
+    pub compaction: Option<Moment>,
+    /// Copilot prompts itself on after a turn.
+    pub autopilot: bool,
+    /// The last event that is not a mere metric, or the last growth of a line still being written.
+    pub progress: Option<Moment>,
+    /// Two processes write the log: an event went on from one that another had gone on from, since the last resume.
+    pub forked: bool,
+    /// The model that answers.
+    pub model: Option<Box<str>>,
+    /// The folder that the session said it works in.
+    pub cwd: Option<Box<str>>,
+    /// The git branch that it said.
+    pub branch: Option<Box<str>>,
+    /// The size of the last request to the model, in tokens.
+    pub context_tokens: Option<i64>,
+    /// The beginning of the log was read.
+    pub whole: bool,
+    /// Lines read as events.
+    pub events: u64,
+    /// Lines that were no event.
+    pub skipped: u64,
+    /// Hashes of the last events' ids.
+    recent: VecDeque<u64>,
+}
+
+/// How many events back a repeated or forked line is noticed.
+const RECENT: usize = 32;
+/// Bound on each list of what is open, so that a hostile log cannot grow the program. Real sessions stay below ten.
+const OPEN_MAX: usize = 256;
+
+impl Facts {
+    /// A line that was no event: counted, and otherwise as if it were not there.
+    pub const fn skip(&mut self) {
+        self.skipped += 1;
+    }
+
+    /// Bytes of a line still being written are progress.
+    pub fn grew(&mut self, at: Moment) {
+        self.progress = Some(at);
+    }
+
+    /// Folds one event in. `at` is the event's own time on both clocks.
+    pub fn fold(&mut self, event: &Event<'_>, at: Moment, limits: &Limits) {
+        if self.is_repeated(event) {
+            return;
+        }
+        self.events += 1;
+        if matches!(event.body, Body::Metric) {
+            return;
+        }
+        if let Body::Usage { context } = event.body {
+            if event.agent.is_none() {
+                self.context_tokens = context.or(self.context_tokens);
+            }
+            return;
+        }
+        if let Some(lapse) = self.lapse(at, limits) {
+            self.close(lapse.ending, lapse.at, lapse.asks);
+        }
+        self.shut_down = None;
+        self.progress = Some(at);
+        if let Some(turn) = &mut self.turn {
+            turn.resumed = None;
+        }
+        match event.agent {
+            Some(agent) => self.fold_agent(agent, &event.body, at),
+            None => self.fold_root(&event.body, at),
+        }
+    }
+
+    /// Whether the same line was read before; notices, too, when two writers went on from the same event.
+    fn is_repeated(&mut self, event: &Event<'_>) -> bool {
+        if event.id.is_empty() {
+            return false;
+        }
+        let (id, parent) = (hash(event.id), hash(event.parent));
+        if self.recent.contains(&id) {
+            return true;
+        }
+        if !event.parent.is_empty() && self.recent.iter().rev().skip(1).any(|&earlier| earlier == parent) {
+            self.forked = true;
+        }
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(id);
+        false
+    }
+
+    /// A sub-agent's event: progress; it can ask for permission and be denied, but neither opens nor closes the turn.
+    fn fold_agent(&mut self, id: Text<'_>, body: &Body<'_>, at: Moment) {
+        let id = plain(&id.read(NAME_MAX), NAME_MAX);
+        if matches!(body, Body::AgentDone) {
+            self.agents.retain(|agent| agent.id != id);
+            self.requests.retain(|request| request.agent.as_ref() != Some(&id));
+            return;
+        }
+        let known = self.agents.iter().position(|agent| agent.id == id);
+        if known.is_none() && self.agents.len() < OPEN_MAX {
+            self.agents.push(Agent { id: id.clone(), call: None, last: at });
+        }
+        let index = known.unwrap_or_else(|| self.agents.len().saturating_sub(1));
+        if let Some(agent) = self.agents.get_mut(index) {
+            agent.last = at;
+            if let Body::AgentStart { call } = body {
+                agent.call = call.map(Call::new);
+            }
+        }
+        match body {
+            Body::PermissionAsked { .. } | Body::PermissionDone { .. } => self.fold_permission(body, Some(id), at),
+            Body::ToolDone { call, unasked, .. } => {
+                self.requests.retain(|request| request.call != Some(Call::new(*call)));
+                self.result(at, *unasked);
+            }
+            _ => {}
+        }
+    }
+
+    fn fold_root(&mut self, body: &Body<'_>, at: Moment) {
+        match *body {
+            Body::Start(ref begun) => {
+                self.whole = true;
+                self.begun(begun);
+            }
+            Body::Resume { ref begun, continues } => self.fold_resume(begun, continues, at),
+            Body::Prompt { joins: true, .. } if self.turn.is_some() => {}
+            Body::Prompt { continuation, autopilot, .. } => {
+                self.close(Ending::Prompted, at, false);
+                if !continuation {
+                    self.results.clear();
+                }
+                self.compaction = None;
+                self.autopilot = autopilot.unwrap_or(self.autopilot);
+                self.open(at, true);
+            }
+            Body::RoundStart => {
+                let turn = self.open(at, false);
+                turn.phase = Phase::Running;
+                turn.said = Said::Nothing;
+            }
+            Body::Message { requests_tools, asks, model } => {
+                self.model(model);
+                if let Some(turn) = &mut self.turn {
+                    turn.said = if requests_tools { Said::Request } else { Said::Answer { asks } };
+                    turn.phase = if requests_tools { Phase::Running } else { Phase::Answered };
+                }
+            }
+            Body::RoundEnd => self.fold_round_end(at),
+            Body::ToolStart { call, name, command, detached } => {
+                let call = Call::new(call);
+                let turn = self.open(at, false);
+                if turn.tools.len() < OPEN_MAX && !turn.tools.iter().any(|tool| tool.call == call) {
+                    turn.phase = Phase::Running;
+                    turn.used += 1;
+                    turn.tools.push(OpenTool {
+                        call,
+                        name: plain(&name.map_or("tool".into(), |name| name.read(NAME_MAX)), NAME_MAX),
+                        command: command.map(|command| plain(&command.read(COMMAND_MAX), COMMAND_MAX)),
+                        detached,
+                        unasked: false,
+                        at,
+                    });
+                }
+            }
+            Body::ToolDone { call, success, unasked, of_user, shell } => {
+                if !of_user {
+                    self.fold_tool_done(Call::new(call), success, unasked, shell, at);
+                }
+            }
+            Body::PermissionAsked { .. } | Body::PermissionDone { .. } => self.fold_permission(body, None, at),
+            Body::Abort => {
+                self.stop_all(Ending::Aborted, at);
+            }
+            Body::Error { kind, message, status } => {
+                let kind = kind.map(|kind| plain(&kind.read(NAME_MAX), NAME_MAX));
+                let message = message.map(|message| plain(&message.read(COMMAND_MAX), COMMAND_MAX));
+                self.stop_all(Ending::Failed { kind, message, status }, at);
+            }
+            Body::Shutdown => {
+                let unfinished = self.unfinished();
+                let error = self.closed.as_ref().and_then(|closed| closed.failure()).cloned();
+                let asks = self.turn.is_none() && self.closed.as_ref().is_some_and(|closed| closed.asks);
+                self.stop_all(Ending::Shutdown { unfinished, error: error.map(Box::new) }, at);
+                if let Some(closed) = &mut self.closed {
+                    closed.asks = asks;
+                }
+                self.agents.clear();
+                self.shells.clear();
+                self.shut_down = Some(at);
+            }
+            Body::CompactionStart => {
+                self.compaction = Some(at);
+                self.forget_failure(at);
+            }
+            Body::CompactionDone => self.compaction = None,
+            Body::UserTool => self.forget_failure(at),
+            Body::TaskComplete { accepted } => {
+                if accepted {
+                    self.autopilot = false;
+                    if let Some(turn) = &mut self.turn {
+                        turn.task_complete = true;
+                    }
+                }
+            }
+            Body::Mode { autopilot } => self.autopilot = autopilot,
+            Body::Model(model) => self.model(model),
+            Body::ShellDone { shell } => {
+                if let Some(done) = shell {
+                    let done = plain(&done.read(NAME_MAX), NAME_MAX);
+                    self.shells.retain(|shell| *shell != done);
+                }
+            }
+            Body::AgentStart { .. } | Body::AgentDone | Body::Usage { .. } | Body::Progress | Body::Metric => {}
+        }
+    }
+
+    fn fold_resume(&mut self, begun: &Begun<'_>, continues: bool, at: Moment) {
+        self.begun(begun);
+        self.results.clear();
+        if continues {
+            if let Some(turn) = &mut self.turn {
+                turn.resumed = Some(at);
+            }
+            return;
+        }
+        // Who reopens an idle session finds it as it was; what was in the air is over.
+        if self.turn.is_some() || self.closed.as_ref().is_none_or(|closed| closed.failure().is_some()) {
+            self.stop_all(Ending::Resumed, at);
+        }
+        if let Some(closed) = &mut self.closed
+            && let Ending::Shutdown { .. } = closed.ending
+        {
+            *closed = Closed { ending: Ending::Resumed, at, asks: closed.asks };
+        }
+        self.requests.clear();
+        self.compaction = None;
+        self.agents.clear();
+        self.shells.clear();
+    }
+
+    /// A round ends; whether the turn does depends on what was said in it.
+    fn fold_round_end(&mut self, at: Moment) {
+        let autopilot = self.autopilot;
+        let Some(turn) = &mut self.turn else { return };
+        match turn.said {
+            _ if turn.task_complete => self.close(Ending::Completed, at, false),
+            Said::Answer { .. } if autopilot => turn.phase = Phase::MayContinue(at),
+            Said::Answer { asks } => self.close(Ending::Completed, at, asks),
+            // Between rounds: the next one starts in milliseconds, and is written before the model is asked.
+            Said::Request => turn.phase = Phase::Running,
+            Said::Nothing => turn.phase = Phase::Unanswered(at),
+        }
+    }
+
+    fn fold_tool_done(&mut self, call: Call, success: bool, unasked: bool, shell: Option<Text<'_>>, at: Moment) {
+        self.requests.retain(|request| request.call != Some(call));
+        let Some(turn) = &mut self.turn else { return };
+        // A completion without its start belongs to a turn that is over.
+        let Some(index) = turn.tools.iter().position(|tool| tool.call == call) else { return };
+        let tool = turn.tools.remove(index);
+        turn.succeeded += u32::from(success);
+        if tool.detached && success && self.shells.len() < OPEN_MAX {
+            self.shells.push(shell.map_or_else(|| "?".into(), |id| plain(&id.read(NAME_MAX), NAME_MAX)));
+        }
+        self.result(at, !success && (unasked || tool.unasked));
+    }
+
+    fn fold_permission(&mut self, body: &Body<'_>, agent: Option<Box<str>>, at: Moment) {
+        match *body {
+            Body::PermissionAsked { request, call, kind, by_hook: false } => {
+                let id = Call::new(request);
+                if self.requests.len() < OPEN_MAX && !self.requests.iter().any(|open| open.id == id) {
+                    let kind = plain(&kind.map_or("tool".into(), |kind| kind.read(NAME_MAX)), NAME_MAX);
+                    self.requests.push(Request { id, call: call.map(Call::new), kind, agent, at });
+                }
+            }
+            Body::PermissionDone { request, call, unasked } => {
+                let id = Call::new(request);
+                let asked =
+                    self.requests.iter().position(|open| open.id == id).map(|index| self.requests.remove(index));
+                let call = call.map(Call::new).or(asked.and_then(|request| request.call));
+                if unasked
+                    && let Some(turn) = &mut self.turn
+                    && let Some(tool) = turn.tools.iter_mut().find(|tool| Some(tool.call) == call)
+                {
+                    tool.unasked = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn result(&mut self, at: Moment, denied: bool) {
+        if self.results.len() == RESULTS {
+            self.results.pop_front();
+        }
+        self.results.push_back((at, denied));
+    }
+
+    fn begun(&mut self, begun: &Begun<'_>) {
+        self.model(begun.model);
+        self.forked = false;
+        if let Some(cwd) = begun.cwd {
+            self.cwd = Some(cwd.read(4096).into());
+        }
+        self.branch = begun.branch.map(|branch| plain(&branch.read(NAME_MAX), NAME_MAX)).or_else(|| self.branch.take());
+    }
+
+    fn model(&mut self, model: Option<Text<'_>>) {
+        if let Some(model) = model
+            && self.model.as_deref().map(str::as_bytes) != Some(model.0)
+        {
+            self.model = Some(plain(&model.read(NAME_MAX), NAME_MAX));
+        }
+    }
+
+    fn open(&mut self, at: Moment, prompted: bool) -> &mut Turn {
+        let start_known = prompted || self.whole || self.closed.is_some();
+        self.turn.get_or_insert_with(|| Turn::new(at, start_known))
+    }
+
+    /// Ends the open turn, and with it every tool and request that was part of it. With none open it changes nothing.
+    fn close(&mut self, ending: Ending, at: Moment, asks: bool) {
+        if self.turn.take().is_some() {
+            self.closed = Some(Closed { ending, at, asks });
+            let background = &self.agents;
+            self.requests.retain(|request| background.iter().any(|agent| request.agent.as_ref() == Some(&agent.id)));
+        }
+    }
+
+    /// Ends the turn and all that may be open beside it, whether or not a turn was.
+    fn stop_all(&mut self, ending: Ending, at: Moment) {
+        self.turn = None;
+        self.requests.clear();
+        self.compaction = None;
+        self.closed = Some(Closed { ending, at, asks: false });
+    }
+
+    /// The user went on after a failure without a prompt.
+    fn forget_failure(&mut self, at: Moment) {
+        if self.turn.is_none() && self.closed.as_ref().is_some_and(|closed| closed.failure().is_some()) {
+            self.closed = Some(Closed { ending: Ending::Resumed, at, asks: false });
+        }
+    }
+
+    /// The names of what is open now, for saying later what was left unfinished.
+    pub fn unfinished(&self) -> Vec<Box<str>> {
+        self.turn.iter().flat_map(|turn| &turn.tools).map(|tool| tool.name.clone()).take(3).collect()
+    }
+
+    /// Whether the open turn has ended by time alone, by `now`.
+    pub fn lapse(&self, now: Moment, limits: &Limits) -> Option<Lapse> {
+        self.next_lapse(limits).filter(|lapse| lapse.at.awake <= now.awake)
+    }
+
+    /// When, and how, the open turn will end if nothing more is written.
+    pub fn next_lapse(&self, limits: &Limits) -> Option<Lapse> {
+        let turn = self.turn.as_ref()?;
+        let (asks, answered) = match turn.said {
+            Said::Answer { asks } => (asks, true),
+            _ => (false, false),
+        };
+        let after = |since: Moment, span: Span, ending| Some(Lapse { at: since.plus(span), ending, asks });
+        match turn.phase {
+            Phase::Unanswered(since) => after(since, limits.finishing, Ending::Unanswered),
+            Phase::MayContinue(since) => after(since, limits.finishing, Ending::Completed),
+            Phase::Answered if answered && turn.tools.is_empty() => {
+                after(self.progress.unwrap_or(turn.opened), limits.answered, Ending::NeverClosed)
+            }
+            _ => {
+                let since = turn.resumed.filter(|_| turn.tools.is_empty() && self.requests.is_empty())?;
+                after(since, limits.resumed, Ending::ResumedSilent)
+            }
+        }
+    }
+
+    /// The background sub-agents: those whose tool call is over. `now` and the limit leave out the silent ones.
+    pub fn background_agents(&self, now: Moment, limits: &Limits) -> impl Iterator<Item = &Agent> {
+        let tools = self.turn.as_ref().map_or(&[][..], |turn| &turn.tools);
+        self.agents
+            .iter()
+            .filter(move |agent| !tools.iter().any(|tool| Some(tool.call) == agent.call))
+            .filter(move |agent| now.since(agent.last) < limits.background_agent)
+    }
+}
+
+/// FNV-1a: enough to tell a few dozen ids apart.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// An id of the log, shortened to its hash: compared, never shown.
+impl Call {
+    pub(super) fn new(id: Text<'_>) -> Self {
+        Self(hash(id.0))
+    }
+}

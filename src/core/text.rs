@@ -1,0 +1,95 @@
+//! Text that a session wrote, made fit to be shown: one line, bounded, without anything that acts on a terminal, a menu or
+//! the direction of reading.
+
+use std::fmt::Write;
+
+/// Names, titles and ids are shown up to this many characters.
+pub const NAME_MAX: usize = 120;
+/// Commands, paths and error messages are kept up to this many characters.
+pub const COMMAND_MAX: usize = 400;
+
+/// One line of at most `most` characters: white space and control characters become single spaces, invisible and
+/// direction-changing ones go, and a cut is marked with `…`.
+pub fn plain(text: &str, most: usize) -> Box<str> {
+    let mut out = String::with_capacity(text.len().min(most * 4));
+    let mut left = most;
+    let mut space = false;
+    for c in text.chars() {
+        if is_invisible(c) {
+            continue;
+        }
+        if c.is_whitespace() || c.is_control() {
+            space = !out.is_empty();
+            continue;
+        }
+        let needed = 1 + usize::from(space);
+        if left < needed {
+            // The mark takes the last character's place, so that the bound holds.
+            if left == 0 {
+                out.pop();
+            }
+            out.push('…');
+            break;
+        }
+        if std::mem::take(&mut space) {
+            out.push(' ');
+        }
+        out.push(c);
+        left -= needed;
+    }
+    out.into_boxed_str()
+}
+
+/// Characters that are not seen but change what is: marks and overrides of direction, joiners and other format characters
+/// without a width, tags, byte-order marks (Unicode's Bidi_Control and Default_Ignorable_Code_Point, without the two
+/// joiners that scripts and emoji need).
+fn is_invisible(c: char) -> bool {
+    matches!(u32::from(c),
+        0xAD | 0x34F | 0x61C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B | 0x200E | 0x200F | 0x202A..=0x202E
+        | 0x2060..=0x206F | 0x3164 | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A
+        | 0xE0000..=0xE0FFF)
+}
+
+/// A list in words: `a`, `a and b`, `a, b and c`.
+pub fn listed(items: &[impl AsRef<str>]) -> String {
+    let mut out = String::new();
+    for (index, item) in items.iter().enumerate() {
+        let joint = if index == 0 {
+            ""
+        } else if index + 1 == items.len() {
+            " and "
+        } else {
+            ", "
+        };
+        let _ = write!(out, "{joint}{}", item.as_ref());
+    }
+    out
+}
+
+/// `1 background agent`, `2 background agents`.
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_becomes_one_bounded_line() {
+        assert_eq!(&*plain("  a\n\tb\u{1b}[31m  c\0", 100), "a b [31m c");
+        assert_eq!(&*plain("ab\u{202e}dc\u{200b}\u{2028}e", 100), "abdc e");
+        assert_eq!(&*plain("abcdef", 6), "abcdef");
+        assert_eq!(&*plain("abcdefg", 6), "abcde…");
+        assert_eq!(plain(&"é ".repeat(10_000), 120).chars().count(), 120);
+        assert_eq!(&*plain("", 5), "");
+    }
+
+    #[test]
+    fn lists_and_counts_are_worded() {
+        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(counted(1, "request"), "1 request");
+        assert_eq!(counted(0, "request"), "0 requests");
+    }
+}

@@ -1,0 +1,197 @@
+//! What a turn is made of, and the ways it can end.
+
+use super::time::Moment;
+
+/// How many of the last tool results decide whether the permissions are lost.
+pub const RESULTS: usize = 5;
+/// How many of them must be denied.
+pub const DENIED: usize = 3;
+
+/// An open turn. Everything in it goes with it: no per-turn fact can outlive its turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// When it began.
+    pub opened: Moment,
+    /// Its beginning was read; false where the log is cut.
+    pub start_known: bool,
+    /// Tools that have started and not ended.
+    pub tools: Vec<OpenTool>,
+    /// How many tools were started in it.
+    pub used: u32,
+    /// How many of them succeeded.
+    pub succeeded: u32,
+    /// What was said in the last round.
+    pub said: Said,
+    /// How near its end is.
+    pub phase: Phase,
+    /// Its task was declared done: the next end of a round closes it.
+    pub task_complete: bool,
+    /// It was resumed with its pending work then, and nothing was written since.
+    pub resumed: Option<Moment>,
+}
+
+/// What the model said last, in the round that runs or just ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Nothing yet.
+    Nothing,
+    /// A message that asks for tools.
+    Request,
+    /// A message that asks for none: the answer.
+    Answer {
+        /// It ends in a question.
+        asks: bool,
+    },
+}
+
+/// How near a turn is to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It runs, or is between rounds.
+    Running,
+    /// The answer has come, its round has not ended.
+    Answered,
+    /// In autopilot the answer's round has ended then; Copilot may go on by itself.
+    MayContinue(Moment),
+    /// A round ended then without a message: an error or an abort may follow.
+    Unanswered(Moment),
+}
+
+impl Turn {
+    pub(super) const fn new(opened: Moment, start_known: bool) -> Self {
+        Self {
+            opened,
+            start_known,
+            tools: Vec::new(),
+            used: 0,
+            succeeded: 0,
+            said: Said::Nothing,
+            phase: Phase::Running,
+            task_complete: false,
+            resumed: None,
+        }
+    }
+
+    /// The open tool that waits for the user, if one does.
+    pub fn question(&self) -> Option<&OpenTool> {
+        self.tools.iter().find(|tool| matches!(&*tool.name, "ask_user" | "exit_plan_mode"))
+    }
+}
+
+/// A tool call's or a permission request's id, as a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call(pub(super) u64);
+
+/// A tool that has started and not ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenTool {
+    /// Pairs it with its completion.
+    pub call: Call,
+    /// Its name: `bash`, `view`, `task`...
+    pub name: Box<str>,
+    /// What it works on: a command or a path, cut to a line's length.
+    pub command: Option<Box<str>>,
+    /// A shell that runs on in the background when its call is over.
+    pub detached: bool,
+    /// Its permission was refused because nobody could be asked.
+    pub unasked: bool,
+    /// When it started.
+    pub at: Moment,
+}
+
+/// A permission request that nobody has answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// Pairs it with its answer.
+    pub id: Call,
+    /// The tool call that asks.
+    pub call: Option<Call>,
+    /// What kind of thing is asked for: `shell`, `read`, `write`...
+    pub kind: Box<str>,
+    /// The sub-agent that asks.
+    pub agent: Option<Box<str>>,
+    /// Since when it is open.
+    pub at: Moment,
+}
+
+/// A sub-agent that has started and not ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agent {
+    /// Its id.
+    pub id: Box<str>,
+    /// The tool call that started it; `None` where its start was not read.
+    pub call: Option<Call>,
+    /// Its last event.
+    pub last: Moment,
+}
+
+/// How, and when, a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Closed {
+    /// How.
+    pub ending: Ending,
+    /// When.
+    pub at: Moment,
+    /// Its last message ends in a question.
+    pub asks: bool,
+}
+
+impl Closed {
+    /// The error that ended it.
+    pub const fn failure(&self) -> Option<&Ending> {
+        match self.ending {
+            Ending::Failed { .. } => Some(&self.ending),
+            _ => None,
+        }
+    }
+}
+
+/// The ways a turn can end.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    /// Its answer came and its last round ended.
+    Completed,
+    /// The user stopped it.
+    Aborted,
+    /// `session.error`.
+    Failed {
+        /// Copilot's category.
+        kind: Option<Box<str>>,
+        /// Copilot's words.
+        message: Option<Box<str>>,
+        /// The HTTP status of the model's answer.
+        status: Option<i64>,
+    },
+    /// The session was shut down.
+    Shutdown {
+        /// Tools that were open.
+        unfinished: Vec<Box<str>>,
+        /// The failure that the last turn had ended in.
+        error: Option<Box<Ending>>,
+    },
+    /// A new prompt took its place.
+    Prompted,
+    /// The session was resumed without its pending work.
+    Resumed,
+    /// A round ended without a message, and nothing followed.
+    Unanswered,
+    /// The answer came, its round never ended.
+    NeverClosed,
+    /// Resumed with pending work of which nothing was left, and nothing followed.
+    ResumedSilent,
+    /// What is open was left by an owner before the present one.
+    ByFormerOwner,
+    /// The server that runs the session says that nothing is going on.
+    NoActiveWork,
+}
+
+/// A turn's end by time alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lapse {
+    /// When.
+    pub at: Moment,
+    /// How.
+    pub ending: Ending,
+    /// Its last message ends in a question.
+    pub asks: bool,
+}

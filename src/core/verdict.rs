@@ -1,0 +1,504 @@
+//! `(Facts, Owner, Live, now, Limits) -> Verdict`: one status, the reason for it, and when it must be looked at again.
+//!
+//! The statuses and their order are DESIGN.md's table, section 3: the first that holds is the verdict. The function is pure,
+//! and total: the same observations give the same verdict, and between an observation and
+//! [`recheck_at`](Verdict::recheck_at) the verdict cannot change.
+
+use super::limits::Limits;
+use super::owner::Owner;
+use super::session::Facts;
+use super::text::{counted, listed};
+use super::time::{Moment, Span, Time};
+use super::turn::{Closed, DENIED, Ending, Phase, Said, Turn};
+use serde::Serialize;
+use std::fmt;
+
+/// What a session does, or what it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// It is over.
+    Ended,
+    /// Its owner is gone, with work still open.
+    Crashed,
+    /// Its last turn ended in an error.
+    Failed,
+    /// It waits for a permission.
+    NeedsPermission,
+    /// Its tools are refused because nobody can be asked.
+    PermissionLost,
+    /// It waits for an answer.
+    NeedsInput,
+    /// A turn is open, and silence passed its limit.
+    Stuck,
+    /// A turn is open and silent for long, but not beyond doubt.
+    Quiet,
+    /// The turn is about to end.
+    Finishing,
+    /// A turn is open, or something works in the background.
+    Working,
+    /// Nothing is going on: the user's turn.
+    Idle,
+}
+
+impl Status {
+    /// Every status, in the order in which they are tried.
+    pub const ALL: [Self; 11] = [
+        Self::Ended,
+        Self::Crashed,
+        Self::Failed,
+        Self::NeedsPermission,
+        Self::PermissionLost,
+        Self::NeedsInput,
+        Self::Stuck,
+        Self::Quiet,
+        Self::Finishing,
+        Self::Working,
+        Self::Idle,
+    ];
+
+    /// The status as it is written everywhere: in JSON, in the table, in the menu.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Crashed => "crashed",
+            Self::Failed => "failed",
+            Self::NeedsPermission => "needs-permission",
+            Self::PermissionLost => "permission-lost",
+            Self::NeedsInput => "needs-input",
+            Self::Stuck => "stuck",
+            Self::Quiet => "quiet",
+            Self::Finishing => "finishing",
+            Self::Working => "working",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What is known of a session beside its log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Live {
+    /// Whether the owner's descendants used CPU, when last sampled.
+    pub busy: Option<Sample>,
+    /// Whether the server that runs the session says that it has active work. `None`: not attached.
+    pub has_active_work: Option<bool>,
+    /// When we last attached with a permission handler, by the wall clock: denials before that no longer count.
+    pub attached: Option<Time>,
+}
+
+/// One look at the CPU use of an owner's descendants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// They used CPU.
+    pub busy: bool,
+    /// When the look was over.
+    pub at: Moment,
+}
+
+/// How long a look at the CPU use takes.
+pub const SAMPLE_TAKES: Span = Span::seconds(5);
+/// A sample is begun this long before the limit that asks for it, so that it is there in time.
+const SAMPLE_LEAD: Span = Span::seconds(6);
+/// A process that was busy is looked at again after this.
+const SAMPLE_LASTS: Span = Span::seconds(60);
+
+/// The judgement on one session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// What it does.
+    pub status: Status,
+    /// Since when, by the log's own clock.
+    pub since: Time,
+    /// Why, in words.
+    pub because: String,
+    /// The status rests on the last message alone: it goes to `idle` when seen.
+    pub by_message: bool,
+    /// When, by the awake clock, the verdict must be looked at again though nothing was observed.
+    pub recheck_at: Option<Time>,
+    /// When, by the awake clock, a sample of the open tool's CPU use is to be begun.
+    pub sample_at: Option<Time>,
+}
+
+/// Judges one session. `seen` is when the user last looked at it, by the wall clock.
+pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now: Moment, limits: &Limits) -> Verdict {
+    let mut judge = Judge { facts, owner, live, now, limits, recheck: None };
+    let (turn, closed) = judge.turn();
+    let found = judge.status(turn, closed.as_ref(), seen);
+    let sample_at = turn.and_then(|turn| judge.sample_at(turn, found.status));
+    let by_message = found.status == Status::NeedsInput && turn.is_none();
+    let mut because = found.because;
+    if facts.forked && found.status != Status::Ended {
+        because.push_str("; conflict: two processes write this log");
+    }
+    Verdict { status: found.status, since: found.since, because, by_message, recheck_at: judge.recheck, sample_at }
+}
+
+/// A status with its reason, before the rest of the verdict is known.
+struct Found {
+    status: Status,
+    since: Time,
+    because: String,
+}
+
+fn found(status: Status, since: Time, because: impl Into<String>) -> Found {
+    Found { status, since, because: because.into() }
+}
+
+struct Judge<'a> {
+    facts: &'a Facts,
+    owner: &'a Owner,
+    live: &'a Live,
+    now: Moment,
+    limits: &'a Limits,
+    recheck: Option<Time>,
+}
+
+impl<'a> Judge<'a> {
+    /// Whether `span` has passed since `start`; if not, the verdict must be looked at again when it has.
+    fn passed(&mut self, start: Moment, span: Span) -> bool {
+        let at = start.awake + span;
+        if at <= self.now.awake {
+            return true;
+        }
+        self.recheck = Some(self.recheck.map_or(at, |sooner| sooner.min(at)));
+        false
+    }
+
+    /// How long ago `start` was, in the steps in which ages are worded; to be looked at again at the next one.
+    fn ago(&mut self, start: Moment) -> Span {
+        let (step, next) = age_step(self.now.since(start));
+        self.passed(start, next);
+        step
+    }
+
+    fn progress(&self) -> Moment {
+        self.facts.progress.unwrap_or_default()
+    }
+
+    /// The turn that is open now, all that time alone has closed being closed; and how the last one ended.
+    fn turn(&mut self) -> (Option<&'a Turn>, Option<Closed>) {
+        let closed = || self.facts.closed.clone();
+        let Some(turn) = &self.facts.turn else { return (None, closed()) };
+        let asks = matches!(turn.said, Said::Answer { asks: true });
+        let over = |ending, at| (None, Some(Closed { ending, at, asks }));
+        if self.live.has_active_work == Some(false) {
+            return over(Ending::NoActiveWork, self.progress());
+        }
+        // A server that says there is work overrules every guess that there is none.
+        if self.live.has_active_work == Some(true) {
+            return (Some(turn), None);
+        }
+        if let Some(lapse) = self.facts.next_lapse(self.limits) {
+            let (at, ending) = (lapse.at, lapse.ending);
+            if self.passed(at, Span::ZERO) {
+                return over(ending, at);
+            }
+        }
+        if let Owner::Alive { started: Some(started), .. } = *self.owner
+            && started > self.progress().wall
+        {
+            // On the awake clock: as long after the last event as it was by the wall clock, but never past now.
+            let awake = (self.progress().awake + (started - self.progress().wall)).min(self.now.awake);
+            let started = Moment { wall: started, awake };
+            if self.passed(started, self.limits.resumed) {
+                return over(Ending::ByFormerOwner, started.plus(self.limits.resumed));
+            }
+        }
+        (Some(turn), None)
+    }
+
+    fn status(&mut self, turn: Option<&Turn>, closed: Option<&Closed>, seen: Option<Time>) -> Found {
+        // What a lapse closed took its requests with it, but for those of sub-agents in the background.
+        let lapsed = self.facts.turn.is_some() && turn.is_none();
+        let requests: Vec<_> =
+            self.facts.requests.iter().filter(|request| !lapsed || request.agent.is_some()).collect();
+        if let Some(over) = self.over(turn, closed, !requests.is_empty()) {
+            return over;
+        }
+        if let Some(Closed { ending: Ending::Failed { .. }, at, .. }) = closed
+            && turn.is_none()
+        {
+            return found(Status::Failed, at.wall, closed.map(error_words).unwrap_or_default());
+        }
+        if let Some(first) = requests.first() {
+            let what = match requests.len() {
+                1 => format!("asks permission: {}", first.kind),
+                n => format!("asks permission: {}; {n} requests are open", first.kind),
+            };
+            return found(Status::NeedsPermission, first.at.wall, what);
+        }
+        if let Some(lost) = self.permission_lost() {
+            return lost;
+        }
+        if let Some(tool) = turn.and_then(Turn::question) {
+            return found(Status::NeedsInput, tool.at.wall, format!("asks a question: {} is open", tool.name));
+        }
+        if let Some(Closed { asks: true, at, .. }) = closed
+            && turn.is_none()
+            && seen.is_none_or(|seen| seen < at.wall)
+        {
+            let never_closed = matches!(closed, Some(Closed { ending: Ending::NeverClosed, .. }));
+            let suffix = if never_closed { "; answered, never closed its turn" } else { "" };
+            return found(Status::NeedsInput, at.wall, format!("its last message ends in a question{suffix}"));
+        }
+        match turn {
+            Some(turn) => self.open(turn),
+            None => self.at_rest(closed),
+        }
+    }
+
+    /// `ended` and `crashed`.
+    fn over(&mut self, turn: Option<&Turn>, closed: Option<&Closed>, requests: bool) -> Option<Found> {
+        let last = self.progress();
+        if let Some(at) = self.facts.shut_down {
+            return Some(found(Status::Ended, at.wall, closed.map(ended_words).unwrap_or_default()));
+        }
+        match *self.owner {
+            Owner::Gone { at, .. } => {
+                let since = at.unwrap_or(last.wall);
+                let answered = turn.is_some_and(|turn| matches!(turn.phase, Phase::Answered | Phase::MayContinue(_)));
+                if (turn.is_none() || answered) && !requests {
+                    return Some(found(Status::Ended, since, format!("its process is gone{}", after_words(closed))));
+                }
+                let open = self.open_words(turn);
+                if self.passed(last, self.limits.crashed) {
+                    let ago = self.ago(last);
+                    return Some(found(Status::Ended, since, format!("crashed {ago} ago; {open}")));
+                }
+                Some(found(Status::Crashed, since, format!("its process is gone; {open}")))
+            }
+            Owner::Never if self.facts.progress.is_some() => {
+                // Longer than the limit, not as long: one more millisecond.
+                if !self.passed(last, self.limits.ownerless + Span(1)) {
+                    return None;
+                }
+                let silent = format!("no process has it open, silent for more than {}", self.limits.ownerless);
+                let unfinished = match turn {
+                    Some(_) => format!("; {}", self.open_words(turn)),
+                    None => after_words(closed),
+                };
+                Some(found(Status::Ended, last.wall + self.limits.ownerless, silent + &unfinished))
+            }
+            _ => None,
+        }
+    }
+
+    /// What was open when the owner went: "unfinished: bash".
+    fn open_words(&self, turn: Option<&Turn>) -> String {
+        let tools: Vec<_> = turn.iter().flat_map(|turn| &turn.tools).map(|tool| &*tool.name).take(3).collect();
+        match (tools.is_empty(), self.facts.requests.is_empty()) {
+            (false, _) => format!("unfinished: {}", listed(&tools)),
+            (true, false) => "unfinished: a permission request".into(),
+            (true, true) => "its turn was open".into(),
+        }
+    }
+
+    fn permission_lost(&self) -> Option<Found> {
+        let counts = |at: &Moment| self.live.attached.is_none_or(|attached| attached < at.wall);
+        let mut denied = self.facts.results.iter().filter(|(at, denied)| *denied && counts(at)).map(|(at, _)| at.wall);
+        let since = denied.nth(DENIED - 1)?;
+        let n = DENIED + denied.count();
+        let of = self.facts.results.len();
+        Some(found(Status::PermissionLost, since, format!("{n} of the last {of} tools denied: nobody could be asked")))
+    }
+
+    /// A turn is open: `stuck`, `quiet`, `finishing` or `working`.
+    fn open(&mut self, turn: &Turn) -> Found {
+        let progress = self.progress();
+        let compacting = self.facts.compaction.is_some();
+        let tool = turn.tools.last();
+        let finishing = match turn.phase {
+            Phase::Answered if turn.tools.is_empty() => {
+                Some((progress, "the answer has come, its turn has not ended yet"))
+            }
+            Phase::MayContinue(at) => Some((at, "answered; in autopilot it may go on by itself")),
+            Phase::Unanswered(at) => Some((at, "a round ended without a message")),
+            Phase::Running | Phase::Answered => None,
+        };
+        // Past its time only where a server says that there is work: then it works, with the limits of a silent model.
+        if let Some((at, why)) = finishing
+            && self.facts.lapse(self.now, self.limits).is_none()
+        {
+            return found(Status::Finishing, at.wall, why);
+        }
+        let (quiet, stuck, situation) = if compacting || tool.is_some() {
+            let what = tool.map_or_else(|| "compacting its log".to_owned(), |tool| format!("{} is open", tool.name));
+            let (stuck, what) = if self.busy(progress) {
+                (self.limits.tool_busy_stuck, format!("running long: {what}, its process is busy"))
+            } else {
+                (self.limits.tool_stuck, what)
+            };
+            (self.limits.tool_quiet, stuck, what)
+        } else if turn.used > 0 {
+            let what = match turn.said {
+                Said::Request if turn.succeeded == 0 && self.facts.results.is_empty() => "no tool open",
+                _ => "no answer since the last tool result",
+            };
+            (self.limits.thinking_quiet, self.limits.thinking_stuck, what.to_owned())
+        } else {
+            (self.limits.fresh_quiet, self.limits.fresh_stuck, "no tool used in this turn".to_owned())
+        };
+        let unknown = if turn.start_known { "" } else { "; the start of its turn is unknown" };
+        if let Some(silent) = self.silent(progress, quiet, stuck, &format!("{situation}{unknown}")) {
+            return silent;
+        }
+        found(Status::Working, turn.opened.wall, self.working_words(turn) + unknown)
+    }
+
+    /// `stuck` or `quiet`, once silence has passed its limit.
+    fn silent(&mut self, progress: Moment, quiet: Span, stuck: Span, situation: &str) -> Option<Found> {
+        for (limit, status) in [(stuck, Status::Stuck), (quiet, Status::Quiet)] {
+            if self.passed(progress, limit) {
+                let silence = self.ago(progress).max(limit);
+                return Some(found(status, progress.wall + limit, format!("silent {silence}, {situation}")));
+            }
+        }
+        None
+    }
+
+    fn working_words(&self, turn: &Turn) -> String {
+        let mut words = match &turn.tools[..] {
+            [] if self.facts.compaction.is_some() => "compacting its log".to_owned(),
+            [] if turn.resumed.is_some() => "resumed with its pending work".to_owned(),
+            [] => "the model thinks".to_owned(),
+            [tool] => format!("{} is open", tool.name),
+            tools => {
+                let names: Vec<_> = tools.iter().map(|tool| &*tool.name).take(3).collect();
+                format!("{} are open", listed(&names))
+            }
+        };
+        words.push_str(&self.background_words());
+        words
+    }
+
+    fn background_words(&self) -> String {
+        let agents = self.facts.background_agents(self.now, self.limits).count();
+        let agents = if agents > 0 { format!(", {}", counted(agents, "background agent")) } else { String::new() };
+        let shells = self.facts.shells.len();
+        if shells > 0 { format!("{agents}, {}", counted(shells, "background shell")) } else { agents }
+    }
+
+    /// No turn is open: `working` in the background, or `idle`.
+    fn at_rest(&mut self, closed: Option<&Closed>) -> Found {
+        let progress = self.progress();
+        let since = closed.map_or(progress.wall, |closed| closed.at.wall);
+        let background = self.background_words();
+        if let Some(at) = self.facts.compaction {
+            let silent = self.silent(progress, self.limits.tool_quiet, self.limits.tool_stuck, "compacting its log");
+            return silent
+                .unwrap_or_else(|| found(Status::Working, at.wall, format!("compacting its log{background}")));
+        }
+        let lasts: Vec<_> = self.facts.background_agents(self.now, self.limits).map(|agent| agent.last).collect();
+        if !lasts.is_empty() {
+            for last in lasts {
+                self.passed(last, self.limits.background_agent);
+            }
+            return found(Status::Working, since, background.trim_start_matches(", "));
+        }
+        if self.live.has_active_work == Some(true) {
+            return found(Status::Working, since, "its server says that it has active work");
+        }
+        let why = match closed.map(|closed| &closed.ending) {
+            None if self.facts.progress.is_none() => "no prompt yet",
+            None if self.facts.whole => "no prompt yet",
+            None => "no turn is open",
+            Some(Ending::Aborted) => "stopped, your turn",
+            Some(Ending::Resumed) => "resumed, your turn",
+            Some(Ending::Unanswered) => "its turn ended without an answer",
+            Some(Ending::NeverClosed) => "answered, never closed its turn",
+            Some(Ending::ResumedSilent) => "resumed, nothing since",
+            Some(Ending::ByFormerOwner) => "its process is newer than what was open, your turn",
+            Some(Ending::NoActiveWork) => "its server says that it has no active work",
+            Some(_) => "done, your turn",
+        };
+        found(Status::Idle, since, format!("{why}{background}"))
+    }
+
+    /// Whether the open tool counts as busy.
+    fn busy(&self, progress: Moment) -> bool {
+        self.live.has_active_work == Some(true)
+            || self.live.busy.is_some_and(|sample| sample.busy && sample.at.awake > progress.awake)
+    }
+
+    /// When to look at the CPU use: ahead of the limit that asks for it, then as often as the answer grows old.
+    fn sample_at(&self, turn: &Turn, status: Status) -> Option<Time> {
+        let waits = matches!(status, Status::Working | Status::Quiet | Status::Stuck);
+        if !waits
+            || turn.tools.is_empty()
+            || !matches!(self.owner, Owner::Alive { .. })
+            || self.live.has_active_work.is_some()
+        {
+            return None;
+        }
+        let progress = self.progress().awake;
+        let due = progress + (self.limits.tool_stuck - SAMPLE_LEAD).max(Span::ZERO);
+        match self.live.busy.filter(|sample| sample.at.awake > progress) {
+            Some(sample) => Some(due.max(sample.at.awake + SAMPLE_LASTS)),
+            None => Some(due),
+        }
+    }
+}
+
+/// The step that an age is worded in, and the next one: an age told exactly would never stand still.
+pub fn age_step(age: Span) -> (Span, Span) {
+    const STEPS: [Span; 8] = [
+        Span::ZERO,
+        Span::minutes(1),
+        Span::minutes(2),
+        Span::minutes(5),
+        Span::minutes(10),
+        Span::minutes(15),
+        Span::minutes(30),
+        Span::hours(1),
+    ];
+    if let Some(next) = STEPS.iter().position(|&step| step > age) {
+        return (STEPS[next - 1], STEPS[next]);
+    }
+    let unit = if age < Span::hours(24) { Span::hours(1) } else { Span::hours(24) };
+    let whole = age.0 / unit.0 * unit.0;
+    (Span(whole), Span(whole + unit.0))
+}
+
+/// "rate_limit, HTTP 429: try again later".
+fn error_words(closed: &Closed) -> String {
+    match &closed.ending {
+        Ending::Failed { kind, message, status } => {
+            let kind = kind.as_deref().unwrap_or("error");
+            let status = status.map(|status| format!(", HTTP {status}")).unwrap_or_default();
+            let message: String = message.iter().flat_map(|message| message.chars()).take(120).collect();
+            if message.is_empty() { format!("{kind}{status}") } else { format!("{kind}{status}: {message}") }
+        }
+        _ => String::new(),
+    }
+}
+
+/// Why a session that was shut down is worth a look.
+fn ended_words(closed: &Closed) -> String {
+    let Ending::Shutdown { unfinished, error } = &closed.ending else { return "shut down".into() };
+    if !unfinished.is_empty() {
+        return format!("shut down; unfinished: {}", listed(unfinished));
+    }
+    match error {
+        Some(error) => {
+            let failed = Closed { ending: (**error).clone(), at: closed.at, asks: false };
+            format!("shut down after an error: {}", error_words(&failed))
+        }
+        None => "shut down".into(),
+    }
+}
+
+/// What the last turn left behind, for an end that nobody wrote down.
+fn after_words(closed: Option<&Closed>) -> String {
+    match closed {
+        Some(closed @ Closed { ending: Ending::Failed { .. }, .. }) => {
+            format!("; after an error: {}", error_words(closed))
+        }
+        _ => String::new(),
+    }
+}
