@@ -1,3 +1,25 @@
 //! Pilotlight: a pilot light for your coding agents.
+//!
+//! GitHub Copilot sessions leave their traces on disk: a folder each, a log that grows with every event, a lock that names the
+//! process. Pilotlight reads these traces, and nothing else, and says of each session what it does, how stale it is, and why.
+//!
+//! Data runs one way through the house:
+//!
+//! - [`watch`] observes: folders, logs, locks, processes. It knows what stands there, not what it means.
+//! - [`core`] judges: pure functions from observations to a verdict, with no clock and no file in sight, so that every
+//!   rule can be tested by writing down its inputs, and a recorded log can be replayed in its own time.
+//! - [`engine`] is the one loop that brings both together and sleeps in between; [`survey`] does the same once.
+//! - [`cli`] shows: each file there is a subcommand.
+//!
+//! [`config`] and [`paths`] say what the user has set and where things are, [`clock`] is the one place that reads the time,
+//! and [`signals`] the one that is told to stop.
 
+pub mod cli;
+pub mod clock;
+pub mod config;
 pub mod core;
+pub mod engine;
+pub mod paths;
+pub mod signals;
+pub mod survey;
+pub mod watch;

@@ -28,6 +28,8 @@ pub struct Session {
     pub problem: Option<Box<str>>,
     /// When its log, or else its folder, was last written.
     pub touched: Time,
+    /// There is a log, or something in its place.
+    pub has_log: bool,
     /// Only the folder was looked at: no process has it open, and its log is too old to matter.
     pub unread: bool,
     /// When the user last looked at it.
@@ -118,7 +120,7 @@ impl Session {
     pub fn is_listed(&self) -> bool {
         self.facts.progress.is_some()
             || self.problem.is_some()
-            || self.unread
+            || self.unread && self.has_log
             || matches!(self.owner, Owner::Alive { .. } | Owner::Unknown { .. })
     }
 

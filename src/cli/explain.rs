@@ -1,0 +1,197 @@
+//! `pilotlight explain ID`: why a session has its status, and what would change it.
+
+use super::{Context, USAGE, say};
+use crate::core::fleet::{Row, Session};
+use crate::core::limits::Limits;
+use crate::core::owner::Owner;
+use crate::core::text::{counted, plain};
+use crate::core::time::{Moment, Span, Time};
+use crate::core::turn::{Phase, Said, Turn};
+use crate::core::verdict::Verdict;
+use crate::survey::survey;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Arguments of `explain`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The session's id, or as much of its beginning as no other shares
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    context.tell_problems();
+    let unreadable = context.unreadable_homes();
+    if unreadable.len() == context.homes.len() {
+        unreadable.iter().for_each(|problem| say(problem));
+        return Ok(ExitCode::from(super::NO_HOME));
+    }
+    let survey = survey(&context.homes, &context.config, true);
+    let mut found: Vec<_> = survey.sessions.iter().filter(|session| session.id.starts_with(&arguments.id)).collect();
+    if found.iter().any(|session| *session.id == *arguments.id) {
+        found.retain(|session| *session.id == *arguments.id);
+    }
+    match found[..] {
+        [session] => {
+            write!(io::stdout(), "{}", explain(session, survey.now, &context.config.limits))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        [] => {
+            say(&format!(
+                "no session's id begins with {:?}; `pilotlight status --all --json` lists them",
+                arguments.id
+            ));
+            Ok(ExitCode::from(USAGE))
+        }
+        _ => {
+            let ids: Vec<_> = found.iter().map(|session| &*session.id).take(5).collect();
+            say(&format!("{} begin with {:?}: {}", counted(found.len(), "session's id"), arguments.id, ids.join(", ")));
+            Ok(ExitCode::from(USAGE))
+        }
+    }
+}
+
+/// Lines of `name: value`, the names in one column.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn line(&mut self, name: &str, value: impl AsRef<str>) {
+        let _ = writeln!(self.0, "{name:<16}{}", value.as_ref()); // into a string: it cannot fail
+    }
+}
+
+fn explain(session: &Session, now: Moment, limits: &Limits) -> String {
+    let (row, verdict) = session.row(now, limits);
+    let mut page = Page::default();
+    page.line("session", &*row.id);
+    page.line("name", &row.name);
+    page.line("status", format!("{}, since {} ({} ago)", row.status, row.since, ago(now, row.since)));
+    page.line("because", &row.because);
+    page.line("changes", changes(&verdict, now));
+    page.line("last progress", row.last_progress.map_or("none".into(), |at| format!("{at} ({} ago)", ago(now, at))));
+    page.line("owner", owner(session));
+    about(&mut page, session, &row);
+    turn(&mut page, session, now);
+    limits_that_apply(&mut page, session.facts.turn.as_ref(), limits);
+    actions(&mut page, session, &row);
+    page.0
+}
+
+fn ago(now: Moment, at: Time) -> Span {
+    (now.wall - at).max(Span::ZERO)
+}
+
+fn changes(verdict: &Verdict, now: Moment) -> String {
+    match verdict.recheck_at {
+        Some(at) => format!("with the next event, or by itself in {}", at - now.awake),
+        None => "with the next event, or the end of its process".into(),
+    }
+}
+
+fn owner(session: &Session) -> String {
+    match &session.owner {
+        Owner::Never => "none: no lock is in its folder".into(),
+        Owner::Alive { pid, started: Some(at) } => format!("process {pid}, alive, started {at}"),
+        Owner::Alive { pid, started: None } => format!("process {pid}, alive"),
+        Owner::Gone { pid, .. } => format!("process {pid}, gone: its lock was left behind"),
+        Owner::Unknown { pid } => format!("process {pid}, which cannot be looked at (another user, a container)"),
+    }
+}
+
+fn about(page: &mut Page, session: &Session, row: &Row) {
+    let facts = &session.facts;
+    let or_none = |text: Option<&str>| text.map_or("unknown".to_owned(), |text| plain(text, 400).into());
+    page.line("folder", or_none(row.cwd.as_deref()));
+    if let Some(branch) = &row.branch {
+        page.line("branch", &**branch);
+    }
+    page.line("model", or_none(facts.model.as_deref()));
+    if let Some(tokens) = facts.context_tokens {
+        page.line("context", format!("{tokens} tokens sent with the last request"));
+    }
+    page.line("log", format!("{} read, {} left out as no event", counted_events(facts.events), facts.skipped));
+    let background = row.background;
+    if background.agents + background.shells > 0 {
+        let (agents, shells) = (counted(background.agents, "agent"), counted(background.shells, "shell"));
+        page.line("background", format!("{agents}, {shells}"));
+    }
+    let denied = facts.results.iter().filter(|(_, denied)| *denied).count();
+    if denied > 0 {
+        page.line(
+            "denials",
+            format!("{denied} of the last {} tool results: nobody could be asked", facts.results.len()),
+        );
+    }
+}
+
+fn counted_events(n: u64) -> String {
+    counted(usize::try_from(n).unwrap_or(usize::MAX), "event")
+}
+
+fn turn(page: &mut Page, session: &Session, now: Moment) {
+    let Some(turn) = &session.facts.turn else { return page.line("turn", "none is open") };
+    let said = match turn.said {
+        Said::Nothing => "no message yet in this round",
+        Said::Request => "the last message asked for tools",
+        Said::Answer { .. } => "the answer has come",
+    };
+    let phase = match turn.phase {
+        Phase::Running => "",
+        Phase::Answered => ", its round has not ended",
+        Phase::MayContinue(_) => ", autopilot may go on by itself",
+        Phase::Unanswered(_) => ", its last round ended without a message",
+    };
+    let opened = ago(now, turn.opened.wall);
+    page.line("turn", format!("open for {opened}; {} used, {} succeeded; {said}{phase}", turn.used, turn.succeeded));
+    for tool in &turn.tools {
+        let command = tool.command.as_deref().map(|command| format!(": {command}")).unwrap_or_default();
+        page.line("open tool", format!("{} for {}{command}", tool.name, ago(now, tool.at.wall)));
+    }
+    for request in &session.facts.requests {
+        let agent = request.agent.as_deref().map(|agent| format!(", by sub-agent {agent}")).unwrap_or_default();
+        page.line("asks permission", format!("{} for {}{agent}", request.kind, ago(now, request.at.wall)));
+    }
+}
+
+fn limits_that_apply(page: &mut Page, turn: Option<&Turn>, limits: &Limits) {
+    let Some(turn) = turn else { return };
+    let (situation, quiet, stuck) = if !turn.tools.is_empty() {
+        ("a tool is open", limits.tool_quiet, limits.tool_stuck)
+    } else if turn.used > 0 {
+        ("tools were used, none is open", limits.thinking_quiet, limits.thinking_stuck)
+    } else {
+        ("no tool was used", limits.fresh_quiet, limits.fresh_stuck)
+    };
+    let busy = if turn.tools.is_empty() {
+        String::new()
+    } else {
+        format!(" ({} if its process is busy)", limits.tool_busy_stuck)
+    };
+    page.line("limits", format!("{situation}: quiet after {quiet} of silence, stuck after {stuck}{busy}"));
+}
+
+/// What can be done by hand: this version acts on nothing by itself.
+fn actions(page: &mut Page, session: &Session, row: &Row) {
+    let id = &session.id;
+    page.line("actions", "none yet: this version only looks");
+    match session.owner {
+        Owner::Alive { pid, .. } => {
+            page.line("by hand", format!("in its terminal; or `kill -INT {pid}`, which ends it cleanly"));
+        }
+        Owner::Unknown { .. } => {}
+        Owner::Gone { .. } | Owner::Never if is_uuid(id) => {
+            let folder = row.cwd.as_deref().map(|cwd| format!(" in {}", plain(cwd, 400))).unwrap_or_default();
+            page.line("by hand", format!("`copilot --resume={id}`{folder}"));
+        }
+        Owner::Gone { .. } | Owner::Never => {}
+    }
+}
+
+/// Whether an id has the form that Copilot gives them: nothing else is put into a command line.
+fn is_uuid(id: &str) -> bool {
+    let lengths = id.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+}

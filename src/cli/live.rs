@@ -1,0 +1,107 @@
+//! `pilotlight` in a terminal: the table, for as long as it is looked at. Redrawn when something changed, and when an age
+//! must be worded otherwise; never on a beat.
+
+use super::table::{Style, cut, lines, next_age};
+use super::{Context, runtime};
+use crate::core::fleet::{Row, shorten, summary};
+use crate::core::time::{Moment, Time};
+use crate::engine::{Engine, Fleet, Key, View};
+use crossterm::{cursor, execute, queue, terminal};
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
+    if !io::stdout().is_terminal() {
+        context.tell_problems();
+    }
+    let mut table = Live::new(context)?;
+    let result = runtime()?.block_on(Engine::new(&context.homes, context.config.clone()).run(&mut table));
+    let written = std::mem::replace(&mut table.result, Ok(()));
+    drop(table); // the terminal is as it was before anything is said
+    result?;
+    written?;
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Live<'a> {
+    context: &'a Context,
+    terminal: bool,
+    drawn: Vec<String>,
+    redraw_at: Option<Time>,
+    result: io::Result<()>,
+}
+
+impl<'a> Live<'a> {
+    fn new(context: &'a Context) -> io::Result<Self> {
+        let terminal = io::stdout().is_terminal();
+        if terminal {
+            execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
+        }
+        Ok(Self { context, terminal, drawn: Vec::new(), redraw_at: None, result: Ok(()) })
+    }
+
+    fn draw(&mut self, mut rows: Vec<Row>, now: Moment) -> io::Result<()> {
+        let list = self.context.config.list;
+        shorten(&mut rows, now.wall - list.ended_for, list.ended_most);
+        let style = Style::of_stdout();
+        let mut drawn = vec![format!("Pilotlight: {}", summary(&rows)), String::new()];
+        if rows.is_empty() {
+            drawn.push("Waiting for a Copilot session. Start `copilot` in another terminal.".into());
+            drawn.extend(self.context.unreadable_homes());
+        } else {
+            drawn.extend(lines(&rows, now.wall, style));
+        }
+        if self.terminal {
+            drawn.extend(self.context.problems.iter().map(ToString::to_string));
+        }
+        cut(&mut drawn, style.height);
+        // Ages are told by the wall clock, the timer runs by the awake one: what is left to wait is the same.
+        self.redraw_at = next_age(&rows, now.wall).map(|at| now.awake + (at - now.wall));
+        if drawn == self.drawn {
+            return Ok(());
+        }
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        if self.terminal {
+            queue!(out, terminal::BeginSynchronizedUpdate, cursor::MoveTo(0, 0))?;
+            for (index, line) in drawn.iter().enumerate() {
+                write!(out, "{}{line}", if index == 0 { "" } else { "\r\n" })?;
+                queue!(out, terminal::Clear(terminal::ClearType::UntilNewLine))?;
+            }
+            queue!(out, terminal::Clear(terminal::ClearType::FromCursorDown), terminal::EndSynchronizedUpdate)?;
+        } else {
+            for line in &drawn {
+                writeln!(out, "{line}")?;
+            }
+            writeln!(out)?;
+        }
+        out.flush()?;
+        self.drawn = drawn;
+        Ok(())
+    }
+}
+
+impl View for Live<'_> {
+    fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], now: Moment) -> ControlFlow<()> {
+        match self.draw(fleet.rows().cloned().collect(), now) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.result = Err(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn redraw_at(&self) -> Option<Time> {
+        self.redraw_at
+    }
+}
+
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        if self.terminal {
+            // The terminal may be gone: then there is nothing to restore.
+            let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The command line: one file a subcommand. Arguments are read here; what they mean is decided in each command.
+
+mod config;
+mod explain;
+mod live;
+mod replay;
+mod status;
+mod table;
+mod watch;
+
+use crate::config::{Config, Problem};
+use crate::paths;
+use clap::{Parser, Subcommand};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Exit code: bad usage, an id that is unknown or ambiguous.
+const USAGE: u8 = 2;
+/// Exit code: no home could be read.
+const NO_HOME: u8 = 3;
+
+const EXAMPLES: &str = "Examples:
+  pilotlight                          the live table, until Ctrl-C
+  pilotlight status                   every session, once
+  pilotlight status --json --all      every session that is on disk, as JSON
+  pilotlight watch --json             a line for each change, for scripts
+  pilotlight explain 3aac             why a session has its status
+  pilotlight replay events.jsonl      what would have been said of a log
+  pilotlight --home ~/other/.copilot status
+
+Set NO_COLOR to have no colours. More: pilotlight config --print";
+
+/// A pilot light for your coding agents: what every GitHub Copilot session on this machine does, how stale it is, and why.
+#[derive(Debug, Parser)]
+#[command(version, about, after_help = EXAMPLES, max_term_width = 100)]
+struct Arguments {
+    /// A Copilot home to watch; may be given several times. Without it: $COPILOT_HOME, else ~/.copilot, and what the config
+    /// adds
+    #[arg(long, value_name = "DIR", global = true)]
+    home: Vec<PathBuf>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show every session, once
+    Status(status::Arguments),
+    /// Say every change, as it happens
+    Watch(watch::Arguments),
+    /// Say why a session has its status, and what would change it
+    Explain(explain::Arguments),
+    /// Run a log through the same judgement, in its own time
+    Replay(replay::Arguments),
+    /// Show the settings
+    Config(config::Arguments),
+}
+
+/// What every command is given.
+struct Context {
+    homes: Vec<PathBuf>,
+    config: Config,
+    config_path: Option<PathBuf>,
+    problems: Vec<Problem>,
+}
+
+/// Runs the command that the arguments name.
+pub fn run() -> ExitCode {
+    let arguments = Arguments::parse();
+    log_to_stderr();
+    let context = Context::new(&arguments.home);
+    let result = match arguments.command {
+        None => live::run(&context),
+        Some(Command::Status(arguments)) => status::run(&context, &arguments),
+        Some(Command::Watch(arguments)) => watch::run(&context, &arguments),
+        Some(Command::Explain(arguments)) => explain::run(&context, &arguments),
+        Some(Command::Replay(arguments)) => replay::run(&context, &arguments),
+        Some(Command::Config(arguments)) => config::run(&context, &arguments),
+    };
+    match result {
+        Ok(code) => code,
+        // Whoever reads has had enough: no error of ours.
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe) => {
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            say(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Context {
+    fn new(homes: &[PathBuf]) -> Self {
+        let env = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let project = paths::project();
+        let config_path = paths::config_file(env("PILOTLIGHT_CONFIG"), project.as_ref());
+        let (config, problems) = config_path.as_deref().map(crate::config::load).unwrap_or_default();
+        let homes = paths::homes(homes, env("COPILOT_HOME"), &config.homes, paths::user_home());
+        Self { homes, config, config_path, problems }
+    }
+
+    /// Says what is wrong with the config, once a run.
+    fn tell_problems(&self) {
+        for problem in &self.problems {
+            say(&problem.to_string());
+        }
+    }
+
+    /// Why a home cannot be read, for those that cannot.
+    fn unreadable_homes(&self) -> Vec<String> {
+        self.homes.iter().filter_map(|home| home_problem(home)).collect()
+    }
+}
+
+/// Why a home cannot be read.
+fn home_problem(home: &std::path::Path) -> Option<String> {
+    let shown = home.display();
+    let error = std::fs::read_dir(home.join(crate::watch::store::SESSIONS)).err()?;
+    Some(match (error.kind(), home.is_dir()) {
+        // A home in which no session was ever started.
+        (io::ErrorKind::NotFound, true) => return None,
+        (io::ErrorKind::NotFound, false) => format!(
+            "there is no Copilot home at {shown}: start `copilot` once, or name another with --home DIR or COPILOT_HOME"
+        ),
+        _ => format!("the Copilot home {shown} cannot be read: {error}"),
+    })
+}
+
+/// One line to the user beside the output.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "pilotlight: {line}"); // without a standard error there is nobody to tell
+}
+
+/// Warnings go to standard error; `PILOTLIGHT_LOG=debug` says more.
+fn log_to_stderr() {
+    let level =
+        std::env::var("PILOTLIGHT_LOG").ok().and_then(|level| level.parse().ok()).unwrap_or(tracing::Level::WARN);
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(io::stderr)
+        .with_target(false)
+        .without_time()
+        .with_ansi(false)
+        .init();
+}
+
+/// The runtime of the commands that watch: one thread.
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+}

@@ -1,0 +1,89 @@
+//! `pilotlight replay FILE`: a log run through the same judgement, in its own time.
+
+use super::Context;
+use crate::core::replay::{Change, OwnerStory, Replay};
+use crate::core::time::Span;
+use anyhow::Context as _;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Arguments of `replay`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The log, an events.jsonl; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The process that owned the session: it lives on; it is gone a millisecond after the last event; none was ever known
+    #[arg(long, value_enum, default_value = "alive")]
+    owner: Owner,
+    /// Let the clock run on for so long after the last event: +30s, +11m, +24h
+    #[arg(long, value_name = "+DURATION", value_parser = until, allow_hyphen_values = true)]
+    until: Option<Span>,
+    /// As JSON: one object a change, {at, status, because}
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Owner {
+    Alive,
+    Dead,
+    Unknown,
+}
+
+fn until(text: &str) -> Result<Span, String> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    match text.parse() {
+        Ok(seconds @ 0..=1_000_000_000) => Ok(Span::seconds(seconds)),
+        _ => crate::config::parse_span(text).map_err(|error| format!("it {error}")),
+    }
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let story = match arguments.owner {
+        Owner::Alive => OwnerStory::Alive,
+        Owner::Dead => OwnerStory::Dead,
+        Owner::Unknown => OwnerStory::Unknown,
+    };
+    let mut replay = Replay::new(story, context.config.limits);
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut changes = Vec::new();
+    let mut lines: Box<dyn BufRead> = if arguments.file.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        let file = File::open(&arguments.file).with_context(|| format!("cannot open {}", arguments.file.display()))?;
+        Box::new(BufReader::with_capacity(1 << 17, file))
+    };
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line).with_context(|| format!("cannot read {}", arguments.file.display()))? > 0 {
+        replay.line(&line, &mut changes);
+        line.clear();
+        tell(&mut changes, arguments.json, &mut out)?;
+    }
+    let rest = arguments.until.unwrap_or(if matches!(arguments.owner, Owner::Dead) { Span(1) } else { Span::ZERO });
+    replay.finish(rest, &mut changes);
+    tell(&mut changes, arguments.json, &mut out)?;
+    out.flush()?;
+    if replay.facts.skipped > 0 {
+        super::say(&format!(
+            "{} of {} were no events and were left out",
+            crate::core::text::counted(usize::try_from(replay.facts.skipped).unwrap_or(usize::MAX), "line"),
+            replay.facts.skipped + replay.facts.events
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(changes: &mut Vec<Change>, json: bool, out: &mut impl Write) -> io::Result<()> {
+    for change in changes.drain(..) {
+        if json {
+            serde_json::to_writer(&mut *out, &change)?;
+            writeln!(out)?;
+        } else {
+            writeln!(out, "{}  {:<16}  {}", change.at, change.status, change.because)?;
+        }
+    }
+    Ok(())
+}

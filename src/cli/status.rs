@@ -1,0 +1,71 @@
+//! `pilotlight status`: every session, once.
+
+use super::table::{Style, lines};
+use super::{Context, NO_HOME, say};
+use crate::core::fleet::{Row, distinguish, shorten, sort, summary};
+use crate::survey::{Survey, survey};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Arguments of `status`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// As JSON: an array with one object a session
+    #[arg(long)]
+    json: bool,
+    /// Every session that is on disk, not only those that are open or ended lately
+    #[arg(long)]
+    all: bool,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    context.tell_problems();
+    let unreadable = context.unreadable_homes();
+    for problem in &unreadable {
+        say(problem);
+    }
+    if unreadable.len() == context.homes.len() {
+        if arguments.json {
+            writeln!(io::stdout(), "[]")?;
+        }
+        return Ok(ExitCode::from(NO_HOME));
+    }
+    let Survey { sessions, now, .. } = survey(&context.homes, &context.config, arguments.all);
+    let mut rows: Vec<Row> = sessions
+        .iter()
+        .filter(|session| session.is_listed())
+        .map(|session| session.row(now, &context.config.limits).0)
+        .collect();
+    if arguments.all {
+        sort(&mut rows);
+    } else {
+        let list = context.config.list;
+        shorten(&mut rows, now.wall - list.ended_for, list.ended_most);
+    }
+    distinguish(&mut rows);
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    if arguments.json {
+        // One row a line: an array for those who parse it, greppable for those who do not.
+        for (index, row) in rows.iter().enumerate() {
+            write!(out, "{}", if index == 0 { "[\n" } else { ",\n" })?;
+            serde_json::to_writer(&mut out, row).map_err(io::Error::from)?;
+        }
+        writeln!(out, "{}", if rows.is_empty() { "[]" } else { "\n]" })?;
+    } else {
+        let style = Style::of_stdout();
+        writeln!(out, "{}", summary(&rows))?;
+        if !rows.is_empty() {
+            for line in lines(&rows, now.wall, style) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        for session in &sessions {
+            if let Some(problem) = &session.problem {
+                out.flush()?;
+                say(&format!("session {}: {problem}", session.id));
+            }
+        }
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,237 @@
+//! The table of sessions: the same in `status` and live.
+//!
+//! Status is told by word and by shape as well as by colour. Everything that a session wrote has been made fit to be shown
+//! before it comes here; widths are counted in the columns that a terminal gives each character.
+
+use crate::core::fleet::Row;
+use crate::core::text::counted;
+use crate::core::time::{Span, Time};
+use crate::core::verdict::{Status, age_step};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// How a table is to look.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Style {
+    /// Columns of the terminal; `None`: as wide as it needs.
+    pub(super) width: Option<usize>,
+    /// Lines of the terminal; `None`: as long as it needs.
+    pub(super) height: Option<usize>,
+    /// With colours.
+    pub(super) colour: bool,
+    /// With shapes beyond ASCII.
+    pub(super) unicode: bool,
+}
+
+impl Style {
+    /// What standard output can show, and the environment wants shown.
+    pub(super) fn of_stdout() -> Self {
+        use std::io::IsTerminal;
+        let env = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let terminal = std::io::stdout().is_terminal();
+        let size = terminal.then(crossterm::terminal::size).and_then(Result::ok).filter(|&(width, _)| width > 0);
+        let locale =
+            env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG")).unwrap_or_default().to_lowercase();
+        Self {
+            width: size.map(|(width, _)| width.into()),
+            height: size.map(|(_, height)| height.into()),
+            colour: terminal && env("NO_COLOR").is_none() && env("TERM").as_deref() != Some("dumb"),
+            unicode: cfg!(not(unix)) || !terminal || locale.contains("utf-8") || locale.contains("utf8"),
+        }
+    }
+}
+
+/// The mark of a status, in Unicode and in ASCII.
+pub(super) const fn shape(status: Status, unicode: bool) -> &'static str {
+    let (mark, ascii) = match status {
+        Status::NeedsPermission => ("⚑", "!"),
+        Status::NeedsInput => ("?", "?"),
+        Status::PermissionLost => ("⊘", "0"),
+        Status::Stuck => ("◷", "@"),
+        Status::Crashed => ("╳", "X"),
+        Status::Failed => ("✗", "x"),
+        Status::Quiet => ("◌", "."),
+        Status::Working => ("▶", ">"),
+        Status::Finishing => ("▷", ">"),
+        Status::Idle => ("✓", "-"),
+        Status::Ended => ("○", "o"),
+    };
+    if unicode { mark } else { ascii }
+}
+
+/// The colour of a status, as the parameters of an SGR sequence (ECMA-48): red, amber, blue, green, or dim.
+const fn colour(status: Status) -> &'static str {
+    match status {
+        Status::Crashed | Status::Failed | Status::Stuck => "31",
+        Status::NeedsPermission | Status::PermissionLost | Status::NeedsInput => "33",
+        Status::Working | Status::Finishing => "34",
+        Status::Idle => "32",
+        Status::Quiet | Status::Ended => "2",
+    }
+}
+
+/// The names' column is at most this wide; the reason gets the rest.
+const NAME_WIDTH: usize = 36;
+/// Narrower than this the reason is left out.
+const REASON_WIDTH: usize = 12;
+
+/// How long ago the last sign of life was, in steps.
+pub(super) fn age(row: &Row, now: Time) -> String {
+    let (step, _) = age_step((now - row.last_progress.unwrap_or(row.since)).max(Span::ZERO));
+    if step == Span::ZERO { "now".into() } else { step.to_string() }
+}
+
+/// The rows as lines, sorted as they come; the first line heads the columns.
+pub(super) fn lines(rows: &[Row], now: Time, style: Style) -> Vec<String> {
+    let ages: Vec<_> = rows.iter().map(|row| age(row, now)).collect();
+    let widest = |texts: &mut dyn Iterator<Item = usize>, least: usize| texts.fold(least, usize::max);
+    let age_width = widest(&mut ages.iter().map(|age| age.width()), 3);
+    let status_width = widest(&mut rows.iter().map(|row| row.status.name().len()), 6) + 2;
+    let room = style.width.map(|width| width.saturating_sub(status_width + age_width + 4));
+    let name_width =
+        widest(&mut rows.iter().map(|row| row.name.width() + 2 * usize::from(row.unseen)), 4).min(NAME_WIDTH);
+    let name_width =
+        room.map_or(name_width, |room| name_width.min(room.saturating_sub(REASON_WIDTH + 2).max(room.min(12))));
+    let reason_width = room.map(|room| room.saturating_sub(name_width + 2));
+    let mut lines = vec![paint(
+        &fit(
+            &format!(
+                "{}  {}  {}  REASON",
+                pad("STATUS", status_width),
+                pad("SESSION", name_width),
+                pad("AGE", age_width)
+            ),
+            style.width,
+        ),
+        "1",
+        style,
+    )];
+    for (row, age) in rows.iter().zip(&ages) {
+        let mark = shape(row.status, style.unicode);
+        let status = paint(&pad(&format!("{mark} {}", row.status), status_width), colour(row.status), style);
+        let unseen = if !row.unseen {
+            ""
+        } else if style.unicode {
+            "• "
+        } else {
+            "* "
+        };
+        let name = pad(&fit(&format!("{unseen}{}", row.name), Some(name_width)), name_width);
+        let mut line = format!("{status}  {name}  {}", pad(age, age_width));
+        match reason_width {
+            Some(width) if width < REASON_WIDTH => {}
+            width => line += &format!("  {}", fit(&row.because, width)),
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}
+
+/// Cuts lines to the height of the terminal, saying how many are left out.
+pub(super) fn cut(lines: &mut Vec<String>, height: Option<usize>) {
+    if let Some(height) = height.filter(|&height| lines.len() > height && height > 1) {
+        let left_out = lines.len() - (height - 1);
+        lines.truncate(height - 1);
+        lines.push(format!("... and {}", counted(left_out, "more line")));
+    }
+}
+
+/// When the age of some row will be worded otherwise.
+pub(super) fn next_age(rows: &[Row], now: Time) -> Option<Time> {
+    rows.iter()
+        .map(|row| {
+            let since = row.last_progress.unwrap_or(row.since);
+            since + age_step((now - since).max(Span::ZERO)).1
+        })
+        .min()
+}
+
+fn paint(text: &str, sgr: &str, style: Style) -> String {
+    if style.colour { format!("\x1b[{sgr}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+/// Cuts a text to so many columns, marking the cut.
+fn fit(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width.filter(|&width| text.width() > width) else { return text.to_owned() };
+    let mut used = 1; // the mark
+    let mut out = String::new();
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        out.push(c);
+    }
+    if width > 0 { out + "…" } else { out }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::fleet::{Background, Kind};
+
+    fn row(name: &str, status: Status, because: &str) -> Row {
+        Row {
+            id: "36535f61-5c7b-4f09-a70b-2f8aed97280f".into(),
+            name: name.into(),
+            cwd: None,
+            branch: None,
+            kind: Kind::Terminal,
+            status,
+            since: Time(0),
+            last_progress: Some(Time(0)),
+            because: because.into(),
+            unseen: false,
+            owner: None,
+            background: Background::default(),
+            actions: Vec::new(),
+        }
+    }
+
+    fn style(width: Option<usize>) -> Style {
+        Style { width, height: None, colour: false, unicode: true }
+    }
+
+    #[test]
+    fn a_table_fits_the_terminal() {
+        let rows = [
+            row(
+                "Fix the parser of the configuration file, at last",
+                Status::Working,
+                "bash is open, 1 background agent",
+            ),
+            row("ファイルを直す", Status::NeedsPermission, "asks permission: shell"),
+            row("x", Status::Stuck, &"very long ".repeat(50)),
+        ];
+        for width in 1..200 {
+            for line in lines(&rows, Time(0), style(Some(width))) {
+                // Below the width of status, age and a little of the name nothing fits, and nothing is hidden either.
+                assert!(line.width() <= width.max(40), "{width}: {line}");
+            }
+        }
+        assert_eq!(
+            lines(&rows, Time(0), style(None))[1],
+            "▶ working           Fix the parser of the configuration…  now  bash is open, 1 background agent"
+        );
+    }
+
+    #[test]
+    fn status_is_told_without_colour() {
+        for status in Status::ALL {
+            let told = &lines(&[row("a", status, "b")], Time(0), style(None))[1];
+            assert!(told.starts_with(shape(status, true)) && told.contains(status.name()), "{told}");
+        }
+        let coloured = Style { colour: true, ..style(None) };
+        assert!(lines(&[row("a", Status::Idle, "b")], Time(0), coloured)[1].starts_with("\x1b[32m✓ idle"));
+    }
+
+    #[test]
+    fn what_does_not_fit_the_height_is_counted() {
+        let mut lines: Vec<_> = (0..10).map(|n| n.to_string()).collect();
+        cut(&mut lines, Some(4));
+        assert_eq!(lines, ["0", "1", "2", "... and 7 more lines"]);
+    }
+}

@@ -1,0 +1,92 @@
+//! `pilotlight watch --json`: a line for each change, for as long as somebody reads.
+
+use super::{Context, runtime, say};
+use crate::core::fleet::{Row, Session};
+use crate::core::limits::Limits;
+use crate::core::time::Moment;
+use crate::engine::{Engine, Fleet, Key, View};
+use serde::Serialize;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+/// Arguments of `watch`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// As JSON: first one object a session, then one for each whose status, reason, owner or actions changed
+    #[arg(long, required = true)]
+    json: bool,
+}
+
+pub(super) fn run(context: &Context, _arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    context.tell_problems();
+    for problem in context.unreadable_homes() {
+        say(&format!("{problem}; waiting for it"));
+    }
+    let mut lines = Lines { limits: context.config.limits, out: Vec::new(), result: Ok(()) };
+    runtime()?.block_on(Engine::new(&context.homes, context.config.clone()).run(&mut lines))?;
+    lines.result?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes rows as lines of JSON.
+struct Lines {
+    limits: Limits,
+    out: Vec<u8>,
+    result: io::Result<()>,
+}
+
+#[derive(Serialize)]
+struct Removed<'a> {
+    id: &'a str,
+    removed: bool,
+}
+
+impl Lines {
+    fn line(&mut self, value: &impl Serialize) {
+        // Into memory, of values without a map: it cannot fail.
+        let _ = serde_json::to_writer(&mut self.out, value);
+        self.out.push(b'\n');
+    }
+
+    /// One write for all lines of a moment, so that no reader sees half of it.
+    fn flush(&mut self) -> ControlFlow<()> {
+        let mut stdout = io::stdout().lock();
+        let result = stdout.write_all(&self.out).and_then(|()| stdout.flush());
+        self.out.clear();
+        match result {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.result = Err(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+impl View for Lines {
+    fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], _now: Moment) -> ControlFlow<()> {
+        for key in changed {
+            if let Some(entry) = fleet.get(key) {
+                self.line(&entry.row);
+            }
+        }
+        for (_, id) in removed {
+            self.line(&Removed { id, removed: true });
+        }
+        if self.out.is_empty() { ControlFlow::Continue(()) } else { self.flush() }
+    }
+
+    fn wants_history(&self) -> bool {
+        true
+    }
+
+    fn show_history(&mut self, session: Session, now: Moment) -> ControlFlow<()> {
+        if !session.is_listed() {
+            return ControlFlow::Continue(());
+        }
+        let row: Row = session.row(now, &self.limits).0;
+        self.line(&row);
+        if self.out.len() < 1 << 16 { ControlFlow::Continue(()) } else { self.flush() }
+    }
+}

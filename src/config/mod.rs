@@ -1,0 +1,217 @@
+//! What the user has set: `config.toml`.
+//!
+//! A config is never fatal. Whatever is wrong with it is a [`Problem`] that says where, what and what now holds instead;
+//! a wrong key costs that key, a file that is no TOML costs the whole file, and the program runs with defaults for what
+//! it lost. A watcher that stays dark because of a typo would be worse than one that watches with the usual limits.
+//!
+//! [`settings`] is the one list of keys; this file walks a document along it. [`span`] reads and words spans of time,
+//! [`problem`] words what went wrong.
+
+mod problem;
+mod settings;
+mod span;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+pub use self::problem::{Position, Problem};
+pub use self::settings::print;
+pub use self::span::parse as parse_span;
+
+use self::problem::{Report, shown};
+use self::settings::{SETTINGS, Setting, nearest, table};
+use crate::core::limits::Limits;
+use crate::core::time::Span;
+
+/// A larger file is no config: it is refused before it is read. In bytes.
+const LARGEST: u64 = 1024 * 1024;
+
+/// Everything that can be set. What each field means, and its default, is said once, in the list of settings that
+/// [`print`] shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// `homes`: further homes of Copilot, as written: a leading `~` is not expanded yet ([`crate::paths::homes`] does).
+    pub homes: Vec<PathBuf>,
+    /// `[limits]`.
+    pub limits: Limits,
+    /// `[owners]`.
+    pub owners: Owners,
+    /// `[list]`.
+    pub list: List,
+}
+
+/// `[owners]`: which processes count as Copilot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Owners {
+    /// `names`: file names of further programs that own sessions, beside `copilot` itself.
+    pub names: Vec<String>,
+}
+
+/// `[list]`: which ended sessions are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct List {
+    /// `ended-for`: how long an ended session stays listed.
+    pub ended_for: Span,
+    /// `ended-most`: how many ended sessions are listed at most, the latest first.
+    pub ended_most: usize,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        Self { ended_for: Span::hours(24), ended_most: 10 }
+    }
+}
+
+/// Reads the config at `path`. A missing file is the usual case and no problem; one that cannot be used (unreadable, not
+/// a plain file, over 1 MiB, not UTF-8, no TOML) is one problem, and everything has its default.
+///
+/// What is no plain file is not even opened: opening a FIFO would wait for its writer.
+pub fn load(path: &Path) -> (Config, Vec<Problem>) {
+    match read(path) {
+        Ok(Some(text)) => parse(&text, path),
+        Ok(None) => (Config::default(), Vec::new()),
+        Err(what) => {
+            let what = format!("{what}. The defaults are used");
+            (Config::default(), vec![Problem { path: path.to_owned(), at: None, what }])
+        }
+    }
+}
+
+/// The text of the file; `None` where there is none.
+fn read(path: &Path) -> Result<Option<String>, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    let about = match fs::metadata(path) {
+        Ok(about) => about,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    if about.is_dir() {
+        return Err("is a folder, not a file".to_owned());
+    }
+    if !about.is_file() {
+        return Err("is not a plain file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    // One byte more than allowed: a file that grew since, or whose length is not known beforehand, is caught all the same.
+    File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err("is larger than 1 MiB".to_owned());
+    }
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count();
+        format!("is not UTF-8 text (line {line})")
+    })
+}
+
+/// Reads the text of a config. `path` only says in the problems which file it is. The problems come in the order of the
+/// file; of very many, the first ones and a count.
+pub fn parse(text: &str, path: &Path) -> (Config, Vec<Problem>) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut report = Report::new(text, path);
+    let config = match DeTable::parse(text) {
+        Ok(document) => {
+            let mut reader = Reader { config: Config::default(), written: vec![None; SETTINGS.len()], report };
+            reader.document(document.get_ref());
+            reader.contradictions();
+            report = reader.report;
+            reader.config
+        }
+        Err(error) => {
+            let what = shown(error.message());
+            report.add(
+                error.span().map(|span| span.start),
+                format!("not TOML: {what}. All settings have their defaults"),
+            );
+            Config::default()
+        }
+    };
+    (config, report.into_problems())
+}
+
+/// A walk through one document.
+struct Reader<'t> {
+    config: Config,
+    /// Where each of [`SETTINGS`] was written, as an offset into the text.
+    written: Vec<Option<usize>>,
+    report: Report<'t>,
+}
+
+impl Reader<'_> {
+    fn document(&mut self, document: &DeTable<'_>) {
+        for (key, value) in document {
+            let Some(table) = table(key.get_ref()) else {
+                self.setting("", key, value);
+                continue;
+            };
+            if let DeValue::Table(entries) = value.get_ref() {
+                for (key, value) in entries {
+                    self.setting(table, key, value);
+                }
+            } else {
+                let kind = value.get_ref().type_str();
+                let what =
+                    format!("`{table}` must be a table, written `[{table}]`; this is of type {kind}. It is ignored");
+                self.report.add(Some(key.span().start), what);
+            }
+        }
+    }
+
+    fn setting(&mut self, table: &'static str, key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>) {
+        let Some(index) = SETTINGS.iter().position(|s| s.table == table && s.key == key.get_ref()) else {
+            let name =
+                if table.is_empty() { shown(key.get_ref()) } else { format!("{table}.{}", shown(key.get_ref())) };
+            let hint = nearest(table, key.get_ref()).map_or(".".to_owned(), |key| format!(", did you mean `{key}`?"));
+            self.report.add(Some(key.span().start), format!("unknown key `{name}`{hint} It is ignored"));
+            return;
+        };
+        let setting = &SETTINGS[index];
+        self.written[index] = Some(key.span().start);
+        if let Err(wrong) = setting.field.set(&mut self.config, value) {
+            let default = setting.field.show(&Config::default());
+            let (name, form) = (setting.name(), setting.field.form());
+            let what = format!("`{name}` must be {form}; {}. The default, {default}, is used", wrong.what);
+            self.report.add(Some(wrong.at), what);
+        }
+    }
+
+    /// A session cannot be `stuck` before it is `quiet`. Where two limits say so, both go back to their defaults; as this
+    /// can bring one of them into conflict with a third, it is looked at until all agree, as the defaults do.
+    fn contradictions(&mut self) {
+        while let Some((lower, upper)) = self.contradiction() {
+            let (before, defaults) = (self.config.clone(), Config::default());
+            let said = |index: usize, setting: &Setting| {
+                let origin = if self.written[index].is_some() { "" } else { ", its default" };
+                format!("`{}` ({}{origin})", setting.name(), setting.field.show(&before))
+            };
+            let (low, high) = (&SETTINGS[lower], &SETTINGS[upper]);
+            let (low_default, high_default) = (low.field.show(&defaults), high.field.show(&defaults));
+            let what = format!(
+                "{} is above {}. Both have their defaults, {low_default} and {high_default}",
+                said(lower, low),
+                said(upper, high),
+            );
+            self.report.add(self.written[lower].or(self.written[upper]), what);
+            for (index, setting) in [(lower, low), (upper, high)] {
+                setting.field.reset(&mut self.config);
+                self.written[index] = None;
+            }
+        }
+    }
+
+    /// The first two settings of which the one is above the other and must not be.
+    fn contradiction(&self) -> Option<(usize, usize)> {
+        SETTINGS.iter().enumerate().find_map(|(lower, low)| {
+            let upper = low.at_most.iter().find_map(|&key| {
+                let upper = SETTINGS.iter().position(|s| s.table == low.table && s.key == key)?;
+                (low.field.span(&self.config)? > SETTINGS[upper].field.span(&self.config)?).then_some(upper)
+            })?;
+            Some((lower, upper))
+        })
+    }
+}

@@ -1,0 +1,294 @@
+//! The list of settings: each key with its meaning, its form, its default and the field that it sets. Reading, the printed
+//! config and the hint at the nearest key all go along this list; a new setting is a field in [`Config`] and an entry here.
+//!
+//! A default is not written down a second time: it is what the field holds in `Config::default()`.
+
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::Config;
+use super::problem::shown;
+use super::span;
+use crate::core::time::Span;
+
+/// One key of the config.
+pub(super) struct Setting {
+    /// The table that it is in; empty at the top level.
+    pub(super) table: &'static str,
+    pub(super) key: &'static str,
+    /// For the user: what it does.
+    pub(super) meaning: &'static str,
+    /// Keys of the same table that this one must not be above.
+    pub(super) at_most: &'static [&'static str],
+    pub(super) field: Field,
+}
+
+/// The field of the config that a setting sets, which is also the form that its value has. To read one through its
+/// `&mut`, a copy of the config is made: settings are few and seldom read, and one accessor a field cannot disagree with
+/// itself.
+pub(super) enum Field {
+    Span(fn(&mut Config) -> &mut Span),
+    Count(fn(&mut Config) -> &mut usize),
+    Folders(fn(&mut Config) -> &mut Vec<PathBuf>),
+    Programs(fn(&mut Config) -> &mut Vec<String>),
+}
+
+const fn limit(key: &'static str, meaning: &'static str, field: fn(&mut Config) -> &mut Span) -> Setting {
+    Setting { table: "limits", key, meaning, at_most: &[], field: Field::Span(field) }
+}
+
+const fn at_most(setting: Setting, at_most: &'static [&'static str]) -> Setting {
+    Setting { at_most, ..setting }
+}
+
+/// All settings, a table's together, the top level first: the order in which they are printed.
+pub(super) const SETTINGS: &[Setting] = &[
+    Setting {
+        table: "",
+        key: "homes",
+        meaning: "Further homes of Copilot to watch, beside COPILOT_HOME or ~/.copilot.",
+        at_most: &[],
+        field: Field::Folders(|c| &mut c.homes),
+    },
+    at_most(
+        limit("fresh-quiet", "No tool used in this turn: `quiet` after this silence.", |c| &mut c.limits.fresh_quiet),
+        &["fresh-stuck"],
+    ),
+    limit("fresh-stuck", "No tool used in this turn: `stuck` after this silence.", |c| &mut c.limits.fresh_stuck),
+    at_most(
+        limit(
+            "thinking-quiet",
+            "Tools used in this turn, none open (the model thinks): `quiet` after this silence.",
+            |c| &mut c.limits.thinking_quiet,
+        ),
+        &["thinking-stuck"],
+    ),
+    limit("thinking-stuck", "Tools used in this turn, none open: `stuck` after this silence.", |c| {
+        &mut c.limits.thinking_stuck
+    }),
+    at_most(
+        limit("tool-quiet", "A tool is open: `quiet` after this silence.", |c| &mut c.limits.tool_quiet),
+        &["tool-stuck", "tool-busy-stuck"],
+    ),
+    limit("tool-stuck", "A tool is open, its process unknown or using no CPU: `stuck` after this silence.", |c| {
+        &mut c.limits.tool_stuck
+    }),
+    limit("tool-busy-stuck", "A tool is open and its process is busy: `stuck` (\"running long\") after this.", |c| {
+        &mut c.limits.tool_busy_stuck
+    }),
+    limit("finishing", "How long the end of a turn that may yet go on stays `finishing`.", |c| &mut c.limits.finishing),
+    limit("answered", "How long an answer may wait for the end of its turn before the turn counts as over.", |c| {
+        &mut c.limits.answered
+    }),
+    limit(
+        "resumed",
+        "A turn resumed with pending work, or older than its owner, in which nothing is open: over after this.",
+        |c| &mut c.limits.resumed,
+    ),
+    limit("ownerless", "A session that never had an owner counts as ended after this silence.", |c| {
+        &mut c.limits.ownerless
+    }),
+    limit("crashed", "A crashed session is listed as `crashed` for this long, then as `ended`.", |c| {
+        &mut c.limits.crashed
+    }),
+    limit("background-agent", "A sub-agent in the background that is silent for this long no longer counts.", |c| {
+        &mut c.limits.background_agent
+    }),
+    Setting {
+        table: "owners",
+        key: "names",
+        meaning: "File names of further programs that own sessions, beside `copilot` itself.",
+        at_most: &[],
+        field: Field::Programs(|c| &mut c.owners.names),
+    },
+    Setting {
+        table: "list",
+        key: "ended-for",
+        meaning: "How long a session that ended stays listed.",
+        at_most: &[],
+        field: Field::Span(|c| &mut c.list.ended_for),
+    },
+    Setting {
+        table: "list",
+        key: "ended-most",
+        meaning: "How many ended sessions are listed at most, the latest first.",
+        at_most: &[],
+        field: Field::Count(|c| &mut c.list.ended_most),
+    },
+];
+
+/// The table of this name, if settings are in one.
+pub(super) fn table(name: &str) -> Option<&'static str> {
+    SETTINGS.iter().map(|setting| setting.table).find(|&table| table == name && !table.is_empty())
+}
+
+impl Setting {
+    /// The key with its table.
+    pub(super) fn name(&self) -> String {
+        if self.table.is_empty() { self.key.to_owned() } else { format!("{}.{}", self.table, self.key) }
+    }
+}
+
+/// A value that its setting cannot have.
+pub(super) struct Wrong {
+    /// Its offset in the text.
+    pub(super) at: usize,
+    /// What it is instead of what the setting wants.
+    pub(super) what: String,
+}
+
+impl Field {
+    /// What a value of this form is, for the user.
+    pub(super) fn form(&self) -> &'static str {
+        match self {
+            Self::Span(_) => "a span of time, such as \"90s\" or \"1h30m\", or an integer of seconds",
+            Self::Count(_) => "an integer, 0 or more",
+            Self::Folders(_) => "a list of folders, each absolute or beginning with ~/",
+            Self::Programs(_) => "a list of file names of programs",
+        }
+    }
+
+    /// Sets the field from the value in a document; leaves it as it was if the value is wrong.
+    pub(super) fn set(&self, config: &mut Config, value: &Spanned<DeValue<'_>>) -> Result<(), Wrong> {
+        match self {
+            Self::Span(field) => *field(config) = as_span(value)?,
+            Self::Count(field) => *field(config) = as_count(value)?,
+            Self::Folders(field) => *field(config) = as_list(value, as_folder)?,
+            Self::Programs(field) => *field(config) = as_list(value, as_program)?,
+        }
+        Ok(())
+    }
+
+    /// Sets the field back to its default.
+    pub(super) fn reset(&self, config: &mut Config) {
+        let mut default = Config::default();
+        match self {
+            Self::Span(field) => *field(config) = *field(&mut default),
+            Self::Count(field) => *field(config) = *field(&mut default),
+            Self::Folders(field) => field(config).clone_from(field(&mut default)),
+            Self::Programs(field) => field(config).clone_from(field(&mut default)),
+        }
+    }
+
+    /// The field's value as TOML writes it.
+    pub(super) fn show(&self, config: &Config) -> String {
+        let mut config = config.clone();
+        let list = |texts: Vec<String>| toml::Value::from(texts).to_string();
+        match self {
+            Self::Span(field) => format!("\"{}\"", span::text(*field(&mut config))),
+            Self::Count(field) => field(&mut config).to_string(),
+            Self::Folders(field) => list(field(&mut config).iter().map(|p| p.to_string_lossy().into_owned()).collect()),
+            Self::Programs(field) => list(std::mem::take(field(&mut config))),
+        }
+    }
+
+    /// The field's value, if it is a span of time.
+    pub(super) fn span(&self, config: &Config) -> Option<Span> {
+        match self {
+            Self::Span(field) => Some(*field(&mut config.clone())),
+            _ => None,
+        }
+    }
+}
+
+fn wrong(value: &Spanned<DeValue<'_>>, what: impl Into<String>) -> Wrong {
+    Wrong { at: value.span().start, what: what.into() }
+}
+
+fn wrong_type(value: &Spanned<DeValue<'_>>) -> Wrong {
+    wrong(value, format!("this is of type {}", value.get_ref().type_str()))
+}
+
+fn as_integer(value: &DeValue<'_>) -> Option<Option<i64>> {
+    value.as_integer().map(|integer| i64::from_str_radix(integer.as_str(), integer.radix()).ok())
+}
+
+fn as_span(value: &Spanned<DeValue<'_>>) -> Result<Span, Wrong> {
+    if let Some(text) = value.get_ref().as_str() {
+        span::parse(text).map_err(|why| wrong(value, format!("\"{}\" {why}", shown(text))))
+    } else if let Some(seconds) = as_integer(value.get_ref()) {
+        span::of_seconds(seconds).map_err(|why| wrong(value, format!("this {why}")))
+    } else {
+        Err(wrong_type(value))
+    }
+}
+
+fn as_count(value: &Spanned<DeValue<'_>>) -> Result<usize, Wrong> {
+    let integer = as_integer(value.get_ref()).ok_or_else(|| wrong_type(value))?;
+    let count = integer.and_then(|n| usize::try_from(n).ok());
+    count.ok_or_else(|| wrong(value, "this is out of range"))
+}
+
+fn as_list<T>(value: &Spanned<DeValue<'_>>, item: fn(&str) -> Result<T, &'static str>) -> Result<Vec<T>, Wrong> {
+    let items = value.get_ref().as_array().ok_or_else(|| wrong_type(value))?;
+    let read = |value: &Spanned<DeValue<'_>>| {
+        let text = value.get_ref().as_str().ok_or_else(|| wrong_type(value))?;
+        item(text).map_err(|why| wrong(value, format!("\"{}\" {why}", shown(text))))
+    };
+    items.iter().map(read).collect()
+}
+
+fn as_folder(text: &str) -> Result<PathBuf, &'static str> {
+    let path = Path::new(text);
+    if text.contains('\0') {
+        Err("has a null character")
+    } else if path.is_absolute() || path.starts_with("~") {
+        Ok(path.to_owned())
+    } else {
+        // Relative to what? The tray starts somewhere else than a command in a terminal.
+        Err("is neither")
+    }
+}
+
+fn as_program(text: &str) -> Result<String, &'static str> {
+    if text.is_empty() {
+        Err("is empty")
+    } else if text.contains(['/', '\\']) {
+        Err("is a path")
+    } else if text.contains(char::is_control) {
+        Err("has control characters")
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
+/// The known key, or table, that `key` in `table` most likely stands for; `None` where none is like it. A key of another
+/// table is named with its table.
+pub(super) fn nearest(table: &str, key: &str) -> Option<String> {
+    /// Below this, likeness is chance. 1 is the same text.
+    const LIKE: f64 = 0.8;
+    /// What a key of another table must be more alike by than one of the same.
+    const ELSEWHERE: f64 = 0.05;
+    // Slips of style are none of substance; and the comparison is quadratic, so a key of hostile length is cut.
+    let key = key.chars().take(60).collect::<String>().to_lowercase().replace(['_', ' '], "-");
+    let keys = SETTINGS.iter().map(|setting| {
+        let alike = strsim::jaro_winkler(setting.key, &key).max(strsim::jaro_winkler(&setting.name(), &key));
+        if setting.table == table { (alike, setting.key.to_owned()) } else { (alike - ELSEWHERE, setting.name()) }
+    });
+    let tables = SETTINGS.iter().filter(|setting| !setting.table.is_empty()).map(|setting| {
+        let far = if table.is_empty() { 0.0 } else { ELSEWHERE };
+        (strsim::jaro_winkler(setting.table, &key) - far, format!("[{}]", setting.table))
+    });
+    let (alike, name) = keys.chain(tables).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    (alike > LIKE).then_some(name)
+}
+
+/// A whole `config.toml` with every key at its present value, each with its meaning, form and default before it. Reading it
+/// gives `config` back.
+pub fn print(config: &Config) -> String {
+    let mut out = String::from("# The settings of Pilotlight. Each key may be left out, and has its default then.\n");
+    let (mut table, default) = ("", Config::default());
+    for setting in SETTINGS {
+        if setting.table != table {
+            table = setting.table;
+            out += &format!("\n[{table}]");
+        }
+        let field = &setting.field;
+        let (meaning, form, default) = (setting.meaning, field.form(), field.show(&default));
+        out +=
+            &format!("\n# {meaning}\n# Takes {form}. Default: {default}\n{} = {}\n", setting.key, field.show(config));
+    }
+    out
+}

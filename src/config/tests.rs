@@ -1,0 +1,402 @@
+//! What is read from a config, what is said about a wrong one, and that what is printed is read back.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// The config of `text`, and its problems as shown, without the name of the file.
+fn read_text(text: &str) -> (Config, Vec<String>) {
+    let (config, problems) = parse(text, Path::new("c"));
+    let shown = problems.iter().map(|problem| problem.to_string().strip_prefix("c:").unwrap().trim().to_owned());
+    (config, shown.collect())
+}
+
+/// The config of a `text` that is all right.
+fn right(text: &str) -> Config {
+    let (config, problems) = read_text(text);
+    assert_eq!(problems, [""; 0], "{text}");
+    config
+}
+
+/// The problems of a `text` of which nothing comes into the config.
+fn wrong(text: &str) -> Vec<String> {
+    let (config, problems) = read_text(text);
+    assert_eq!(config, Config::default(), "{text}");
+    problems
+}
+
+#[test]
+fn nothing_set_is_the_defaults() {
+    for text in ["", "\n\n", "# only words\n", "[limits]\n[owners]\n[list]\n", "\u{feff}"] {
+        assert_eq!(right(text), Config::default());
+    }
+}
+
+#[test]
+fn every_kind_of_setting_is_read() {
+    let config = right(
+        r#"
+        homes = ["/srv/copilot", '~/other']
+        owners.names = ["copilot-nightly"]
+        list = { ended-for = "2d", ended-most = 0 }
+        [limits]
+        fresh-quiet = 30
+        fresh-stuck = "1m30s"
+        tool-busy-stuck = 0x1c20
+        "#,
+    );
+    let limits = Limits {
+        fresh_quiet: Span::seconds(30),
+        fresh_stuck: Span::seconds(90),
+        tool_busy_stuck: Span::seconds(7200),
+        ..Limits::default()
+    };
+    assert_eq!(
+        config,
+        Config {
+            homes: vec!["/srv/copilot".into(), "~/other".into()],
+            limits,
+            owners: Owners { names: vec!["copilot-nightly".into()] },
+            list: List { ended_for: Span::hours(48), ended_most: 0 },
+        }
+    );
+}
+
+/// A limit that has no key could not be set; two keys of one limit would undo each other.
+#[test]
+fn every_limit_has_one_key() {
+    let keys: Vec<_> = SETTINGS.iter().filter(|setting| setting.table == "limits").collect();
+    assert_eq!(keys.len(), size_of::<Limits>() / size_of::<Span>(), "each field of Limits is a span");
+    let text: String = keys.iter().enumerate().map(|(at, s)| format!("{} = {}\n", s.key, at + 1)).collect();
+    let config = right(&format!("[limits]\n{text}"));
+    let spans: Vec<_> = keys.iter().map(|setting| setting.field.span(&config).unwrap()).collect();
+    assert_eq!(spans, (1..=keys.len()).map(|n| Span::seconds(n as i64)).collect::<Vec<_>>());
+    for setting in keys {
+        let field = setting.key.replace('-', "_");
+        assert!(format!("{:?}", config.limits).contains(&format!("{field}: ")), "{field}");
+    }
+}
+
+#[test]
+fn the_list_of_settings_is_in_order() {
+    let mut tables: Vec<_> = SETTINGS.iter().map(|setting| setting.table).collect();
+    assert_eq!(tables[0], "", "the top level cannot follow a table");
+    tables.dedup();
+    assert_eq!(tables, ["", "limits", "owners", "list"], "the settings of a table stand together");
+    for setting in SETTINGS {
+        assert!(!setting.meaning.contains('\n'));
+        for key in setting.at_most {
+            assert!(SETTINGS.iter().any(|s| s.table == setting.table && s.key == *key), "{key}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_place_and_the_nearest() {
+    let (config, problems) = read_text("# words\n[limits]\nfresh-stuck = 90\n  fresh-qiet = \"60s\"\n");
+    assert_eq!(problems, ["4:3: unknown key `limits.fresh-qiet`, did you mean `fresh-quiet`? It is ignored."]);
+    assert_eq!(config.limits.fresh_stuck, Span::seconds(90), "the rest of the file counts");
+    let path = Path::new("/home/u/.config/pilotlight/config.toml");
+    assert_eq!(
+        parse("home = []", path).1[0].to_string(),
+        "/home/u/.config/pilotlight/config.toml:1:1: unknown key `home`, did you mean `homes`? It is ignored."
+    );
+}
+
+#[test]
+fn the_nearest_key_is_the_one_that_was_meant() {
+    for (table, key, meant) in [
+        ("limits", "fresh-qiet", Some("fresh-quiet")),
+        ("limits", "fresh_quiet", Some("fresh-quiet")),
+        ("limits", "Tool-Busy-Stuck", Some("tool-busy-stuck")),
+        ("limits", "thinkin-stuck", Some("thinking-stuck")),
+        ("limits", "background-agents", Some("background-agent")),
+        ("limits", "crash", Some("crashed")),
+        ("list", "ended-max", Some("ended-most")),
+        ("owners", "name", Some("names")),
+        ("", "home", Some("homes")),
+        ("", "limit", Some("[limits]")),
+        ("", "owner", Some("[owners]")),
+        ("", "fresh-quiet", Some("limits.fresh-quiet")),
+        ("", "limits.fresh-quiet", Some("limits.fresh-quiet")),
+        ("list", "fresh-stuck", Some("limits.fresh-stuck")),
+        ("limits", "homes", Some("homes")),
+        ("limits", "colour", None),
+        ("", "x", None),
+        ("", "", None),
+    ] {
+        assert_eq!(nearest(table, key).as_deref(), meant, "{table}.{key}");
+    }
+}
+
+#[test]
+fn a_key_that_is_like_no_other_is_only_named() {
+    assert_eq!(wrong("zzz.y = 1"), ["1:1: unknown key `zzz`. It is ignored."]);
+    assert_eq!(
+        wrong("[zzz]\na = 1\nb = 1"),
+        ["1:2: unknown key `zzz`. It is ignored."],
+        "its keys are not counted too"
+    );
+}
+
+#[test]
+fn a_wrong_value_costs_its_key_alone() {
+    let (config, problems) = read_text(
+        "homes = \"/a\"\nowners.names = [\"ok\", 3]\n[limits]\nfresh-quiet = true\nfresh-stuck = \"soon\"\ntool-quiet = -1\n\
+         tool-stuck = 1.5\ncrashed = \"1x\"\nanswered = 9223372036854775807\nresumed = []\nownerless = \"5m\"\n\
+         [list]\nended-for = 2020-01-01\nended-most = -3\n",
+    );
+    let span = "must be a span of time, such as \"90s\" or \"1h30m\", or an integer of seconds";
+    assert_eq!(
+        problems,
+        [
+            "1:9: `homes` must be a list of folders, each absolute or beginning with ~/; this is of type string. \
+             The default, [], is used."
+                .to_owned(),
+            "2:23: `owners.names` must be a list of file names of programs; this is of type integer. \
+             The default, [], is used."
+                .to_owned(),
+            format!("4:15: `limits.fresh-quiet` {span}; this is of type boolean. The default, \"1m\", is used."),
+            format!(
+                "5:15: `limits.fresh-stuck` {span}; \"soon\" is no number with a unit. The default, \"2m\", is used."
+            ),
+            format!("6:14: `limits.tool-quiet` {span}; this is not positive. The default, \"10m\", is used."),
+            format!("7:14: `limits.tool-stuck` {span}; this is of type float. The default, \"11m\", is used."),
+            format!(
+                "8:11: `limits.crashed` {span}; \"1x\" has an unknown unit (known are ms, s, m, h and d). \
+                 The default, \"1d\", is used."
+            ),
+            format!("9:12: `limits.answered` {span}; this is longer than 36500d. The default, \"5m\", is used."),
+            format!("10:11: `limits.resumed` {span}; this is of type array. The default, \"30s\", is used."),
+            format!("13:13: `list.ended-for` {span}; this is of type datetime. The default, \"1d\", is used."),
+            "14:14: `list.ended-most` must be an integer, 0 or more; this is out of range. The default, 10, is used."
+                .to_owned(),
+        ]
+    );
+    let limits = Limits { ownerless: Span::minutes(5), ..Limits::default() };
+    assert_eq!(config, Config { limits, ..Config::default() });
+}
+
+#[test]
+fn folders_and_programs_have_their_form() {
+    let says = |text: &str, what: &str| {
+        let problems = wrong(text);
+        assert!(problems.len() == 1 && problems[0].contains(what), "{problems:?}");
+    };
+    says(r#"homes = ["~/a", "b/c"]"#, "1:17: `homes` must be a list");
+    says(r#"homes = ["b/c"]"#, "\"b/c\" is neither.");
+    says(r#"homes = ["~user/x"]"#, "\"~user/x\" is neither.");
+    says(r#"homes = [""]"#, "\"\" is neither.");
+    says(r#"homes = ["/a\u0000b"]"#, "\"/a\\0b\" has a null character.");
+    says(r#"owners.names = [""]"#, "\"\" is empty.");
+    says(r#"owners.names = ["/bin/x"]"#, "\"/bin/x\" is a path.");
+    says(r#"owners.names = ['bin\x']"#, r#""bin\x" is a path."#);
+    says(r#"owners.names = ["x\n"]"#, "\"x\\n\" has control characters.");
+}
+
+#[test]
+fn a_table_must_be_one() {
+    assert_eq!(
+        wrong("limits = 3\n[[list]]\nended-most = 1\n"),
+        [
+            "1:1: `limits` must be a table, written `[limits]`; this is of type integer. It is ignored.",
+            "2:3: `list` must be a table, written `[list]`; this is of type array. It is ignored.",
+        ]
+    );
+}
+
+#[test]
+fn quiet_above_stuck_sets_both_back() {
+    assert_eq!(
+        wrong("[limits]\nfresh-stuck = \"2m\"\nfresh-quiet = \"10m\"\n"),
+        ["3:1: `limits.fresh-quiet` (\"10m\") is above `limits.fresh-stuck` (\"2m\"). \
+          Both have their defaults, \"1m\" and \"2m\"."]
+    );
+    assert_eq!(
+        wrong("[limits]\nthinking-stuck = \"1m\""),
+        ["2:1: `limits.thinking-quiet` (\"2m\", its default) is above `limits.thinking-stuck` (\"1m\"). \
+          Both have their defaults, \"2m\" and \"10m\"."]
+    );
+    assert_eq!(
+        wrong("[limits]\ntool-busy-stuck = \"1m\""),
+        ["2:1: `limits.tool-quiet` (\"10m\", its default) is above `limits.tool-busy-stuck` (\"1m\"). \
+          Both have their defaults, \"10m\" and \"1h\"."]
+    );
+    let equal = right("[limits]\nfresh-quiet = \"2m\"\n").limits;
+    assert_eq!(equal.fresh_quiet, equal.fresh_stuck, "at once quiet and stuck is no contradiction");
+}
+
+/// Setting one pair back can bring its lower limit above a third: here tool-quiet, back at 10 min, above tool-stuck.
+#[test]
+fn limits_agree_in_the_end() {
+    let (config, problems) =
+        read_text("[limits]\ntool-quiet = 50\ntool-stuck = 55\ntool-busy-stuck = 10\nfinishing = 5\n");
+    let limits = Limits { finishing: Span::seconds(5), ..Limits::default() };
+    assert_eq!(config.limits, limits);
+    assert_eq!(
+        problems,
+        [
+            "2:1: `limits.tool-quiet` (\"50s\") is above `limits.tool-busy-stuck` (\"10s\"). \
+             Both have their defaults, \"10m\" and \"1h\".",
+            "3:1: `limits.tool-quiet` (\"10m\", its default) is above `limits.tool-stuck` (\"55s\"). \
+             Both have their defaults, \"10m\" and \"11m\".",
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_toml_counts_for_nothing_and_says_where() {
+    let says = |text: &str, what: &str| {
+        let problems = wrong(text);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with(what), "{problems:?}");
+        assert!(problems[0].ends_with(". All settings have their defaults."), "{problems:?}");
+    };
+    says("[limits]\nfresh-quiet = 30\nfresh-stuck = = 2\n", "3:15: not TOML: ");
+    says("[limits]\nfresh-quiet = 30\nfresh-quiet = 31\n", "3:1: not TOML: duplicate key");
+    says("[limits]\nfresh-quiet = 30\n[limits]\n", "3:2: not TOML: duplicate key");
+    says("limits.crashed = 30\n[limits]\nfinishing = 9\n", "2:2: not TOML: duplicate key");
+    says("homes = [\"/a\"", "1:");
+    says("\0", "1:");
+    says("<<<<<<< HEAD\n", "1:");
+    says(&format!("{}x = 1", "a.".repeat(100_000)), "not TOML: ");
+    says(&format!("homes = {}", "[".repeat(100_000)), "1:");
+}
+
+#[test]
+fn what_a_message_shows_of_a_file_is_harmless() {
+    let problems = wrong("\"\\u001b[2J\\n\\u202e\" = 1\n[limits]\n\"a\\u0007\" = 2\ncrashed = \"\\u001b[1m\"\n");
+    assert_eq!(problems[0], r"1:1: unknown key `\u{1b}[2J\n\u{202e}`. It is ignored.");
+    assert_eq!(problems[1], r"3:1: unknown key `limits.a\u{7}`. It is ignored.");
+    assert!(problems[2].contains(r#""\u{1b}[1m" is no number"#), "{problems:?}");
+    let long = wrong(&format!("{} = 1", "k".repeat(500_000)));
+    assert!(long.len() == 1 && long[0].len() < 200, "{}", long[0].len());
+}
+
+#[test]
+fn of_very_many_problems_the_first_are_told_and_the_rest_counted() {
+    let problems = wrong(&(0..1000).rev().map(|n| format!("zz{n} = 1\n")).collect::<String>());
+    assert_eq!(problems.len(), 21);
+    assert!(problems[0].starts_with("1:1: ") && problems[19].starts_with("20:1: "), "{problems:?}");
+    assert_eq!(problems[20], "980 more of such problems.");
+}
+
+#[test]
+fn a_missing_file_is_no_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(load(&folder.path().join("none").join("config.toml")), (Config::default(), vec![]));
+}
+
+#[test]
+fn a_file_is_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    fs::write(&file, "list.ended-most = 3\nnonsense = 1\n").unwrap();
+    let (config, problems) = load(&file);
+    assert_eq!(config.list.ended_most, 3);
+    assert_eq!((problems.len(), problems[0].at), (1, Some(Position { line: 2, column: 1 })));
+    assert_eq!(problems[0].path, file);
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_one_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    let says = |path: &Path, what: &str| {
+        let (config, problems) = load(path);
+        assert_eq!(config, Config::default());
+        let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(problems, [format!("{}: {what}. The defaults are used.", path.display())]);
+    };
+    says(folder.path(), "is a folder, not a file");
+    fs::write(&file, b"# words\n# more\n\xff = 1\n").unwrap();
+    says(&file, "is not UTF-8 text (line 3)");
+    fs::write(&file, " ".repeat(LARGEST as usize + 1)).unwrap();
+    says(&file, "is larger than 1 MiB");
+    fs::write(&file, " ".repeat(LARGEST as usize)).unwrap();
+    assert_eq!(load(&file), (Config::default(), vec![]));
+}
+
+/// Opening a FIFO would wait for a writer for ever.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_no_plain_file_is_not_opened() {
+    use rustix::fs::{CWD, FileType, Mode};
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("config.toml");
+    rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    for path in [&fifo, Path::new("/dev/zero")] {
+        let (config, problems) = load(path);
+        assert_eq!(config, Config::default());
+        assert_eq!(problems[0].what, "is not a plain file. The defaults are used");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_unreadable_file_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let (config, problems) = load(&folder.path().join("file").join("config.toml"));
+    assert_eq!(config, Config::default());
+    assert!(problems[0].what.starts_with("cannot be read: Not a directory"), "{problems:?}");
+}
+
+#[test]
+fn the_printed_config_explains_each_key() {
+    let text = print(&Config::default());
+    assert_eq!(right(&text), Config::default());
+    for setting in SETTINGS {
+        assert!(text.contains(&format!("\n# {}\n# Takes ", setting.meaning)), "{}", setting.key);
+    }
+    assert!(text.contains(
+        "\n[limits]\n# No tool used in this turn: `quiet` after this silence.\n# Takes a span of time, such as \"90s\" or \
+         \"1h30m\", or an integer of seconds. Default: \"1m\"\nfresh-quiet = \"1m\"\n"
+    ));
+}
+
+/// A config as a file could set it.
+fn any_config() -> impl Strategy<Value = Config> {
+    let folder = prop_oneof!["(/[^\0]{0,20})", "~(/[^\0]{0,20})?"].prop_map(PathBuf::from);
+    let program = "[^/\\\\\\p{Cc}]{1,20}";
+    let span = || (1i64..=36_500 * 86_400_000).prop_map(Span);
+    let homes = prop::collection::vec(folder, 0..4);
+    let names = prop::collection::vec(program, 0..4);
+    let limits = prop::collection::vec(span(), SETTINGS.len());
+    (homes, names, limits, span(), 0..usize::MAX >> 1).prop_map(|(homes, names, limits, ended_for, ended_most)| {
+        let list = List { ended_for, ended_most };
+        let mut config = Config { homes, owners: Owners { names }, list, ..Config::default() };
+        for (setting, limit) in SETTINGS.iter().zip(limits) {
+            if let ("limits", settings::Field::Span(field)) = (setting.table, &setting.field) {
+                *field(&mut config) = limit;
+            }
+        }
+        let limits = &mut config.limits;
+        for (quiet, stuck) in [
+            (&mut limits.fresh_quiet, limits.fresh_stuck),
+            (&mut limits.thinking_quiet, limits.thinking_stuck),
+            (&mut limits.tool_quiet, limits.tool_stuck.min(limits.tool_busy_stuck)),
+        ] {
+            *quiet = (*quiet).min(stuck);
+        }
+        config
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_is_read_back(config in any_config()) {
+        let text = print(&config);
+        let (read, problems) = read_text(&text);
+        prop_assert_eq!(problems, vec![""; 0], "{}", text);
+        prop_assert_eq!(read, config);
+    }
+
+    /// Each problem shows as one harmless line, whatever the file.
+    #[test]
+    fn no_file_is_too_odd(text in "(\\[(limits|list)\\]|homes|fresh-quiet|ended-most|=|\"|\\[|\\]|\n|\\.|1|-|\\PC|\\p{Cc}){0,40}") {
+        for problem in read_text(&text).1 {
+            prop_assert!(!problem.contains(char::is_control), "{problem:?}");
+        }
+    }
+}

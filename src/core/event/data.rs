@@ -1,0 +1,217 @@
+//! `data`: the one part of a line whose fields differ from type to type.
+
+use super::{Begun, Body, without_data};
+use crate::core::question;
+use crate::core::scan::{Malformed, Scan, Text};
+
+/// The fields of `data` that any rule needs, of all types together: names mean the same wherever they stand.
+#[derive(Default)]
+pub(super) struct Data<'a> {
+    call: Option<Text<'a>>,
+    request: Option<Text<'a>>,
+    tool: Option<Text<'a>>,
+    command: Option<Text<'a>>,
+    detached: bool,
+    success: Option<bool>,
+    of_user: bool,
+    error_code: Option<Text<'a>>,
+    error_kind: Option<Text<'a>>,
+    message: Option<Text<'a>>,
+    status: Option<i64>,
+    shell: Option<Text<'a>>,
+    result_kind: Option<Text<'a>>,
+    permission_kind: Option<Text<'a>>,
+    by_hook: bool,
+    delivery: Option<Text<'a>>,
+    source: Option<Text<'a>>,
+    mode: Option<Text<'a>>,
+    new_mode: Option<Text<'a>>,
+    continuation: bool,
+    continues: bool,
+    requests_tools: bool,
+    content: Option<Text<'a>>,
+    notified: Option<Text<'a>>,
+    context_tokens: Option<i64>,
+    new_model: Option<Text<'a>>,
+    begun: Begun<'a>,
+}
+
+impl<'a> Data<'a> {
+    /// Reads the value of `data`; a value that is no object says nothing.
+    pub(super) fn read(&mut self, kind: &[u8], scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        if without_data(kind).is_some() {
+            return scan.skip();
+        }
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"toolCallId" => self.call = scan.text()?,
+                b"toolName" => self.tool = scan.text()?,
+                b"requestId" => self.request = scan.text()?,
+                b"arguments" => self.arguments(scan)?,
+                b"success" => self.success = scan.bool()?,
+                b"isUserRequested" => self.of_user = scan.bool()?.unwrap_or(false),
+                b"error" => scan.object_or_skip(|key, scan| {
+                    match key {
+                        b"code" => self.error_code = scan.text()?,
+                        b"message" => self.message = scan.text()?,
+                        _ => scan.skip()?,
+                    }
+                    Ok(())
+                })?,
+                b"message" => self.message = scan.text()?,
+                b"errorType" => self.error_kind = scan.text()?,
+                b"statusCode" => self.status = scan.number()?,
+                b"result" => self.result(scan)?,
+                b"permissionRequest" => scan.object_or_skip(|key, scan| {
+                    match key {
+                        b"kind" => self.permission_kind = scan.text()?,
+                        b"toolCallId" => self.call = self.call.or(scan.text()?),
+                        _ => scan.skip()?,
+                    }
+                    Ok(())
+                })?,
+                b"resolvedByHook" => self.by_hook = scan.bool()?.unwrap_or(false),
+                b"delivery" => self.delivery = scan.text()?,
+                b"source" => self.source = scan.text()?,
+                b"agentMode" => self.mode = scan.text()?,
+                b"newMode" => self.new_mode = scan.text()?,
+                b"isAutopilotContinuation" => self.continuation = scan.bool()?.unwrap_or(false),
+                b"continuePendingWork" => self.continues = scan.bool()?.unwrap_or(false),
+                b"toolRequests" => self.requests_tools = scan.filled_array()?,
+                b"content" => self.content = scan.text()?,
+                b"kind" => self.notification(scan)?,
+                b"usage" => scan.object_or_skip(|key, scan| {
+                    if key == b"inputTokens" {
+                        self.context_tokens = scan.number()?;
+                        return Ok(());
+                    }
+                    scan.skip()
+                })?,
+                b"model" | b"selectedModel" => self.begun.model = scan.text()?,
+                b"newModel" => self.new_model = scan.text()?,
+                b"context" => scan.object_or_skip(|key, scan| {
+                    match key {
+                        b"cwd" => self.begun.cwd = scan.text()?,
+                        b"branch" => self.begun.branch = scan.text()?,
+                        _ => scan.skip()?,
+                    }
+                    Ok(())
+                })?,
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// A tool's arguments: what it works on, and whether it is to run in the background.
+    fn arguments(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"command" => self.command = scan.text()?,
+                b"path" => self.command = self.command.or(scan.text()?),
+                b"mode" => self.detached = scan.text()?.is_some_and(|mode| mode.0 == b"async"),
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// The result of a tool (`content` names the background shell that it started) or of a permission request (`kind`).
+    fn result(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"kind" => self.result_kind = scan.text()?,
+                b"content" => self.shell = scan.text()?.and_then(shell_started),
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    fn notification(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"type" => self.notified = scan.text()?,
+                b"shellId" => self.shell = scan.text()?,
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// The event that the fields make, for the types that [`without_data`] leaves.
+    pub(super) fn body(self, kind: &[u8]) -> Result<Body<'a>, Malformed> {
+        Ok(match kind {
+            b"user.message" => Body::Prompt {
+                joins: is(self.delivery, b"steering")
+                    || self.source.is_some_and(|source| source.0.starts_with(b"skill-")),
+                continuation: self.continuation,
+                autopilot: self.mode.map(|mode| mode.0 == b"autopilot"),
+            },
+            b"assistant.message" => Body::Message {
+                requests_tools: self.requests_tools,
+                asks: !self.requests_tools && self.content.is_some_and(question::ends_in_question),
+                model: self.begun.model,
+            },
+            b"tool.execution_start" => Body::ToolStart {
+                call: self.call.ok_or(Malformed)?,
+                name: self.tool,
+                command: self.command,
+                detached: self.detached,
+            },
+            b"tool.execution_complete" => Body::ToolDone {
+                call: self.call.ok_or(Malformed)?,
+                success: self.success.unwrap_or(false),
+                unasked: self.tool_unasked(),
+                of_user: self.of_user,
+                shell: self.shell,
+            },
+            b"permission.requested" => Body::PermissionAsked {
+                request: self.request.ok_or(Malformed)?,
+                call: self.call,
+                kind: self.permission_kind,
+                by_hook: self.by_hook,
+            },
+            b"permission.completed" => Body::PermissionDone {
+                request: self.request.ok_or(Malformed)?,
+                call: self.call,
+                unasked: self.result_kind.is_some_and(|kind| kind.0.starts_with(UNASKED_KIND)),
+            },
+            b"session.start" => Body::Start(self.begun),
+            b"session.resume" => Body::Resume { begun: self.begun, continues: self.continues },
+            b"session.error" => Body::Error { kind: self.error_kind, message: self.message, status: self.status },
+            b"session.task_complete" => Body::TaskComplete { accepted: self.success.unwrap_or(true) },
+            b"session.mode_changed" => Body::Mode { autopilot: is(self.new_mode, b"autopilot") },
+            b"session.model_change" => Body::Model(self.new_model),
+            b"session.usage_record" => Body::Usage { context: self.context_tokens },
+            b"subagent.started" => Body::AgentStart { call: self.call },
+            b"system.notification" if is(self.notified, b"shell_completed") => Body::ShellDone { shell: self.shell },
+            _ => Body::Progress,
+        })
+    }
+
+    /// Whether a failed tool says that nobody could be asked (FACTS-copilot.md, "Permissions"). A refusal by the user has
+    /// the same code, and a program's own "Permission denied" stands in a result, not in an error.
+    fn tool_unasked(&self) -> bool {
+        if self.success == Some(true) {
+            return false;
+        }
+        let says = |words: &[u8]| self.message.is_some_and(|text| memchr::memmem::find(text.0, words).is_some());
+        says(UNASKED_KIND)
+            || is(self.error_code, b"denied")
+                && (says(b"could not request permission") || says(b"no interactive user response"))
+    }
+}
+
+/// The kind of a permission's result, and in older versions' errors: nobody could be asked.
+const UNASKED_KIND: &[u8] = b"denied-no-approval-rule";
+
+fn is(text: Option<Text<'_>>, wanted: &[u8]) -> bool {
+    text.is_some_and(|text| text.0 == wanted)
+}
+
+/// The id in `<command started in background with shellId: 0>`.
+fn shell_started(content: Text<'_>) -> Option<Text<'_>> {
+    let rest = content.0.strip_prefix(b"<command started in background with shellId: ")?;
+    Some(Text(&rest[..rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-')?]))
+}

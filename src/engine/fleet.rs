@@ -1,0 +1,161 @@
+//! The sessions that the engine holds, each with its last verdict and the row that was made of it.
+
+use crate::core::fleet::{Row, distinguish};
+use crate::core::limits::Limits;
+use crate::core::time::{Moment, Span, Time};
+use crate::core::verdict::{SAMPLE_TAKES, Sample, Verdict};
+use crate::watch::process::{CpuSample, cpu_of_descendants};
+use crate::watch::store::Folder;
+use std::collections::BTreeMap;
+
+/// A session: the index of its home, and its id.
+pub type Key = (usize, Box<str>);
+
+/// An owner counts as busy when its descendants used at least this much CPU in [`SAMPLE_TAKES`]: one per cent of a core.
+pub const BUSY: Span = Span(50);
+
+/// A session that is held.
+#[derive(Debug)]
+pub struct Entry {
+    folder: Folder,
+    /// The judgement on it.
+    pub verdict: Verdict,
+    /// What is shown of it.
+    pub row: Row,
+    /// Its name before it was told apart from others.
+    own_name: String,
+    listed: bool,
+    /// A look at the CPU use of its owner's descendants, begun then by the awake clock.
+    sampling: Option<(CpuSample, Time)>,
+}
+
+/// All sessions that are held.
+#[derive(Debug)]
+pub struct Fleet {
+    entries: BTreeMap<Key, Entry>,
+    limits: Limits,
+    names_stale: bool,
+}
+
+impl Fleet {
+    pub(super) const fn new(limits: Limits) -> Self {
+        Self { entries: BTreeMap::new(), limits, names_stale: false }
+    }
+
+    /// The rows of all sessions that are to be shown, in no order of interest.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.entries.values().filter(|entry| entry.listed).map(|entry| &entry.row)
+    }
+
+    /// A session that is to be shown.
+    pub fn get(&self, key: &Key) -> Option<&Entry> {
+        self.entries.get(key).filter(|entry| entry.listed)
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
+        self.entries.keys().cloned()
+    }
+
+    pub(super) fn folder(&mut self, key: &Key) -> Option<&mut Folder> {
+        self.entries.get_mut(key).map(|entry| &mut entry.folder)
+    }
+
+    /// Judges a session anew. Whether its row differs from what was told.
+    pub(super) fn judge(&mut self, key: &Key, now: Moment) -> bool {
+        let Some(entry) = self.entries.get_mut(key) else { return false };
+        let listed = entry.folder.session.is_listed();
+        let (mut row, verdict) = entry.folder.session.row(now, &self.limits);
+        let same_name = entry.own_name == row.name && entry.row.cwd == row.cwd && entry.row.branch == row.branch;
+        if same_name {
+            row.name.clone_from(&entry.row.name);
+        } else {
+            entry.own_name.clone_from(&row.name);
+        }
+        self.names_stale |= !same_name || listed != entry.listed;
+        let differs = listed != entry.listed || listed && row.differs_from(&entry.row);
+        entry.verdict = verdict;
+        entry.row = row;
+        entry.listed = listed;
+        differs
+    }
+
+    pub(super) fn insert(&mut self, key: Key, folder: Folder, now: Moment) {
+        let (row, verdict) = folder.session.row(now, &self.limits);
+        let listed = folder.session.is_listed();
+        self.names_stale |= listed;
+        self.entries.insert(key, Entry { own_name: row.name.clone(), folder, verdict, row, listed, sampling: None });
+    }
+
+    /// Whether the session was shown.
+    pub(super) fn remove(&mut self, key: &Key) -> bool {
+        let Some(entry) = self.entries.remove(key) else { return false };
+        self.names_stale |= entry.listed;
+        entry.listed
+    }
+
+    /// Tells rows apart that read alike, where that may have changed; adds those whose name changed by it.
+    pub(super) fn name_rows(&mut self, changed: &mut Vec<Key>) {
+        if !std::mem::take(&mut self.names_stale) {
+            return;
+        }
+        let shown = || self.entries.iter().filter(|(_, entry)| entry.listed);
+        let mut rows: Vec<_> =
+            shown().map(|(_, entry)| Row { name: entry.own_name.clone(), ..entry.row.clone() }).collect();
+        distinguish(&mut rows);
+        for ((key, entry), row) in self.entries.iter_mut().filter(|(_, entry)| entry.listed).zip(rows) {
+            if entry.row.name != row.name {
+                entry.row.name = row.name;
+                changed.push(key.clone());
+            }
+        }
+    }
+
+    /// When the first verdict must be looked at again, or the first sample be begun or ended.
+    pub(super) fn wake_at(&self) -> Option<Time> {
+        let sample_at = |entry: &Entry| match &entry.sampling {
+            Some((_, begun)) => Some(*begun + SAMPLE_TAKES),
+            None => entry.verdict.sample_at,
+        };
+        self.entries.values().flat_map(|entry| [entry.verdict.recheck_at, sample_at(entry)]).flatten().min()
+    }
+
+    /// Begins and ends the looks at CPU use that verdicts ask for; the sessions whose row differs by it.
+    pub(super) fn take_samples(&mut self, now: Moment) -> Vec<Key> {
+        let mut sampled = Vec::new();
+        for (key, entry) in &mut self.entries {
+            let cpu = || entry.folder.session.owner.pid().and_then(cpu_of_descendants);
+            match entry.sampling.take() {
+                Some((before, begun)) if begun + SAMPLE_TAKES <= now.awake => {
+                    let busy = cpu().is_some_and(|after| after.used_since(&before) >= BUSY);
+                    entry.folder.session.live.busy = Some(Sample { busy, at: now });
+                    sampled.push(key.clone());
+                }
+                Some(under_way) => entry.sampling = Some(under_way),
+                None if entry.verdict.sample_at.is_some_and(|at| at <= now.awake) => {
+                    entry.sampling = cpu().map(|sample| (sample, now.awake));
+                    if entry.sampling.is_none() {
+                        // What cannot be read counts as not busy, and is tried again as an old sample is.
+                        entry.folder.session.live.busy = Some(Sample { busy: false, at: now });
+                        sampled.push(key.clone());
+                    }
+                }
+                None => {}
+            }
+        }
+        sampled.retain(|key| self.judge(key, now));
+        sampled
+    }
+
+    /// Judges what time alone may have changed; those whose row differs.
+    pub(super) fn recheck(&mut self, now: Moment) -> Vec<Key> {
+        let is_due = |entry: &Entry| entry.verdict.recheck_at.is_some_and(|at| at <= now.awake);
+        let due: Vec<_> = self.entries.iter().filter(|(_, entry)| is_due(entry)).map(|(key, _)| key.clone()).collect();
+        due.into_iter().filter(|key| self.judge(key, now)).collect()
+    }
+
+    /// The sessions of which some lock names this process.
+    pub(super) fn with_pid(&self, pid: u32) -> Vec<Key> {
+        let names_it = |entry: &Entry| entry.folder.pids().any(|named| named == pid);
+        self.entries.iter().filter(|(_, entry)| names_it(entry)).map(|(key, _)| key.clone()).collect()
+    }
+}

@@ -1,0 +1,178 @@
+//! Where things are: the homes of Copilot that are watched, our config file, our folder for state.
+//!
+//! What the environment says enters as arguments, so that each rule can be tested; [`user_home`] and [`project`] alone ask
+//! the system.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use directories::{BaseDirs, ProjectDirs};
+
+/// The user's home folder, if the system knows one.
+pub fn user_home() -> Option<PathBuf> {
+    BaseDirs::new().map(|dirs| dirs.home_dir().to_owned())
+}
+
+/// The folders that the system's conventions give us: the XDG base directories on Linux, `Application Support` on macOS,
+/// `AppData` on Windows. `None` where the user has no home folder.
+pub fn project() -> Option<ProjectDirs> {
+    ProjectDirs::from("", "", "pilotlight")
+}
+
+/// The config file: what `PILOTLIGHT_CONFIG` names (`env_config`; empty counts as unset), else `config.toml` in our folder
+/// of settings.
+pub fn config_file(env_config: Option<OsString>, project: Option<&ProjectDirs>) -> Option<PathBuf> {
+    let named = env_config.map(PathBuf::from).and_then(|path| absolute(&path));
+    named.or_else(|| Some(project?.config_dir().join("config.toml")))
+}
+
+/// The folder for what is remembered over restarts. Systems that know no such folder have it where data goes that belongs
+/// to this machine alone.
+pub fn state_folder(project: &ProjectDirs) -> PathBuf {
+    project.state_dir().unwrap_or_else(|| project.data_local_dir()).to_owned()
+}
+
+/// The homes of Copilot to watch: those of the command line (`--home`) replace all others; else `COPILOT_HOME` (empty
+/// counts as unset), else `.copilot` in the user's home, and with it those that the config adds, where a leading `~` is the
+/// user's home.
+///
+/// All are absolute; one that is the same folder as another, be it by a link, is left out. They need not exist.
+pub fn homes(
+    cli: &[PathBuf],
+    env_copilot_home: Option<OsString>,
+    config: &[PathBuf],
+    user_home: Option<PathBuf>,
+) -> Vec<PathBuf> {
+    let wanted: Vec<PathBuf> = if cli.is_empty() {
+        let added: Vec<_> = config.iter().filter_map(|path| expand(path, user_home.as_deref())).collect();
+        let named = env_copilot_home.filter(|home| !home.is_empty()).map(PathBuf::from);
+        named.or_else(|| Some(user_home?.join(".copilot"))).into_iter().chain(added).collect()
+    } else {
+        cli.to_vec()
+    };
+    let (mut homes, mut seen) = (Vec::new(), BTreeSet::new());
+    for home in wanted.iter().filter_map(|path| absolute(path)) {
+        // What does not exist has no canonical form; it may come to exist, and is told apart by its name until then.
+        if seen.insert(home.canonicalize().unwrap_or_else(|_| home.clone())) {
+            homes.push(home);
+        }
+    }
+    homes
+}
+
+/// The path with a leading `~` replaced by the user's home; `None` where that is not known.
+fn expand(path: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
+    match path.strip_prefix("~") {
+        Ok(rest) => Some(user_home?.join(rest)),
+        Err(_) => Some(path.to_owned()),
+    }
+}
+
+/// The path from the root on, without `.` and closing slashes, links left as they are; `None` for an empty one, and where
+/// a relative one is given and the current folder is gone.
+fn absolute(path: &Path) -> Option<PathBuf> {
+    Some(std::path::absolute(path).ok()?.components().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(paths: &[&str]) -> Vec<PathBuf> {
+        paths.iter().map(PathBuf::from).collect()
+    }
+
+    /// A user's home that exists nowhere, absolute on every system.
+    fn home() -> PathBuf {
+        std::env::temp_dir().join("pilotlight-no-such-home")
+    }
+
+    #[test]
+    fn the_command_line_replaces_all_other_homes() {
+        let (one, two) = (home().join("one"), home().join("two"));
+        let found = homes(&[one.clone(), two.clone()], Some("/env".into()), &paths(&["/config"]), Some(home()));
+        assert_eq!(found, [one, two]);
+    }
+
+    #[test]
+    fn copilot_home_comes_before_the_usual_one_and_the_config_adds() {
+        let (env, added) = (home().join("env"), home().join("added"));
+        let env_var = Some(env.clone().into_os_string());
+        assert_eq!(homes(&[], env_var, std::slice::from_ref(&added), Some(home())), [env, added.clone()]);
+        assert_eq!(homes(&[], None, std::slice::from_ref(&added), Some(home())), [home().join(".copilot"), added]);
+    }
+
+    #[test]
+    fn an_empty_copilot_home_counts_as_unset() {
+        assert_eq!(homes(&[], Some(OsString::new()), &[], Some(home())), [home().join(".copilot")]);
+    }
+
+    #[test]
+    fn a_tilde_in_the_config_is_the_users_home() {
+        let config = paths(&["~/a/b", "~", "~user/x"]);
+        let there = std::env::current_dir().unwrap();
+        assert_eq!(
+            homes(&[], None, &config, Some(home())),
+            [home().join(".copilot"), home().join("a").join("b"), home(), there.join("~user").join("x")]
+        );
+        assert_eq!(homes(&[], None, &paths(&["~/a"]), None), paths(&[]), "no home to put in its place");
+    }
+
+    #[test]
+    fn homes_are_absolute() {
+        let there = std::env::current_dir().unwrap();
+        assert_eq!(homes(&paths(&["x/./y/", ""]), None, &[], None), [there.join("x").join("y")]);
+        assert_eq!(homes(&[], Some("rel".into()), &[], None), [there.join("rel")]);
+    }
+
+    #[test]
+    fn the_same_home_is_watched_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("real");
+        std::fs::create_dir(&real).unwrap();
+        let again = real.join("..").join("real");
+        assert_eq!(homes(&[real.clone(), real.join(""), again], None, &[], None), std::slice::from_ref(&real));
+        let absent = folder.path().join("absent");
+        assert_eq!(homes(&[absent.clone(), absent.clone()], None, &[], None), [absent]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_home_behind_a_link_is_the_same_home() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        std::fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        assert_eq!(homes(&[link.clone(), real], None, &[], None), [link], "the first one, as it was named");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_home_need_not_be_unicode() {
+        use std::os::unix::ffi::OsStringExt;
+        let odd = OsString::from_vec(b"/tmp/\xff".to_vec());
+        assert_eq!(homes(&[], Some(odd.clone()), &[], None), [PathBuf::from(odd)]);
+    }
+
+    #[test]
+    fn the_config_file_can_be_named() {
+        let named = home().join("mine.toml");
+        assert_eq!(config_file(Some(named.clone().into()), None), Some(named));
+        assert_eq!(config_file(None, None), None);
+        let project = ProjectDirs::from_path("pilotlight".into()).unwrap();
+        for unset in [None, Some(OsString::new())] {
+            let file = config_file(unset, Some(&project)).unwrap();
+            assert!(file.is_absolute() && file.ends_with("config.toml"), "{file:?}");
+            assert!(file.components().any(|part| part.as_os_str() == "pilotlight"), "{file:?}");
+        }
+    }
+
+    #[test]
+    fn state_is_kept_in_a_folder_of_ours() {
+        let project = ProjectDirs::from_path("pilotlight".into()).unwrap();
+        let folder = state_folder(&project);
+        assert!(folder.components().any(|part| part.as_os_str() == "pilotlight"), "{folder:?}");
+        assert_eq!(project.state_dir().is_some_and(|state| state == folder), cfg!(target_os = "linux"));
+    }
+}

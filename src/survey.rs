@@ -1,0 +1,101 @@
+//! One look at every session, for the commands that do not stay.
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::core::fleet::Session;
+use crate::core::time::{Moment, Span, Time};
+use crate::core::verdict::Sample;
+use crate::engine::BUSY;
+use crate::watch::process::cpu_of_descendants;
+use crate::watch::store::{Folder, Reading, SESSIONS, session_ids};
+use crate::watch::tail::Look;
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+/// What was seen.
+pub struct Survey {
+    /// The sessions, in no order of interest.
+    pub sessions: Vec<Session>,
+    /// When.
+    pub now: Moment,
+}
+
+/// How long a single look watches the CPU use of a tool that has been silent up to its limit. The live program takes five
+/// seconds; a command that is asked once must not, and a tenth of that tells a busy process as well.
+const GLANCE: Span = Span(500);
+/// Folders that are read by one thread; fewer are not worth another.
+const SHARE: usize = 64;
+
+/// Looks into every session folder of these homes. `all`: even into the logs that are too old to matter.
+pub fn survey(homes: &[PathBuf], config: &Config, all: bool) -> Survey {
+    let clock = Clock::start();
+    let now = clock.now();
+    let known = HashSet::new();
+    let reading =
+        Reading { look: Look { now, limits: &config.limits }, owner_names: &config.owners.names, known: &known, all };
+    let mut folders = Vec::new();
+    for home in homes {
+        let root = home.join(SESSIONS);
+        let ids = session_ids(&root).unwrap_or_default(); // said before, by whoever asks for the survey
+        folders.extend(ids.iter().map(|id| Folder::new(&root, id)));
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(folders.len().div_ceil(SHARE)).max(1);
+    let share = folders.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        for folders in folders.chunks_mut(share) {
+            scope.spawn(|| {
+                let mut buffer = Vec::new();
+                for folder in folders {
+                    // A folder that has just gone stays as it was made: nothing is known of it, and it is not listed.
+                    let _ = folder.look(&reading, &mut buffer);
+                }
+            });
+        }
+    });
+    if !all {
+        read_recent(&mut folders, &reading, now.wall - config.list.ended_for, config.list.ended_most);
+    }
+    let mut sessions: Vec<_> = folders.into_iter().map(|folder| folder.session).collect();
+    let now = sample(&mut sessions, &clock, config);
+    Survey { sessions, now }
+}
+
+/// Reads how the last ended sessions ended: those that a list shows.
+fn read_recent(folders: &mut [Folder], reading: &Reading<'_>, earliest: Time, most: usize) {
+    let is_recent = |folder: &&mut Folder| {
+        let session = &folder.session;
+        session.unread && session.has_log && session.touched >= earliest
+    };
+    let mut recent: Vec<_> = folders.iter_mut().filter(is_recent).collect();
+    recent.sort_unstable_by_key(|folder| std::cmp::Reverse(folder.session.touched));
+    let mut buffer = Vec::new();
+    for folder in recent.into_iter().take(most) {
+        folder.read_history(reading, &mut buffer);
+    }
+}
+
+/// Looks at the CPU use of the open tools whose silence has come to the point where that decides.
+fn sample(sessions: &mut [Session], clock: &Clock, config: &Config) -> Moment {
+    let now = clock.now();
+    let wants = |session: &Session| session.row(now, &config.limits).1.sample_at.is_some_and(|at| at <= now.awake);
+    let mut begun = Vec::new();
+    for (index, session) in sessions.iter().enumerate() {
+        if let Some(pid) = session.owner.pid().filter(|_| wants(session))
+            && let Some(before) = cpu_of_descendants(pid)
+        {
+            begun.push((index, pid, before));
+        }
+    }
+    if begun.is_empty() {
+        return now;
+    }
+    #[expect(clippy::disallowed_methods, reason = "CPU use is measured over a time, and nothing can happen meanwhile")]
+    std::thread::sleep(GLANCE.to_std());
+    let now = clock.now();
+    for (index, pid, before) in begun {
+        let used = cpu_of_descendants(pid).map_or(Span::ZERO, |after| after.used_since(&before));
+        let busy = used.0 * crate::core::verdict::SAMPLE_TAKES.0 >= BUSY.0 * GLANCE.0;
+        sessions[index].live.busy = Some(Sample { busy, at: now });
+    }
+    now
+}

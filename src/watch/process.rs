@@ -1,0 +1,179 @@
+//! The processes behind the sessions: whose lock is it, when does it end, does its work use CPU.
+//!
+//! A lock file names a process id, and a process id is a weak name: locks outlive a SIGKILL, ids are handed out anew,
+//! another user's process shows little of itself. So an owner is *alive* only when three things hold: the id is in use,
+//! its process did not start after the lock was made, and it runs Copilot. It is *gone* when the id is free or provably
+//! another program's. Everything between, what cannot be read, is *unknown*, and is never taken for gone: a wrong "gone"
+//! shows a crash that never was and offers to start a second owner, which forks the log.
+//!
+//! Reading and deciding are apart. `platform::read` tells what the system shows of a process; `decide` is pure and
+//! holds the rules, so that what no test machine has at hand (another user's process, a container's) is tested too.
+//! Linux reads `/proc` itself: twenty locks at start cost a few hundred microseconds. macOS and Windows go through
+//! `sysinfo`.
+//!
+//! - [`owner_of`]: the lock's process, now.
+//! - [`Exits`]: tells when a process ends, with no polling.
+//! - [`cpu_of_descendants`]: what an owner's tools use, two samples of which say busy or not.
+//!
+//! Nothing here ever sends a signal, and nothing here reads the wall clock. An id may change hands between two calls:
+//! watch it first and read its owner afterwards, and then no end is missed; whoever signals reads the owner again right
+//! before.
+
+mod cpu;
+mod exits;
+#[cfg(target_os = "linux")]
+#[path = "process/linux.rs"]
+mod platform;
+#[cfg(not(target_os = "linux"))]
+#[path = "process/elsewhere.rs"]
+mod platform;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use crate::core::owner::Owner;
+use crate::core::time::{Span, Time};
+
+pub use cpu::CpuSample;
+pub use exits::Exits;
+
+/// How much later than its lock a process may seem to have started and still be the one that made it. Covers the coarse
+/// clock of file times (10 ms), whole seconds on macOS and Windows, and the age of the caller's `now`.
+pub const SLACK: Span = Span::seconds(2);
+
+/// A lock file `inuse.<pid>.lock`: who says to own the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lock {
+    /// The process id in the file's name.
+    pub pid: u32,
+    /// When the lock was made, by the wall clock: the file's modification time.
+    pub made: Time,
+}
+
+/// Who the lock's process is, now: [`Owner::Alive`], [`Owner::Gone`] (without a time: it was not seen to go) or
+/// [`Owner::Unknown`]; never [`Owner::Never`].
+///
+/// `names` are file names of further executables that count as Copilot, from the config; on Windows with or without
+/// `.exe`. `now` is the wall clock, read just before: Linux tells when a process started only as time since boot, and
+/// that is counted back from `now`, so a clock that was set by more than [`SLACK`] since the lock was made shifts it.
+///
+/// Takes some 30 us on Linux (10 us where the process does not exist), some milliseconds elsewhere. Cannot fail: what
+/// cannot be read is `Unknown`.
+pub fn owner_of(lock: Lock, names: &[String], now: Time) -> Owner {
+    let pid = lock.pid;
+    // 0 names no process on any system, nor does a number past `i32::MAX`. This process is not Copilot, whatever its file
+    // is called.
+    if pid == 0 || i32::try_from(pid).is_err() || pid == std::process::id() {
+        return Owner::Gone { pid, at: None };
+    }
+    decide(lock, platform::read(pid, now), names, || platform::arguments(pid))
+}
+
+/// CPU time used so far by each descendant of `pid`: its children, their children and so on, not the process itself.
+/// `None` where the process does not exist or cannot be read.
+///
+/// Costs well under a millisecond on Linux, a listing of all processes elsewhere: for when a deadline asks, not for every
+/// event. A process that was handed to init when its parent ended is no descendant any more.
+pub fn cpu_of_descendants(pid: u32) -> Option<CpuSample> {
+    platform::descendants(pid)
+}
+
+/// What the system shows of a process id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Reading {
+    /// No process has the id (a zombie's and a thread's id count as free), or it has ended for good.
+    Absent,
+    /// The id is in use, and that is all that is shown.
+    Hidden,
+    /// A process, and what of it can be read.
+    Process {
+        /// When it started, by the wall clock.
+        started: Option<Time>,
+        /// The path of its executable, or its file name alone.
+        executable: Option<PathBuf>,
+    },
+}
+
+/// The rules: what a reading makes of the lock's process. `arguments` is asked only of a node, for its command line with
+/// the resolved paths of its scripts; `None` where that cannot be read.
+fn decide(lock: Lock, reading: Reading, names: &[String], arguments: impl FnOnce() -> Option<Vec<OsString>>) -> Owner {
+    let pid = lock.pid;
+    let gone = Owner::Gone { pid, at: None };
+    let unknown = Owner::Unknown { pid };
+    let (started, executable) = match reading {
+        Reading::Absent => return gone,
+        Reading::Hidden => return unknown,
+        Reading::Process { started, executable } => (started, executable),
+    };
+    // Whatever it runs, it did not make this lock.
+    if started.is_some_and(|started| started > lock.made + SLACK) {
+        return gone;
+    }
+    let Some(name) = executable.as_deref().and_then(Path::file_name) else { return unknown };
+    let runs_copilot = if is_named(name, "copilot") || names.iter().any(|other| is_named(name, other)) {
+        true
+    } else if is_named(name, "node") || is_named(name, "nodejs") {
+        match arguments() {
+            Some(arguments) => arguments.iter().any(|argument| names_the_package(argument)),
+            None => return unknown,
+        }
+    } else {
+        false
+    };
+    match (runs_copilot, started) {
+        (false, _) => gone,
+        (true, Some(_)) => Owner::Alive { pid, started },
+        (true, None) => unknown, // a Copilot, but perhaps a later one with the same id
+    }
+}
+
+/// Whether an executable's file name is `wanted`: to the letter on Linux, without regard to case elsewhere, and on Windows
+/// to `.exe` neither.
+fn is_named(name: &OsStr, wanted: &str) -> bool {
+    #[cfg(target_os = "linux")]
+    return name == wanted;
+    #[cfg(not(target_os = "linux"))]
+    {
+        let bare = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            let suffix = if cfg!(windows) { ".exe" } else { "" };
+            name.strip_suffix(suffix).map_or(name.clone(), str::to_owned)
+        };
+        bare(&name.to_string_lossy()) == bare(wanted)
+    }
+}
+
+/// Whether an argument has `@github/copilot` among its path's components: `.../node_modules/@github/copilot/index.js`, but
+/// not `@github/copilot-language-server`.
+fn names_the_package(argument: &OsStr) -> bool {
+    let is_separator = |byte: &u8| *byte == b'/' || (cfg!(windows) && *byte == b'\\');
+    let mut parts = argument.as_encoded_bytes().split(is_separator).filter(|part| !part.is_empty()).peekable();
+    while let Some(part) = parts.next() {
+        if part == b"@github" && parts.peek() == Some(&&b"copilot"[..]) {
+            return true;
+        }
+    }
+    false
+}
+
+/// `arguments` and, behind them, the real paths of those among the first that may be the script: npm installs the command
+/// as a link (`/usr/bin/copilot`), and node shows the link's path. `folder` is the process's working directory, where
+/// known.
+fn with_real_scripts(mut arguments: Vec<OsString>, folder: Option<&Path>) -> Vec<OsString> {
+    /// The script is the first argument that is no option, but an option's value (`--require x`) may stand before it.
+    const CANDIDATES: usize = 3;
+    let resolved: Vec<OsString> = arguments
+        .iter()
+        .skip(1)
+        .filter(|argument| !argument.as_encoded_bytes().starts_with(b"-"))
+        .take(CANDIDATES)
+        .filter_map(|argument| {
+            let path = folder.map_or_else(|| PathBuf::from(argument), |folder| folder.join(argument));
+            path.is_absolute().then(|| path.canonicalize().ok()).flatten().map(PathBuf::into_os_string)
+        })
+        .collect();
+    arguments.extend(resolved);
+    arguments
+}

@@ -1,0 +1,86 @@
+//! Reading processes on macOS and Windows, through `sysinfo`.
+//!
+//! What is not shown differs. macOS lists another user's process with its path but without its start; Windows with its
+//! name alone, which is enough to prove another program. What `sysinfo` does not list at all may still be there: the
+//! system is asked then by the same means that [`Exits`](super::Exits) waits with. Starts come in whole seconds and by
+//! the wall clock of that time, CPU time without that of children that ended.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
+
+use super::cpu::{CpuSample, Key, Usage};
+use super::exits::has_ended;
+use super::{Reading, SLACK, with_real_scripts};
+use crate::core::time::{Span, Time};
+
+/// What the system shows of `pid`; `now` is the wall clock.
+pub(super) fn read(pid: u32, now: Time) -> Reading {
+    // First, as it is cheap and most locks that are left behind end here; `sysinfo` lists every process to find one.
+    if has_ended(pid) {
+        return Reading::Absent;
+    }
+    let system = listed(pid, ProcessRefreshKind::nothing().with_exe(UpdateKind::Always));
+    let Some(process) = system.as_ref().and_then(|system| system.process(Pid::from_u32(pid))) else {
+        return Reading::Hidden;
+    };
+    if matches!(process.status(), ProcessStatus::Zombie | ProcessStatus::Dead) {
+        return Reading::Absent;
+    }
+    let name = || Some(PathBuf::from(process.name())).filter(|name| !name.as_os_str().is_empty());
+    let executable = process.exe().map(PathBuf::from).filter(|path| path.file_name().is_some()).or_else(name);
+    Reading::Process { started: started(process).filter(|started| *started <= now + SLACK), executable }
+}
+
+/// The command line of `pid`, and behind it the real paths of its scripts. `None` where it cannot be read.
+pub(super) fn arguments(pid: u32) -> Option<Vec<OsString>> {
+    let kind = ProcessRefreshKind::nothing().with_cmd(UpdateKind::Always).with_cwd(UpdateKind::Always);
+    let system = listed(pid, kind)?;
+    let process = system.process(Pid::from_u32(pid))?;
+    let arguments = process.cmd().to_vec();
+    if arguments.is_empty() { None } else { Some(with_real_scripts(arguments, process.cwd())) }
+}
+
+/// CPU time of all descendants of `pid`.
+pub(super) fn descendants(pid: u32) -> Option<CpuSample> {
+    let mut system = System::new().ok()?;
+    system.refresh_processes_specifics(ProcessesToUpdate::All, true, ProcessRefreshKind::nothing().with_cpu());
+    let key = |process: &Process| -> Key { (process.pid().as_u32(), process.start_time()) };
+    let root = key(system.process(Pid::from_u32(pid))?);
+    let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
+    for process in system.processes().values() {
+        if let Some(parent) = process.parent() {
+            children.entry(parent.as_u32()).or_default().push(process);
+        }
+    }
+    let mut found = HashMap::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for child in children.remove(&parent.0).unwrap_or_default() {
+            let key = key(child);
+            // Windows keeps the id of a parent that ended, and hands it out anew: a child older than that is not its child.
+            if key.1 < parent.1 {
+                continue;
+            }
+            let own = i64::try_from(child.accumulated_cpu_time()).unwrap_or(i64::MAX);
+            if found.insert(key, Usage { parent, own, waited_for: 0 }).is_none() {
+                parents.push(key);
+            }
+        }
+    }
+    Some(CpuSample::new(root, found))
+}
+
+fn listed(pid: u32, kind: ProcessRefreshKind) -> Option<System> {
+    let mut system = System::new().ok()?;
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[Pid::from_u32(pid)]), true, kind);
+    Some(system)
+}
+
+/// `sysinfo` says 0 where it may not know, and a number past all sense where Windows gave none.
+fn started(process: &Process) -> Option<Time> {
+    let seconds = i64::try_from(process.start_time()).ok().filter(|seconds| *seconds > 0)?;
+    seconds.checked_mul(1000).map(|milliseconds| Time(0) + Span(milliseconds))
+}

@@ -1,0 +1,249 @@
+//! Session folders: which there are, and what a look into one tells.
+
+use super::process::{Lock, owner_of};
+use super::tail::{Found, Look, Tail};
+use super::workspace;
+use crate::core::fleet::{About, Session};
+use crate::core::owner::Owner;
+use crate::core::time::{Span, Time};
+use std::collections::HashSet;
+use std::fs::{self, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// The folder of a home that holds the session folders.
+pub const SESSIONS: &str = "session-state";
+/// A session's log.
+pub const LOG: &str = "events.jsonl";
+/// A session's description.
+pub const WORKSPACE: &str = "workspace.yaml";
+
+/// The names of the session folders in `sessions`. Folders that begin with a dot, links and files are not sessions.
+///
+/// # Errors
+/// Where the folder cannot be listed.
+pub fn session_ids(sessions: &Path) -> io::Result<Vec<Box<str>>> {
+    let mut ids = Vec::new();
+    for entry in fs::read_dir(sessions)? {
+        let Ok(entry) = entry else { continue };
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if let Ok(name) = entry.file_name().into_string()
+            && is_folder
+            && !name.starts_with('.')
+        {
+            ids.push(name.into());
+        }
+    }
+    Ok(ids)
+}
+
+/// The process id in `inuse.<pid>.lock`.
+pub fn lock_pid(file_name: &str) -> Option<u32> {
+    let digits = file_name.strip_prefix("inuse.")?.strip_suffix(".lock")?;
+    (digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| digits.parse().ok()).flatten()
+}
+
+/// How sessions are read: the same for all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// Both clocks and the limits.
+    pub look: Look<'a>,
+    /// Names of further programs that count as Copilot.
+    pub owner_names: &'a [String],
+    /// Processes that are Copilot's, and whose end will be told.
+    pub known: &'a HashSet<u32>,
+    /// Read even the logs that are too old to matter.
+    pub all: bool,
+}
+
+/// One session's folder, and what was read of it.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    tail: Tail,
+    workspace: Option<Time>,
+    locks: Vec<Lock>,
+    /// Locks whose process was seen to end.
+    ended: Vec<(Lock, Time)>,
+    /// What was observed.
+    pub session: Session,
+}
+
+impl Folder {
+    /// A folder that has not been looked into.
+    pub fn new(sessions: &Path, id: &str) -> Self {
+        let session = Session { id: id.into(), ..Session::default() };
+        Self {
+            path: sessions.join(id),
+            tail: Tail::default(),
+            workspace: None,
+            locks: Vec::new(),
+            ended: Vec::new(),
+            session,
+        }
+    }
+
+    /// Looks into the folder: its locks and their owners, its description, and what is new in its log.
+    ///
+    /// Where nothing can be open any more and the log is old, its end alone decides: the log is left unread.
+    ///
+    /// # Errors
+    /// Where the folder is gone.
+    pub fn look(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> io::Result<()> {
+        let log_path = self.path.join(LOG);
+        let folder = fs::symlink_metadata(&self.path)?;
+        match locks_in(&self.path) {
+            Ok(locks) => self.locks = locks,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
+            Err(error) => {
+                self.session.problem = Some(format!("its folder cannot be read: {error}").into());
+                self.session.touched = modified(&folder);
+                return Ok(());
+            }
+        }
+        let log = fs::symlink_metadata(&log_path).ok();
+        self.session.touched = log.as_ref().map_or_else(|| modified(&folder), modified);
+        self.session.has_log = log.is_some();
+        self.find_owner(reading);
+        self.session.unread = self.is_history(reading);
+        if self.session.unread {
+            return Ok(());
+        }
+        self.read_workspace();
+        self.read_log(reading, buffer);
+        Ok(())
+    }
+
+    /// Whether nothing that the log could say would make the session anything but ended.
+    fn is_history(&self, reading: &Reading<'_>) -> bool {
+        if self.session.facts.progress.is_some() || reading.all && self.session.has_log {
+            return false;
+        }
+        if !self.session.has_log {
+            return matches!(self.session.owner, Owner::Never | Owner::Gone { .. });
+        }
+        let age = reading.look.now.wall - self.session.touched;
+        let limits = reading.look.limits;
+        match self.session.owner {
+            Owner::Never => age > limits.ownerless,
+            Owner::Gone { .. } => age > limits.crashed,
+            Owner::Alive { .. } | Owner::Unknown { .. } => false,
+        }
+    }
+
+    /// Reads what was left unread, for saying how an old session ended.
+    pub fn read_history(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) {
+        self.session.unread = false;
+        self.read_workspace();
+        self.read_log(reading, buffer);
+    }
+
+    /// What `workspace.yaml` says, without keeping anything of an old session.
+    pub fn about(&self) -> About {
+        read_workspace(&self.path.join(WORKSPACE)).map(|(_, about)| about).unwrap_or_default()
+    }
+
+    fn read_workspace(&mut self) {
+        let path = self.path.join(WORKSPACE);
+        let stamp = fs::symlink_metadata(&path).ok().map(|meta| modified(&meta));
+        if stamp.is_none() || stamp != self.workspace {
+            self.session.about = read_workspace(&path).map(|(_, about)| about).unwrap_or_default();
+            self.workspace = stamp;
+        }
+    }
+
+    /// Reads what is new in the log.
+    pub fn read_log(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) {
+        let result = self.tail.read(&self.path.join(LOG), &mut self.session.facts, reading.look, buffer);
+        self.session.problem = match result {
+            Ok(Found::Absent | Found::Unchanged | Found::Grown) => None,
+            Err(error) => Some(error.to_string().into()),
+        };
+        if let Some(progress) = self.session.facts.progress {
+            self.session.touched = self.session.touched.max(progress.wall);
+        }
+    }
+
+    /// Decides among the locks: the live one, else one that cannot be read, else the last to go.
+    fn find_owner(&mut self, reading: &Reading<'_>) {
+        let known = self.session.owner.clone();
+        self.ended.retain(|(lock, _)| self.locks.contains(lock));
+        let mut owners: Vec<_> =
+            self.locks.iter().map(|lock| (self.owner_by(*lock, &known, reading), lock.made)).collect();
+        let weight = |owner: &Owner| match owner {
+            Owner::Alive { .. } => 3,
+            Owner::Unknown { .. } => 2,
+            Owner::Gone { .. } => 1,
+            Owner::Never => 0,
+        };
+        owners.sort_by_key(|(owner, made)| (weight(owner), *made));
+        self.session.contested = owners.iter().filter(|(owner, _)| matches!(owner, Owner::Alive { .. })).count() > 1;
+        self.session.owner = owners.pop().map(|(owner, _)| owner).unwrap_or_default();
+    }
+
+    fn owner_by(&self, lock: Lock, known: &Owner, reading: &Reading<'_>) -> Owner {
+        if let Some(&(_, at)) = self.ended.iter().find(|(ended, _)| *ended == lock) {
+            return Owner::Gone { pid: lock.pid, at: Some(at) };
+        }
+        match known {
+            // Verified once, and its end would have been told: a clock that was set cannot unmake it.
+            Owner::Alive { pid, .. } if *pid == lock.pid && reading.known.contains(pid) => known.clone(),
+            Owner::Gone { pid, at: Some(_) } if *pid == lock.pid => known.clone(),
+            _ => owner_of(lock, reading.owner_names, reading.look.now.wall),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The processes named by the locks.
+    pub fn pids(&self) -> impl Iterator<Item = u32> {
+        self.locks.iter().map(|lock| lock.pid)
+    }
+
+    /// A process ended: locks that name it have no owner from now on.
+    pub fn process_ended(&mut self, pid: u32, at: Time) {
+        let ended = self.locks.iter().filter(|lock| lock.pid == pid).map(|lock| (*lock, at));
+        self.ended.extend(ended);
+        if self.session.owner.pid() == Some(pid) {
+            self.session.owner = Owner::Gone { pid, at: Some(at) };
+        }
+    }
+}
+
+fn locks_in(folder: &Path) -> io::Result<Vec<Lock>> {
+    let mut locks = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let Ok(entry) = entry else { continue };
+        if let Some(pid) = entry.file_name().to_str().and_then(lock_pid)
+            && let Ok(meta) = entry.metadata()
+            && meta.is_file()
+        {
+            locks.push(Lock { pid, made: modified(&meta) });
+        }
+    }
+    Ok(locks)
+}
+
+fn read_workspace(path: &Path) -> io::Result<(Time, About)> {
+    let meta = fs::symlink_metadata(path)?;
+    if !meta.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut text = Vec::new();
+    fs::File::open(path)?.take(workspace::LENGTH_MAX).read_to_end(&mut text)?;
+    Ok((modified(&meta), workspace::parse(&text)))
+}
+
+/// When a file was last written, by the wall clock.
+fn modified(meta: &Metadata) -> Time {
+    let Ok(modified) = meta.modified() else { return Time::default() };
+    let span = |age: std::time::Duration| Span(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+    match modified.duration_since(UNIX_EPOCH) {
+        Ok(age) => Time::default() + span(age),
+        Err(before) => Time::default() - span(before.duration()),
+    }
+}

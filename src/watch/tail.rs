@@ -1,0 +1,359 @@
+//! One growing log: read backwards once, as far as the facts need, then forwards as it grows.
+//!
+//! A file event is only a hint: every reading looks at the file anew, and notices by itself whether it grew, was cut, was
+//! replaced by another, or is gone. What was read before is never read again, but a log that is not the one it was is read
+//! afresh, so that no status outlives what it rested on.
+
+use crate::core::event;
+use crate::core::limits::Limits;
+use crate::core::session::Facts;
+use crate::core::time::{Moment, Span, Time};
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::Path;
+
+/// How much is read at once.
+const BLOCK: usize = 128 * 1024;
+/// A log is read backwards at most this far for the start of its turn; beyond, the start counts as unknown.
+const BACKWARDS_MAX: u64 = 64 * 1024 * 1024;
+/// Of a line longer than this only the ends are kept (the longest seen in a real log was 430 KB).
+const LINE_MAX: usize = 4 * 1024 * 1024;
+/// What is kept of the end of such a line: enough for the fields after `data`.
+const LINE_END: usize = 1024;
+/// The bytes before the point reached that must still be the same, or the log was rewritten in place.
+const MARK: usize = 32;
+
+/// What a reading needs to know beside the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// Both clocks, now: their difference turns an event's own time into awake time.
+    pub now: Moment,
+    /// The limits that the fold closes turns by.
+    pub limits: &'a Limits,
+}
+
+impl Look<'_> {
+    fn moment(&self, wall: Time) -> Moment {
+        Moment { wall, awake: wall + (self.now.awake - self.now.wall) }
+    }
+}
+
+/// What a reading found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// There is no log.
+    Absent,
+    /// Nothing new.
+    Unchanged,
+    /// Something new was folded in.
+    Grown,
+}
+
+/// Why a log cannot be read, in words for the user.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// It is not a file, and is not opened.
+    #[error("its log is {0}, not a file; it is left alone")]
+    NotAFile(&'static str),
+    /// The system refused.
+    #[error("its log cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A log, and how far it was read.
+#[derive(Debug, Default)]
+pub struct Tail {
+    file: Option<Identity>,
+    /// Bytes read, the carry included.
+    read: u64,
+    carry: Carry,
+    mark: Vec<u8>,
+}
+
+/// The beginning of a line whose end has not been written yet.
+#[derive(Debug, Default)]
+struct Carry {
+    head: Vec<u8>,
+    /// The last bytes of a line that is too long to be kept.
+    end: Vec<u8>,
+}
+
+impl Carry {
+    const fn is_empty(&self) -> bool {
+        self.head.is_empty()
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let room = LINE_MAX.saturating_sub(self.head.len()).min(bytes.len());
+        let (head, rest) = bytes.split_at(room);
+        self.head.extend_from_slice(head);
+        if !rest.is_empty() {
+            self.end.extend_from_slice(&rest[rest.len().saturating_sub(LINE_END)..]);
+            self.end.drain(..self.end.len().saturating_sub(LINE_END));
+        }
+    }
+
+    fn clear(&mut self) {
+        // A long line's memory is given back.
+        if self.head.capacity() > BLOCK {
+            *self = Self::default();
+        }
+        self.head.clear();
+        self.end.clear();
+    }
+}
+
+/// What tells a file from another of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity(u64, u64);
+
+impl Identity {
+    #[cfg(unix)]
+    fn of(meta: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self(meta.dev(), meta.ino())
+    }
+
+    /// Without an inode, the time of creation tells.
+    #[cfg(not(unix))]
+    fn of(meta: &Metadata) -> Self {
+        let created = meta.created().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        Self(created.map_or(0, |age| age.as_secs()), created.map_or(0, |age| u64::from(age.subsec_nanos())))
+    }
+}
+
+impl Tail {
+    /// Reads what is new and folds it into `facts`; begins afresh where the log is not the one it was.
+    ///
+    /// # Errors
+    /// Where there is a log that cannot be read. `facts` are then empty: nothing that was known of it still holds.
+    pub fn read(
+        &mut self,
+        path: &Path,
+        facts: &mut Facts,
+        look: Look<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Found, LogError> {
+        let result = self.try_read(path, facts, look, buffer);
+        if !matches!(result, Ok(Found::Unchanged | Found::Grown)) {
+            *self = Self::default();
+            *facts = Facts::default();
+        }
+        result
+    }
+
+    fn try_read(
+        &mut self,
+        path: &Path,
+        facts: &mut Facts,
+        look: Look<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Found, LogError> {
+        let (file, meta) = match open(path) {
+            Ok(opened) => opened,
+            Err(LogError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Absent),
+            Err(error) => return Err(error),
+        };
+        let identity = Identity::of(&meta);
+        if self.file != Some(identity) || meta.len() < self.read || !self.mark_stands(&file)? {
+            *self = Self { file: Some(identity), ..Self::default() };
+            *facts = Facts::default();
+            buffer.resize(BLOCK, 0);
+            self.read = start_of_facts(&file, meta.len(), look.limits.background_agent, buffer)?;
+            self.read_on(&file, facts, look, buffer)?;
+            return Ok(Found::Grown);
+        }
+        if meta.len() == self.read {
+            return Ok(Found::Unchanged);
+        }
+        buffer.resize(BLOCK, 0);
+        self.read_on(&file, facts, look, buffer)?;
+        if !self.carry.is_empty() {
+            facts.grew(look.now);
+        }
+        Ok(Found::Grown)
+    }
+
+    /// Whether what was read last still stands where it stood: a log may be rewritten in place, and be longer than it was.
+    fn mark_stands(&self, file: &File) -> io::Result<bool> {
+        let mut there = [0; MARK];
+        let there = &mut there[..self.mark.len()];
+        let n = read_at(file, there, self.read.saturating_sub(self.mark.len() as u64))?;
+        Ok(n == self.mark.len() && *there == *self.mark)
+    }
+
+    fn read_on(&mut self, file: &File, facts: &mut Facts, look: Look<'_>, buffer: &mut [u8]) -> io::Result<()> {
+        loop {
+            let n = read_at(file, buffer, self.read)?;
+            if n == 0 {
+                return Ok(());
+            }
+            let block = &buffer[..n];
+            self.read += n as u64;
+            self.mark.extend_from_slice(&block[n.saturating_sub(MARK)..]);
+            self.mark.drain(..self.mark.len().saturating_sub(MARK));
+            let mut rest = block;
+            while let Some(end) = memchr::memchr(b'\n', rest) {
+                self.line(&rest[..end], facts, look);
+                rest = &rest[end + 1..];
+            }
+            self.carry.push(rest);
+        }
+    }
+
+    /// One complete line, of which the carry holds the beginning.
+    fn line(&mut self, end: &[u8], facts: &mut Facts, look: Look<'_>) {
+        if self.carry.is_empty() {
+            return fold(event::parse(end), end, facts, look);
+        }
+        self.carry.push(end);
+        if self.carry.end.is_empty() {
+            fold(event::parse(&self.carry.head), &self.carry.head, facts, look);
+        } else {
+            fold(event::parse_ends(&self.carry.head, &self.carry.end), &self.carry.head, facts, look);
+        }
+        self.carry.clear();
+    }
+}
+
+fn fold(event: Result<event::Event<'_>, crate::core::scan::Malformed>, line: &[u8], facts: &mut Facts, look: Look<'_>) {
+    match event {
+        Ok(event) => facts.fold(&event, look.moment(event.at), look.limits),
+        Err(_) if line.trim_ascii().is_empty() => {}
+        Err(_) => facts.skip(),
+    }
+}
+
+/// Opens a log that is a file; never follows a link, never blocks on a pipe.
+fn open(path: &Path) -> Result<(File, Metadata), LogError> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    let file = match options.open(path) {
+        Ok(file) => file,
+        Err(_) if path.is_symlink() => return Err(LogError::NotAFile("a symbolic link")),
+        Err(_) if path.is_dir() => return Err(LogError::NotAFile("a folder")),
+        Err(error) => return Err(error.into()),
+    };
+    let meta = file.metadata()?;
+    match meta.file_type() {
+        kind if kind.is_file() => Ok((file, meta)),
+        kind if kind.is_dir() => Err(LogError::NotAFile("a folder")),
+        kind if kind.is_symlink() => Err(LogError::NotAFile("a symbolic link")),
+        _ => Err(LogError::NotAFile("a pipe or a device")),
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    use std::os::unix::fs::FileExt;
+    retry(|| file.read_at(buffer, at))
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    use std::os::windows::fs::FileExt;
+    retry(|| file.seek_read(buffer, at))
+}
+
+fn retry(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match read() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// Where to begin reading so that the facts are those of the whole log: at the last prompt that closed whatever was open,
+/// and early enough for every sub-agent that may still count as working in the background.
+fn start_of_facts(file: &File, length: u64, background: Span, block: &mut [u8]) -> io::Result<u64> {
+    let mut back = Backwards { file, block, start: length, end: length };
+    let mut prompt = None;
+    let mut newest = None;
+    let Some(mut line_end) = back.newline_before(length)? else { return Ok(0) };
+    loop {
+        let line_start = back.newline_before(line_end)?.map_or(0, |newline| newline + 1);
+        if prompt.is_none() && back.with_line(line_start, line_end, LINE_MAX, event::is_fresh_prompt)? {
+            prompt = Some(line_start);
+        }
+        let ends = line_start.max(line_end.saturating_sub(LINE_END as u64));
+        if let Some(at) = back.with_line(ends, line_end, LINE_END, event::time_of)? {
+            let newest = *newest.get_or_insert(at);
+            if let Some(prompt) = prompt.filter(|_| newest - at > background) {
+                return Ok(prompt);
+            }
+        }
+        let far = length - line_start > BACKWARDS_MAX;
+        if line_start == 0 || far {
+            return Ok(if far { prompt.unwrap_or(line_start) } else { 0 });
+        }
+        line_end = line_start - 1;
+    }
+}
+
+/// Looks at a file block by block from its end.
+struct Backwards<'a> {
+    file: &'a File,
+    block: &'a mut [u8],
+    /// The part of the file that the block holds.
+    start: u64,
+    end: u64,
+}
+
+impl Backwards<'_> {
+    /// Where the last newline before `before` stands.
+    fn newline_before(&mut self, before: u64) -> io::Result<Option<u64>> {
+        let mut before = before;
+        loop {
+            if before > self.start && before <= self.end {
+                let held = &self.block[..usize::try_from(before - self.start).unwrap_or(usize::MAX)];
+                if let Some(at) = memchr::memrchr(b'\n', held) {
+                    return Ok(Some(self.start + at as u64));
+                }
+                before = self.start;
+            }
+            if before == 0 {
+                return Ok(None);
+            }
+            self.load(before)?;
+        }
+    }
+
+    /// Fills the block with what stands before `end`.
+    fn load(&mut self, end: u64) -> io::Result<()> {
+        let length = end.min(self.block.len() as u64);
+        let mut filled = 0;
+        let wanted = usize::try_from(length).unwrap_or(usize::MAX);
+        while filled < wanted {
+            let n = read_at(self.file, &mut self.block[filled..wanted], end - length + filled as u64)?;
+            if n == 0 {
+                // The file shrank meanwhile: nothing is where it was. The next reading begins afresh.
+                self.block[filled..wanted].fill(0);
+                break;
+            }
+            filled += n;
+        }
+        (self.start, self.end) = (end - length, end);
+        Ok(())
+    }
+
+    /// Calls `look` with the bytes between, at most the first `most` of them.
+    fn with_line<T>(&mut self, start: u64, end: u64, most: usize, look: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
+        if start >= self.start && end <= self.end {
+            let from = usize::try_from(start - self.start).unwrap_or(usize::MAX);
+            let to = usize::try_from(end - self.start).unwrap_or(usize::MAX);
+            return Ok(look(&self.block[from..to]));
+        }
+        // It spans blocks. Whether it can be of interest shows in its first bytes.
+        let mut line = vec![0; usize::try_from(end - start).unwrap_or(usize::MAX).min(most)];
+        let n = read_at(self.file, &mut line, start)?;
+        line.truncate(n);
+        Ok(look(&line))
+    }
+}

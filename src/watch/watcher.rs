@@ -1,0 +1,176 @@
+//! File events, boiled down to hints: this folder, or everything, is worth a look.
+//!
+//! An event is never believed, only followed up. Events that say nothing (somebody opened or read a file) are dropped here;
+//! the others are collected in a set, so that a storm of them costs no more memory than there are sessions.
+//!
+//! On Linux each session folder has a watch of its own, because a recursive one would watch the three subfolders of each as
+//! well, and because it misses files made right after a folder. macOS and Windows watch a tree at no extra cost.
+
+use notify::event::{AccessKind, AccessMode, EventKind};
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+
+/// What is worth a look.
+#[derive(Debug, Default)]
+pub struct Hints {
+    /// Session folders in which something changed: the index of the home, and the id.
+    pub folders: HashSet<(usize, Box<str>)>,
+    /// Homes whose list of sessions changed, by index.
+    pub homes: HashSet<usize>,
+    /// Events were lost: everything is.
+    pub all: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    hints: Mutex<Hints>,
+    news: Notify,
+}
+
+/// Watches session folders.
+pub struct Watcher {
+    notify: Option<RecommendedWatcher>,
+    watched: HashSet<PathBuf>,
+    shared: Arc<Shared>,
+    /// Why not everything is watched, in words for the user; told once.
+    pub trouble: Option<String>,
+}
+
+/// Whether the system watches whole trees by itself.
+pub const WATCHES_TREES: bool = !cfg!(any(target_os = "linux", target_os = "android"));
+
+impl Watcher {
+    /// Watches nothing yet. `roots` are the folders that hold the session folders, one a home.
+    pub fn new(roots: Vec<PathBuf>) -> Self {
+        let shared = Arc::new(Shared::default());
+        let told = Arc::clone(&shared);
+        // Some systems report the real path of a folder that was given by way of a link.
+        let roots: Vec<Vec<PathBuf>> = roots
+            .into_iter()
+            .map(|root| root.canonicalize().into_iter().filter(|real| *real != root).chain([root.clone()]).collect())
+            .collect();
+        let handler = move |event: notify::Result<Event>| {
+            let mut hints = told.hints.lock().unwrap_or_else(PoisonError::into_inner);
+            if hints.take(event, &roots) {
+                drop(hints);
+                told.news.notify_one();
+            }
+        };
+        let mut trouble = None;
+        let notify = match notify::recommended_watcher(handler) {
+            Ok(watcher) => Some(watcher),
+            Err(error) => {
+                trouble = Some(format!("file changes cannot be watched ({error}); looking once a minute instead"));
+                None
+            }
+        };
+        Self { notify, watched: HashSet::new(), shared, trouble }
+    }
+
+    /// Waits for something worth a look.
+    pub async fn changed(&self) -> Hints {
+        loop {
+            let hints = std::mem::take(&mut *self.shared.hints.lock().unwrap_or_else(PoisonError::into_inner));
+            if hints.all || !hints.folders.is_empty() || !hints.homes.is_empty() {
+                return hints;
+            }
+            self.shared.news.notified().await;
+        }
+    }
+
+    /// Begins to watch a folder, if it is not watched already. Whether it is now.
+    pub fn watch(&mut self, path: &Path) -> bool {
+        if self.watched.contains(path) {
+            return true;
+        }
+        let Some(notify) = &mut self.notify else { return false };
+        let mode = if WATCHES_TREES { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
+        match notify.watch(path, mode) {
+            Ok(()) => {
+                self.watched.insert(path.to_owned());
+                true
+            }
+            Err(error) => {
+                if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) {
+                    self.trouble.get_or_insert_with(|| {
+                        "the system's limit of file watches is reached; the sessions beyond it are looked at once a minute \
+                         (raise fs.inotify.max_user_watches to watch them all)"
+                            .into()
+                    });
+                }
+                tracing::debug!(path = %path.display(), %error, "not watched");
+                false
+            }
+        }
+    }
+
+    /// Forgets a folder that is gone, so that one made anew in its place is watched again.
+    pub fn forget(&mut self, path: &Path) {
+        if self.watched.remove(path)
+            && let Some(notify) = &mut self.notify
+        {
+            // The system has usually dropped the watch by itself.
+            let _ = notify.unwatch(path);
+        }
+    }
+
+    /// Whether more watches can be had.
+    pub const fn has_room(&self) -> bool {
+        self.trouble.is_none() && self.notify.is_some()
+    }
+}
+
+impl Hints {
+    /// Takes an event in; whether it was worth anything.
+    fn take(&mut self, event: notify::Result<Event>, roots: &[Vec<PathBuf>]) -> bool {
+        let Ok(event) = event else {
+            self.all = true;
+            return true;
+        };
+        if event.need_rescan() {
+            self.all = true;
+            return true;
+        }
+        if let EventKind::Access(access) = event.kind
+            && access != AccessKind::Close(AccessMode::Write)
+        {
+            return false;
+        }
+        let mut worth = false;
+        for path in &event.paths {
+            worth |= self.take_path(path, roots);
+        }
+        worth
+    }
+
+    fn take_path(&mut self, path: &Path, roots: &[Vec<PathBuf>]) -> bool {
+        for (home, names) in roots.iter().enumerate() {
+            let Some(inside) = names.iter().find_map(|root| path.strip_prefix(root).ok()) else { continue };
+            let mut parts = inside.components().map(std::path::Component::as_os_str);
+            let (Some(id), file, deeper) = (parts.next(), parts.next(), parts.next()) else {
+                return self.homes.insert(home);
+            };
+            let Some(id) = id.to_str().filter(|id| !id.starts_with('.')) else { return false };
+            if deeper.is_some() || file.is_some_and(|file| !is_of_interest(file.to_str())) {
+                return false;
+            }
+            if file.is_none() {
+                self.homes.insert(home);
+            }
+            return self.folders.insert((home, id.into()));
+        }
+        // A parent of a home that does not exist yet.
+        self.homes.extend(0..roots.len());
+        true
+    }
+}
+
+/// The files of a session folder that say anything.
+fn is_of_interest(file: Option<&str>) -> bool {
+    file.is_some_and(|file| {
+        file == super::store::LOG || file == super::store::WORKSPACE || super::store::lock_pid(file).is_some()
+    })
+}

@@ -1,0 +1,194 @@
+#!/usr/bin/env bash
+# All tests: what a change must pass. Run it from anywhere, on Linux; it installs what is missing, and says nothing of what
+# is there. It prints each stage with its time, and of a stage that fails everything that the stage said.
+#
+# tests/long.sh sources this file for what both need; the work is in `main`, at the end.
+set -euo pipefail
+
+# Debian's packages that the tests need, each behind the program that shows whether it is there.
+readonly PACKAGES=(tmux:tmux dbus-daemon:dbus-daemon)
+# What the code is checked for beside this machine.
+readonly WINDOWS=x86_64-pc-windows-msvc MACOS=aarch64-apple-darwin
+# The Copilot CLI that the tests run. Another release may write other events: raise it together with tests/traces.
+readonly COPILOT=1.0.102
+
+started_in=$PWD
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# One target folder for every stage and for what the tests keep, named from the root on: tests run in folders of their own.
+case ${CARGO_TARGET_DIR:-} in
+'') target=$PWD/target ;;
+/*) target=$CARGO_TARGET_DIR ;;
+*) target=$started_in/$CARGO_TARGET_DIR ;;
+esac
+export CARGO_TARGET_DIR=$target
+export PILOTLIGHT_TEST_COPILOT='' PILOTLIGHT_TEST_CACHE=$target/copilot-cache
+# The tests bring their own homes and settings; those of who runs them are none of their business.
+unset COPILOT_HOME PILOTLIGHT_CONFIG
+
+# A folder for the stages' output, gone at the end.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# Ends the run with the reason.
+fail() {
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+
+# The time since the epoch in milliseconds.
+now() {
+    local micros=${EPOCHREALTIME/[.,]/}
+    echo $((micros / 1000))
+}
+
+# Prints the milliseconds $1 as seconds.
+seconds() {
+    printf '%d.%d s' $(($1 / 1000)) $(($1 % 1000 / 100))
+}
+
+# stage NAME COMMAND...: runs the command, which is silent unless it fails.
+stage() {
+    local name=$1 begun code=0
+    shift
+    begun=$(now)
+    printf '== %s' "$name"
+    # Not `if ("$@")`: in a condition, a function that the stage runs would go on after an error.
+    set +e
+    (set -e; "$@") >"$scratch/output" 2>&1 </dev/null
+    code=$?
+    set -e
+    if ((code != 0)); then
+        printf '  FAILED after %s\n' "$(seconds $(($(now) - begun)))"
+        cat "$scratch/output"
+        exit "$code"
+    fi
+    printf '  %s\n' "$(seconds $(($(now) - begun)))"
+}
+
+# loud_stage NAME COMMAND...: the same, with the command's output shown as it comes: its test results count.
+loud_stage() {
+    local name=$1 begun code=0
+    shift
+    begun=$(now)
+    printf '== %s\n' "$name"
+    "$@" 2>&1 </dev/null || code=$?
+    if ((code != 0)); then
+        printf '== %s  FAILED after %s\n' "$name" "$(seconds $(($(now) - begun)))"
+        exit "$code"
+    fi
+    printf '== %s  %s\n' "$name" "$(seconds $(($(now) - begun)))"
+}
+
+# Programs that are not installed from here, and Debian's packages, which are.
+install_packages() {
+    local program missing=() entry
+    for program in cargo rustup node npm; do
+        [[ -n $(command -v "$program") ]] || fail "The tests need '$program', and it is not installed."
+    done
+    for entry in "${PACKAGES[@]}"; do
+        [[ -n $(command -v "${entry%%:*}") ]] || missing+=("${entry#*:}")
+    done
+    ((${#missing[@]} > 0)) || return 0
+    if ((EUID != 0)); then
+        fail "The tests need these packages, which are not installed: ${missing[*]}
+Install them with: sudo apt-get install --no-install-recommends ${missing[*]}"
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+# Rust's components and targets, for the toolchain that is in force in this folder.
+install_rust() {
+    local installed name
+    installed=$(rustup component list --installed && rustup target list --installed)
+    for name in clippy rustfmt; do
+        grep -q "^$name" <<<"$installed" || rustup component add "$name"
+    done
+    for name in "$WINDOWS" "$MACOS"; do
+        grep -qx "$name" <<<"$installed" || rustup target add "$name"
+    done
+}
+
+# The path of the Copilot CLI's native program: the package's own `bin` is a script that starts it.
+copilot_program() {
+    local arch
+    case $(uname -m) in
+    x86_64) arch=x64 ;;
+    aarch64 | arm64) arch=arm64 ;;
+    *) fail "There is no Copilot CLI for $(uname -m)." ;;
+    esac
+    echo "$target/copilot-cli/node_modules/@github/copilot-linux-$arch/copilot"
+}
+
+# The Copilot CLI, in the target folder. Its first start unpacks 235 MB, which no test should have to wait for.
+install_copilot() {
+    local folder=$target/copilot-cli
+    if ! grep -qs "\"version\": *\"$COPILOT\"" "$folder/node_modules/@github/copilot/package.json"; then
+        mkdir -p "$folder"
+        printf '{ "private": true, "dependencies": { "@github/copilot": "%s" } }\n' "$COPILOT" >"$folder/package.json"
+        (cd "$folder" && npm install --no-audit --no-fund --no-package-lock --silent)
+    fi
+    [[ -x $PILOTLIGHT_TEST_COPILOT ]] || fail "npm installed @github/copilot $COPILOT, but without its native program:
+$PILOTLIGHT_TEST_COPILOT is missing. Were optional dependencies left out?"
+    XDG_CACHE_HOME=$PILOTLIGHT_TEST_CACHE COPILOT_HOME=$scratch/copilot-home "$PILOTLIGHT_TEST_COPILOT" --version
+}
+
+# Everything that the stages need.
+prepare() {
+    stage 'packages' install_packages
+    stage 'rust' install_rust
+    PILOTLIGHT_TEST_COPILOT=$(copilot_program)
+    stage 'copilot cli' install_copilot
+}
+
+# clippy_elsewhere TARGET: the program as it is for another system. Tests stay out: they run on Linux only.
+clippy_elsewhere() {
+    # Some crates for macOS compile Objective-C as they are built. For a check nothing is linked, so a compiler that makes
+    # empty objects will do; SDKROOT keeps build scripts from asking Xcode where its headers are.
+    local compiler=$target/empty-objects-cc
+    cat >"$compiler" <<'SCRIPT'
+#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in
+    -E) echo '"clang"' ;; # asked by build scripts: what kind of compiler is this?
+    '-?') exit 1 ;;       # and: is it one that takes Microsoft's options?
+    -o) : >"$2" && shift ;;
+    esac
+    shift
+done
+SCRIPT
+    chmod +x "$compiler"
+    CC_aarch64_apple_darwin=$compiler CXX_aarch64_apple_darwin=$compiler AR_aarch64_apple_darwin=ar SDKROOT=$target \
+        cargo clippy --locked --quiet --lib --bins --target "$1" -- -D warnings
+}
+
+# The names of the integration tests, as cargo finds them.
+integration_tests() {
+    local file
+    for file in tests/*.rs tests/*/main.rs; do
+        [[ -e $file ]] || continue
+        file=${file%/main.rs}
+        basename "$file" .rs
+    done
+}
+
+main() {
+    local name threads
+    prepare
+    stage 'format' cargo fmt --check
+    stage 'clippy (linux)' cargo clippy --locked --quiet --all-targets -- -D warnings
+    stage 'clippy (windows)' clippy_elsewhere "$WINDOWS"
+    stage 'clippy (macos)' clippy_elsewhere "$MACOS"
+    # Every test at once, so that the times below are those of the tests.
+    stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
+    loud_stage 'unit tests' cargo test --locked --quiet --lib --bins
+    for name in $(integration_tests); do
+        threads=()
+        # These start whole programs, each with threads of its own: more at a time only makes them wait for each other.
+        [[ $name != e2e ]] || threads=(-- --test-threads=2)
+        loud_stage "$name" cargo test --locked --quiet --test "$name" "${threads[@]}"
+    done
+}
+
+[[ ${BASH_SOURCE[0]} != "$0" ]] || main "$@"

@@ -1,0 +1,146 @@
+//! Sessions that were resumed, and sessions whose present owner is younger than what is open in their log.
+
+use super::story::Story;
+use pilotlight::core::time::Span;
+use pilotlight::core::verdict::Status::{Failed, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working};
+
+/// A tool was running, then the session was resumed with its pending work.
+fn resumed_with_a_tool() -> Story {
+    Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").resume_pending(100)
+}
+
+/// Only a silent model was left, then the session was resumed with its pending work.
+fn resumed_with_nothing() -> Story {
+    Story::after_a_tool(1).round_end(1).resume_pending(100)
+}
+
+/// PP#148, resume.
+#[test]
+fn case_10_an_abort_clears_the_resumed_flag() {
+    let story = resumed_with_nothing().abort(105).prompt(110).round(110);
+    story.is(105, Idle).is(145, Working).turns(170, Working, Quiet).turns(230, Quiet, Stuck);
+}
+
+/// PP#163, #211.
+#[test]
+fn case_14_resumed_with_pending_work_and_silent_for_30_s_is_idle() {
+    let story = resumed_with_nothing();
+    story.is(100, Working).turns(130, Working, Idle).says(130, Idle, "resumed, nothing since").is(5000, Idle);
+    assert_eq!(story.verdict(101).recheck_at, Some(story.moment(130).awake));
+    let changes = story.changes(Default::default(), Span::hours(2));
+    assert!(changes.iter().all(|change| change.status != Stuck), "{changes:?}");
+}
+
+/// PP#163, #211.
+#[test]
+fn case_14_resumed_otherwise_is_idle_at_once() {
+    let story = Story::after_a_tool(1).round_end(1).resume(100);
+    story.says(100, Idle, "resumed, your turn").is(131, Idle);
+    Story::prompted().tool(1, "t1", "bash").resume(100).says(100, Idle, "resumed, your turn");
+}
+
+/// PP#163, #211: the turn had failed, and a resume is something since.
+#[test]
+fn case_14_a_resume_ends_a_failure() {
+    let failed = Story::prompted().round_end(15).error(15.006);
+    failed.clone().resume(100).is(99, Failed).is(100, Idle);
+    failed.resume_pending(100).is(99, Failed).is(131, Idle);
+}
+
+/// PP#163, #211: the answer was there already; nothing is open, so the 30 s hold.
+#[test]
+fn case_14_resumed_after_an_answer_that_never_closed() {
+    Story::prompted().answer(1, "Done.").resume_pending(100).is(131, Idle);
+}
+
+/// PP#163, #211.
+#[test]
+fn case_15_one_event_at_29_s_brings_the_normal_limits_back() {
+    let story = resumed_with_nothing().sign(129);
+    story.is(131, Working).turns(249, Working, Quiet).turns(729, Quiet, Stuck);
+    resumed_with_nothing().metric(129).turns(130, Working, Idle); // a metric is no sign of life
+}
+
+/// PP#163, #211.
+#[test]
+fn case_16_a_session_never_resumed_never_uses_the_30_s() {
+    Story::prompted().turns(60, Working, Quiet).turns(120, Quiet, Stuck);
+    Story::after_a_tool(1).round_end(1).is(32, Working).turns(121, Working, Quiet);
+    Story::cut().round(1).is(32, Working).turns(61, Working, Quiet);
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_20e_resumed_with_pending_work_keeps_tools_and_requests_open() {
+    resumed_with_a_tool().says(100, Working, "bash").is(131, Working).turns(700, Working, Quiet).turns(760, Quiet, Stuck);
+    let request = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1").resume_pending(100);
+    request.is(100, NeedsPermission).is(131, NeedsPermission).is(5000, NeedsPermission);
+    let question = Story::prompted().tool(1, "t1", "ask_user").resume_pending(100);
+    question.is(131, NeedsInput).is(5000, NeedsInput);
+    let done = resumed_with_a_tool().done(110, "t1");
+    done.is(141, Working).turns(230, Working, Quiet);
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_20e_resumed_otherwise_closes_tools_and_requests() {
+    let story = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1").resume(100);
+    story.is(99, NeedsPermission).is(100, Idle).is(5000, Idle);
+    let facts = story.facts(100);
+    assert!(facts.turn.is_none() && facts.requests.is_empty());
+    Story::prompted().tool(1, "t1", "ask_user").resume(100).is(100, Idle);
+    Story::new().compacts(1).resume(100).is(99, Working).is(100, Idle);
+}
+
+/// PP#391 and others, interrupted tools: what a former owner left behind is no work of this one.
+#[test]
+fn case_62_what_a_former_owner_left_open_is_closed_30_s_after_the_next_ones_start() {
+    let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").new_owner(50);
+    tool.turns(80, Working, Idle).is(5000, Idle);
+    assert_eq!(tool.verdict(60).recheck_at, Some(tool.moment(80).awake));
+    assert_eq!(tool.verdict(5000).since, tool.moment(80).wall);
+    Story::prompted().new_owner(10).turns(40, Working, Idle);
+    let request = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1").new_owner(50);
+    request.turns(80, NeedsPermission, Idle);
+    Story::prompted().tool(1, "t1", "ask_user").new_owner(50).turns(80, NeedsInput, Idle);
+}
+
+/// PP#391 and others, interrupted tools: all that is open, not the root's tools alone.
+#[test]
+fn case_62_a_sub_agents_request_of_a_former_owner_is_closed_too() {
+    let story = Story::prompted()
+        .tool(1, "t1", "task")
+        .agent_started(1, "a1", "t1", "sync")
+        .by("a1")
+        .permission(2, "r1", "t2")
+        .new_owner(50);
+    story.turns(80, NeedsPermission, Idle);
+}
+
+/// PP#391 and others, interrupted tools: all that is open, not the root's tools alone.
+#[test]
+fn case_62_a_compaction_of_a_former_owner_is_closed_too() {
+    let story = Story::prompted().answers(1, "Done.").compacts(2).new_owner(50);
+    story.turns(80, Working, Idle).is(1000, Idle);
+}
+
+/// PP#391 and others, interrupted tools: all that is open, not the root's tools alone.
+#[test]
+fn case_62_a_background_agent_of_a_former_owner_is_closed_too() {
+    let story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
+    story.answers(2, "Done.").new_owner(50).turns(80, Working, Idle);
+}
+
+/// PP#391, and PP#402, #415, sleep: the machine slept between the two owners.
+#[test]
+fn case_62_a_new_owner_after_a_sleep_opened_nothing_either() {
+    let story = Story::prompted().tool(1, "t1", "bash").wall_jumps(20, Span::hours(8)).new_owner(25);
+    story.is(30, Working).turns(55, Working, Idle).is(500, Idle);
+}
+
+/// PP#391 and others, interrupted tools: an owner that is older than the last event may be at work on it.
+#[test]
+fn case_62_what_the_present_owner_wrote_stays_open() {
+    let story = Story::prompted().tool(1, "t1", "bash").sign(51).new_owner(50);
+    story.is(82, Working).turns(651, Working, Quiet);
+}

@@ -1,0 +1,222 @@
+//! How long each kind of silence may last: just before, exactly at and just after every limit, and the clock that it is
+//! measured on.
+
+use super::story::Story;
+use pilotlight::core::time::Span;
+use pilotlight::core::verdict::Status::{Failed, Finishing, Idle, Quiet, Stuck, Working};
+use pilotlight::core::verdict::{Live, Sample};
+use serde_json::json;
+
+/// PP#141, tiers.
+#[test]
+fn case_1_silence_of_119_s_without_a_tool_is_not_stuck() {
+    let story = Story::new().prompt(0);
+    story.is(0, Working).turns(60, Working, Quiet).is(119, Quiet).is(119.999, Quiet);
+    Story::prompted().metric(0.5).turns(60, Working, Quiet).is(119, Quiet);
+}
+
+/// PP#141, tiers.
+#[test]
+fn case_2_silence_of_120_s_without_a_tool_is_stuck() {
+    let story = Story::prompted();
+    story.turns(120, Quiet, Stuck).says(120, Stuck, "no tool used").says(120, Stuck, "silent 2 min").is(36_000, Stuck);
+    let verdict = story.verdict(120);
+    assert_eq!(verdict.since, story.moment(120).wall, "stuck since the limit was passed");
+}
+
+/// PP#147, generations.
+#[test]
+fn case_4_an_open_tool_may_be_silent_for_300_s() {
+    let story = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash");
+    story.says(301, Working, "bash");
+}
+
+/// PP#147, generations: what is found already running is judged as if we had watched it.
+#[test]
+fn case_6_a_session_found_running_has_its_timers() {
+    let found = Story::prompted().verdict(30);
+    assert_eq!(found.status, Working);
+    assert_eq!(found.recheck_at, Some(Story::new().moment(60).awake));
+    Story::prompted().is(3000, Stuck);
+}
+
+/// PP#148, resume.
+#[test]
+fn case_8_found_running_and_10_s_silent_is_not_stuck() {
+    Story::prompted().signs(10, 6000, 50).is(6010, Working);
+    Story::cut().round(0).is(10, Working);
+}
+
+/// PP#148, resume.
+#[test]
+fn case_9_a_tool_done_and_130_s_between_rounds_is_not_stuck() {
+    let story = Story::after_a_tool(10).round_end(10).round(140);
+    story.turns(130, Working, Quiet).is(139.999, Quiet).is(140, Working);
+    let thinking = Story::after_a_tool(10).round_end(10).round(10);
+    thinking.turns(130, Working, Quiet).turns(610, Quiet, Stuck).says(610, Stuck, "silent 10 min");
+}
+
+/// PP#195 and others, turn end: streaming shows as signs of life, or as a line that grows.
+#[test]
+fn case_18_streaming_for_10_min_is_working() {
+    Story::prompted().signs(50, 600, 50).is(600, Working).is(659, Working);
+    let mut growing = Story::prompted();
+    for at in (50..=600).step_by(50) {
+        growing = growing.part(at);
+    }
+    growing.is(600, Working).turns(660, Working, Quiet);
+}
+
+/// PP#230, metrics.
+#[test]
+fn case_25_metrics_alone_are_no_sign_of_life() {
+    let mut story = Story::prompted();
+    for at in (5..=120).step_by(5) {
+        story = story
+            .metric(at)
+            .event(at, "session.usage_checkpoint", json!({}))
+            .event(at, "assistant.usage", json!({ "inputTokens": 3 }))
+            .event(at, "model.call_success", json!({}));
+    }
+    story.turns(60, Working, Quiet).turns(120, Quiet, Stuck);
+}
+
+/// PP#230, metrics.
+#[test]
+fn case_26_events_for_61_min_are_working() {
+    let story = Story::prompted().signs(30, 3660, 30);
+    story.is(3600, Working).is(3660, Working);
+    Story::after_a_tool(1).signs(30, 3660, 30).is(3660, Working);
+}
+
+/// PP#230, metrics: a long turn earns no longer silence.
+#[test]
+fn case_27_silence_counts_anew_after_an_hour_of_turn() {
+    Story::prompted().signs(30, 3600, 30).turns(3720, Quiet, Stuck);
+    Story::after_a_tool(1).signs(30, 3600, 30).turns(4200, Quiet, Stuck);
+    let tool = Story::prompted().tool(1, "t1", "bash").signs(30, 3600, 30);
+    tool.turns(4260, Quiet, Stuck);
+    let at = tool.moment(4255);
+    let busy = tool.with_live(Live { busy: Some(Sample { busy: true, at }), ..Live::default() });
+    busy.turns(7200, Quiet, Stuck).says(7200, Stuck, "running long");
+}
+
+/// PP#230, metrics.
+#[test]
+fn case_28_a_turn_of_unknown_start_is_stuck_with_that_said() {
+    let cut = Story::cut().round(0);
+    cut.turns(120, Quiet, Stuck).says(120, Stuck, "unknown");
+    Story::cut().tool(0, "t9", "bash").says(660, Stuck, "unknown");
+    let whole = Story::prompted().verdict(120).because;
+    assert!(!whole.contains("unknown"), "{whole}");
+    let next = Story::cut().prompt(0).verdict(120).because;
+    assert!(!next.contains("unknown"), "a prompt is where a turn starts: {next}");
+}
+
+/// PP#310, #317: at most 90 s of silent retries, then the turn ends and the error comes.
+#[test]
+fn case_44_a_rate_limit_that_is_retried_raises_no_alarm() {
+    let story = Story::prompted().round_end(90).error(90.006);
+    story.is(89, Quiet).is(90, Finishing).is(90.006, Failed);
+}
+
+/// PP#342, #345, tools.
+#[test]
+fn case_45_an_open_tool_is_quiet_at_600_s_and_stuck_at_660_s() {
+    let story = Story::prompted().requests(0, &["bash"]).tool(0, "t1", "bash");
+    story.is(599, Working).turns(600, Working, Quiet).turns(660, Quiet, Stuck).says(660, Stuck, "bash");
+    story.says(660, Stuck, "silent 11 min");
+}
+
+/// PP#342, #345, tools: a process that uses CPU is no reason to worry for an hour.
+#[test]
+fn case_45_an_open_tool_whose_process_is_busy_is_stuck_at_3600_s() {
+    let story = Story::prompted().requests(0, &["bash"]).tool(0, "t1", "bash");
+    let sampled = |busy, at: i32| {
+        let at = story.moment(at);
+        story.clone().with_live(Live { busy: Some(Sample { busy, at }), ..Live::default() })
+    };
+    let busy = sampled(true, 659);
+    busy.turns(600, Working, Quiet).is(660, Quiet).turns(3600, Quiet, Stuck).says(3600, Stuck, "running long");
+    sampled(false, 659).turns(660, Quiet, Stuck);
+    let wording = sampled(false, 659).verdict(660).because;
+    assert!(!wording.contains("running long"), "{wording}");
+}
+
+/// PP#342, #345, tools: the sample must be there before the limit that asks for it, and nothing asks for it earlier.
+#[test]
+fn case_45_the_process_is_looked_at_only_when_a_deadline_asks() {
+    let story = Story::prompted().requests(0, &["bash"]).tool(0, "t1", "bash");
+    let sample = story.verdict(1).sample_at.unwrap();
+    assert!(sample <= story.moment(655).awake, "a sample takes 5 s: {sample}");
+    assert!(sample > story.moment(600).awake, "nothing asks for it before: {sample}");
+    assert_eq!(Story::prompted().verdict(1).sample_at, None, "no tool is open");
+    assert_eq!(story.owner_gone().verdict(1).sample_at, None, "no process is left");
+}
+
+/// PP#342, #345, tools.
+#[test]
+fn case_46_any_event_resets_the_clock() {
+    let story = Story::prompted().tool(0, "t1", "bash").event(599, "some.new_type", json!({ "x": 1 }));
+    story.is(600, Working).turns(1199, Working, Quiet).turns(1259, Quiet, Stuck);
+    Story::prompted().by("a1").sign(59).turns(119, Working, Quiet);
+    Story::prompted().steers(100).turns(160, Working, Quiet);
+}
+
+/// PP#361 to #366.
+#[test]
+fn case_48_silence_of_300_s_between_rounds_is_quiet() {
+    Story::after_a_tool(10).round_end(10).is(310, Quiet);
+    Story::after_a_tool(10).round_end(10).round(10).is(310, Quiet);
+}
+
+/// PP#402, #415, sleep.
+#[test]
+fn case_66_a_machine_that_slept_makes_nothing_stuck() {
+    for asleep in [Span::minutes(40), Span::hours(8)] {
+        let story = Story::prompted().wall_jumps(30, asleep);
+        story.is(30, Working).turns(60, Working, Quiet).turns(120, Quiet, Stuck);
+        let tool = Story::prompted().tool(0, "t1", "bash").wall_jumps(30, asleep);
+        tool.is(31, Working).turns(600, Working, Quiet).turns(660, Quiet, Stuck);
+        let no_turn = Story::prompted().answers(1, "Done.").wall_jumps(30, asleep);
+        no_turn.is(31, Idle);
+        let answered = Story::prompted().answer(1, "Done.").wall_jumps(30, asleep);
+        answered.is(31, Finishing).turns(301, Finishing, Idle);
+        let agent = Story::after_a_tool(1).agent_started(1, "a1", "t1", "background").answers(2, "Done.");
+        agent.wall_jumps(30, asleep).says(31, Working, "1 background agent");
+    }
+}
+
+/// PP#402, #415, sleep: what is written after waking bears the new wall clock, and resets the silence.
+#[test]
+fn case_66_events_after_waking_go_on_as_before() {
+    let story = Story::prompted().wall_jumps(30, Span::hours(8)).sign(50);
+    story.is(109, Working).turns(110, Working, Quiet).turns(170, Quiet, Stuck);
+    assert_eq!(story.verdict(170).since, story.moment(170).wall);
+}
+
+/// PP#402, #415, sleep.
+#[test]
+fn case_68_setting_the_wall_clock_changes_nothing() {
+    for by in [Span::hours(1), Span::hours(-1), Span::seconds(-45)] {
+        let story = Story::prompted().wall_jumps(30, by).sign(40);
+        story.is(31, Working).is(41, Working).turns(100, Working, Quiet).turns(160, Quiet, Stuck);
+        let tool = Story::prompted().tool(0, "t1", "bash").wall_jumps(30, by).sign(40);
+        tool.turns(640, Working, Quiet).turns(700, Quiet, Stuck);
+        let over = Story::prompted().answers(1, "Done.").wall_jumps(30, by).prompt(40).round_end(41).error(41.006);
+        over.is(35, Idle).is(40, Working).is(41, Finishing).is(42, Failed);
+    }
+}
+
+/// PP#402, #415, sleep: a replay has the log's clock alone. Where that was set back, no time has passed.
+#[test]
+fn case_68_a_log_whose_clock_was_set_back_replays_without_alarm() {
+    let story = Story::prompted().wall_jumps(30, Span::hours(-1)).sign(40).sign(50).answers(55, "Done.");
+    assert_eq!(story.told(), [Idle, Working, Finishing, Idle]);
+}
+
+/// PP#426 and others, growth.
+#[test]
+fn case_76_half_a_line_is_progress() {
+    Story::prompted().part(59).turns(119, Working, Quiet).turns(179, Quiet, Stuck);
+}

@@ -1,0 +1,414 @@
+//! A session's story: its log line by line, and what is known beside it.
+//!
+//! Lines have the shape of the real ones: the envelope's fields in their order, ids, a chain of parents, timestamps, and of
+//! `data` the fields that were recorded. Times are offsets from the start, in seconds (`119`, `5.2`). They count on the
+//! awake clock; [`Story::wall_jumps`] moves the wall clock alone, as a sleeping machine or a hand at the clock does.
+//!
+//! A question about an offset is answered from the lines up to it, so one story can be asked about all of its course.
+
+use pilotlight::core::event;
+use pilotlight::core::limits::Limits;
+use pilotlight::core::owner::Owner;
+use pilotlight::core::replay::{Change, OwnerStory, Replay};
+use pilotlight::core::session::Facts;
+use pilotlight::core::time::{Moment, Span, Time};
+use pilotlight::core::verdict::{Live, Status, Verdict, judge};
+use serde_json::{Value, json};
+
+/// 2026-11-20T18:00:00Z.
+pub(crate) const START: Time = Time(1_795_197_600_000);
+/// The process that owns a story's session.
+pub(crate) const PID: u32 = 4711;
+
+/// An offset from a story's start.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub(crate) struct At(pub(crate) Span);
+
+impl From<i32> for At {
+    fn from(seconds: i32) -> Self {
+        Self(Span::seconds(seconds.into()))
+    }
+}
+
+impl From<f64> for At {
+    #[expect(clippy::cast_possible_truncation, reason = "offsets are small")]
+    fn from(seconds: f64) -> Self {
+        Self(Span((seconds * 1000.0).round() as i64))
+    }
+}
+
+impl From<Span> for At {
+    fn from(span: Span) -> Self {
+        Self(span)
+    }
+}
+
+#[derive(Clone)]
+enum Written {
+    Line(Vec<u8>),
+    /// A part of a line that is still being written.
+    Part,
+}
+
+/// A log, who owns its session, and what is known beside it.
+#[derive(Clone)]
+pub(crate) struct Story {
+    written: Vec<(Span, Written)>,
+    jumps: Vec<(Span, Span)>,
+    parent: Option<String>,
+    by: Option<String>,
+    ids: u32,
+    pub(crate) owner: Owner,
+    pub(crate) live: Live,
+    pub(crate) seen: Option<Time>,
+    pub(crate) limits: Limits,
+}
+
+impl Story {
+    /// A session that was just started in a terminal, by a process that lives.
+    pub(crate) fn new() -> Self {
+        let context = json!({ "cwd": "/home/dev/project", "branch": "main" });
+        Self::cut().event(0, "session.start", json!({ "selectedModel": "fake-model", "context": context, "alreadyInUse": false }))
+    }
+
+    /// A session of whose log the beginning was not read.
+    pub(crate) fn cut() -> Self {
+        Self {
+            written: Vec::new(),
+            jumps: Vec::new(),
+            parent: None,
+            by: None,
+            ids: 0,
+            owner: Owner::Alive { pid: PID, started: Some(START - Span::minutes(1)) },
+            live: Live::default(),
+            seen: None,
+            limits: Limits::default(),
+        }
+    }
+
+    /// A session with a prompt at 0, its first round right behind.
+    pub(crate) fn prompted() -> Self {
+        Self::new().prompt(0).round(0)
+    }
+
+    /// A session in whose turn, prompted at 0, a tool `t1` has run; the last line is its result, at `done`.
+    pub(crate) fn after_a_tool(done: impl Into<At>) -> Self {
+        Self::prompted().requests(0, &["bash"]).tool(0, "t1", "bash").done(done, "t1")
+    }
+
+    // What is known beside the log.
+
+    pub(crate) fn owned(mut self, owner: Owner) -> Self {
+        self.owner = owner;
+        self
+    }
+
+    /// The owner is gone; nobody saw when.
+    pub(crate) fn owner_gone(self) -> Self {
+        self.owned(Owner::Gone { pid: PID, at: None })
+    }
+
+    /// Another process owns the session, started at an offset.
+    pub(crate) fn new_owner(self, started: impl Into<At>) -> Self {
+        let started = Some(self.moment(started).wall);
+        self.owned(Owner::Alive { pid: PID + 1, started })
+    }
+
+    pub(crate) fn with_live(mut self, live: Live) -> Self {
+        self.live = live;
+        self
+    }
+
+    pub(crate) fn server_says(mut self, has_active_work: bool) -> Self {
+        self.live.has_active_work = Some(has_active_work);
+        self
+    }
+
+    pub(crate) fn seen(mut self, at: impl Into<At>) -> Self {
+        self.seen = Some(self.moment(at).wall);
+        self
+    }
+
+    /// From `at` on the wall clock reads `by` more, while the awake clock goes on as it did.
+    pub(crate) fn wall_jumps(mut self, at: impl Into<At>, by: Span) -> Self {
+        self.jumps.push((at.into().0, by));
+        self
+    }
+
+    // The log.
+
+    /// Any event. `data` is taken as it is.
+    pub(crate) fn event(mut self, at: impl Into<At>, kind: &str, data: Value) -> Self {
+        let at = at.into();
+        self.ids += 1;
+        let id = format!("{:08x}-0000-4000-8000-{:012x}", self.ids, self.ids);
+        let parent = self.parent.replace(id.clone());
+        let agent = self.by.take().map(|agent| format!("\"agentId\":{},", json!(agent))).unwrap_or_default();
+        let time = self.moment(at).wall;
+        let (kind, parent) = (json!(kind), json!(parent));
+        let line = format!(
+            "{{\"type\":{kind},\"data\":{data},{agent}\"id\":\"{id}\",\"timestamp\":\"{time}\",\"parentId\":{parent}}}"
+        );
+        self.raw(at, line)
+    }
+
+    /// Any bytes, as a line.
+    pub(crate) fn raw(mut self, at: impl Into<At>, line: impl Into<Vec<u8>>) -> Self {
+        self.written.push((at.into().0, Written::Line(line.into())));
+        self
+    }
+
+    /// A part of a line arrives.
+    pub(crate) fn part(mut self, at: impl Into<At>) -> Self {
+        self.written.push((at.into().0, Written::Part));
+        self
+    }
+
+    /// The next event is a sub-agent's.
+    pub(crate) fn by(mut self, agent: &str) -> Self {
+        self.by = Some(agent.to_owned());
+        self
+    }
+
+    /// The next event goes on from the one before the last `back`.
+    pub(crate) fn forked(mut self, back: u32) -> Self {
+        let n = self.ids - back;
+        self.parent = Some(format!("{n:08x}-0000-4000-8000-{n:012x}"));
+        self
+    }
+
+    pub(crate) fn prompt(self, at: impl Into<At>) -> Self {
+        self.event(at, "user.message", json!({ "content": "Paint the fence", "delivery": "idle", "turnId": "0" }))
+    }
+
+    /// A prompt while a turn runs, meant for that turn.
+    pub(crate) fn steers(self, at: impl Into<At>) -> Self {
+        self.event(at, "user.message", json!({ "content": "In green", "delivery": "steering" }))
+    }
+
+    /// In autopilot Copilot prompts itself.
+    pub(crate) fn continues(self, at: impl Into<At>) -> Self {
+        let data = json!({ "content": "", "delivery": "idle", "isAutopilotContinuation": true, "agentMode": "autopilot" });
+        self.event(at, "user.message", data)
+    }
+
+    pub(crate) fn mode(self, at: impl Into<At>, mode: &str) -> Self {
+        self.event(at, "session.mode_changed", json!({ "previousMode": "interactive", "newMode": mode }))
+    }
+
+    pub(crate) fn round(self, at: impl Into<At>) -> Self {
+        self.event(at, "assistant.turn_start", json!({ "turnId": "0" }))
+    }
+
+    pub(crate) fn round_end(self, at: impl Into<At>) -> Self {
+        self.event(at, "assistant.turn_end", json!({ "turnId": "0" }))
+    }
+
+    /// A message that asks for tools.
+    pub(crate) fn requests(self, at: impl Into<At>, tools: &[&str]) -> Self {
+        let requests: Vec<_> = tools.iter().map(|name| json!({ "toolCallId": "c", "name": name, "arguments": {} })).collect();
+        self.event(at, "assistant.message", json!({ "model": "fake-model", "content": "", "toolRequests": requests }))
+    }
+
+    /// A message that asks for none.
+    pub(crate) fn answer(self, at: impl Into<At>, content: &str) -> Self {
+        self.event(at, "assistant.message", json!({ "model": "fake-model", "content": content, "toolRequests": [] }))
+    }
+
+    /// A round that holds nothing but an answer, and the end of the turn with it.
+    pub(crate) fn answers(self, at: impl Into<At>, content: &str) -> Self {
+        let at = at.into();
+        self.answer(at, content).round_end(at)
+    }
+
+    pub(crate) fn tool(self, at: impl Into<At>, call: &str, name: &str) -> Self {
+        let arguments = json!({ "command": "sleep 60; echo slept", "description": "sleep" });
+        self.event(at, "tool.execution_start", json!({ "toolCallId": call, "toolName": name, "arguments": arguments }))
+    }
+
+    /// A tool's result.
+    pub(crate) fn done(self, at: impl Into<At>, call: &str) -> Self {
+        let data = json!({ "toolCallId": call, "success": true, "result": { "content": "ok" }, "shellExecution": { "exitCode": 0 } });
+        self.event(at, "tool.execution_complete", data)
+    }
+
+    /// A tool fails.
+    pub(crate) fn fails(self, at: impl Into<At>, call: &str, code: &str, message: &str) -> Self {
+        let error = json!({ "message": message, "code": code });
+        self.event(at, "tool.execution_complete", json!({ "toolCallId": call, "success": false, "error": error }))
+    }
+
+    /// A tool runs and is denied because nobody could be asked, in the form of a session without a permission handler.
+    pub(crate) fn denied(self, at: impl Into<At>, call: &str) -> Self {
+        let at = at.into();
+        let message = "Permission denied and could not request permission from user. Copilot needed the user's approval and \
+                       no one could answer.";
+        self.tool(at, call, "bash").fails(at, call, "denied", message)
+    }
+
+    /// A tool runs and succeeds.
+    pub(crate) fn ran(self, at: impl Into<At>, call: &str) -> Self {
+        let at = at.into();
+        self.tool(at, call, "bash").done(at, call)
+    }
+
+    pub(crate) fn permission(self, at: impl Into<At>, request: &str, call: &str) -> Self {
+        let asked = json!({ "kind": "shell", "toolCallId": call, "fullCommandText": "sleep 60", "intention": "sleep" });
+        self.event(at, "permission.requested", json!({ "requestId": request, "permissionRequest": asked }))
+    }
+
+    /// A permission request's end, with the kind of its result.
+    pub(crate) fn permission_done(self, at: impl Into<At>, request: &str, call: &str, kind: &str) -> Self {
+        let data = json!({ "requestId": request, "toolCallId": call, "result": { "kind": kind } });
+        self.event(at, "permission.completed", data)
+    }
+
+    pub(crate) fn agent_started(self, at: impl Into<At>, agent: &str, call: &str, mode: &str) -> Self {
+        let data = json!({ "toolCallId": call, "agentName": "explore", "agentDisplayName": "exp", "executionMode": mode });
+        self.by(agent).event(at, "subagent.started", data)
+    }
+
+    pub(crate) fn agent_done(self, at: impl Into<At>, agent: &str, call: &str) -> Self {
+        self.by(agent).event(at, "subagent.completed", json!({ "toolCallId": call, "agentName": "explore" }))
+    }
+
+    pub(crate) fn abort(self, at: impl Into<At>) -> Self {
+        self.event(at, "abort", json!({ "reason": "user_abort" }))
+    }
+
+    pub(crate) fn error(self, at: impl Into<At>) -> Self {
+        let message = "Failed to get response from the AI model; retried 5 times";
+        self.event(at, "session.error", json!({ "errorType": "query", "message": message, "statusCode": 500 }))
+    }
+
+    pub(crate) fn shutdown(self, at: impl Into<At>) -> Self {
+        self.event(at, "session.shutdown", json!({ "shutdownType": "routine" }))
+    }
+
+    pub(crate) fn resume(self, at: impl Into<At>) -> Self {
+        self.event(at, "session.resume", json!({ "selectedModel": "fake-model", "alreadyInUse": false }))
+    }
+
+    pub(crate) fn resume_pending(self, at: impl Into<At>) -> Self {
+        self.event(at, "session.resume", json!({ "continuePendingWork": true, "alreadyInUse": false }))
+    }
+
+    pub(crate) fn compacts(self, at: impl Into<At>) -> Self {
+        self.event(at, "session.compaction_start", json!({ "systemTokens": 100 }))
+    }
+
+    /// A mere metric.
+    pub(crate) fn metric(self, at: impl Into<At>) -> Self {
+        self.event(at, "session.usage_record", json!({ "usage": { "inputTokens": 100, "outputTokens": 10 } }))
+    }
+
+    /// A sign of life that says nothing.
+    pub(crate) fn sign(self, at: impl Into<At>) -> Self {
+        self.event(at, "session.info", json!({ "message": "still here", "infoType": "test" }))
+    }
+
+    /// A sign of life every `step` seconds, from `from` to `to`.
+    pub(crate) fn signs(mut self, from: i32, to: i32, step: i32) -> Self {
+        for at in (from..=to).step_by(step.unsigned_abs() as usize) {
+            self = self.sign(at);
+        }
+        self
+    }
+
+    // What holds.
+
+    /// Both clocks at an offset.
+    pub(crate) fn moment(&self, at: impl Into<At>) -> Moment {
+        let At(at) = at.into();
+        let jumped = self.jumps.iter().filter(|(from, _)| *from <= at).map(|(_, by)| by.0).sum();
+        Moment { wall: START + at + Span(jumped), awake: START + at }
+    }
+
+    /// The log, as it lies on disk.
+    pub(crate) fn log(&self) -> Vec<u8> {
+        self.lines().flat_map(|line| [line, b"\n"].concat()).collect()
+    }
+
+    /// Its lines.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        self.written.iter().filter_map(|(_, written)| match written {
+            Written::Line(line) => Some(&line[..]),
+            Written::Part => None,
+        })
+    }
+
+    /// What the log says, up to an offset.
+    pub(crate) fn facts(&self, until: impl Into<At>) -> Facts {
+        let At(until) = until.into();
+        let mut facts = Facts::default();
+        for (at, written) in self.written.iter().filter(|(at, _)| *at <= until) {
+            let awake = self.moment(*at).awake;
+            match written {
+                Written::Line(line) => match event::parse(line) {
+                    Ok(event) => facts.fold(&event, Moment { wall: event.at, awake }, &self.limits),
+                    Err(_) => facts.skip(),
+                },
+                Written::Part => facts.grew(self.moment(*at)),
+            }
+        }
+        facts
+    }
+
+    /// The verdict at an offset.
+    #[track_caller]
+    pub(crate) fn verdict(&self, at: impl Into<At>) -> Verdict {
+        let at = at.into();
+        let now = self.moment(at);
+        let verdict = judge(&self.facts(at), &self.owner, &self.live, self.seen, now, &self.limits);
+        assert!(verdict.recheck_at.is_none_or(|recheck| recheck > now.awake), "a recheck in the past: {verdict:?}");
+        verdict
+    }
+
+    pub(crate) fn status(&self, at: impl Into<At>) -> Status {
+        self.verdict(at).status
+    }
+
+    /// The status that must hold at an offset.
+    #[track_caller]
+    pub(crate) fn is(&self, at: impl Into<At>, status: Status) -> &Self {
+        self.says(at, status, "")
+    }
+
+    /// The status that must hold at an offset, and words that must stand in its reason.
+    #[track_caller]
+    pub(crate) fn says(&self, at: impl Into<At>, status: Status, words: &str) -> &Self {
+        let at = at.into();
+        let verdict = self.verdict(at);
+        assert!(
+            verdict.status == status && verdict.because.contains(words),
+            "at {} ms: expected {status} ({words}), got {} ({})",
+            at.0.0,
+            verdict.status,
+            verdict.because
+        );
+        self
+    }
+
+    /// The status holds just before `until`, and `then` from it on.
+    #[track_caller]
+    pub(crate) fn turns(&self, until: impl Into<At>, status: Status, then: Status) -> &Self {
+        let At(until) = until.into();
+        self.is(until - Span(1), status).is(until, then).is(until + Span(1), then)
+    }
+
+    /// Every change of status that a replay tells, the clock running on to `until` after the last line.
+    pub(crate) fn changes(&self, owner: OwnerStory, after: Span) -> Vec<Change> {
+        let mut replay = Replay::new(owner, self.limits);
+        let mut changes = Vec::new();
+        for line in self.lines() {
+            replay.line(line, &mut changes);
+        }
+        replay.finish(after, &mut changes);
+        changes
+    }
+
+    /// The statuses that a replay tells, one after the other.
+    pub(crate) fn told(&self) -> Vec<Status> {
+        self.changes(OwnerStory::Alive, Span::ZERO).into_iter().map(|change| change.status).collect()
+    }
+}

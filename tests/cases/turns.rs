@@ -1,0 +1,205 @@
+//! Where a turn begins and ends: rounds, answers, autopilot, steering, and events that mean nothing of the kind.
+
+use super::story::Story;
+use pilotlight::core::verdict::Status::{Failed, Finishing, Idle, Quiet, Stuck, Working};
+use serde_json::json;
+
+/// PP#147, generations.
+#[test]
+fn case_5_a_completion_of_the_last_turn_is_ignored() {
+    let story = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").prompt(10).round(10).done(11, "t1");
+    let turn = story.facts(11).turn.unwrap();
+    assert_eq!((turn.used, turn.succeeded, turn.tools.len()), (0, 0, 0), "no tool of this turn");
+    story.turns(71, Working, Quiet).turns(131, Quiet, Stuck);
+    let denied = Story::prompted().tool(1, "t1", "bash").prompt(10).fails(11, "t1", "denied", "could not request permission");
+    assert!(denied.facts(11).results.is_empty(), "no result of this turn");
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_19_the_end_of_the_answers_round_is_idle_at_once() {
+    let story = Story::after_a_tool(1).round_end(1).round(1).answer(2, "Done.").round_end(2.004);
+    story.turns(2, Working, Finishing).turns(2.004, Finishing, Idle);
+    assert_eq!(story.told(), [Idle, Working, Finishing, Idle]);
+    assert_eq!(story.verdict(500).since, story.moment(2.004).wall);
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_20_a_slow_next_round_is_working_throughout() {
+    let story = Story::after_a_tool(1).round_end(1).round(6.2).answers(7, "Done.");
+    assert_eq!(story.told(), [Idle, Working, Finishing, Idle]);
+    story.is(5, Working).is(6.199, Working).is(6.2, Working);
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_20a_autopilot_is_never_idle_between_its_turns() {
+    let story = Story::new().mode(0, "autopilot").prompt(1).round(1).answers(2, "On I go.").continues(2.7).round(2.7);
+    story.is(2, Finishing).says(2.5, Finishing, "autopilot").is(2.7, Working);
+    assert!(!story.told()[1..].contains(&Idle), "{:?}", story.told());
+
+    let by_prompt = json!({ "content": "Paint", "delivery": "idle", "agentMode": "autopilot" });
+    let story = Story::new().event(1, "user.message", by_prompt).round(1).answers(2, "On I go.").continues(2.7);
+    story.is(2.5, Finishing).is(2.7, Working);
+}
+
+/// PP#195, #332, #305, turn end: where no continuation comes, the turn is over after 4 s.
+#[test]
+fn case_20a_autopilot_that_does_not_go_on_is_idle_after_4_s() {
+    let story = Story::new().mode(0, "autopilot").prompt(1).round(1).answers(2, "Done.");
+    story.turns(6, Finishing, Idle);
+    let left = Story::new().mode(0, "autopilot").mode(1, "interactive").prompt(1).round(1).answers(2, "Done.");
+    left.is(2, Idle);
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_20b_the_end_of_the_task_closes_the_turn_whatever_was_requested() {
+    let story = Story::new()
+        .mode(0, "autopilot")
+        .prompt(1)
+        .round(1)
+        .requests(2, &["task_complete"])
+        .tool(2, "t1", "task_complete")
+        .done(2.001, "t1")
+        .event(2.002, "session.task_complete", json!({ "summary": "Painted", "success": true }))
+        .round_end(2.003);
+    story.is(2.002, Working).is(2.003, Idle).is(10, Idle);
+    let next = story.prompt(20).round(20).answers(21, "Done.");
+    next.is(21, Idle); // it has ended autopilot
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_20c_a_steering_message_joins_the_turn() {
+    let story = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").permission(1, "r1", "t1");
+    let story = story.permission_done(2, "r1", "t1", "approved").steers(3);
+    story.says(3, Working, "bash").turns(603, Working, Quiet);
+    assert_eq!(story.facts(3).turn.map(|turn| turn.opened), Some(story.moment(0)), "the same turn");
+    Story::new().steers(1).is(1, Working);
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_20d_a_round_end_after_requests_and_then_nothing() {
+    let story = Story::after_a_tool(1).round_end(1.01);
+    story.is(1.01, Working).turns(121.01, Working, Quiet).turns(601.01, Quiet, Stuck);
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_20f_a_lone_round_end_or_system_message_opens_nothing() {
+    Story::new().round_end(1).is(1, Idle).is(200, Idle);
+    Story::cut().round_end(1).is(1, Idle).is(200, Idle);
+    Story::new().event(1, "system.message", json!({ "role": "system", "content": "You are" })).is(1, Idle).is(200, Idle);
+    Story::prompted().answers(1, "Done.").round_end(2).is(2, Idle).is(200, Idle);
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_20g_the_users_own_command_is_no_turn() {
+    let command = |story: Story| {
+        let done = json!({ "toolCallId": "u1", "success": true, "isUserRequested": true, "result": { "content": "ok" } });
+        story
+            .event(5, "tool.user_requested", json!({ "toolCallId": "u1", "toolName": "bash", "arguments": { "command": "ls" } }))
+            .event(65, "tool.execution_complete", done)
+    };
+    let story = command(Story::new());
+    story.is(5, Idle).is(64, Idle).is(65, Idle).is(800, Idle);
+    assert!(story.facts(65).results.is_empty(), "no result for the denials");
+
+    let in_turn = command(Story::prompted());
+    assert_eq!(in_turn.facts(65).turn.unwrap().used, 0, "no tool used");
+    in_turn.turns(125, Working, Quiet).turns(185, Quiet, Stuck);
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_21_a_round_without_a_message_is_finishing_for_4_s() {
+    let story = Story::prompted().round_end(10);
+    story.turns(14, Finishing, Idle);
+    assert_eq!(story.verdict(10).recheck_at, Some(story.moment(14).awake));
+    Story::after_a_tool(1).round_end(1).round(2).round_end(3).turns(7, Finishing, Idle);
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_22_a_round_within_3_s_goes_on() {
+    let story = Story::prompted().round_end(10).round(13);
+    story.is(12.999, Finishing).is(13, Working).is(20, Working);
+    assert_eq!(story.told(), [Idle, Working, Finishing, Working]);
+}
+
+/// PP#195, #332, #305, turn end.
+#[test]
+fn case_23_an_error_right_after_the_round_is_failed_without_idle() {
+    let story = Story::prompted().round_end(15).error(15.006);
+    story.is(15, Finishing).is(15.006, Failed).is(9000, Failed);
+    assert_eq!(story.told(), [Idle, Working, Finishing, Failed]);
+    let other_way = Story::prompted().error(15).round_end(15.006);
+    assert_eq!(other_way.told(), [Idle, Working, Failed]);
+}
+
+/// PP#195, #332, #305, turn end: the terminal writes them in one order, the SDK in the other.
+#[test]
+fn case_24_an_abort_is_idle_in_either_order() {
+    let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash");
+    for story in [tool.clone().round_end(3).abort(3.002), tool.abort(3).round_end(3.002)] {
+        story.is(3.002, Idle).is(10, Idle).is(1000, Idle);
+        assert!(story.facts(4).turn.is_none() && story.facts(4).requests.is_empty());
+    }
+    let thinking = Story::prompted();
+    for story in [thinking.clone().round_end(3).abort(3.002), thinking.abort(3).round_end(3.002)] {
+        story.is(3.002, Idle).is(10, Idle).is(1000, Idle);
+    }
+}
+
+/// PP#310, #317.
+#[test]
+fn case_43_an_error_is_failed_and_the_next_prompt_works() {
+    let story = Story::prompted().round_end(15).error(15.006).prompt(60).round(60);
+    story.says(20, Failed, "500").is(59.999, Failed).is(60, Working).turns(120, Working, Quiet);
+}
+
+/// PP#375, #399, #403, #712.
+#[test]
+fn case_52_a_round_6_s_after_the_turn_works_again() {
+    let story = Story::prompted().answers(1, "Done.").round(7);
+    story.is(1, Idle).is(6.999, Idle).is(7, Working);
+    assert_eq!(story.told(), [Idle, Working, Finishing, Idle, Working]);
+}
+
+/// PP#391 and others, interrupted tools: tools are paired by id, never by counting.
+#[test]
+fn case_59_tools_that_start_and_complete_leave_nothing_open() {
+    let story = Story::prompted()
+        .requests(1, &["bash", "view"])
+        .tool(1, "t1", "bash")
+        .tool(1, "t2", "view")
+        .done(2, "t2")
+        .done(3, "t2") // not t1's
+        .done(4, "t1")
+        .done(5, "t9"); // nobody's
+    assert_eq!(story.facts(3).turn.unwrap().tools.len(), 1, "t1 is open still");
+    assert_eq!(story.facts(5).turn.unwrap().tools.len(), 0);
+    story.says(3, Working, "bash").turns(125, Working, Quiet);
+}
+
+/// PP#391 and others, interrupted tools.
+#[test]
+fn case_63_of_parallel_tools_the_one_without_completion_is_open() {
+    let story = Story::prompted().tool(1, "t1", "bash").tool(1, "t2", "view").tool(1, "t3", "grep");
+    let story = story.done(2, "t3").done(2, "t1");
+    let turn = story.facts(2).turn.unwrap();
+    assert_eq!(turn.tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["view"]);
+    assert_eq!((turn.used, turn.succeeded), (3, 2));
+    story.says(2, Working, "view").turns(602, Working, Quiet);
+}
+
+/// A turn opens without a prompt, too: at a round, or at a tool that starts, as after a background shell's end.
+#[test]
+fn case_52_a_tool_that_starts_opens_a_turn() {
+    let story = Story::prompted().answers(1, "Done.").requests(20, &["read_bash"]).tool(20.001, "t2", "read_bash");
+    story.is(20, Idle).is(20.001, Working);
+}

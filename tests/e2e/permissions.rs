@@ -1,0 +1,102 @@
+//! Permissions: asked, answered, refused, and lost because nobody could be asked.
+
+use super::stage::Stage;
+use crate::support::home::Home;
+use crate::support::model::Model;
+use crate::support::person::Manner;
+use crate::support::pilotlight::Pilot;
+use crate::support::record;
+use crate::support::terminal::Unattended;
+use crate::support::{SOON, wait_until};
+use serde_json::Value;
+
+/// How many tools the stories have denied: as many as make a permission lost.
+const DENIED: &str = "SCRIPT:denied3 Paint the fence";
+
+#[test]
+fn lost_when_the_person_is_away() {
+    let stage = Stage::set(Manner::Away);
+    stage.session.send(DENIED);
+    stage.session.folder.wait_nth("tool.execution_complete", 3);
+    stage.told("permission-lost", "");
+    // A prompt is somebody who looks after it again.
+    stage.person.now(Manner::Approves);
+    stage.session.send("SCRIPT:plain Never mind");
+    stage.told("idle", "");
+}
+
+#[test]
+fn lost_when_the_client_cannot_ask() {
+    let stage = Stage::without_person();
+    stage.session.send(DENIED);
+    stage.session.folder.wait_nth("tool.execution_complete", 3);
+    assert!(!stage.session.folder.types().iter().any(|kind| kind.starts_with("permission.")), "no request is made");
+    stage.told("permission-lost", "");
+}
+
+#[test]
+fn lost_when_run_unattended() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let pilot = Pilot::start(&[&home]);
+    let last = model.hold("denied", 3);
+    let run = Unattended::start(&home, &model, DENIED);
+    model.wait_asked("denied", 3);
+    let folder = home.sessions().remove(0);
+    pilot.told(&folder.id(), "permission-lost", "");
+    record::keep(&home, "44a-unattended-denied-live");
+
+    last.release();
+    run.wait();
+    pilot.told(&folder.id(), "ended", "");
+    record::keep(&home, "44b-unattended-denied-ended");
+}
+
+#[test]
+fn not_lost_when_the_user_refuses() {
+    let stage = Stage::set(Manner::Refuses);
+    stage.session.send(DENIED);
+    stage.session.folder.wait_nth("tool.execution_complete", 3);
+    stage.session.folder.wait_nth("assistant.turn_end", 4);
+    stage.told("idle", "");
+    assert!(!stage.history().contains(&"permission-lost".to_owned()), "{:?}", stage.history());
+}
+
+#[test]
+fn two_requests_are_answered_one_by_one() {
+    let stage = Stage::set(Manner::Waits);
+    stage.session.send("SCRIPT:two Paint the fence");
+    stage.session.folder.wait_nth("permission.requested", 2);
+    stage.told("needs-permission", "");
+
+    let answer = |index: usize| {
+        let open = stage.session.call("session.permissions.pendingRequests", serde_json::json!({}));
+        let request = &open["items"][index]["requestId"];
+        let given = serde_json::json!({"requestId": request, "result": {"kind": "approve-once"}});
+        stage.session.call("session.permissions.handlePendingPermissionRequest", given);
+    };
+    answer(0);
+    stage.session.folder.wait_nth("permission.completed", 1);
+    stage.told("needs-permission", "");
+    answer(0);
+    stage.session.folder.wait_nth("assistant.turn_end", 2);
+    stage.told("idle", "");
+}
+
+#[test]
+fn a_request_of_a_client_that_went_is_closed() {
+    let stage = Stage::set(Manner::Waits);
+    stage.session.send("SCRIPT:tool Paint the fence");
+    stage.session.folder.wait("permission.requested");
+    stage.told("needs-permission", "");
+    // The only client: the server shuts the session down.
+    let Stage { pilot, session, client, .. } = &stage;
+    client.leave();
+    let over = |event: &Value| event["type"] == "session.shutdown";
+    wait_until(
+        SOON,
+        "the session is shut down",
+        || session.folder.dump(),
+        || session.folder.events().iter().any(over).then_some(()),
+    );
+    pilot.told(&session.id(), "ended", "");
+}

@@ -1,0 +1,128 @@
+//! The terminal interface: the same story, told by keys.
+
+use crate::support::home::Home;
+use crate::support::model::Model;
+use crate::support::pilotlight::Pilot;
+use crate::support::record;
+use crate::support::terminal::Terminal;
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// A terminal interface with Pilotlight beside it. Fields drop from the top.
+struct Stage {
+    pilot: Pilot,
+    terminal: Terminal,
+    model: Model,
+    home: Home,
+}
+
+impl Stage {
+    fn set() -> Self {
+        Self::with(&[])
+    }
+
+    fn with(args: &[&str]) -> Self {
+        let (home, model) = (Home::new("project"), Model::start());
+        let pilot = Pilot::start(&[&home]);
+        let terminal = Terminal::start(&home, &model, args);
+        Self { pilot, terminal, model, home }
+    }
+
+    fn told(&self, status: &str, because: &str) -> Value {
+        self.pilot.told(&self.terminal.folder.id(), status, because)
+    }
+
+    /// A stage in the middle of a tool that the user has approved in the terminal.
+    fn in_the_middle() -> Self {
+        let stage = Self::set();
+        stage.terminal.enter("SCRIPT:tool Paint the fence");
+        stage.terminal.folder.wait("permission.requested");
+        stage.terminal.approve();
+        stage.terminal.folder.wait("permission.completed");
+        stage.told("working", "");
+        stage
+    }
+}
+
+#[test]
+fn from_its_start_to_its_exit() {
+    let stage = Stage::set();
+    let row = stage.told("idle", "no prompt yet");
+    assert_eq!(row["owner"]["pid"], stage.terminal.pid());
+
+    stage.terminal.enter("SCRIPT:tool Paint the fence");
+    stage.terminal.folder.wait("permission.requested");
+    stage.told("needs-permission", "");
+    stage.terminal.approve();
+    stage.terminal.folder.wait("permission.completed");
+    let row = stage.told("working", "");
+    assert_eq!(row["kind"], "terminal");
+    stage.home.go();
+    stage.terminal.folder.wait_nth("assistant.turn_end", 2);
+    stage.told("idle", "");
+
+    stage.terminal.enter("/exit");
+    stage.terminal.folder.wait("session.shutdown");
+    stage.told("ended", "");
+}
+
+#[test]
+fn interrupted_with_escape() {
+    let stage = Stage::in_the_middle();
+    stage.terminal.interrupt();
+    stage.told("idle", "");
+}
+
+#[test]
+fn killed_crashed() {
+    let stage = Stage::in_the_middle();
+    stage.terminal.signal(Signal::KILL);
+    stage.told("crashed", "");
+}
+
+#[test]
+fn terminated_ended() {
+    let stage = Stage::in_the_middle();
+    stage.terminal.signal(Signal::TERM);
+    stage.told("ended", "bash");
+}
+
+#[test]
+fn the_users_own_command_and_a_compaction() {
+    let stage = Stage::set();
+    stage.terminal.enter("SCRIPT:plain Paint the fence");
+    stage.terminal.folder.wait("assistant.turn_end");
+    stage.told("idle", "");
+
+    let lines = stage.pilot.lines(&stage.terminal.folder.id());
+    stage.terminal.shell("echo hi");
+    stage.terminal.folder.wait("tool.execution_complete");
+    stage.told("idle", "");
+    assert_eq!(stage.pilot.lines(&stage.terminal.folder.id()), lines, "the user's own command changes nothing");
+    record::keep(&stage.home, "49-terminal-shell-escape");
+
+    let summary = stage.model.hold("plain", 1);
+    stage.terminal.enter("/compact");
+    stage.terminal.folder.wait("session.compaction_start");
+    stage.told("working", "");
+    record::keep(&stage.home, "47a-terminal-compacting");
+    summary.release();
+    stage.terminal.folder.wait("session.compaction_complete");
+    stage.told("idle", "");
+    record::keep(&stage.home, "47b-terminal-compacted");
+}
+
+#[test]
+fn autopilot_is_never_idle_between() {
+    let stage = Stage::with(&["--autopilot", "--allow-all"]);
+    let (continued, folder) = (stage.model.hold("autopilot", 2), &stage.terminal.folder);
+    stage.terminal.enter("SCRIPT:autopilot Paint the fence");
+    stage.model.wait_asked("autopilot", 2);
+    stage.told("working", "");
+    let told = stage.pilot.history(&folder.id());
+    assert_eq!(told.iter().filter(|status| *status == "idle").count(), 1, "idle only before the prompt: {told:?}");
+    continued.release();
+    folder.wait("session.task_complete");
+    stage.told("idle", "");
+    record::keep(&stage.home, "40b-terminal-autopilot");
+}

@@ -1,0 +1,236 @@
+//! A Copilot home of a test's own, the CLI that runs in it, and what that CLI wrote there.
+//!
+//! The CLI is the native program of the `@github/copilot` package. It is taken from `PILOTLIGHT_TEST_COPILOT`, else from
+//! where `tests/all.sh` installs it. Its first start unpacks 235 MB into its cache, so all tests share one cache, below
+//! cargo's target folder; everything else (its home, the user's home, the project it works in) is a scratch folder.
+
+use super::{SOON, block_on, target_dir, wait_until};
+use crate::support::model::Model;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+use tempfile::TempDir;
+
+/// The key that the model's provider is given. The CLI blots it out wherever a tool prints it, so it must be a word that
+/// none does.
+pub(crate) const KEY: &str = "no-key-needed";
+
+/// Where the CLI lies: an absolute path, found and tried once.
+pub(crate) fn cli() -> &'static Path {
+    static CLI: LazyLock<Result<PathBuf, String>> = LazyLock::new(|| {
+        let cli = find_cli()?;
+        // Unpacks the cache once, before several tests would do so at the same time.
+        let version = environment(Command::new(&cli), &target_dir().join("copilot-home")).arg("--version").output();
+        match version {
+            Ok(version) if version.status.success() => Ok(cli),
+            other => Err(format!("{} does not start: {other:?}", cli.display())),
+        }
+    });
+    match &*CLI {
+        Ok(cli) => cli,
+        Err(reason) => panic!("{reason}"),
+    }
+}
+
+fn find_cli() -> Result<PathBuf, String> {
+    if let Some(path) = std::env::var_os("PILOTLIGHT_TEST_COPILOT").map(PathBuf::from) {
+        let missing = format!("PILOTLIGHT_TEST_COPILOT names {}, which is not there", path.display());
+        return if path.is_file() { Ok(path) } else { Err(missing) };
+    }
+    let platform = match (std::env::consts::OS, std::env::consts::ARCH) {
+        ("macos", "aarch64") => "darwin-arm64",
+        ("macos", _) => "darwin-x64",
+        (_, "aarch64") => "linux-arm64",
+        _ => "linux-x64",
+    };
+    let inside = format!("copilot-cli/node_modules/@github/copilot-{platform}/copilot");
+    let tried = [target_dir().join(&inside), Path::new(env!("CARGO_MANIFEST_DIR")).join("target").join(&inside)];
+    tried.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
+        format!(
+            "The Copilot CLI is missing: neither is PILOTLIGHT_TEST_COPILOT set, nor is there {}.\n\
+             tests/all.sh installs it; or: npm install --prefix {} @github/copilot@1.0.102",
+            tried[0].display(),
+            target_dir().join("copilot-cli").display()
+        )
+    })
+}
+
+/// The environment that every process of a test gets: nothing of the developer's but the search path.
+fn environment(mut command: Command, user: &Path) -> Command {
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", user)
+        .env("XDG_CACHE_HOME", target_dir().join("copilot-cache"))
+        .env("LANG", "C.UTF-8")
+        .env("TERM", "xterm-256color");
+    command
+}
+
+/// A scratch folder with a Copilot home, a user's home, and a project to work in.
+pub(crate) struct Home {
+    root: TempDir,
+    project: String,
+}
+
+impl Home {
+    /// A home with no session yet. `project` names the folder that its sessions work in.
+    pub(crate) fn new(project: &str) -> Self {
+        let root = tempfile::Builder::new().prefix("pilotlight-").tempdir().unwrap();
+        let home = Self { root, project: project.to_owned() };
+        for dir in [home.dir(), home.user(), home.project()] {
+            std::fs::create_dir_all(dir).unwrap();
+        }
+        std::fs::write(home.project().join("seed.txt"), "seed\n").unwrap();
+        // The terminal interface asks before it works in a folder that it does not know.
+        let config = serde_json::json!({"trustedFolders": [home.project()], "banner": "never"});
+        std::fs::write(home.dir().join("config.json"), config.to_string()).unwrap();
+        home
+    }
+
+    /// What `COPILOT_HOME` is set to.
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.root.path().join("copilot")
+    }
+
+    /// The folder that the sessions of this home work in.
+    pub(crate) fn project(&self) -> PathBuf {
+        self.root.path().join(&self.project)
+    }
+
+    /// Everything of this test.
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    fn user(&self) -> PathBuf {
+        self.root.path().join("user")
+    }
+
+    /// The CLI, ready to be started in this home's project. Its model is `model`, unless a session brings its own.
+    pub(crate) fn copilot(&self, model: &Model) -> Command {
+        let mut command = environment(Command::new(cli()), &self.user());
+        command
+            .current_dir(self.project())
+            .env("COPILOT_HOME", self.dir())
+            .env("COPILOT_OFFLINE", "true")
+            .env("COPILOT_PROVIDER_BASE_URL", model.url())
+            .env("COPILOT_PROVIDER_API_KEY", KEY)
+            .env("COPILOT_MODEL", "fake-model")
+            .arg("--no-auto-update");
+        command
+    }
+
+    /// The folders of all sessions in this home.
+    pub(crate) fn sessions(&self) -> Vec<Folder> {
+        let Ok(entries) = std::fs::read_dir(self.dir().join("session-state")) else { return Vec::new() };
+        let mut found: Vec<Folder> = entries
+            .filter_map(Result::ok)
+            .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
+            .map(|entry| Folder { path: entry.path() })
+            .collect();
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        found
+    }
+
+    /// The folder of one session.
+    pub(crate) fn session(&self, id: &str) -> Folder {
+        Folder { path: self.dir().join("session-state").join(id) }
+    }
+
+    /// Lets the tools go on that work until told.
+    pub(crate) fn go(&self) {
+        std::fs::write(self.project().join(super::script::GO), "").unwrap();
+    }
+}
+
+/// What is on disk of one session.
+#[derive(Clone)]
+pub(crate) struct Folder {
+    /// `<COPILOT_HOME>/session-state/<id>`.
+    pub(crate) path: PathBuf,
+}
+
+impl Folder {
+    /// The session's id.
+    pub(crate) fn id(&self) -> String {
+        self.path.file_name().unwrap().to_string_lossy().into_owned()
+    }
+
+    /// The log as it is now, a value a line. Empty before the first prompt.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.log()).unwrap_or_default();
+        text.split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// The path of the log.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.path.join("events.jsonl")
+    }
+
+    /// The types of all events, in order.
+    pub(crate) fn types(&self) -> Vec<String> {
+        self.events().iter().map(|event| event["type"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// Waits until the log holds `count` events of this type, and returns the last of them.
+    pub(crate) fn wait_nth(&self, kind: &str, count: usize) -> Value {
+        let what = format!("the log of {} has {count} {kind}", self.id());
+        wait_until(
+            SOON,
+            &what,
+            || self.dump(),
+            || {
+                let mut found: Vec<Value> = self.events().into_iter().filter(|event| event["type"] == kind).collect();
+                if found.len() >= count { found.pop() } else { None }
+            },
+        )
+    }
+
+    /// Waits until the log holds an event of this type, and returns it.
+    pub(crate) fn wait(&self, kind: &str) -> Value {
+        self.wait_nth(kind, 1)
+    }
+
+    /// The pids that the locks name.
+    pub(crate) fn locks(&self) -> Vec<u32> {
+        let Ok(entries) = std::fs::read_dir(&self.path) else { return Vec::new() };
+        let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+        entries
+            .filter_map(Result::ok)
+            .filter_map(|entry| name(entry).strip_prefix("inuse.")?.strip_suffix(".lock")?.parse().ok())
+            .collect()
+    }
+
+    /// The log in brief, for a test that failed: the type of each event and how its data begins.
+    pub(crate) fn dump(&self) -> String {
+        let mut out = format!("{}, locks {:?}\n", self.path.display(), self.locks());
+        for event in self.events() {
+            let data: String = event["data"].to_string().chars().take(160).collect();
+            let agent = if event["agentId"].is_null() { "" } else { "[agent] " };
+            out += &format!("  {} {agent}{} {data}\n", event["timestamp"], event["type"]);
+        }
+        out
+    }
+}
+
+/// Waits for a process of ours to end; kills it when it does not.
+pub(crate) fn end(child: &mut tokio::process::Child) {
+    let Some(pid) = child.id() else { return };
+    signal(pid, rustix::process::Signal::TERM);
+    block_on(async {
+        if tokio::time::timeout(std::time::Duration::from_secs(3), child.wait()).await.is_err() {
+            let _ = child.kill().await;
+        }
+    });
+}
+
+/// Signals exactly this process. That it is gone already is no error.
+pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    let _ = rustix::process::kill_process(pid, signal);
+}

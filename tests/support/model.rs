@@ -1,0 +1,216 @@
+//! A model server for the Copilot CLI on loopback: the part of the chat completions interface that the CLI uses, played
+//! from [`script`](super::script).
+//!
+//! A test steers it in two ways: the word in its prompt chooses the script, and a [`Hold`] keeps the model silent at one
+//! round of a script until the test has looked. What the model was asked is counted, so a test can wait until the CLI
+//! has really come to it ([`Model::wait_asked`]).
+
+use super::script::{self, Answer};
+use super::{SOON, block_on, spawn, wait_until};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// A round of a script: the answer to the prompt is round 0.
+type Round = (String, usize);
+
+/// A running model server. It goes with this value.
+pub(crate) struct Model {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+struct Shared {
+    held: watch::Sender<HashSet<Round>>,
+    /// Every round that was asked for, in order, repeated ones (retries) too.
+    asked: Mutex<Vec<Round>>,
+}
+
+/// Keeps the model silent at one round of a script, until released or dropped.
+pub(crate) struct Hold {
+    shared: Arc<Shared>,
+    round: Round,
+}
+
+impl Model {
+    /// Starts the server on a free port of loopback.
+    pub(crate) fn start() -> Self {
+        let shared = Arc::new(Shared { held: watch::channel(HashSet::new()).0, asked: Mutex::default() });
+        let router = Router::new()
+            .route("/v1/models", get(models))
+            .route("/v1/chat/completions", post(chat))
+            .with_state(Arc::clone(&shared));
+        let listener = block_on(tokio::net::TcpListener::bind(("127.0.0.1", 0))).unwrap();
+        let address = listener.local_addr().unwrap();
+        let task = spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { address, shared, task }
+    }
+
+    /// What Copilot is told as its provider's base URL.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// From now on the model is silent when it comes to this round.
+    pub(crate) fn hold(&self, script: &str, round: usize) -> Hold {
+        let round = (script.to_owned(), round);
+        self.shared.held.send_modify(|held| {
+            held.insert(round.clone());
+        });
+        Hold { shared: Arc::clone(&self.shared), round }
+    }
+
+    /// How often this round was asked for.
+    pub(crate) fn asked(&self, script: &str, round: usize) -> usize {
+        self.shared.asked.lock().unwrap().iter().filter(|(s, r)| s == script && *r == round).count()
+    }
+
+    /// Waits until this round has been asked for.
+    pub(crate) fn wait_asked(&self, script: &str, round: usize) {
+        let what = format!("the model is asked for round {round} of {script}");
+        let dump = || format!("asked so far: {:?}", self.shared.asked.lock().unwrap());
+        wait_until(SOON, &what, dump, || (self.asked(script, round) > 0).then_some(()));
+    }
+
+    /// Stops listening: whoever asks from now on finds nobody.
+    pub(crate) fn stop(&self) {
+        self.task.abort();
+        let what = "the model server has stopped";
+        wait_until(SOON, what, String::new, || self.task.is_finished().then_some(()));
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Hold {
+    /// Lets the model answer.
+    pub(crate) fn release(self) {}
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.shared.held.send_modify(|held| {
+            held.remove(&self.round);
+        });
+    }
+}
+
+async fn models() -> Json<Value> {
+    Json(json!({"object": "list", "data": [{"id": "fake-model", "object": "model", "owned_by": "tests"}]}))
+}
+
+async fn chat(State(shared): State<Arc<Shared>>, Json(request): Json<Value>) -> Response {
+    let (script, number, round) = place_in_script(&request);
+    let key = (script.clone(), round);
+    let call = {
+        let mut asked = shared.asked.lock().unwrap();
+        asked.push(key.clone());
+        asked.len()
+    };
+    // Fails only when the sender is gone, and `shared` holds it.
+    shared.held.subscribe().wait_for(|held| !held.contains(&key)).await.unwrap();
+    match script::answer(&script, number, round) {
+        // The terminal interface asks for a stream, a session of the SDK does not.
+        Answer::Say(text, tools) if request["stream"] == true => stream(completion(call, &text, &tools), None),
+        Answer::Say(text, tools) => Json(whole(call, &text, &tools)).into_response(),
+        Answer::Status(code) => {
+            let status = StatusCode::from_u16(code).unwrap();
+            (status, Json(json!({"error": {"message": "scripted failure", "code": code}}))).into_response()
+        }
+        Answer::Broken => {
+            let first = completion(call, "I was about to", &[]).remove(0);
+            stream(vec![first], Some(std::io::Error::other("scripted break")))
+        }
+        Answer::Silence => std::future::pending().await,
+    }
+}
+
+/// Which script a request is at, its number, and its round: the answers given since the prompt that named it.
+fn place_in_script(request: &Value) -> (String, u64, usize) {
+    let mut place = ("plain".to_owned(), 0, 0);
+    for message in request["messages"].as_array().into_iter().flatten() {
+        match message["role"].as_str() {
+            Some("user") => {
+                if let Some((script, number)) = script::named_in(&text_of(&message["content"])) {
+                    place = (script, number, 0);
+                }
+            }
+            Some("assistant") => place.2 += 1,
+            _ => {}
+        }
+    }
+    place
+}
+
+/// A message's text: a string, or the text parts of a list.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    }
+}
+
+/// The tools of an answer. `call` makes their ids unique.
+fn tool_calls(call: usize, tools: &[(&'static str, Value)]) -> Vec<Value> {
+    let one = |(index, (name, arguments)): (usize, &(&'static str, Value))| {
+        json!({"index": index, "id": format!("call_{call}_{index}"), "type": "function",
+            "function": {"name": name, "arguments": arguments.to_string()}})
+    };
+    tools.iter().enumerate().map(one).collect()
+}
+
+fn finish_reason(tools: &[(&'static str, Value)]) -> &'static str {
+    if tools.is_empty() { "stop" } else { "tool_calls" }
+}
+
+fn usage() -> Value {
+    json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110})
+}
+
+/// An answer in one piece.
+fn whole(call: usize, text: &str, tools: &[(&'static str, Value)]) -> Value {
+    let mut message = json!({"role": "assistant", "content": text});
+    if !tools.is_empty() {
+        message["tool_calls"] = tool_calls(call, tools).into();
+    }
+    json!({"id": format!("chatcmpl-{call}"), "object": "chat.completion", "created": 0, "model": "fake-model",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish_reason(tools)}], "usage": usage()})
+}
+
+/// An answer as the chunks of a stream.
+fn completion(call: usize, text: &str, tools: &[(&'static str, Value)]) -> Vec<Value> {
+    let mut deltas = vec![json!({"role": "assistant", "content": text})];
+    deltas.extend(tool_calls(call, tools).into_iter().map(|tool| json!({"tool_calls": [tool]})));
+    let chunk = |delta: Value, finish: Value| {
+        json!({"id": format!("chatcmpl-{call}"), "object": "chat.completion.chunk", "created": 0, "model": "fake-model",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+    };
+    let mut chunks: Vec<Value> = deltas.into_iter().map(|delta| chunk(delta, Value::Null)).collect();
+    let mut last = chunk(json!({}), finish_reason(tools).into());
+    last["usage"] = usage();
+    chunks.push(last);
+    chunks
+}
+
+/// Chunks as server-sent events; `broken` breaks the connection where the end should be.
+fn stream(chunks: Vec<Value>, broken: Option<std::io::Error>) -> Response {
+    let mut events: Vec<Result<String, std::io::Error>> =
+        chunks.into_iter().map(|chunk| Ok(format!("data: {chunk}\n\n"))).collect();
+    events.push(broken.map_or_else(|| Ok("data: [DONE]\n\n".to_owned()), Err));
+    ([("content-type", "text/event-stream")], Body::from_stream(tokio_stream::iter(events))).into_response()
+}

@@ -1,0 +1,187 @@
+//! The real Pilotlight, looked at in the three ways that a user or a script has: `pilotlight status --json`, asked anew
+//! each time; `pilotlight watch --json`, running beside the story; and the live table on a terminal.
+//!
+//! A [`Pilot`] runs the latter two from its start on, so every status has to reach them as a change. [`Pilot::told`] waits
+//! until all three say the same.
+
+use super::home::Home;
+use super::tmux::Tmux;
+use super::wait_until;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// How long a status may take to be told everywhere. The promise is milliseconds; the rest is for a busy machine. It is
+/// shorter than any rescan, so a change that only a rescan finds fails the test.
+const TOLD: Duration = Duration::from_secs(10);
+
+/// Pilotlight, watching one or more homes.
+pub(crate) struct Pilot {
+    homes: Vec<PathBuf>,
+    scratch: TempDir,
+    watch: Child,
+    watched: Arc<Mutex<Watched>>,
+    table: Tmux,
+}
+
+/// What `watch --json` has said so far.
+#[derive(Default)]
+struct Watched {
+    /// Every line, in order.
+    lines: Vec<Value>,
+    /// The last line of each session that is still there.
+    latest: BTreeMap<String, Value>,
+}
+
+impl Pilot {
+    /// Starts to watch these homes.
+    pub(crate) fn start(homes: &[&Home]) -> Self {
+        let homes: Vec<PathBuf> = homes.iter().map(|home| home.dir()).collect();
+        let scratch = tempfile::Builder::new().prefix("pilotlight-user-").tempdir().unwrap();
+        let mut watch = command(&scratch, &homes, &["watch", "--json"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let watched = Arc::new(Mutex::new(Watched::default()));
+        let (out, into) = (watch.stdout.take().unwrap(), Arc::clone(&watched));
+        std::thread::spawn(move || collect(BufReader::new(out), &into));
+        let table = Tmux::start(&command(&scratch, &homes, &[]), 180, 40);
+        Self { homes, scratch, watch, watched, table }
+    }
+
+    /// Waits until `status --json`, `watch --json` and the table all tell this status of the session, with a reason that
+    /// contains `because`. Returns its row.
+    pub(crate) fn told(&self, id: &str, status: &str, because: &str) -> Value {
+        let what = format!("{id} is told as {status:?} because of {because:?}, three times");
+        let fits = |row: &Value| {
+            row["status"] == status && row["because"].as_str().is_some_and(|reason| reason.contains(because))
+        };
+        wait_until(
+            TOLD,
+            &what,
+            || self.dump(id),
+            || {
+                let row = self.row(id).filter(&fits)?;
+                let heard = self.watched.lock().unwrap().latest.get(id).is_some_and(&fits);
+                (heard && self.table_shows(&row)).then_some(row)
+            },
+        )
+    }
+
+    /// Waits until a row of `status --json` fits, for what has no status of its own.
+    pub(crate) fn row_where(&self, id: &str, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        wait_until(TOLD, what, || self.dump(id), || self.row(id).filter(&fits))
+    }
+
+    /// The session's row in `status --json`, now.
+    pub(crate) fn row(&self, id: &str) -> Option<Value> {
+        self.rows().into_iter().find(|row| row["id"] == id)
+    }
+
+    /// All rows of `status --json`, now.
+    pub(crate) fn rows(&self) -> Vec<Value> {
+        let output = command(&self.scratch, &self.homes, &["status", "--json"]).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "status --json: {}\n{err}", output.status);
+        let rows = serde_json::from_str(&out);
+        rows.unwrap_or_else(|error| panic!("status --json printed no array of rows: {error}\n{out}\n{err}"))
+    }
+
+    /// Waits until `watch --json` has said that the session is gone, and `status --json` no longer lists it.
+    pub(crate) fn told_removed(&self, id: &str) {
+        wait_until(
+            TOLD,
+            &format!("{id} is told as removed"),
+            || self.dump(id),
+            || {
+                let gone = self.row(id).is_none();
+                let lines = &self.watched.lock().unwrap().lines;
+                let last = lines.iter().rfind(|line| line["id"] == id);
+                (gone && last.is_some_and(|line| line["removed"] == true)).then_some(())
+            },
+        );
+    }
+
+    /// Every status that `watch --json` has told of the session, in order, each change once.
+    pub(crate) fn history(&self, id: &str) -> Vec<String> {
+        let watched = self.watched.lock().unwrap();
+        let of_session = watched.lines.iter().filter(|line| line["id"] == id);
+        let mut told: Vec<String> = of_session.filter_map(|line| Some(line["status"].as_str()?.to_owned())).collect();
+        told.dedup();
+        told
+    }
+
+    /// How many lines `watch --json` has printed of the session.
+    pub(crate) fn lines(&self, id: &str) -> usize {
+        self.watched.lock().unwrap().lines.iter().filter(|line| line["id"] == id).count()
+    }
+
+    /// Whether one line of the table names the session and its status. Names are cut where the terminal is narrow, and
+    /// the table may word a status with spaces.
+    fn table_shows(&self, row: &Value) -> bool {
+        let plain = |text: &str| text.to_lowercase().replace('-', " ");
+        let name: String = row["name"].as_str().unwrap_or_default().chars().take(16).collect();
+        let (name, status) = (plain(&name), plain(row["status"].as_str().unwrap_or_default()));
+        self.table.screen().lines().map(plain).any(|line| line.contains(&name) && line.contains(&status))
+    }
+
+    fn dump(&self, id: &str) -> String {
+        let path = self.homes.iter().map(|home| home.join("session-state").join(id)).find(|path| path.is_dir());
+        let folder = path.map_or_else(String::new, |path| super::home::Folder { path }.dump());
+        let row = self.row(id).map_or("no row".to_owned(), |row| row.to_string());
+        let watched = self.watched.lock().unwrap();
+        let lines: Vec<String> = watched
+            .lines
+            .iter()
+            .filter(|line| line["id"] == id)
+            .map(|line| format!("  {} {} {}", line["status"], line["because"], line["removed"]))
+            .collect();
+        let table = self.table.screen();
+        format!("status: {row}\nwatch:\n{}\ntable:\n{}\n{folder}", lines.join("\n"), table.trim_end())
+    }
+}
+
+impl Drop for Pilot {
+    fn drop(&mut self) {
+        let _ = self.watch.kill();
+        let _ = self.watch.wait();
+    }
+}
+
+/// Pilotlight for these homes, as a user who never configured it.
+fn command(scratch: &TempDir, homes: &[PathBuf], args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", scratch.path())
+        .env("LANG", "C.UTF-8")
+        .env("TERM", "xterm-256color")
+        .current_dir(scratch.path())
+        .args(args);
+    for home in homes {
+        command.arg("--home").arg(home);
+    }
+    command
+}
+
+fn collect(lines: impl BufRead, into: &Mutex<Watched>) {
+    for line in lines.lines().map_while(Result::ok) {
+        let row: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("watch --json: {error}: {line}"));
+        let mut watched = into.lock().unwrap();
+        let id = row["id"].as_str().expect("a line of watch --json names its session").to_owned();
+        if row["removed"] == true {
+            watched.latest.remove(&id);
+        } else {
+            watched.latest.insert(id, row.clone());
+        }
+        watched.lines.push(row);
+    }
+}

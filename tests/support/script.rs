@@ -1,0 +1,106 @@
+//! The scripts that the model plays: what it answers, round by round, to a prompt that names one.
+//!
+//! A prompt names its script anywhere in its text: `SCRIPT:two Paint the fence`. The rounds of a script are counted by the
+//! answers that the model gave since that prompt, so a script goes on over tool results, over autopilot's continuations
+//! and over system notifications, and a new prompt that names a script begins a new one. A number at the end of the word
+//! is its argument: `SCRIPT:sleep60`.
+//!
+//! Tools that "work until told" wait for a file named `go` in the session's folder (see [`GO`]).
+
+use serde_json::{Value, json};
+
+/// What the model sends back.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// Text, and the tools to call. No tools: the turn is over.
+    Say(String, Vec<(&'static str, Value)>),
+    /// An HTTP error.
+    Status(u16),
+    /// Half an answer, then the connection breaks.
+    Broken,
+    /// Nothing, ever.
+    Silence,
+}
+
+/// The file in the session's folder that ends the tools which work until told.
+pub(crate) const GO: &str = "go";
+
+/// A shell command that asks for permission, works until the file [`GO`] appears, and gives up after a minute or when the
+/// test's folder (with its `seed.txt`) is gone: a tool's shell outlives a killed CLI, and must not outlive the test.
+const UNTIL_GO: &str =
+    "for i in $(seq 600); do [ -e go ] && break; [ -e seed.txt ] || break; sleep 0.1; done; echo one > done.txt";
+
+/// The script that a prompt names, without its number: `SCRIPT:sleep60 ...` names `sleep`, with 60.
+pub(crate) fn named_in(prompt: &str) -> Option<(String, u64)> {
+    let word: String =
+        prompt.split("SCRIPT:").nth(1)?.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    Some((name.to_owned(), word[name.len()..].parse().unwrap_or(0)))
+}
+
+/// What the model answers in the given round of a script. An unknown script is answered like `plain`.
+pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
+    match (script, round) {
+        ("hang", _) => Answer::Silence,
+        ("err", _) => Answer::Status(u16::try_from(number).unwrap_or(500)),
+        ("gone", _) => Answer::Broken,
+
+        ("question", 0) => say("There are two ways to paint it. Which one do you prefer?"),
+        ("ask", 0) => call(
+            "ask_user",
+            json!({"message": "Which color?", "question": "Which color?", "choices": ["red", "blue"],
+                "requestedSchema": {"properties": {"color": {"type": "string", "enum": ["red", "blue"], "title": "Color"}},
+                    "required": ["color"]}}),
+        ),
+        ("plan", 0) => call(
+            "exit_plan_mode",
+            json!({"summary": "Paint the fence white.", "actions": ["interactive", "exit_only"],
+                "recommendedAction": "interactive"}),
+        ),
+
+        ("two", 0) => Answer::Say(
+            "I will run two tools.".to_owned(),
+            vec![bash("echo one > one.txt; echo hi", "write one"), bash("echo two > two.txt", "write two")],
+        ),
+        ("seq", 0) => calls(bash("echo a > a.txt", "write a")),
+        ("seq", 1) => calls(bash("exit 3", "fail")),
+        ("sleep", 0) => calls(bash(&format!("sleep {number}; echo slept"), "sleep")),
+        ("tool", 0) => calls(bash(UNTIL_GO, "work until told")),
+        ("big", 0) => calls(bash("head -c 400000 /dev/zero | tr '\\0' x", "write much")),
+        ("denied", round) if (round as u64) < number => calls(bash(&format!("touch denied{round}.txt"), "touch")),
+
+        ("bg", 0) => {
+            call("bash", json!({"command": UNTIL_GO, "description": "work in the background", "mode": "async"}))
+        }
+        ("sub", 0) => call("task", sub_agent("sync")),
+        ("subbg", 0) => call("task", sub_agent("background")),
+        ("inner", 0) => say("The sub-agent found it."),
+
+        ("autopilot", 0) => calls(bash("echo part > part.txt", "do the first part")),
+        ("autopilot", 1) => say("The first part is done."),
+        ("autopilot", 2) => call("task_complete", json!({"summary": "Everything is done."})),
+
+        _ => say("Done."),
+    }
+}
+
+fn say(text: &str) -> Answer {
+    Answer::Say(text.to_owned(), Vec::new())
+}
+
+fn calls(tool: (&'static str, Value)) -> Answer {
+    Answer::Say(String::new(), vec![tool])
+}
+
+fn call(tool: &'static str, arguments: Value) -> Answer {
+    calls((tool, arguments))
+}
+
+fn bash(command: &str, description: &str) -> (&'static str, Value) {
+    // The CLI moves a shell to the background after `initial_wait` seconds; these must stay in the foreground.
+    ("bash", json!({"command": command, "description": description, "initial_wait": 90}))
+}
+
+fn sub_agent(mode: &str) -> Value {
+    json!({"agent_type": "explore", "name": "finder", "description": "find it", "prompt": "SCRIPT:inner Find it", "mode": mode})
+}

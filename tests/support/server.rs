@@ -1,0 +1,227 @@
+//! Copilot as a server, driven over the SDK as an editor or a script would.
+//!
+//! A [`Server`] is the process, a [`Client`] one connection to it, a [`Session`] one session of that connection. The
+//! SDK starts no process here (that needs its download feature); it is given the stream.
+//!
+//! The server ends a session, and kills its work, when its last client goes: keep the [`Client`] as long as the story
+//! wants the session alive.
+
+use super::home::{Folder, Home, KEY, end, signal};
+use super::model::Model;
+use super::person::Person;
+use super::{SOON, block_on, wait_until};
+use github_copilot_sdk::{
+    Client as Sdk, DeliveryMode, MessageOptions, ProviderConfig, ResumeSessionConfig, SessionConfig, SessionId,
+};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::process::Stdio;
+use std::sync::Arc;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Child;
+
+/// A Copilot server on a free port of loopback. Terminated when dropped.
+pub(crate) struct Server {
+    child: Child,
+    port: u16,
+    folder_of: Box<dyn Fn(&str) -> Folder + Send>,
+    provider: ProviderConfig,
+    project: std::path::PathBuf,
+}
+
+/// One connection.
+pub(crate) struct Client {
+    sdk: Sdk,
+}
+
+/// One session of a connection.
+pub(crate) struct Session {
+    sdk: github_copilot_sdk::session::Session,
+    /// What is on disk of it.
+    pub(crate) folder: Folder,
+}
+
+impl Server {
+    /// Starts a server in `home`; its sessions use `model`.
+    pub(crate) fn start(home: &Home, model: &Model) -> Self {
+        let mut command: tokio::process::Command = home.copilot(model).into();
+        command.args(["--server", "--port", "0"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        let (child, port) = block_on(async {
+            let mut child = command.spawn().unwrap();
+            let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            let port = loop {
+                let line = lines.next_line().await.unwrap().expect("the server ended before it said its port");
+                if let Some(port) = line.trim().strip_prefix("CLI server listening on port ") {
+                    break port.parse().unwrap();
+                }
+            };
+            // Whoever closes this pipe would break the server's own prints.
+            tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+            (child, port)
+        });
+        let state = home.dir().join("session-state");
+        let provider = ProviderConfig::new(model.url())
+            .with_provider_type("openai")
+            .with_wire_api("completions")
+            .with_api_key(KEY);
+        let folder_of = Box::new(move |id: &str| Folder { path: state.join(id) });
+        Self { child, port, folder_of, provider, project: home.project() }
+    }
+
+    /// Connects once more.
+    pub(crate) fn connect(&self) -> Client {
+        block_on(async {
+            let stream = tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
+            let (read, write) = stream.into_split();
+            let sdk = Sdk::from_streams(read, write, self.project.clone()).unwrap();
+            sdk.verify_protocol_version().await.unwrap();
+            Client { sdk }
+        })
+    }
+
+    /// A new session of `client`. Without a person, nobody can be asked.
+    pub(crate) fn create(&self, client: &Client, person: Option<&Person>) -> Session {
+        let mut config = SessionConfig::default()
+            .with_model("fake-model")
+            .with_provider(self.provider.clone())
+            .with_working_directory(&self.project);
+        if let Some(person) = person {
+            let person = Arc::new(person.clone());
+            config = config
+                .with_permission_handler(person.clone())
+                .with_user_input_handler(person.clone())
+                .with_elicitation_handler(person.clone())
+                .with_exit_plan_mode_handler(person);
+        }
+        self.session(block_on(client.sdk.create_session(config)).unwrap())
+    }
+
+    /// Resumes the session `id` in this server, with `continue_pending_work` as given. Lazy: the CLI writes nothing
+    /// before the first prompt.
+    pub(crate) fn resume(&self, client: &Client, id: &str, person: &Person, pending: Option<bool>) -> Session {
+        let person = Arc::new(person.clone());
+        let mut config = ResumeSessionConfig::new(SessionId::new(id))
+            .with_model("fake-model")
+            .with_provider(self.provider.clone())
+            .with_permission_handler(person.clone())
+            .with_user_input_handler(person);
+        if let Some(pending) = pending {
+            config = config.with_continue_pending_work(pending);
+        }
+        self.session(block_on(client.sdk.resume_session(config)).unwrap())
+    }
+
+    fn session(&self, sdk: github_copilot_sdk::session::Session) -> Session {
+        Session { folder: (self.folder_of)(sdk.id()), sdk }
+    }
+
+    /// The pid of the process that owns this server's sessions.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id().expect("the server has ended")
+    }
+
+    /// Kills the server outright, and waits until it is gone.
+    pub(crate) fn kill(&mut self) {
+        signal(self.pid(), Signal::KILL);
+        block_on(self.child.wait()).unwrap();
+    }
+
+    /// Asks the server to end, and waits until it has.
+    pub(crate) fn terminate(&mut self) {
+        signal(self.pid(), Signal::TERM);
+        block_on(self.child.wait()).unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+impl Client {
+    /// A call that the SDK has no method for.
+    pub(crate) fn call(&self, method: &str, params: Value) -> Value {
+        block_on(self.sdk.call(method, Some(params))).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// Deletes a session with all that is on disk of it.
+    pub(crate) fn delete(&self, id: &str) {
+        block_on(self.sdk.delete_session(&SessionId::new(id))).unwrap();
+    }
+
+    /// Closes the connection.
+    pub(crate) fn leave(&self) {
+        self.sdk.force_stop();
+    }
+}
+
+impl Session {
+    /// The session's id.
+    pub(crate) fn id(&self) -> String {
+        self.sdk.id().to_string()
+    }
+
+    /// Sends a prompt, and waits until it is in the log.
+    pub(crate) fn send(&self, prompt: &str) {
+        self.send_as(MessageOptions::new(prompt));
+        let what = format!("the prompt {prompt:?} is in the log");
+        wait_until(
+            SOON,
+            &what,
+            || self.folder.dump(),
+            || {
+                let events = self.folder.events();
+                events.iter().any(|e| e["type"] == "user.message" && e["data"]["content"] == prompt).then_some(())
+            },
+        );
+    }
+
+    /// Sends a prompt into the turn that runs, instead of after it.
+    pub(crate) fn steer(&self, prompt: &str) {
+        self.send_as(MessageOptions::new(prompt).with_mode(DeliveryMode::Immediate));
+    }
+
+    /// Sends a message, and does not wait for it to be in the log.
+    pub(crate) fn send_as(&self, message: MessageOptions) {
+        block_on(self.sdk.send(message)).unwrap();
+    }
+
+    /// Aborts the turn that runs.
+    pub(crate) fn abort(&self) {
+        block_on(self.sdk.abort()).unwrap();
+    }
+
+    /// `interactive`, `plan` or `autopilot`.
+    pub(crate) fn set_mode(&self, mode: &str) {
+        self.call("session.mode.set", json!({"mode": mode}));
+    }
+
+    /// Starts to compact the log; returns when it has.
+    pub(crate) fn compact(&self) -> Value {
+        self.call("session.history.compact", json!({}))
+    }
+
+    /// Throws away the event with this id and all after it.
+    pub(crate) fn truncate(&self, event: &str) -> Value {
+        self.call("session.history.truncate", json!({"eventId": event}))
+    }
+
+    /// Runs a `!command` of the user.
+    pub(crate) fn shell(&self, command: &str) -> Value {
+        self.call("session.shell.executeUserRequested", json!({"requestId": "r1", "command": command}))
+    }
+
+    /// Shuts the session down; its server stays.
+    pub(crate) fn destroy(&self) {
+        self.call("session.destroy", json!({}));
+    }
+
+    /// Any call about this session.
+    pub(crate) fn call(&self, method: &str, mut params: Value) -> Value {
+        params["sessionId"] = self.id().into();
+        let answer = block_on(self.sdk.client().call(method, Some(params)));
+        answer.unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+}

@@ -1,0 +1,144 @@
+//! Copilot's terminal interface, driven inside [`Tmux`] as a person would: by keys, and by looking. And the same program
+//! with nobody in front of it ([`Unattended`]).
+
+use super::home::{Folder, Home, end, signal};
+use super::model::Model;
+use super::tmux::Tmux;
+use super::{SOON, block_on, wait_until};
+use rustix::process::Signal;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// A running terminal interface. Its terminal hangs up when this value is dropped.
+pub(crate) struct Terminal {
+    tmux: Tmux,
+    /// What is on disk of its session.
+    pub(crate) folder: Folder,
+    pid: u32,
+}
+
+impl Terminal {
+    /// Starts the interface in `home`, with more arguments if need be, and waits until it takes a prompt.
+    pub(crate) fn start(home: &Home, model: &Model, args: &[&str]) -> Self {
+        let mut command = home.copilot(model);
+        command.args(args);
+        let tmux = Tmux::start(&command, 140, 45);
+        let look = || tmux.screen();
+        let (folder, pid) = wait_until(SOON, "the terminal interface owns a session", look, || {
+            home.sessions().into_iter().find_map(|folder| {
+                let live = folder.locks().into_iter().find(|pid| is_live(*pid))?;
+                Some((folder, live))
+            })
+        });
+        wait_until(SOON, "the terminal interface takes a prompt", look, || {
+            tmux.screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(())
+        });
+        Self { tmux, folder, pid }
+    }
+
+    /// Types a line and sends it.
+    pub(crate) fn enter(&self, line: &str) {
+        self.tmux.text(line);
+        self.wait_screen(line);
+        self.tmux.press(&["Enter"]);
+    }
+
+    /// Answers the permission dialog, once it shows, with what it offers first: yes, this time.
+    pub(crate) fn approve(&self) {
+        self.wait_screen("Do you want to run this command?");
+        self.tmux.press(&["Enter"]);
+    }
+
+    /// Runs a `!command` of the user: the `!` makes the prompt a shell's, which then shows it apart from the command.
+    pub(crate) fn shell(&self, command: &str) {
+        self.tmux.text("!");
+        self.wait_screen("Shell ·");
+        self.tmux.text(command);
+        self.wait_screen(&format!("! {command}"));
+        self.tmux.press(&["Enter"]);
+    }
+
+    /// Interrupts the turn as a user does, by pressing Escape twice. The interface takes two at once for another key, and
+    /// forgets the first after about half a second: the second press waits for the hint, and where it came too late all
+    /// is done again.
+    pub(crate) fn interrupt(&self) {
+        let mut first: Option<Instant> = None;
+        let mut pressed_twice = false;
+        wait_until(
+            SOON,
+            "Escape interrupts the turn",
+            || self.dump(),
+            || {
+                if self.folder.types().iter().any(|kind| kind == "abort") {
+                    return Some(());
+                }
+                if first.is_none_or(|at| at.elapsed() > Duration::from_secs(2)) {
+                    self.tmux.press(&["Escape"]);
+                    (first, pressed_twice) = (Some(Instant::now()), false);
+                } else if !pressed_twice && self.tmux.screen().contains("esc again to interrupt") {
+                    self.tmux.press(&["Escape"]);
+                    pressed_twice = true;
+                }
+                None
+            },
+        );
+    }
+
+    /// Waits until the terminal shows this text.
+    pub(crate) fn wait_screen(&self, text: &str) {
+        let what = format!("the terminal shows {text:?}");
+        wait_until(SOON, &what, || self.dump(), || self.tmux.screen().contains(text).then_some(()));
+    }
+
+    /// What the terminal shows.
+    pub(crate) fn screen(&self) -> String {
+        self.tmux.screen()
+    }
+
+    /// Signals the interface's own process, and waits until it is gone.
+    pub(crate) fn signal(&self, with: Signal) {
+        signal(self.pid, with);
+        wait_until(SOON, "the terminal interface is gone", || self.dump(), || (!is_live(self.pid)).then_some(()));
+    }
+
+    /// The pid of the interface's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    fn dump(&self) -> String {
+        format!("{}\n{}", self.tmux.screen(), self.folder.dump())
+    }
+}
+
+/// `copilot -p`: one prompt, nobody to ask, and it ends by itself. Terminated when dropped.
+pub(crate) struct Unattended {
+    child: tokio::process::Child,
+}
+
+impl Unattended {
+    /// Starts it in `home`.
+    pub(crate) fn start(home: &Home, model: &Model, prompt: &str) -> Self {
+        let mut command: tokio::process::Command = home.copilot(model).into();
+        command.args(["-p", prompt]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self { child: block_on(async { command.kill_on_drop(true).spawn().unwrap() }) }
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) fn wait(mut self) {
+        let ended = block_on(async { tokio::time::timeout(SOON, self.child.wait()).await });
+        ended.expect("copilot -p does not end").unwrap();
+    }
+}
+
+impl Drop for Unattended {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+/// Whether a process of this pid exists.
+fn is_live(pid: u32) -> bool {
+    rustix::process::Pid::from_raw(i32::try_from(pid).unwrap())
+        .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+}
