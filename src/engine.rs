@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::core::fleet::Session;
 use crate::core::time::{Moment, Span, Time};
+use crate::seen::Seen;
 use crate::signals::{Signal, Signals};
 use crate::watch::process::Exits;
 use crate::watch::store::{Folder, Reading, SESSIONS, session_ids};
@@ -27,6 +28,19 @@ use tokio::time::sleep_until;
 const RESCAN: Span = Span::seconds(60);
 /// How many folders are added to the watch between two looks at what happened.
 const WATCH_BATCH: usize = 64;
+
+/// What the user asks of the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// These sessions were looked at.
+    Seen(Vec<Key>),
+    /// All sessions were looked at.
+    SeenAll,
+    /// Look at everything now.
+    Refresh,
+    /// End the program.
+    Quit,
+}
 
 /// Shows what the engine sees.
 pub trait View {
@@ -63,6 +77,10 @@ pub struct Engine {
     unwatched: Vec<Key>,
     exits: Option<Exits>,
     ended: mpsc::UnboundedReceiver<u32>,
+    seen: Seen,
+    commands: mpsc::UnboundedReceiver<Command>,
+    /// Keeps the channel of the commands open where nobody else does.
+    commander: mpsc::UnboundedSender<Command>,
     /// Processes whose end will be told.
     known: HashSet<u32>,
     buffer: Vec<u8>,
@@ -71,7 +89,8 @@ pub struct Engine {
 
 impl Engine {
     /// An engine for these homes. Nothing is read before [`run`](Self::run).
-    pub fn new(homes: &[PathBuf], config: Config) -> Self {
+    pub fn new(homes: &[PathBuf], config: Config, seen: Seen) -> Self {
+        let (commander, commands) = mpsc::unbounded_channel();
         let clock = Clock::start();
         let homes: Vec<_> = homes.iter().map(|home| home.join(SESSIONS)).collect();
         let (tell, ended) = mpsc::unbounded_channel();
@@ -91,10 +110,18 @@ impl Engine {
             unwatched: Vec::new(),
             exits: exits.ok(),
             ended,
+            seen,
+            commands,
+            commander,
             known: HashSet::new(),
             buffer: Vec::new(),
             rescan_at: clock.now().awake + RESCAN,
         }
+    }
+
+    /// Where commands are sent.
+    pub fn commander(&self) -> mpsc::UnboundedSender<Command> {
+        self.commander.clone()
     }
 
     /// Runs until the view or a signal ends it.
@@ -123,6 +150,15 @@ impl Engine {
                     Signal::Resize => round.redraw = true,
                 },
                 hints = self.watcher.changed() => self.follow(hints, &mut round),
+                Some(command) = self.commands.recv() => match command {
+                    Command::Quit => break,
+                    Command::Refresh => self.rescan(&mut round),
+                    Command::Seen(keys) => self.mark_seen(&keys, &mut round),
+                    Command::SeenAll => {
+                        let keys: Vec<_> = self.fleet.keys().collect();
+                        self.mark_seen(&keys, &mut round);
+                    }
+                },
                 Some(pid) = self.ended.recv() => self.owner_ended(pid, &mut round),
                 () = sleep_until(wake), if self.unwatched.is_empty() => {}
                 () = tokio::task::yield_now(), if !self.unwatched.is_empty() => self.watch_more(&mut round),
@@ -242,6 +278,7 @@ impl Engine {
             };
         }
         let mut folder = Folder::new(&self.homes[key.0], &key.1);
+        folder.session.seen = self.seen.at(&key.1);
         if folder.look(&reading, &mut self.buffer).is_err() {
             self.history.remove(key);
             return;
@@ -286,6 +323,23 @@ impl Engine {
         }
     }
 
+    /// The user looked at these: remembered, and what rested on not having looked is judged anew.
+    fn mark_seen(&mut self, keys: &[Key], round: &mut Round) {
+        let now = self.clock.now();
+        for key in keys {
+            if let Some(folder) = self.fleet.folder(key) {
+                folder.session.seen = Some(now.wall);
+                self.seen.mark(&key.1, now.wall);
+            }
+            if self.fleet.judge(key, now) {
+                round.changed.push(key.clone());
+            }
+        }
+        if let Err(error) = self.seen.save() {
+            tracing::warn!("{error:#}");
+        }
+    }
+
     fn remove(&mut self, key: &Key, round: &mut Round) {
         self.watcher.forget(&self.homes[key.0].join(&*key.1));
         self.history.remove(key);
@@ -301,6 +355,7 @@ impl Engine {
         let mut recent = Vec::new();
         for key in &self.history {
             let mut folder = Folder::new(&self.homes[key.0], &key.1);
+            folder.session.seen = self.seen.at(&key.1);
             let looked = folder.look(&reading(&self.config, &self.known, now), &mut self.buffer);
             if looked.is_ok() && folder.session.has_log && folder.session.touched >= earliest {
                 recent.push((folder.session.touched, key.clone(), folder));

@@ -11,7 +11,7 @@
 //! - [`engine`] is the one loop that brings both together and sleeps in between; [`survey`] does the same once.
 //! - [`cli`] shows: each file there is a subcommand.
 //!
-//! [`config`] and [`paths`] say what the user has set and where things are, [`clock`] is the one place that reads the time,
+//! [`config`] and [`paths`] say what the user has set and where things are, [`seen`] what the user has looked at, [`clock`] is the one place that reads the time,
 //! and [`signals`] the one that is told to stop.
 
 pub mod cli;
@@ -20,6 +20,7 @@ pub mod config;
 pub mod core;
 pub mod engine;
 pub mod paths;
+pub mod seen;
 pub mod signals;
 pub mod survey;
 pub mod watch;

@@ -6,6 +6,7 @@ use crate::core::fleet::Session;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Sample;
 use crate::engine::BUSY;
+use crate::seen::Seen;
 use crate::watch::process::cpu_of_descendants;
 use crate::watch::store::{Folder, Reading, SESSIONS, session_ids};
 use crate::watch::tail::Look;
@@ -27,7 +28,7 @@ const GLANCE: Span = Span(500);
 const SHARE: usize = 64;
 
 /// Looks into every session folder of these homes. `all`: even into the logs that are too old to matter.
-pub fn survey(homes: &[PathBuf], config: &Config, all: bool) -> Survey {
+pub fn survey(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool) -> Survey {
     let clock = Clock::start();
     let now = clock.now();
     let known = HashSet::new();
@@ -37,7 +38,11 @@ pub fn survey(homes: &[PathBuf], config: &Config, all: bool) -> Survey {
     for home in homes {
         let root = home.join(SESSIONS);
         let ids = session_ids(&root).unwrap_or_default(); // said before, by whoever asks for the survey
-        folders.extend(ids.iter().map(|id| Folder::new(&root, id)));
+        folders.extend(ids.iter().map(|id| {
+            let mut folder = Folder::new(&root, id);
+            folder.session.seen = seen.at(id);
+            folder
+        }));
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(folders.len().div_ceil(SHARE)).max(1);
     let share = folders.len().div_ceil(threads).max(1);

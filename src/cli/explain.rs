@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         unreadable.iter().for_each(|problem| say(problem));
         return Ok(ExitCode::from(super::NO_HOME));
     }
-    let survey = survey(&context.homes, &context.config, true);
+    let survey = survey(&context.homes, &context.config, &context.seen, true);
     let mut found: Vec<_> = survey.sessions.iter().filter(|session| session.id.starts_with(&arguments.id)).collect();
     if found.iter().any(|session| *session.id == *arguments.id) {
         found.retain(|session| *session.id == *arguments.id);

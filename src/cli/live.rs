@@ -5,7 +5,7 @@ use super::table::{Style, cut, lines, next_age};
 use super::{Context, runtime};
 use crate::core::fleet::{Row, shorten, summary};
 use crate::core::time::{Moment, Time};
-use crate::engine::{Engine, Fleet, Key, View};
+use crate::engine::{Fleet, Key, View};
 use crossterm::{cursor, execute, queue, terminal};
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
         context.tell_problems();
     }
     let mut table = Live::new(context)?;
-    let result = runtime()?.block_on(Engine::new(&context.homes, context.config.clone()).run(&mut table));
+    let result = runtime()?.block_on(context.engine().run(&mut table));
     let written = std::mem::replace(&mut table.result, Ok(()));
     drop(table); // the terminal is as it was before anything is said
     result?;

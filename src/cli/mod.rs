@@ -9,7 +9,9 @@ mod table;
 mod watch;
 
 use crate::config::{Config, Problem};
+use crate::engine::Engine;
 use crate::paths;
+use crate::seen::Seen;
 use clap::{Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -62,6 +64,7 @@ struct Context {
     homes: Vec<PathBuf>,
     config: Config,
     config_path: Option<PathBuf>,
+    seen: Seen,
     problems: Vec<Problem>,
 }
 
@@ -98,7 +101,12 @@ impl Context {
         let config_path = paths::config_file(env("PILOTLIGHT_CONFIG"), project.as_ref());
         let (config, problems) = config_path.as_deref().map(crate::config::load).unwrap_or_default();
         let homes = paths::homes(homes, env("COPILOT_HOME"), &config.homes, paths::user_home());
-        Self { homes, config, config_path, problems }
+        let seen = Seen::load(project.as_ref().map(|project| paths::state_folder(project).join(crate::seen::FILE)));
+        Self { homes, config, config_path, seen, problems }
+    }
+
+    fn engine(&self) -> Engine {
+        Engine::new(&self.homes, self.config.clone(), self.seen.clone())
     }
 
     /// Says what is wrong with the config, once a run.

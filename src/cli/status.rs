@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         }
         return Ok(ExitCode::from(NO_HOME));
     }
-    let Survey { sessions, now, .. } = survey(&context.homes, &context.config, arguments.all);
+    let Survey { sessions, now, .. } = survey(&context.homes, &context.config, &context.seen, arguments.all);
     let mut rows: Vec<Row> = sessions
         .iter()
         .filter(|session| session.is_listed())

@@ -4,7 +4,7 @@ use super::{Context, runtime, say};
 use crate::core::fleet::{Row, Session};
 use crate::core::limits::Limits;
 use crate::core::time::Moment;
-use crate::engine::{Engine, Fleet, Key, View};
+use crate::engine::{Fleet, Key, View};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context, _arguments: &Arguments) -> anyhow::Result<E
         say(&format!("{problem}; waiting for it"));
     }
     let mut lines = Lines { limits: context.config.limits, out: Vec::new(), result: Ok(()) };
-    runtime()?.block_on(Engine::new(&context.homes, context.config.clone()).run(&mut lines))?;
+    runtime()?.block_on(context.engine().run(&mut lines))?;
     lines.result?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,8 +4,8 @@
 //! a wrong key costs that key, a file that is no TOML costs the whole file, and the program runs with defaults for what
 //! it lost. A watcher that stays dark because of a typo would be worse than one that watches with the usual limits.
 //!
-//! [`settings`] is the one list of keys; this file walks a document along it. [`span`] reads and words spans of time,
-//! [`problem`] words what went wrong.
+//! `settings.rs` is the one list of keys; this file walks a document along it. `span.rs` reads and words spans of time,
+//! `problem.rs` words what went wrong.
 
 mod problem;
 mod settings;
@@ -33,7 +33,7 @@ use crate::core::time::Span;
 const LARGEST: u64 = 1024 * 1024;
 
 /// Everything that can be set. What each field means, and its default, is said once, in the list of settings that
-/// [`print`] shows.
+/// [`print()`] shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// `homes`: further homes of Copilot, as written: a leading `~` is not expanded yet ([`crate::paths::homes`] does).
@@ -137,7 +137,7 @@ pub fn parse(text: &str, path: &Path) -> (Config, Vec<Problem>) {
 /// A walk through one document.
 struct Reader<'t> {
     config: Config,
-    /// Where each of [`SETTINGS`] was written, as an offset into the text.
+    /// Where each of [`SETTINGS`] was set, as an offset into the text; `None` where its default holds.
     written: Vec<Option<usize>>,
     report: Report<'t>,
 }
@@ -171,12 +171,14 @@ impl Reader<'_> {
             return;
         };
         let setting = &SETTINGS[index];
-        self.written[index] = Some(key.span().start);
-        if let Err(wrong) = setting.field.set(&mut self.config, value) {
-            let default = setting.field.show(&Config::default());
-            let (name, form) = (setting.name(), setting.field.form());
-            let what = format!("`{name}` must be {form}; {}. The default, {default}, is used", wrong.what);
-            self.report.add(Some(wrong.at), what);
+        match setting.field.set(&mut self.config, value) {
+            Ok(()) => self.written[index] = Some(key.span().start),
+            Err(wrong) => {
+                let default = setting.field.show(&Config::default());
+                let (name, form) = (setting.name(), setting.field.form());
+                let what = format!("`{name}` must be {form}; {}. The default, {default}, is used", wrong.what);
+                self.report.add(Some(wrong.at), what);
+            }
         }
     }
 

@@ -292,3 +292,34 @@ pub fn print(config: &Config) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_key_is_the_one_that_was_meant() {
+        for (table, key, meant) in [
+            ("limits", "fresh-qiet", Some("fresh-quiet")),
+            ("limits", "fresh_quiet", Some("fresh-quiet")),
+            ("limits", "Tool-Busy-Stuck", Some("tool-busy-stuck")),
+            ("limits", "thinkin-stuck", Some("thinking-stuck")),
+            ("limits", "background-agents", Some("background-agent")),
+            ("limits", "crash", Some("crashed")),
+            ("list", "ended-max", Some("ended-most")),
+            ("owners", "name", Some("names")),
+            ("", "home", Some("homes")),
+            ("", "limit", Some("[limits]")),
+            ("", "owner", Some("[owners]")),
+            ("", "fresh-quiet", Some("limits.fresh-quiet")),
+            ("", "limits.fresh-quiet", Some("limits.fresh-quiet")),
+            ("list", "fresh-stuck", Some("limits.fresh-stuck")),
+            ("limits", "homes", Some("homes")),
+            ("limits", "colour", None),
+            ("", "x", None),
+            ("", "", None),
+        ] {
+            assert_eq!(nearest(table, key).as_deref(), meant, "{table}.{key}");
+        }
+    }
+}

@@ -104,32 +104,6 @@ fn an_unknown_key_is_named_with_its_place_and_the_nearest() {
 }
 
 #[test]
-fn the_nearest_key_is_the_one_that_was_meant() {
-    for (table, key, meant) in [
-        ("limits", "fresh-qiet", Some("fresh-quiet")),
-        ("limits", "fresh_quiet", Some("fresh-quiet")),
-        ("limits", "Tool-Busy-Stuck", Some("tool-busy-stuck")),
-        ("limits", "thinkin-stuck", Some("thinking-stuck")),
-        ("limits", "background-agents", Some("background-agent")),
-        ("limits", "crash", Some("crashed")),
-        ("list", "ended-max", Some("ended-most")),
-        ("owners", "name", Some("names")),
-        ("", "home", Some("homes")),
-        ("", "limit", Some("[limits]")),
-        ("", "owner", Some("[owners]")),
-        ("", "fresh-quiet", Some("limits.fresh-quiet")),
-        ("", "limits.fresh-quiet", Some("limits.fresh-quiet")),
-        ("list", "fresh-stuck", Some("limits.fresh-stuck")),
-        ("limits", "homes", Some("homes")),
-        ("limits", "colour", None),
-        ("", "x", None),
-        ("", "", None),
-    ] {
-        assert_eq!(nearest(table, key).as_deref(), meant, "{table}.{key}");
-    }
-}
-
-#[test]
 fn a_key_that_is_like_no_other_is_only_named() {
     assert_eq!(wrong("zzz.y = 1"), ["1:1: unknown key `zzz`. It is ignored."]);
     assert_eq!(
@@ -222,6 +196,8 @@ fn quiet_above_stuck_sets_both_back() {
         ["2:1: `limits.tool-quiet` (\"10m\", its default) is above `limits.tool-busy-stuck` (\"1m\"). \
           Both have their defaults, \"10m\" and \"1h\"."]
     );
+    let problems = wrong("[limits]\nfresh-quiet = true\nfresh-stuck = 1\n");
+    assert!(problems[1].starts_with("3:1: `limits.fresh-quiet` (\"1m\", its default) is above"), "{problems:?}");
     let equal = right("[limits]\nfresh-quiet = \"2m\"\n").limits;
     assert_eq!(equal.fresh_quiet, equal.fresh_stuck, "at once quiet and stuck is no contradiction");
 }

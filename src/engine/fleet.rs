@@ -1,12 +1,13 @@
 //! The sessions that the engine holds, each with its last verdict and the row that was made of it.
 
-use crate::core::fleet::{Row, distinguish};
+use crate::core::fleet::{Row, Session, distinguish};
 use crate::core::limits::Limits;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{SAMPLE_TAKES, Sample, Verdict};
 use crate::watch::process::{CpuSample, cpu_of_descendants};
 use crate::watch::store::Folder;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// A session: the index of its home, and its id.
 pub type Key = (usize, Box<str>);
@@ -37,6 +38,18 @@ pub struct Fleet {
     names_stale: bool,
 }
 
+impl Entry {
+    /// What was observed of it.
+    pub const fn session(&self) -> &Session {
+        &self.folder.session
+    }
+
+    /// Where its folder is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
 impl Fleet {
     pub(super) const fn new(limits: Limits) -> Self {
         Self { entries: BTreeMap::new(), limits, names_stale: false }
@@ -45,6 +58,11 @@ impl Fleet {
     /// The rows of all sessions that are to be shown, in no order of interest.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         self.entries.values().filter(|entry| entry.listed).map(|entry| &entry.row)
+    }
+
+    /// All sessions that are to be shown, in no order of interest.
+    pub fn entries(&self) -> impl Iterator<Item = (&Key, &Entry)> {
+        self.entries.iter().filter(|(_, entry)| entry.listed)
     }
 
     /// A session that is to be shown.

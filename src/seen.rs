@@ -1,0 +1,114 @@
+//! When the user last looked at each session, kept over restarts in the state folder.
+//!
+//! The file is replaced as a whole, by rename, so that a crash or a full disk leaves the old one. One that is broken counts
+//! as empty: what it says is a convenience, and a session shown as unseen once too often is no loss.
+
+use crate::core::time::Time;
+use anyhow::Context;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+/// The file's name in the state folder.
+pub const FILE: &str = "seen.json";
+/// So many sessions are remembered, the last seen first.
+const REMEMBERED: usize = 1000;
+/// A larger file is not ours. In bytes.
+const LENGTH_MAX: u64 = 1 << 20;
+
+/// When the user last looked at each session.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    path: Option<PathBuf>,
+    at: BTreeMap<Box<str>, Time>,
+}
+
+impl Seen {
+    /// Reads what is kept at `path`; without one, nothing is remembered beyond this run.
+    pub fn load(path: Option<PathBuf>) -> Self {
+        let mut text = String::new();
+        let read = |path: &PathBuf| File::open(path)?.take(LENGTH_MAX).read_to_string(&mut text);
+        let _ = path.as_ref().filter(|path| path.is_file()).map(read); // a file that cannot be read is as good as none
+        let kept: BTreeMap<Box<str>, String> = serde_json::from_str(&text).unwrap_or_default();
+        let at = kept.into_iter().filter_map(|(id, at)| Some((id, Time::parse(at.as_bytes())?))).collect();
+        Self { path, at }
+    }
+
+    /// When the user last looked at a session.
+    pub fn at(&self, id: &str) -> Option<Time> {
+        self.at.get(id).copied()
+    }
+
+    /// The user looked at a session.
+    pub fn mark(&mut self, id: &str, at: Time) {
+        self.at.insert(id.into(), at);
+    }
+
+    /// Writes it down.
+    ///
+    /// # Errors
+    /// Where the state folder cannot be written; what was kept before is still there then.
+    pub fn save(&mut self) -> anyhow::Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        if self.at.len() > REMEMBERED {
+            let mut times: Vec<_> = self.at.values().copied().collect();
+            times.sort_unstable();
+            let oldest = times[times.len() - REMEMBERED];
+            self.at.retain(|_, at| *at >= oldest);
+        }
+        let folder = path.parent().context("the state file has no folder")?;
+        let failed = || format!("what was seen cannot be kept in {}", path.display());
+        fs::create_dir_all(folder).with_context(failed)?;
+        let mut beside = tempfile_beside(path)?;
+        let text = serde_json::to_vec_pretty(&self.at).with_context(failed)?;
+        let written =
+            beside.1.write_all(&text).and_then(|()| beside.1.sync_all()).and_then(|()| fs::rename(&beside.0, path));
+        written.with_context(failed).inspect_err(|_| {
+            let _ = fs::remove_file(&beside.0);
+        })
+    }
+}
+
+/// A new file next to `path`, of this process alone.
+fn tempfile_beside(path: &std::path::Path) -> anyhow::Result<(PathBuf, File)> {
+    let beside = path.with_extension(format!("{}.new", std::process::id()));
+    let file = File::create(&beside).with_context(|| format!("cannot write {}", beside.display()))?;
+    Ok((beside, file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_seen_is_there_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state").join(FILE);
+        let mut seen = Seen::load(Some(path.clone()));
+        seen.mark("a", Time(1_700_000_000_123));
+        seen.save().unwrap();
+        assert_eq!(Seen::load(Some(path.clone())).at("a"), Some(Time(1_700_000_000_123)));
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_broken_file_counts_as_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        for broken in ["", "[]", "{\"a\": 1}", "\0\0", "{\"a\": \"yesterday\"}"] {
+            fs::write(&path, broken).unwrap();
+            assert_eq!(Seen::load(Some(path.clone())).at("a"), None);
+        }
+    }
+
+    #[test]
+    fn only_the_last_are_remembered() {
+        let mut seen = Seen { path: Some(tempfile::tempdir().unwrap().path().join(FILE)), ..Seen::default() };
+        for n in 0..1500 {
+            seen.mark(&n.to_string(), Time(n));
+        }
+        seen.save().unwrap();
+        assert_eq!((seen.at("499"), seen.at("500")), (None, Some(Time(500))));
+    }
+}
