@@ -68,7 +68,9 @@ impl Facts {
 
     /// Bytes of a line still being written are progress.
     pub fn grew(&mut self, at: Moment) {
-        self.progress = Some(at);
+        if self.progress.is_none_or(|progress| progress.awake < at.awake) {
+            self.progress = Some(at);
+        }
     }
 
     /// Folds one event in. `at` is the event's own time on both clocks.
