@@ -49,7 +49,7 @@ pub trait View {
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()>;
 
     /// Sessions that only a look at their folder is known of: shown once, not kept.
-    fn show_history(&mut self, _session: Session, _now: Moment) -> ControlFlow<()> {
+    fn show_history(&mut self, _sessions: &mut dyn Iterator<Item = Session>, _now: Moment) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
@@ -136,7 +136,7 @@ impl Engine {
         }
         self.load_recent(&mut round);
         self.tell_trouble();
-        round.changed.extend(self.fleet.keys());
+        round.changed.extend(self.fleet.entries().map(|(key, _)| key.clone()));
         let mut flow = self.show(&mut round, view);
         if view.wants_history() && flow.is_continue() {
             flow = self.show_history(view);
@@ -171,12 +171,15 @@ impl Engine {
 
     fn show(&mut self, round: &mut Round, view: &mut dyn View) -> ControlFlow<()> {
         self.fleet.name_rows(&mut round.changed);
-        round.changed.retain(|key| self.fleet.get(key).is_some());
+        // What is no longer to be shown is gone, for whoever looks.
+        round.removed.extend(round.changed.extract_if(.., |key| self.fleet.get(key).is_none()));
         if round.changed.is_empty() && round.removed.is_empty() && !round.redraw {
             return ControlFlow::Continue(());
         }
-        round.changed.sort_unstable();
-        round.changed.dedup();
+        for keys in [&mut round.changed, &mut round.removed] {
+            keys.sort_unstable();
+            keys.dedup();
+        }
         let flow = view.show(&self.fleet, &round.changed, &round.removed, self.clock.now());
         *round = Round::default();
         flow
@@ -184,14 +187,15 @@ impl Engine {
 
     /// Every session that was left unread, one after the other, none of them kept.
     fn show_history(&mut self, view: &mut dyn View) -> ControlFlow<()> {
-        for (home, id) in &self.history {
+        let now = self.clock.now();
+        let (reading, buffer) = (reading(&self.config, &self.known, now), &mut self.buffer);
+        let mut sessions = self.history.iter().filter_map(|(home, id)| {
             let mut folder = Folder::new(&self.homes[*home], id);
-            if folder.look(&reading(&self.config, &self.known, self.clock.now()), &mut self.buffer).is_ok() {
-                folder.session.about = folder.about();
-                view.show_history(folder.session, self.clock.now())?;
-            }
-        }
-        ControlFlow::Continue(())
+            folder.look(&reading, buffer).ok()?;
+            folder.session.about = folder.about();
+            folder.session.is_listed().then_some(folder.session)
+        });
+        view.show_history(&mut sessions, now)
     }
 
     /// The earliest moment at which there is something to do without anything having happened.
@@ -298,8 +302,9 @@ impl Engine {
 
     fn hold(&mut self, key: &Key, folder: Folder, round: &mut Round) {
         self.history.remove(key);
-        self.fleet.insert(key.clone(), folder, self.clock.now());
-        round.changed.push(key.clone());
+        if self.fleet.insert(key.clone(), folder, self.clock.now()) {
+            round.changed.push(key.clone());
+        }
         self.looked_into(key, round);
     }
 

@@ -1,6 +1,6 @@
 //! What others got wrong, as tests of the judgement: one test for each case, named by its number.
 //!
-//! A test writes down a [`Story`](cases::story::Story): the lines of a log with the shape that the Copilot CLI gives them,
+//! A test writes down a story (`tests/cases/story.rs`): the lines of a log with the shape that the Copilot CLI gives them,
 //! each at its offset from the start, and who owns the session. It then says which status must hold at which offset. The
 //! core is pure, so a story of eight hours is told in microseconds.
 //!
@@ -13,6 +13,7 @@ mod cases {
     mod answered;
     mod background;
     mod ends;
+    mod judged;
     mod lines;
     mod live;
     mod naming;
@@ -22,7 +23,7 @@ mod cases {
     mod resumed;
     mod rows;
     mod silence;
-    pub(crate) mod story;
+    mod story;
     mod tales;
     mod turns;
     mod words;

@@ -14,6 +14,7 @@ mod e2e {
     mod homes;
     mod permissions;
     mod resumed;
+    mod silence;
     mod stage;
     mod terminal;
     mod turns;

@@ -3,10 +3,10 @@
 //! Status is told by word and by shape as well as by colour. Everything that a session wrote has been made fit to be shown
 //! before it comes here; widths are counted in the columns that a terminal gives each character.
 
-use crate::core::fleet::Row;
+use crate::core::fleet::{Row, mark};
 use crate::core::text::counted;
-use crate::core::time::{Span, Time};
-use crate::core::verdict::{Status, age_step};
+use crate::core::time::Time;
+use crate::core::verdict::Status;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How a table is to look.
@@ -40,24 +40,6 @@ impl Style {
     }
 }
 
-/// The mark of a status, in Unicode and in ASCII.
-pub(super) const fn shape(status: Status, unicode: bool) -> &'static str {
-    let (mark, ascii) = match status {
-        Status::NeedsPermission => ("⚑", "!"),
-        Status::NeedsInput => ("?", "?"),
-        Status::PermissionLost => ("⊘", "0"),
-        Status::Stuck => ("◷", "@"),
-        Status::Crashed => ("╳", "X"),
-        Status::Failed => ("✗", "x"),
-        Status::Quiet => ("◌", "."),
-        Status::Working => ("▶", ">"),
-        Status::Finishing => ("▷", ">"),
-        Status::Idle => ("✓", "-"),
-        Status::Ended => ("○", "o"),
-    };
-    if unicode { mark } else { ascii }
-}
-
 /// The colour of a status, as the parameters of an SGR sequence (ECMA-48): red, amber, blue, green, or dim.
 const fn colour(status: Status) -> &'static str {
     match status {
@@ -74,15 +56,9 @@ const NAME_WIDTH: usize = 36;
 /// Narrower than this the reason is left out.
 const REASON_WIDTH: usize = 12;
 
-/// How long ago the last sign of life was, in steps.
-pub(super) fn age(row: &Row, now: Time) -> String {
-    let (step, _) = age_step((now - row.last_progress.unwrap_or(row.since)).max(Span::ZERO));
-    if step == Span::ZERO { "now".into() } else { step.to_string() }
-}
-
 /// The rows as lines, sorted as they come; the first line heads the columns.
 pub(super) fn lines(rows: &[Row], now: Time, style: Style) -> Vec<String> {
-    let ages: Vec<_> = rows.iter().map(|row| age(row, now)).collect();
+    let ages: Vec<_> = rows.iter().map(|row| row.age(now)).collect();
     let widest = |texts: &mut dyn Iterator<Item = usize>, least: usize| texts.fold(least, usize::max);
     let age_width = widest(&mut ages.iter().map(|age| age.width()), 3);
     let status_width = widest(&mut rows.iter().map(|row| row.status.name().len()), 6) + 2;
@@ -137,12 +113,13 @@ pub(super) fn cut(lines: &mut Vec<String>, height: Option<usize>) {
 
 /// When the age of some row will be worded otherwise.
 pub(super) fn next_age(rows: &[Row], now: Time) -> Option<Time> {
-    rows.iter()
-        .map(|row| {
-            let since = row.last_progress.unwrap_or(row.since);
-            since + age_step((now - since).max(Span::ZERO)).1
-        })
-        .min()
+    rows.iter().map(|row| row.next_age(now)).min()
+}
+
+/// The mark of a status, as the output can show it.
+const fn shape(status: Status, unicode: bool) -> &'static str {
+    let (mark, ascii) = mark(status);
+    if unicode { mark } else { ascii }
 }
 
 fn paint(text: &str, sgr: &str, style: Style) -> String {

@@ -1,7 +1,7 @@
 //! `pilotlight watch --json`: a line for each change, for as long as somebody reads.
 
 use super::{Context, runtime, say};
-use crate::core::fleet::{Row, Session};
+use crate::core::fleet::Session;
 use crate::core::limits::Limits;
 use crate::core::time::Moment;
 use crate::engine::{Fleet, Key, View};
@@ -28,6 +28,9 @@ pub(super) fn run(context: &Context, _arguments: &Arguments) -> anyhow::Result<E
     lines.result?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// So many bytes of a long list are written at once.
+const WRITE: usize = 1 << 16;
 
 /// Writes rows as lines of JSON.
 struct Lines {
@@ -81,12 +84,13 @@ impl View for Lines {
         true
     }
 
-    fn show_history(&mut self, session: Session, now: Moment) -> ControlFlow<()> {
-        if !session.is_listed() {
-            return ControlFlow::Continue(());
+    fn show_history(&mut self, sessions: &mut dyn Iterator<Item = Session>, now: Moment) -> ControlFlow<()> {
+        for session in sessions {
+            self.line(&session.row(now, &self.limits).0);
+            if self.out.len() >= WRITE {
+                self.flush()?;
+            }
         }
-        let row: Row = session.row(now, &self.limits).0;
-        self.line(&row);
-        if self.out.len() < 1 << 16 { ControlFlow::Continue(()) } else { self.flush() }
+        self.flush()
     }
 }

@@ -4,8 +4,8 @@ use super::limits::Limits;
 use super::owner::Owner;
 use super::session::Facts;
 use super::text::{NAME_MAX, plain};
-use super::time::{Moment, Time};
-use super::verdict::{Live, Status, Verdict, judge};
+use super::time::{Moment, Span, Time};
+use super::verdict::{Live, Status, Verdict, age_step, judge};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -210,6 +210,25 @@ impl Row {
         self.status != before.status || told(self) != told(before)
     }
 
+    /// How long ago the last sign of life was, in steps: "now", "5 min".
+    pub fn age(&self, now: Time) -> String {
+        let (step, _) = self.age_step(now);
+        if step == Span::ZERO { "now".into() } else { step.to_string() }
+    }
+
+    /// When, by the wall clock, its age will be worded otherwise.
+    pub fn next_age(&self, now: Time) -> Time {
+        self.quiet_since() + self.age_step(now).1
+    }
+
+    fn age_step(&self, now: Time) -> (Span, Span) {
+        age_step((now - self.quiet_since()).max(Span::ZERO))
+    }
+
+    fn quiet_since(&self) -> Time {
+        self.last_progress.unwrap_or(self.since)
+    }
+
     /// Whether it needs the user.
     pub const fn needs_you(&self) -> bool {
         matches!(
@@ -237,6 +256,23 @@ pub const fn rank(status: Status) -> u8 {
         Status::Working | Status::Finishing => 7,
         Status::Idle => 8,
         Status::Ended => 9,
+    }
+}
+
+/// The mark of a status, which tells it without colour: in Unicode, and in ASCII.
+pub const fn mark(status: Status) -> (&'static str, &'static str) {
+    match status {
+        Status::NeedsPermission => ("⚑", "!"),
+        Status::NeedsInput => ("?", "?"),
+        Status::PermissionLost => ("⊘", "0"),
+        Status::Stuck => ("◷", "@"),
+        Status::Crashed => ("╳", "X"),
+        Status::Failed => ("✗", "x"),
+        Status::Quiet => ("◌", "."),
+        Status::Working => ("▶", ">"),
+        Status::Finishing => ("▷", ">"),
+        Status::Idle => ("✓", "-"),
+        Status::Ended => ("○", "o"),
     }
 }
 

@@ -97,11 +97,13 @@ impl Fleet {
         differs
     }
 
-    pub(super) fn insert(&mut self, key: Key, folder: Folder, now: Moment) {
+    /// Whether the session is to be shown.
+    pub(super) fn insert(&mut self, key: Key, folder: Folder, now: Moment) -> bool {
         let (row, verdict) = folder.session.row(now, &self.limits);
         let listed = folder.session.is_listed();
         self.names_stale |= listed;
         self.entries.insert(key, Entry { own_name: row.name.clone(), folder, verdict, row, listed, sampling: None });
+        listed
     }
 
     /// Whether the session was shown.

@@ -72,7 +72,11 @@ fn case_16_a_session_never_resumed_never_uses_the_30_s() {
 /// PP#195, #332, #305, turn end.
 #[test]
 fn case_20e_resumed_with_pending_work_keeps_tools_and_requests_open() {
-    resumed_with_a_tool().says(100, Working, "bash").is(131, Working).turns(700, Working, Quiet).turns(760, Quiet, Stuck);
+    resumed_with_a_tool()
+        .says(100, Working, "bash")
+        .is(131, Working)
+        .turns(700, Working, Quiet)
+        .turns(760, Quiet, Stuck);
     let request = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1").resume_pending(100);
     request.is(100, NeedsPermission).is(131, NeedsPermission).is(5000, NeedsPermission);
     let question = Story::prompted().tool(1, "t1", "ask_user").resume_pending(100);
@@ -94,7 +98,7 @@ fn case_20e_resumed_otherwise_closes_tools_and_requests() {
 
 /// PP#391 and others, interrupted tools: what a former owner left behind is no work of this one.
 #[test]
-fn case_62_what_a_former_owner_left_open_is_closed_30_s_after_the_next_ones_start() {
+fn what_a_former_owner_left_open_is_closed_30_s_after_the_next_ones_start() {
     let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").new_owner(50);
     tool.turns(80, Working, Idle).is(5000, Idle);
     assert_eq!(tool.verdict(60).recheck_at, Some(tool.moment(80).awake));
@@ -107,7 +111,7 @@ fn case_62_what_a_former_owner_left_open_is_closed_30_s_after_the_next_ones_star
 
 /// PP#391 and others, interrupted tools: all that is open, not the root's tools alone.
 #[test]
-fn case_62_a_sub_agents_request_of_a_former_owner_is_closed_too() {
+fn a_sub_agents_request_of_a_former_owner_is_closed_too() {
     let story = Story::prompted()
         .tool(1, "t1", "task")
         .agent_started(1, "a1", "t1", "sync")
@@ -119,28 +123,28 @@ fn case_62_a_sub_agents_request_of_a_former_owner_is_closed_too() {
 
 /// PP#391 and others, interrupted tools: all that is open, not the root's tools alone.
 #[test]
-fn case_62_a_compaction_of_a_former_owner_is_closed_too() {
+fn a_compaction_of_a_former_owner_is_closed_too() {
     let story = Story::prompted().answers(1, "Done.").compacts(2).new_owner(50);
     story.turns(80, Working, Idle).is(1000, Idle);
 }
 
 /// PP#391 and others, interrupted tools: all that is open, not the root's tools alone.
 #[test]
-fn case_62_a_background_agent_of_a_former_owner_is_closed_too() {
+fn a_background_agent_of_a_former_owner_is_closed_too() {
     let story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
     story.answers(2, "Done.").new_owner(50).turns(80, Working, Idle);
 }
 
 /// PP#391, and PP#402, #415, sleep: the machine slept between the two owners.
 #[test]
-fn case_62_a_new_owner_after_a_sleep_opened_nothing_either() {
+fn a_new_owner_after_a_sleep_opened_nothing_either() {
     let story = Story::prompted().tool(1, "t1", "bash").wall_jumps(20, Span::hours(8)).new_owner(25);
     story.is(30, Working).turns(55, Working, Idle).is(500, Idle);
 }
 
 /// PP#391 and others, interrupted tools: an owner that is older than the last event may be at work on it.
 #[test]
-fn case_62_what_the_present_owner_wrote_stays_open() {
+fn what_the_present_owner_wrote_stays_open() {
     let story = Story::prompted().tool(1, "t1", "bash").sign(51).new_owner(50);
     story.is(82, Working).turns(651, Working, Quiet);
 }

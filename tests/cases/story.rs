@@ -4,15 +4,12 @@
 //! `data` the fields that were recorded. Times are offsets from the start, in seconds (`119`, `5.2`). They count on the
 //! awake clock; [`Story::wall_jumps`] moves the wall clock alone, as a sleeping machine or a hand at the clock does.
 //!
-//! A question about an offset is answered from the lines up to it, so one story can be asked about all of its course.
+//! What holds at an offset is asked in `judged.rs`.
 
-use pilotlight::core::event;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
-use pilotlight::core::replay::{Change, OwnerStory, Replay};
-use pilotlight::core::session::Facts;
 use pilotlight::core::time::{Moment, Span, Time};
-use pilotlight::core::verdict::{Live, Status, Verdict, judge};
+use pilotlight::core::verdict::Live;
 use serde_json::{Value, json};
 
 /// 2026-11-20T18:00:00Z.
@@ -43,8 +40,9 @@ impl From<Span> for At {
     }
 }
 
+/// What became visible of a log at once.
 #[derive(Clone)]
-enum Written {
+pub(super) enum Written {
     Line(Vec<u8>),
     /// A part of a line that is still being written.
     Part,
@@ -53,7 +51,7 @@ enum Written {
 /// A log, who owns its session, and what is known beside it.
 #[derive(Clone)]
 pub(crate) struct Story {
-    written: Vec<(Span, Written)>,
+    pub(super) written: Vec<(Span, Written)>,
     jumps: Vec<(Span, Span)>,
     parent: Option<String>,
     by: Option<String>,
@@ -68,7 +66,11 @@ impl Story {
     /// A session that was just started in a terminal, by a process that lives.
     pub(crate) fn new() -> Self {
         let context = json!({ "cwd": "/home/dev/project", "branch": "main" });
-        Self::cut().event(0, "session.start", json!({ "selectedModel": "fake-model", "context": context, "alreadyInUse": false }))
+        Self::cut().event(
+            0,
+            "session.start",
+            json!({ "selectedModel": "fake-model", "context": context, "alreadyInUse": false }),
+        )
     }
 
     /// A session of whose log the beginning was not read.
@@ -135,9 +137,17 @@ impl Story {
         self
     }
 
+    /// Both clocks at an offset.
+    pub(crate) fn moment(&self, at: impl Into<At>) -> Moment {
+        let At(at) = at.into();
+        let jumped = self.jumps.iter().filter(|(from, _)| *from <= at).map(|(_, by)| by.0).sum();
+        Moment { wall: START + at + Span(jumped), awake: START + at }
+    }
+
     // The log.
 
     /// Any event. `data` is taken as it is.
+    #[expect(clippy::needless_pass_by_value, reason = "tests write it as a literal")]
     pub(crate) fn event(mut self, at: impl Into<At>, kind: &str, data: Value) -> Self {
         let at = at.into();
         self.ids += 1;
@@ -161,6 +171,12 @@ impl Story {
     /// A part of a line arrives.
     pub(crate) fn part(mut self, at: impl Into<At>) -> Self {
         self.written.push((at.into().0, Written::Part));
+        self
+    }
+
+    /// The log as it is on disk, without what was seen of it while it was being written.
+    pub(crate) fn without_parts(mut self) -> Self {
+        self.written.retain(|(_, written)| matches!(written, Written::Line(_)));
         self
     }
 
@@ -188,7 +204,8 @@ impl Story {
 
     /// In autopilot Copilot prompts itself.
     pub(crate) fn continues(self, at: impl Into<At>) -> Self {
-        let data = json!({ "content": "", "delivery": "idle", "isAutopilotContinuation": true, "agentMode": "autopilot" });
+        let data =
+            json!({ "content": "", "delivery": "idle", "isAutopilotContinuation": true, "agentMode": "autopilot" });
         self.event(at, "user.message", data)
     }
 
@@ -206,7 +223,8 @@ impl Story {
 
     /// A message that asks for tools.
     pub(crate) fn requests(self, at: impl Into<At>, tools: &[&str]) -> Self {
-        let requests: Vec<_> = tools.iter().map(|name| json!({ "toolCallId": "c", "name": name, "arguments": {} })).collect();
+        let requests: Vec<_> =
+            tools.iter().map(|name| json!({ "toolCallId": "c", "name": name, "arguments": {} })).collect();
         self.event(at, "assistant.message", json!({ "model": "fake-model", "content": "", "toolRequests": requests }))
     }
 
@@ -264,7 +282,8 @@ impl Story {
     }
 
     pub(crate) fn agent_started(self, at: impl Into<At>, agent: &str, call: &str, mode: &str) -> Self {
-        let data = json!({ "toolCallId": call, "agentName": "explore", "agentDisplayName": "exp", "executionMode": mode });
+        let data =
+            json!({ "toolCallId": call, "agentName": "explore", "agentDisplayName": "exp", "executionMode": mode });
         self.by(agent).event(at, "subagent.started", data)
     }
 
@@ -313,102 +332,5 @@ impl Story {
             self = self.sign(at);
         }
         self
-    }
-
-    // What holds.
-
-    /// Both clocks at an offset.
-    pub(crate) fn moment(&self, at: impl Into<At>) -> Moment {
-        let At(at) = at.into();
-        let jumped = self.jumps.iter().filter(|(from, _)| *from <= at).map(|(_, by)| by.0).sum();
-        Moment { wall: START + at + Span(jumped), awake: START + at }
-    }
-
-    /// The log, as it lies on disk.
-    pub(crate) fn log(&self) -> Vec<u8> {
-        self.lines().flat_map(|line| [line, b"\n"].concat()).collect()
-    }
-
-    /// Its lines.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = &[u8]> {
-        self.written.iter().filter_map(|(_, written)| match written {
-            Written::Line(line) => Some(&line[..]),
-            Written::Part => None,
-        })
-    }
-
-    /// What the log says, up to an offset.
-    pub(crate) fn facts(&self, until: impl Into<At>) -> Facts {
-        let At(until) = until.into();
-        let mut facts = Facts::default();
-        for (at, written) in self.written.iter().filter(|(at, _)| *at <= until) {
-            let awake = self.moment(*at).awake;
-            match written {
-                Written::Line(line) => match event::parse(line) {
-                    Ok(event) => facts.fold(&event, Moment { wall: event.at, awake }, &self.limits),
-                    Err(_) => facts.skip(),
-                },
-                Written::Part => facts.grew(self.moment(*at)),
-            }
-        }
-        facts
-    }
-
-    /// The verdict at an offset.
-    #[track_caller]
-    pub(crate) fn verdict(&self, at: impl Into<At>) -> Verdict {
-        let at = at.into();
-        let now = self.moment(at);
-        let verdict = judge(&self.facts(at), &self.owner, &self.live, self.seen, now, &self.limits);
-        assert!(verdict.recheck_at.is_none_or(|recheck| recheck > now.awake), "a recheck in the past: {verdict:?}");
-        verdict
-    }
-
-    pub(crate) fn status(&self, at: impl Into<At>) -> Status {
-        self.verdict(at).status
-    }
-
-    /// The status that must hold at an offset.
-    #[track_caller]
-    pub(crate) fn is(&self, at: impl Into<At>, status: Status) -> &Self {
-        self.says(at, status, "")
-    }
-
-    /// The status that must hold at an offset, and words that must stand in its reason.
-    #[track_caller]
-    pub(crate) fn says(&self, at: impl Into<At>, status: Status, words: &str) -> &Self {
-        let at = at.into();
-        let verdict = self.verdict(at);
-        assert!(
-            verdict.status == status && verdict.because.contains(words),
-            "at {} ms: expected {status} ({words}), got {} ({})",
-            at.0.0,
-            verdict.status,
-            verdict.because
-        );
-        self
-    }
-
-    /// The status holds just before `until`, and `then` from it on.
-    #[track_caller]
-    pub(crate) fn turns(&self, until: impl Into<At>, status: Status, then: Status) -> &Self {
-        let At(until) = until.into();
-        self.is(until - Span(1), status).is(until, then).is(until + Span(1), then)
-    }
-
-    /// Every change of status that a replay tells, the clock running on to `until` after the last line.
-    pub(crate) fn changes(&self, owner: OwnerStory, after: Span) -> Vec<Change> {
-        let mut replay = Replay::new(owner, self.limits);
-        let mut changes = Vec::new();
-        for line in self.lines() {
-            replay.line(line, &mut changes);
-        }
-        replay.finish(after, &mut changes);
-        changes
-    }
-
-    /// The statuses that a replay tells, one after the other.
-    pub(crate) fn told(&self) -> Vec<Status> {
-        self.changes(OwnerStory::Alive, Span::ZERO).into_iter().map(|change| change.status).collect()
     }
 }

@@ -11,7 +11,8 @@ fn case_5_a_completion_of_the_last_turn_is_ignored() {
     let turn = story.facts(11).turn.unwrap();
     assert_eq!((turn.used, turn.succeeded, turn.tools.len()), (0, 0, 0), "no tool of this turn");
     story.turns(71, Working, Quiet).turns(131, Quiet, Stuck);
-    let denied = Story::prompted().tool(1, "t1", "bash").prompt(10).fails(11, "t1", "denied", "could not request permission");
+    let denied =
+        Story::prompted().tool(1, "t1", "bash").prompt(10).fails(11, "t1", "denied", "could not request permission");
     assert!(denied.facts(11).results.is_empty(), "no result of this turn");
 }
 
@@ -92,7 +93,10 @@ fn case_20d_a_round_end_after_requests_and_then_nothing() {
 fn case_20f_a_lone_round_end_or_system_message_opens_nothing() {
     Story::new().round_end(1).is(1, Idle).is(200, Idle);
     Story::cut().round_end(1).is(1, Idle).is(200, Idle);
-    Story::new().event(1, "system.message", json!({ "role": "system", "content": "You are" })).is(1, Idle).is(200, Idle);
+    Story::new()
+        .event(1, "system.message", json!({ "role": "system", "content": "You are" }))
+        .is(1, Idle)
+        .is(200, Idle);
     Story::prompted().answers(1, "Done.").round_end(2).is(2, Idle).is(200, Idle);
 }
 
@@ -100,9 +104,14 @@ fn case_20f_a_lone_round_end_or_system_message_opens_nothing() {
 #[test]
 fn case_20g_the_users_own_command_is_no_turn() {
     let command = |story: Story| {
-        let done = json!({ "toolCallId": "u1", "success": true, "isUserRequested": true, "result": { "content": "ok" } });
+        let done =
+            json!({ "toolCallId": "u1", "success": true, "isUserRequested": true, "result": { "content": "ok" } });
         story
-            .event(5, "tool.user_requested", json!({ "toolCallId": "u1", "toolName": "bash", "arguments": { "command": "ls" } }))
+            .event(
+                5,
+                "tool.user_requested",
+                json!({ "toolCallId": "u1", "toolName": "bash", "arguments": { "command": "ls" } }),
+            )
             .event(65, "tool.execution_complete", done)
     };
     let story = command(Story::new());

@@ -2,6 +2,7 @@
 
 use super::stage::Stage;
 use crate::support::person::Manner;
+use std::time::{Duration, Instant};
 
 /// A stage in the middle of a tool.
 fn in_the_middle() -> Stage {
@@ -23,10 +24,11 @@ fn aborted() {
 #[test]
 fn killed_in_the_middle_crashed_at_once() {
     let mut stage = in_the_middle();
+    let killed = Instant::now();
     stage.server.kill();
     let row = stage.told("crashed", "");
+    assert!(killed.elapsed() < Duration::from_secs(3), "told after {:?}", killed.elapsed());
     assert_eq!(row["owner"]["state"], "gone");
-    assert!(row["actions"].as_array().unwrap().iter().any(|action| action == "resume"), "{row}");
     assert_eq!(stage.session.folder.locks().len(), 1, "a kill leaves the lock behind");
 }
 
@@ -55,6 +57,8 @@ fn terminated_in_the_middle_ended() {
     stage.server.terminate();
     stage.session.folder.wait("session.shutdown");
     stage.told("ended", "bash");
+    // The server lets go of its lock a moment before it writes the shutdown.
+    assert!(!stage.history().contains(&"crashed".to_owned()), "{:?}", stage.history());
     assert!(stage.session.folder.locks().is_empty(), "an orderly end removes the lock");
 }
 

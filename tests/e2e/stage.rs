@@ -24,19 +24,26 @@ impl Stage {
     pub(crate) fn set(manner: Manner) -> Self {
         let person = Person::who(manner);
         let asked = person.clone();
-        Self::with(person, Some(&asked))
+        Self::with(person, Some(&asked), "")
+    }
+
+    /// A session whose person approves, watched by a Pilotlight with this config.
+    pub(crate) fn configured(config: &str) -> Self {
+        let person = Person::who(Manner::Approves);
+        let asked = person.clone();
+        Self::with(person, Some(&asked), config)
     }
 
     /// A session of a client that cannot ask anybody.
     pub(crate) fn without_person() -> Self {
-        Self::with(Person::who(Manner::Leaves), None)
+        Self::with(Person::who(Manner::Leaves), None, "")
     }
 
-    fn with(person: Person, asked: Option<&Person>) -> Self {
+    fn with(person: Person, asked: Option<&Person>, config: &str) -> Self {
         let home = Home::new("project");
         let model = Model::start();
         let server = Server::start(&home, &model);
-        let pilot = Pilot::start(&[&home]);
+        let pilot = Pilot::configured(&[&home], config);
         let client = server.connect();
         let session = server.create(&client, asked);
         Self { pilot, session, client, person, server, model, home }

@@ -5,6 +5,7 @@ use crate::support::model::Model;
 use crate::support::pilotlight::Pilot;
 use crate::support::record;
 use crate::support::terminal::Terminal;
+use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -67,6 +68,20 @@ fn from_its_start_to_its_exit() {
 }
 
 #[test]
+fn asks_a_question_with_ask_user() {
+    let stage = Stage::set();
+    stage.terminal.enter("SCRIPT:form Paint the fence");
+    stage.terminal.folder.wait("tool.execution_start");
+    stage.told("needs-input", "");
+    // The dialog: red is chosen already, Enter takes it.
+    stage.terminal.wait_screen("Which color?");
+    stage.terminal.press(&["Enter"]);
+    stage.terminal.folder.wait("tool.execution_complete");
+    stage.terminal.folder.wait_nth("assistant.turn_end", 2);
+    stage.told("idle", "");
+}
+
+#[test]
 fn interrupted_with_escape() {
     let stage = Stage::in_the_middle();
     stage.terminal.interrupt();
@@ -78,6 +93,50 @@ fn killed_crashed() {
     let stage = Stage::in_the_middle();
     stage.terminal.signal(Signal::KILL);
     stage.told("crashed", "");
+}
+
+#[test]
+fn killed_and_resumed_in_another_terminal() {
+    let stage = Stage::in_the_middle();
+    stage.terminal.signal(Signal::KILL);
+    stage.told("crashed", "");
+
+    let id = stage.terminal.folder.id();
+    let again = Terminal::resume(&stage.home, &stage.model, &id);
+    let answer = stage.model.hold("plain", 0);
+    again.enter("SCRIPT:plain Go on");
+    stage.model.wait_asked("plain", 0);
+    let row = stage.told("working", "");
+    assert_eq!(row["owner"]["pid"], again.pid(), "the new terminal owns it");
+    answer.release();
+    stage.told("idle", "");
+}
+
+#[test]
+fn a_new_session_in_the_same_terminal() {
+    let stage = Stage::set();
+    stage.terminal.enter("SCRIPT:plain Paint the fence");
+    stage.terminal.folder.wait("assistant.turn_end");
+    stage.told("idle", "");
+
+    stage.terminal.enter("/new");
+    let first = stage.terminal.folder.id();
+    let second = wait_until(
+        SOON,
+        "there is a second session",
+        || stage.terminal.screen(),
+        || stage.home.sessions().into_iter().find(|folder| folder.id() != first && !folder.locks().is_empty()),
+    );
+    // One process owns both.
+    assert_eq!(
+        (second.locks(), stage.terminal.folder.locks()),
+        (vec![stage.terminal.pid()], vec![stage.terminal.pid()])
+    );
+    stage.pilot.told(&second.id(), "idle", "no prompt yet");
+    stage.told("idle", "");
+
+    stage.terminal.signal(Signal::KILL);
+    stage.told("ended", "");
 }
 
 #[test]

@@ -26,11 +26,12 @@ fn appears_works_and_finishes() {
 #[test]
 fn asks_runs_a_tool_thinks_and_finishes() {
     let stage = Stage::set(Manner::Waits);
-    let last = stage.model.hold("tool", 1);
+    let (first, last) = (stage.model.hold("tool", 0), stage.model.hold("tool", 1));
     stage.session.send("SCRIPT:tool Paint the fence");
+    stage.told("working", "");
+    first.release();
     stage.session.folder.wait("permission.requested");
-    let row = stage.told("needs-permission", "");
-    assert!(row["actions"].as_array().unwrap().iter().any(|action| action == "approve"), "{row}");
+    stage.told("needs-permission", "");
 
     stage.person.now(Manner::Approves);
     stage.session.folder.wait("permission.completed");
@@ -65,7 +66,8 @@ fn asks_a_question_with_ask_user() {
     stage.session.folder.wait("tool.execution_start");
     stage.told("needs-input", "");
     stage.person.now(Manner::Approves);
-    stage.session.folder.wait("tool.execution_complete");
+    let answered = stage.session.folder.wait("tool.execution_complete");
+    assert_eq!(answered["data"]["success"], true, "{answered}");
     stage.told("idle", "");
 }
 

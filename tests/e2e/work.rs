@@ -39,7 +39,7 @@ fn steered_while_a_tool_runs() {
     stage.told("working", "");
     assert_eq!(stage.history(), ["idle", "working"], "the steering message joins the turn");
     answer.release();
-    stage.told("idle", "1 background shell");
+    stage.told("idle", "");
     stage.home.go();
     stage.session.folder.wait("system.notification");
     stage.session.folder.wait_nth("assistant.turn_end", 3);

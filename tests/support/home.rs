@@ -4,7 +4,7 @@
 //! where `tests/all.sh` installs it. Its first start unpacks 235 MB into its cache, so all tests share one cache, below
 //! cargo's target folder; everything else (its home, the user's home, the project it works in) is a scratch folder.
 
-use super::{SOON, block_on, target_dir, wait_until};
+use super::{SOON, target_dir, wait_until};
 use crate::support::model::Model;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -216,21 +216,4 @@ impl Folder {
         }
         out
     }
-}
-
-/// Waits for a process of ours to end; kills it when it does not.
-pub(crate) fn end(child: &mut tokio::process::Child) {
-    let Some(pid) = child.id() else { return };
-    signal(pid, rustix::process::Signal::TERM);
-    block_on(async {
-        if tokio::time::timeout(std::time::Duration::from_secs(3), child.wait()).await.is_err() {
-            let _ = child.kill().await;
-        }
-    });
-}
-
-/// Signals exactly this process. That it is gone already is no error.
-pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
-    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-    let _ = rustix::process::kill_process(pid, signal);
 }

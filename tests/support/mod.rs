@@ -21,6 +21,7 @@ pub(crate) mod home;
 pub(crate) mod model;
 pub(crate) mod person;
 pub(crate) mod pilotlight;
+pub(crate) mod process;
 pub(crate) mod record;
 pub(crate) mod script;
 pub(crate) mod server;
@@ -36,14 +37,19 @@ pub(crate) fn wait_until<T>(
     timeout: Duration,
     what: &str,
     dump: impl Fn() -> String,
-    mut condition: impl FnMut() -> Option<T>,
+    condition: impl FnMut() -> Option<T>,
 ) -> T {
+    wait(timeout, condition).unwrap_or_else(|| panic!("waited {timeout:?} in vain until {what}\n{}", dump()))
+}
+
+/// The same for where nothing depends on it: `None` when the time is over.
+pub(crate) fn wait<T>(timeout: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
     loop {
-        if let Some(value) = condition() {
+        let value = condition();
+        if value.is_some() || start.elapsed() >= timeout {
             return value;
         }
-        assert!(start.elapsed() < timeout, "waited {timeout:?} in vain until {what}\n{}", dump());
         #[expect(clippy::disallowed_methods, reason = "the one place that waits: between two looks at a condition")]
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -20,6 +20,9 @@ use tempfile::TempDir;
 /// shorter than any rescan, so a change that only a rescan finds fails the test.
 const TOLD: Duration = Duration::from_secs(10);
 
+/// The name of the config file.
+const CONFIG: &str = "pilotlight.toml";
+
 /// Pilotlight, watching one or more homes.
 pub(crate) struct Pilot {
     homes: Vec<PathBuf>,
@@ -39,10 +42,16 @@ struct Watched {
 }
 
 impl Pilot {
-    /// Starts to watch these homes.
+    /// Starts to watch these homes, as a user who never configured anything.
     pub(crate) fn start(homes: &[&Home]) -> Self {
+        Self::configured(homes, "")
+    }
+
+    /// Starts to watch these homes with this config file.
+    pub(crate) fn configured(homes: &[&Home], config: &str) -> Self {
         let homes: Vec<PathBuf> = homes.iter().map(|home| home.dir()).collect();
         let scratch = tempfile::Builder::new().prefix("pilotlight-user-").tempdir().unwrap();
+        std::fs::write(scratch.path().join(CONFIG), config).unwrap();
         let mut watch = command(&scratch, &homes, &["watch", "--json"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -155,13 +164,14 @@ impl Drop for Pilot {
     }
 }
 
-/// Pilotlight for these homes, as a user who never configured it.
+/// Pilotlight for these homes, with nothing of the developer's around it.
 fn command(scratch: &TempDir, homes: &[PathBuf], args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("HOME", scratch.path())
+        .env("PILOTLIGHT_CONFIG", scratch.path().join(CONFIG))
         .env("LANG", "C.UTF-8")
         .env("TERM", "xterm-256color")
         .current_dir(scratch.path())

@@ -28,7 +28,7 @@ pub(crate) const GO: &str = "go";
 /// A shell command that asks for permission, works until the file [`GO`] appears, and gives up after a minute or when the
 /// test's folder (with its `seed.txt`) is gone: a tool's shell outlives a killed CLI, and must not outlive the test.
 const UNTIL_GO: &str =
-    "for i in $(seq 600); do [ -e go ] && break; [ -e seed.txt ] || break; sleep 0.1; done; echo one > done.txt";
+    "for i in $(seq 600); do [ -e go ] && break; [ -e seed.txt ] || break; sleep 0.1; done; echo done";
 
 /// The script that a prompt names, without its number: `SCRIPT:sleep60 ...` names `sleep`, with 60.
 pub(crate) fn named_in(prompt: &str) -> Option<(String, u64)> {
@@ -46,11 +46,12 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
         ("gone", _) => Answer::Broken,
 
         ("question", 0) => say("There are two ways to paint it. Which one do you prefer?"),
-        ("ask", 0) => call(
+        // A client takes one of two forms, and the CLI tells a model that used the other to ask again.
+        ("ask", 0) => call("ask_user", json!({"question": "Which color?", "choices": ["red", "blue"]})),
+        ("form", 0) => call(
             "ask_user",
-            json!({"message": "Which color?", "question": "Which color?", "choices": ["red", "blue"],
-                "requestedSchema": {"properties": {"color": {"type": "string", "enum": ["red", "blue"], "title": "Color"}},
-                    "required": ["color"]}}),
+            json!({"message": "Which color?", "requestedSchema": {"properties": {"color": {"type": "string",
+                "enum": ["red", "blue"], "title": "Color"}}, "required": ["color"]}}),
         ),
         ("plan", 0) => call(
             "exit_plan_mode",
@@ -66,6 +67,7 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
         ("seq", 1) => calls(bash("exit 3", "fail")),
         ("sleep", 0) => calls(bash(&format!("sleep {number}; echo slept"), "sleep")),
         ("tool", 0) => calls(bash(UNTIL_GO, "work until told")),
+        ("spin", 0) => calls(bash("until [ -e go ] || [ ! -e seed.txt ]; do :; done", "spin until told")),
         ("big", 0) => calls(bash("head -c 400000 /dev/zero | tr '\\0' x", "write much")),
         ("denied", round) if (round as u64) < number => calls(bash(&format!("touch denied{round}.txt"), "touch")),
 

@@ -6,9 +6,10 @@
 //! The server ends a session, and kills its work, when its last client goes: keep the [`Client`] as long as the story
 //! wants the session alive.
 
-use super::home::{Folder, Home, KEY, end, signal};
+use super::home::{Folder, Home, KEY};
 use super::model::Model;
 use super::person::Person;
+use super::process::{end, signal};
 use super::{SOON, block_on, wait_until};
 use github_copilot_sdk::{
     Client as Sdk, DeliveryMode, MessageOptions, ProviderConfig, ResumeSessionConfig, SessionConfig, SessionId,

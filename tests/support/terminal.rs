@@ -1,8 +1,9 @@
 //! Copilot's terminal interface, driven inside [`Tmux`] as a person would: by keys, and by looking. And the same program
 //! with nobody in front of it ([`Unattended`]).
 
-use super::home::{Folder, Home, end, signal};
+use super::home::{Folder, Home};
 use super::model::Model;
+use super::process::{end, is_live, signal};
 use super::tmux::Tmux;
 use super::{SOON, block_on, wait_until};
 use rustix::process::Signal;
@@ -20,20 +21,34 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts the interface in `home`, with more arguments if need be, and waits until it takes a prompt.
     pub(crate) fn start(home: &Home, model: &Model, args: &[&str]) -> Self {
+        let (tmux, pid) = Self::open(home, model, args);
+        let folder = wait_until(
+            SOON,
+            "the terminal interface owns a session",
+            || tmux.screen(),
+            || home.sessions().into_iter().find(|folder| folder.locks().contains(&pid)),
+        );
+        Self { tmux, folder, pid }
+    }
+
+    /// Resumes a session in the interface. It does not own the session, and writes nothing, before the first prompt.
+    pub(crate) fn resume(home: &Home, model: &Model, id: &str) -> Self {
+        let (tmux, pid) = Self::open(home, model, &[&format!("--resume={id}")]);
+        Self { tmux, folder: home.session(id), pid }
+    }
+
+    fn open(home: &Home, model: &Model, args: &[&str]) -> (Tmux, u32) {
         let mut command = home.copilot(model);
         command.args(args);
         let tmux = Tmux::start(&command, 140, 45);
-        let look = || tmux.screen();
-        let (folder, pid) = wait_until(SOON, "the terminal interface owns a session", look, || {
-            home.sessions().into_iter().find_map(|folder| {
-                let live = folder.locks().into_iter().find(|pid| is_live(*pid))?;
-                Some((folder, live))
-            })
-        });
-        wait_until(SOON, "the terminal interface takes a prompt", look, || {
-            tmux.screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(())
-        });
-        Self { tmux, folder, pid }
+        wait_until(
+            SOON,
+            "the terminal interface takes a prompt",
+            || tmux.screen(),
+            || tmux.screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(()),
+        );
+        let pid = tmux.pid;
+        (tmux, pid)
     }
 
     /// Types a line and sends it.
@@ -47,6 +62,11 @@ impl Terminal {
     pub(crate) fn approve(&self) {
         self.wait_screen("Do you want to run this command?");
         self.tmux.press(&["Enter"]);
+    }
+
+    /// Presses keys by their tmux names.
+    pub(crate) fn press(&self, keys: &[&str]) {
+        self.tmux.press(keys);
     }
 
     /// Runs a `!command` of the user: the `!` makes the prompt a shell's, which then shows it apart from the command.
@@ -135,10 +155,4 @@ impl Drop for Unattended {
     fn drop(&mut self) {
         end(&mut self.child);
     }
-}
-
-/// Whether a process of this pid exists.
-fn is_live(pid: u32) -> bool {
-    rustix::process::Pid::from_raw(i32::try_from(pid).unwrap())
-        .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }

@@ -3,28 +3,30 @@
 //! The socket lies in a scratch folder, so no other tmux of this machine is met, and ending the server ends only what
 //! was started in it.
 
-use std::ffi::OsStr;
-use std::path::PathBuf;
+use super::process::{PATIENCE, is_live};
+use super::wait;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// One program in one terminal. The terminal hangs up when this value is dropped.
 pub(crate) struct Tmux {
     scratch: TempDir,
+    /// The program's pid.
+    pub(crate) pid: u32,
 }
 
 impl Tmux {
     /// Starts `program` in a terminal of this size.
     pub(crate) fn start(program: &Command, columns: u16, rows: u16) -> Self {
         let scratch = tempfile::Builder::new().prefix("pilotlight-tmux-").tempdir().unwrap();
-        let this = Self { scratch };
         let (x, y) = (columns.to_string(), rows.to_string());
-        let mut command = this.tmux();
-        command.args(["-f", "/dev/null", "new-session", "-d", "-x", &x, "-y", &y]);
+        let mut command = tmux(&scratch);
+        command.args(["-f", "/dev/null", "new-session", "-d", "-P", "-F", "#{pane_pid}", "-x", &x, "-y", &y]);
         if let Some(dir) = program.get_current_dir() {
             command.arg("-c").arg(dir);
         }
-        // tmux joins several words with spaces for a shell; `env` and separate words avoid any quoting.
+        // tmux joins several words with spaces for a shell; `env` and separate words avoid any quoting. `env` becomes the
+        // program, so the pane's pid is the program's.
         command.args(["--", "env", "-i"]);
         for (key, value) in program.get_envs() {
             let Some(value) = value else { continue };
@@ -36,7 +38,8 @@ impl Tmux {
         command.arg(program.get_program()).args(program.get_args());
         let output = command.output().expect("tmux is needed for the tests that want a terminal");
         assert!(output.status.success(), "tmux: {}", String::from_utf8_lossy(&output.stderr));
-        this
+        let pid = String::from_utf8_lossy(&output.stdout).trim().parse().expect("tmux prints the pane's pid");
+        Self { scratch, pid }
     }
 
     /// What the terminal shows, a line of text each row.
@@ -57,22 +60,21 @@ impl Tmux {
     }
 
     fn run<const N: usize>(&self, args: [&str; N]) -> Output {
-        self.tmux().args(args).output().unwrap()
-    }
-
-    fn tmux(&self) -> Command {
-        let mut command = Command::new("tmux");
-        command.env_remove("TMUX").arg("-S").arg::<&OsStr>(self.socket().as_os_str());
-        command
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.scratch.path().join("socket")
+        tmux(&self.scratch).args(args).output().unwrap()
     }
 }
 
 impl Drop for Tmux {
+    /// Hangs up, and waits until the program is gone: it may yet write into folders that are about to be removed.
     fn drop(&mut self) {
         self.run(["kill-server"]);
+        wait(PATIENCE, || (!is_live(self.pid)).then_some(()));
     }
+}
+
+/// tmux, speaking to the server whose socket is in this folder.
+fn tmux(scratch: &TempDir) -> Command {
+    let mut command = Command::new("tmux");
+    command.env_remove("TMUX").arg("-S").arg(scratch.path().join("socket"));
+    command
 }

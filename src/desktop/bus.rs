@@ -1,0 +1,141 @@
+//! The session bus on Linux: whether it is there, whether a panel with a tray is on it, and when either comes or goes.
+//!
+//! The tray itself tells none of this: it waits for a panel in silence. This is one more connection, which sleeps until the
+//! bus says something. A bus that is gone is tried again, soon at first and then with every rescan; unless the display is
+//! gone with it, which is how a desktop session ends that nobody sends a signal for.
+
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+use zbus::fdo::DBusProxy;
+use zbus::names::BusName;
+
+/// Where panels with a tray announce themselves.
+const WATCHER: &str = "org.kde.StatusNotifierWatcher";
+/// A bus that has not answered after this does not; nor does a panel.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait before each further try, in milliseconds; the last one counts from then on.
+const TRIES: [u64; 9] = [100, 200, 400, 1000, 2000, 5000, 10_000, 30_000, 60_000];
+
+/// What became of the bus or the panel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bus {
+    /// The bus is there; with a panel, or not yet.
+    There {
+        /// A panel with a tray is on it.
+        panel: bool,
+    },
+    /// A panel came or went.
+    Panel(bool),
+    /// The bus cannot be used, for this reason.
+    Missing(String),
+    /// It was there, and went.
+    Lost,
+    /// A panel is there, and does not answer.
+    Deaf,
+    /// The desktop session is over.
+    SessionOver,
+}
+
+/// Tells what becomes of the bus for as long as the program runs. `has_icon` says whether the icon is up.
+pub async fn follow(report: impl Fn(Bus), has_icon: impl Fn() -> bool) {
+    let mut tries = 0;
+    let mut was_there = false;
+    loop {
+        let reason = match timeout(PATIENCE, zbus::Connection::session()).await {
+            Err(_) => "it does not answer".to_owned(),
+            Ok(Err(error)) => in_words(&error),
+            Ok(Ok(connection)) => {
+                let used = listen(&connection, &report, &has_icon).await;
+                if let Err(error) = &used {
+                    tracing::debug!(%error, "the session bus went away");
+                }
+                report(Bus::Lost);
+                (tries, was_there) = (0, true);
+                "it went away".to_owned()
+            }
+        };
+        if was_there && display_is_gone(|name| std::env::var(name).ok()) {
+            return report(Bus::SessionOver);
+        }
+        if tries == 0 && !was_there {
+            report(Bus::Missing(reason));
+        }
+        sleep(Duration::from_millis(TRIES[tries])).await;
+        tries = (tries + 1).min(TRIES.len() - 1);
+    }
+}
+
+async fn listen(connection: &zbus::Connection, report: &impl Fn(Bus), has_icon: &impl Fn() -> bool) -> zbus::Result<()> {
+    let bus = DBusProxy::new(connection).await?;
+    let mut owners = bus.receive_name_owner_changed_with_args(&[(0, WATCHER)]).await?;
+    let panel = timeout(PATIENCE, bus.name_has_owner(BusName::try_from(WATCHER)?)).await;
+    let panel = matches!(panel, Ok(Ok(true)));
+    report(Bus::There { panel });
+    if panel {
+        sleep(PATIENCE).await;
+        if !has_icon() {
+            report(Bus::Deaf);
+        }
+    }
+    while let Some(change) = owners.next().await {
+        report(Bus::Panel(change.args()?.new_owner().is_some()));
+    }
+    Ok(())
+}
+
+/// Why the bus cannot be used, in the user's terms.
+fn in_words(error: &zbus::Error) -> String {
+    match error {
+        zbus::Error::InputOutput(error) => format!("nobody answers there: {error}"),
+        zbus::Error::Handshake(why) => format!("it refuses us: {why}"),
+        zbus::Error::Address(why) => format!("DBUS_SESSION_BUS_ADDRESS is no address: {why}"),
+        other => other.to_string(),
+    }
+}
+
+/// Whether the display that this program was started on is gone: known only where it is one of this machine's.
+fn display_is_gone(env: impl Fn(&str) -> Option<String>) -> bool {
+    let x11 = env("DISPLAY").and_then(|display| x11_socket(&display));
+    let wayland = env("WAYLAND_DISPLAY").filter(|name| !name.is_empty()).and_then(|name| {
+        let name = PathBuf::from(name);
+        Some(if name.is_absolute() { name } else { PathBuf::from(env("XDG_RUNTIME_DIR")?).join(name) })
+    });
+    let sockets: Vec<_> = x11.into_iter().chain(wayland).collect();
+    !sockets.is_empty() && !sockets.iter().any(|socket| UnixStream::connect(socket).is_ok())
+}
+
+/// Where the X server of `:1` or `:1.0` listens; none for one on another machine.
+fn x11_socket(display: &str) -> Option<PathBuf> {
+    let number = display.strip_prefix(':')?.split('.').next()?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| Path::new("/tmp/.X11-unix").join(format!("X{number}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_display_is_gone_only_where_one_was_known() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().to_str().unwrap().to_owned();
+        let env = |wayland: Option<&str>, display: Option<&str>| {
+            let (wayland, display) = (wayland.map(str::to_owned), display.map(str::to_owned));
+            let folder = folder.clone();
+            move |name: &str| match name {
+                "WAYLAND_DISPLAY" => wayland.clone(),
+                "DISPLAY" => display.clone(),
+                _ => Some(folder.clone()),
+            }
+        };
+        assert!(!display_is_gone(env(None, None)), "none was known");
+        assert!(!display_is_gone(env(None, Some("elsewhere:0"))), "one of another machine");
+        assert!(display_is_gone(env(Some("wayland-0"), None)));
+        let listener = std::os::unix::net::UnixListener::bind(scratch.path().join("wayland-0")).unwrap();
+        assert!(!display_is_gone(env(Some("wayland-0"), Some(":4095"))), "one of two is there");
+        drop(listener);
+        assert!(display_is_gone(env(Some("wayland-0"), Some(":4095.0"))));
+    }
+}

@@ -1,0 +1,227 @@
+//! What is said of one session in its submenu, and in the notification that a click on the icon raises.
+//!
+//! The lines are always the same in number and order, whatever is known: a line that came and went would be a change of
+//! shape, and close the menu under the user's hand each time a tool starts.
+
+use super::view::{Effect, Item, ItemId, Kind, Most};
+use crate::core::fleet::{Kind as Use, Row, Session, mark};
+use crate::core::limits::Limits;
+use crate::core::owner::Owner;
+use crate::core::text::{counted, listed, plain};
+use crate::core::time::Time;
+use crate::engine::Key;
+use std::path::{Path, PathBuf};
+
+/// Lines of a submenu are at most this long, in characters: a menu does not wrap, and grows as wide as its longest line.
+const LINE: usize = 96;
+/// A name in a row.
+const NAME: usize = 44;
+/// A reason in a row.
+const REASON: usize = 60;
+
+/// What a submenu is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Which session.
+    pub key: &'a Key,
+    /// What is shown of it everywhere.
+    pub row: &'a Row,
+    /// What was observed of it.
+    pub session: &'a Session,
+    /// Its folder.
+    pub path: &'a Path,
+}
+
+/// What words depend on beside the session.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'a> {
+    /// The limits that statuses rest on.
+    pub limits: &'a Limits,
+    /// The user's home, which is written `~`.
+    pub user_home: Option<&'a str>,
+    /// Ages are counted up to this.
+    pub aged: Time,
+}
+
+/// The row: `⚑ needs-permission   Fix the parser · 2 min · asks permission: shell`.
+pub fn row(source: &Source<'_>, words: &Words<'_>) -> String {
+    let row = source.row;
+    let (shape, _) = mark(row.status);
+    let unseen = if row.unseen { "● " } else { "" };
+    let (name, because) = (plain(&row.name, NAME), plain(&row.because, REASON));
+    format!("{shape} {}   {unseen}{name} · {} · {because}", row.status, row.age(words.aged))
+}
+
+/// The row of a session whose folder is gone.
+pub fn gone(name: &str) -> String {
+    format!("○ gone   {}", plain(name, NAME))
+}
+
+/// The submenu of a session.
+pub fn submenu(source: &Source<'_>, words: &Words<'_>) -> Vec<Item> {
+    let Source { key, row, session, path } = *source;
+    let id = |kind| ItemId::of(key, kind);
+    let folder = row.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()).map(Path::to_owned);
+    // Only what has the form of an id reaches a command line: what else a folder may be called is not Copilot's.
+    let resume = is_uuid(&row.id).then(|| format!("copilot --resume={}", row.id));
+    let wants_a_look = row.unseen || super::icon::colours(row, session.seen) && super::icon::keeps_when_seen(row.status);
+    let mut items: Vec<_> = facts(source, words).into_iter().map(|line| Item::text(plain(&line, LINE))).collect();
+    items.push(Item::Submenu {
+        id: id(Kind::Why),
+        text: "Why this status".into(),
+        enabled: true,
+        items: why(source, words).into_iter().map(|line| Item::text(plain(&line, LINE))).collect(),
+    });
+    items.push(Item::Separator);
+    items.push(Item::text(plain(&reconnect(session), LINE)));
+    items.push(Item::action(
+        id(Kind::OpenFolder),
+        "Open folder",
+        folder.is_some(),
+        Effect::OpenFolder(folder.unwrap_or_default()),
+    ));
+    items.push(Item::action(id(Kind::CopyId), "Copy id", true, Effect::Copy(plain(&row.id, 200).into())));
+    items.push(Item::action(
+        id(Kind::CopyResume),
+        match &resume {
+            Some(_) => format!("Copy “copilot --resume={}…”", crate::core::fleet::short_id(&row.id)),
+            None => "Copy the command that resumes it: its id is none".into(),
+        },
+        resume.is_some(),
+        Effect::Copy(resume.unwrap_or_default()),
+    ));
+    let log = session.has_log.then(|| path.join(crate::watch::store::LOG));
+    items.push(Item::action(
+        id(Kind::OpenLog),
+        "Open log",
+        log.is_some(),
+        Effect::OpenLog(log.unwrap_or_else(PathBuf::new)),
+    ));
+    items.push(Item::action(id(Kind::Seen), "Mark as seen", wants_a_look, Effect::Seen));
+    items
+}
+
+/// The session in the words of a notification.
+pub fn most(source: &Source<'_>, words: &Words<'_>) -> Most {
+    let row = source.row;
+    let facts = facts(source, words);
+    let because = plain(&row.because, 200);
+    Most {
+        key: source.key.clone(),
+        title: format!("{} {}: {}", mark(row.status).0, row.status, plain(&row.name, 80)),
+        body: [&*because, &facts[0], &facts[3], &facts[4]].join("\n"),
+    }
+}
+
+/// Folder, branch, model, what goes on, last activity, owner, background work.
+fn facts(source: &Source<'_>, words: &Words<'_>) -> [String; 7] {
+    let Source { row, session, .. } = *source;
+    let folder = row.cwd.as_deref().map_or("not known".into(), |cwd| short_path(cwd, words.user_home));
+    let age = match row.last_progress {
+        None => "none yet".into(),
+        Some(_) => match &*row.age(words.aged) {
+            "now" => "just now".into(),
+            age => format!("{age} ago"),
+        },
+    };
+    [
+        format!("Folder: {folder}"),
+        format!("Branch: {}", row.branch.as_deref().unwrap_or("none")),
+        format!("Model: {}", session.facts.model.as_deref().unwrap_or("not known")),
+        format!("Now: {}", doing(session)),
+        format!("Last activity: {age}"),
+        format!("Owner: {}", owner(&session.owner)),
+        format!("Background: {}", background(row)),
+    ]
+}
+
+fn short_path(path: &str, home: Option<&str>) -> String {
+    match home.filter(|home| home.len() > 1).and_then(|home| path.strip_prefix(home)) {
+        Some("") => "~".into(),
+        Some(rest) if rest.starts_with(['/', '\\']) => format!("~{rest}"),
+        _ => path.into(),
+    }
+}
+
+/// The tool that is open and what it works on.
+fn doing(session: &Session) -> String {
+    let facts = &session.facts;
+    match &facts.turn {
+        _ if facts.compaction.is_some() => "compacting its log".into(),
+        None => "no turn is open".into(),
+        Some(turn) => match turn.tools.last() {
+            None => "a turn is open, no tool in it".into(),
+            Some(tool) => {
+                let more = turn.tools.len() - 1;
+                let more = if more > 0 { format!("{} more, ", counted(more, "tool")) } else { String::new() };
+                let command = tool.command.as_deref().map(|command| format!(": {command}")).unwrap_or_default();
+                format!("{more}{}{command}", tool.name)
+            }
+        },
+    }
+}
+
+fn owner(owner: &Owner) -> String {
+    match owner {
+        Owner::Never => "no process".into(),
+        Owner::Alive { pid, .. } => format!("process {pid}"),
+        Owner::Gone { pid, .. } => format!("process {pid}, which is gone"),
+        Owner::Unknown { pid } => format!("process {pid}, which cannot be looked at"),
+    }
+}
+
+fn background(row: &Row) -> String {
+    let (agents, shells) = (row.background.agents, row.background.shells);
+    let counts = [(agents, "agent"), (shells, "shell")];
+    let parts: Vec<_> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| counted(*n, what)).collect();
+    if parts.is_empty() { "nothing".into() } else { listed(&parts) }
+}
+
+/// What the status rests on, what would change it, what the turn has come to, and who was refused.
+fn why(source: &Source<'_>, words: &Words<'_>) -> [String; 4] {
+    let Source { row, session, .. } = *source;
+    let limits = words.limits;
+    let changes = match &session.facts.turn {
+        Some(turn) if turn.question().is_none() && session.facts.requests.is_empty() => {
+            let (situation, quiet, stuck) = if !turn.tools.is_empty() {
+                ("a tool is open", limits.tool_quiet, limits.tool_stuck)
+            } else if turn.used > 0 {
+                ("tools were used, none is open", limits.thinking_quiet, limits.thinking_stuck)
+            } else {
+                ("no tool was used", limits.fresh_quiet, limits.fresh_stuck)
+            };
+            format!("Silence counts as quiet after {quiet} and as stuck after {stuck}: {situation}")
+        }
+        _ => "Changes with its next event, or the end of its process".into(),
+    };
+    let turn = match &session.facts.turn {
+        None => "Turn: none is open".into(),
+        Some(turn) => format!("Turn: open, {} used, {} succeeded", counted(turn.used as usize, "tool"), turn.succeeded),
+    };
+    let (results, denied) =
+        (session.facts.results.len(), session.facts.results.iter().filter(|(_, denied)| *denied).count());
+    let denials = match denied {
+        0 => "Permissions: nothing was denied for want of somebody to ask".into(),
+        _ => format!("Permissions: {denied} of the last {results} tools denied, because nobody could be asked"),
+    };
+    [format!("{}: {}", row.status, row.because), changes, turn, denials]
+}
+
+/// Whether the session can be taken over from here, and if not, why. DESIGN.md's table, section 3, as far as this version
+/// goes: it looks, and attaches to nothing.
+fn reconnect(session: &Session) -> String {
+    match (&session.owner, session.about.kind) {
+        (Owner::Alive { .. }, Use::Terminal) => {
+            "Reconnect: no. Its terminal has it open; a second owner would fork its log".into()
+        }
+        (Owner::Alive { pid, .. }, _) => format!("Reconnect: no. Process {pid} has it open, and is not attached to yet"),
+        (Owner::Unknown { pid }, _) => format!("Reconnect: no. Process {pid} may have it open, and cannot be looked at"),
+        (Owner::Gone { .. } | Owner::Never, _) => "Reconnect: nothing has it open. Resume it with the command below".into(),
+    }
+}
+
+/// Whether an id has the form that Copilot gives them: nothing else is put into a command line.
+fn is_uuid(id: &str) -> bool {
+    let lengths = id.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+}

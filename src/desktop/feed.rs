@@ -1,0 +1,186 @@
+//! The engine's view: makes a menu of what the engine sees, and hands it to the thread that owns the tray when it differs.
+//!
+//! What becomes of the desktop comes in beside it, as [`News`], because what to say of it depends on what there is to say it
+//! on: where no panel shows the light, the terminal does.
+
+use super::details::Source;
+use super::menu::Menu;
+use super::notify::{Note, Notifier};
+use super::view::MenuView;
+use crate::core::fleet::Row;
+use crate::core::text::counted;
+use crate::core::time::{Moment, Time};
+use crate::core::verdict::Status;
+use crate::engine::{Fleet, Key, View};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+
+/// What becomes of the desktop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// The icon stands in the panel.
+    Lit,
+    /// There is no place for the icon, in words for the user: what is missing, and what still works.
+    Dark(String),
+}
+
+/// What the user is told beside the menu.
+pub trait Tell: Send {
+    /// A line, where no panel shows anything.
+    fn dark(&mut self, line: &str);
+    /// The icon came.
+    fn lit(&mut self);
+    /// A line, once.
+    fn say(&mut self, line: &str);
+    /// What else shows the sessions meanwhile.
+    fn table(&mut self) -> Option<&mut dyn View>;
+}
+
+/// Makes menus of what the engine sees.
+pub struct Feed {
+    menu: Menu,
+    send: Box<dyn Fn(MenuView) + Send>,
+    news: Receiver<News>,
+    tell: Box<dyn Tell>,
+    lit: Option<bool>,
+    welcome: Option<Welcome>,
+}
+
+/// The welcome of the first run.
+pub struct Welcome {
+    /// The file that says that it was given.
+    pub marker: PathBuf,
+    /// Sends the notification.
+    pub notifier: Notifier,
+}
+
+impl Feed {
+    /// Sends the menus with `send`; `welcome` where this is the first run.
+    pub fn new(
+        menu: Menu,
+        send: impl Fn(MenuView) + Send + 'static,
+        news: Receiver<News>,
+        tell: Box<dyn Tell>,
+        welcome: Option<Welcome>,
+    ) -> Self {
+        Self { menu, send: Box::new(send), news, tell, lit: None, welcome }
+    }
+
+    fn follow_news(&mut self) {
+        while let Ok(news) = self.news.try_recv() {
+            match news {
+                News::Lit => {
+                    self.lit = Some(true);
+                    self.tell.lit();
+                }
+                News::Dark(line) => {
+                    self.lit = Some(false);
+                    self.tell.dark(&line);
+                }
+            }
+        }
+    }
+
+    /// Once in a lifetime, as soon as it is known where the light is and what there is to see.
+    fn welcome(&mut self, fleet: &Fleet) {
+        let Some(lit) = self.lit else { return };
+        let Some(Welcome { marker, notifier }) = self.welcome.take() else { return };
+        let rows: Vec<_> = fleet.rows().filter(|row| row.status != Status::Ended).collect();
+        let note = words_of_welcome(&rows, lit);
+        if let Err(error) = note_down(&marker) {
+            tracing::warn!("the first run cannot be noted, so the next one is welcomed too: {error}");
+        }
+        if lit {
+            let line = format!("{}. {}", note.title, note.body.replace('\n', " "));
+            notifier.send(note, move || tracing::info!("{line}"));
+        } else {
+            self.tell.say(&format!("{}. {}", note.title, note.body.replace('\n', " ")));
+        }
+    }
+}
+
+impl View for Feed {
+    fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()> {
+        let sources = fleet.entries().map(|(key, entry)| Source {
+            key,
+            row: &entry.row,
+            session: entry.session(),
+            path: entry.path(),
+        });
+        if let Some(view) = self.menu.update(sources, now) {
+            (self.send)(view);
+        }
+        self.follow_news();
+        self.welcome(fleet);
+        self.tell.table().map_or(ControlFlow::Continue(()), |table| table.show(fleet, changed, removed, now))
+    }
+
+    fn redraw_at(&self) -> Option<Time> {
+        self.menu.wake_at()
+    }
+}
+
+/// Whether nobody was welcomed yet.
+pub fn is_first_run(marker: &Path) -> bool {
+    !marker.exists()
+}
+
+fn note_down(marker: &Path) -> std::io::Result<()> {
+    if let Some(folder) = marker.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(marker, "the first run was welcomed\n")
+}
+
+fn words_of_welcome(rows: &[&Row], lit: bool) -> Note {
+    let needs = rows.iter().filter(|row| row.needs_you()).count();
+    let needs = match needs {
+        0 => "none needs you".to_owned(),
+        1 => "1 needs you".to_owned(),
+        n => format!("{n} need you"),
+    };
+    let found = if rows.is_empty() {
+        "No Copilot session is open".to_owned()
+    } else {
+        format!("{}, {needs}", counted(rows.len(), "Copilot session"))
+    };
+    let place = if lit {
+        "The flame in your panel shows how they are; click it for the one that needs you most, or open its menu."
+    } else {
+        "No panel shows the flame now, so this table does; the icon comes when a panel does."
+    };
+    let body = format!(
+        "{place}\n\
+         A session in a plain terminal can be watched from outside, stopped by ending it, and resumed: no more. One with a \
+         server can be answered and stopped as well (`copilot --ui-server`; mind that it takes any local caller)."
+    );
+    Note { title: format!("Pilotlight is lit: {found}"), body }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::fleet::Session;
+    use crate::core::limits::Limits;
+
+    #[test]
+    fn the_welcome_says_what_was_found() {
+        let row = |status| Row { status, ..Session::default().row(Moment::default(), &Limits::default()).0 };
+        let rows = [row(Status::Working), row(Status::Stuck), row(Status::Idle), row(Status::Idle)];
+        let rows: Vec<_> = rows.iter().collect();
+        assert_eq!(words_of_welcome(&rows, true).title, "Pilotlight is lit: 4 Copilot sessions, 1 needs you");
+        assert_eq!(words_of_welcome(&rows[..1], true).title, "Pilotlight is lit: 1 Copilot session, none needs you");
+        assert_eq!(words_of_welcome(&[], false).title, "Pilotlight is lit: No Copilot session is open");
+        assert!(words_of_welcome(&[], false).body.contains("takes any local caller"));
+    }
+
+    #[test]
+    fn only_the_first_run_is_welcomed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let marker = scratch.path().join("made").join("welcomed");
+        assert!(is_first_run(&marker));
+        note_down(&marker).unwrap();
+        assert!(!is_first_run(&marker));
+    }
+}

@@ -1,0 +1,272 @@
+//! The rules of places: which row stands where in the menu, and for how long.
+//!
+//! A menu is aimed at. A row that moves between the look and the click makes the user stop the wrong session, so rows keep
+//! their places between two *changes of shape*, whatever becomes of their sessions: one that ends stays where it is,
+//! disabled, and so does one whose folder is gone. Only when something new wants a place is the menu laid out anew: those
+//! that need the user first, then by their start, the ended ones below in "Recent". Words change at once; the first change
+//! of shape is shown at once, further ones at most once a second. A row that is over is tidied away after a minute.
+//!
+//! Ages are worded in steps, and when nothing but ages has changed the menu is left alone for a minute.
+//!
+//! Everything here is pure: sessions and the time come in, a [`MenuView`] goes out, or nothing where it equals the last.
+
+use super::details::{self, Source, Words};
+use super::icon::{self, Icon};
+use super::view::{Effect, Item, ItemId, Kind, MenuView, same_shape};
+use crate::config::List;
+use crate::core::fleet::{Row, rank, summary};
+use crate::core::limits::Limits;
+use crate::core::text::{counted, plain};
+use crate::core::time::{Moment, Span, Time};
+use crate::core::verdict::Status;
+use crate::engine::Key;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Two changes of shape are at least this far apart.
+const SHAPE_REST: Span = Span::seconds(1);
+/// Two updates that change nothing but ages are at least this far apart.
+const AGE_REST: Span = Span::minutes(1);
+/// A row that is over is moved to "Recent" after this, if nothing moved it before.
+const TIDY_AFTER: Span = Span::minutes(1);
+/// So many sessions have a row. A menu with more does not fit a screen.
+const ROWS: usize = 30;
+
+/// A row's place.
+#[derive(Clone, Debug)]
+struct Place {
+    key: Key,
+    name: String,
+    /// What is in its submenu, for when its session is gone.
+    items: Vec<Item>,
+    /// Since when, by the awake clock, it is over.
+    over: Option<Time>,
+}
+
+/// The menu and its memory of who stands where.
+#[derive(Debug)]
+pub struct Menu {
+    limits: Limits,
+    list: List,
+    user_home: Option<String>,
+    open: Vec<Place>,
+    recent: Vec<Place>,
+    /// When the menu was last laid out.
+    shaped: Option<Moment>,
+    /// What ages were last counted up to.
+    aged: Moment,
+    wake_at: Option<Time>,
+    shown: Option<MenuView>,
+}
+
+impl Menu {
+    /// A menu that has shown nothing. `list` says which ended sessions are listed; `user_home` is written `~`.
+    pub fn new(limits: Limits, list: List, user_home: Option<String>) -> Self {
+        Self {
+            limits,
+            list,
+            user_home,
+            open: Vec::new(),
+            recent: Vec::new(),
+            shaped: None,
+            aged: Moment::default(),
+            wake_at: None,
+            shown: None,
+        }
+    }
+
+    /// The menu for these sessions, where it differs from the last one.
+    pub fn update<'a>(&mut self, sources: impl Iterator<Item = Source<'a>>, now: Moment) -> Option<MenuView> {
+        let sources: HashMap<&Key, Source<'a>> = sources.map(|source| (source.key, source)).collect();
+        self.note_what_is_over(&sources, now);
+        let wants = self.wants_shape(&sources, now);
+        let rested = self.shaped.map(|shaped| shaped.awake + SHAPE_REST);
+        let reshapes = wants && rested.is_none_or(|at| at <= now.awake);
+        if reshapes {
+            self.lay_out(&sources, now);
+        }
+        let ages_due = self.next_age(&sources).is_some_and(|at| at <= now.wall) && self.ages_rested() <= now.awake;
+        if reshapes || ages_due {
+            self.aged = now;
+        }
+        let mut view = self.view(&sources);
+        if self.shown.as_ref() != Some(&view) && self.aged != now {
+            // There is something to tell anyway: the ages go along.
+            self.aged = now;
+            view = self.view(&sources);
+        }
+        self.wake_at = self.next_wake(&sources, now, rested.filter(|_| wants && !reshapes));
+        if self.shown.as_ref() == Some(&view) {
+            return None;
+        }
+        self.shown = Some(view.clone());
+        Some(view)
+    }
+
+    /// When, by the awake clock, [`update`](Self::update) is to be called though nothing changed.
+    pub const fn wake_at(&self) -> Option<Time> {
+        self.wake_at
+    }
+
+    fn ages_rested(&self) -> Time {
+        self.aged.awake + AGE_REST
+    }
+
+    /// When, by the wall clock, some age that is shown is worded otherwise.
+    fn next_age(&self, sources: &HashMap<&Key, Source<'_>>) -> Option<Time> {
+        let places = self.open.iter().chain(&self.recent);
+        places.filter_map(|place| sources.get(&place.key)).map(|source| source.row.next_age(self.aged.wall)).min()
+    }
+
+    fn next_wake(&self, sources: &HashMap<&Key, Source<'_>>, now: Moment, shape: Option<Time>) -> Option<Time> {
+        let age = self.next_age(sources).map(|at| (now.awake + (at - now.wall)).max(self.ages_rested()));
+        let tidy = self.open.iter().filter_map(|place| place.over).min().map(|over| over + TIDY_AFTER);
+        [age, tidy, shape].into_iter().flatten().filter(|at| *at > now.awake).min()
+    }
+
+    fn note_what_is_over(&mut self, sources: &HashMap<&Key, Source<'_>>, now: Moment) {
+        for place in self.open.iter_mut().chain(&mut self.recent) {
+            let over = sources.get(&place.key).is_none_or(|source| source.row.status == Status::Ended);
+            place.over = over.then(|| place.over.unwrap_or(now.awake));
+        }
+    }
+
+    /// Whether something wants a place that it does not have.
+    fn wants_shape(&self, sources: &HashMap<&Key, Source<'_>>, now: Moment) -> bool {
+        if self.shaped.is_none() || self.open.iter().any(|place| place.over.is_some_and(|at| at + TIDY_AFTER <= now.awake)) {
+            return true;
+        }
+        let stands = |places: &[Place], key: &Key| places.iter().any(|place| place.key == *key);
+        let full = self.open.len() >= ROWS && self.open.iter().all(|place| place.over.is_none());
+        let yields = || self.open.iter().filter_map(|place| sources.get(&place.key)).any(|source| !source.row.needs_you());
+        sources.values().any(|source| {
+            if source.row.status == Status::Ended {
+                let listed = source.row.since >= now.wall - self.list.ended_for;
+                let later = self.recent.len() < self.list.ended_most
+                    || self.shaped.is_some_and(|shaped| source.row.since > shaped.wall);
+                return listed && later && !stands(&self.open, source.key) && !stands(&self.recent, source.key);
+            }
+            !stands(&self.open, source.key) && (!full || source.row.needs_you() && yields())
+        })
+    }
+
+    /// Gives every row its place anew.
+    fn lay_out(&mut self, sources: &HashMap<&Key, Source<'_>>, now: Moment) {
+        let place = |source: &&Source<'_>| Place {
+            key: source.key.clone(),
+            name: source.row.name.clone(),
+            items: Vec::new(),
+            over: None,
+        };
+        let (mut recent, mut open): (Vec<_>, Vec<_>) =
+            sources.values().partition(|source| source.row.status == Status::Ended);
+        let start = |source: &Source<'_>| source.session.about.created.unwrap_or(source.row.since);
+        open.sort_by_key(|source| (!source.row.needs_you(), start(source), source.key.clone()));
+        open.truncate(ROWS);
+        recent.retain(|source| source.row.since >= now.wall - self.list.ended_for);
+        recent.sort_by_key(|source| (Reverse(source.row.since), source.key.clone()));
+        recent.truncate(self.list.ended_most);
+        self.open = open.iter().map(place).collect();
+        self.recent = recent.iter().map(place).collect();
+        self.shaped = Some(now);
+    }
+
+    fn view(&mut self, sources: &HashMap<&Key, Source<'_>>) -> MenuView {
+        let words = Words { limits: &self.limits, user_home: self.user_home.as_deref(), aged: self.aged.wall };
+        let rows: Vec<Row> = sources.values().map(|source| source.row.clone()).collect();
+        let seen = sources.values().map(|source| (source.row, source.session.seen));
+        let unseen = rows.iter().filter(|row| row.unseen).count();
+        let icon = Icon { state: icon::state(seen.clone()), unseen: unseen > 0 };
+        let summary = summary(&rows);
+        let mut items = vec![Item::text(match unseen {
+            0 => capital(&summary),
+            n => format!("{}; {n} not looked at yet", capital(&summary)),
+        })];
+        items.push(Item::Separator);
+        if self.open.is_empty() {
+            items.push(Item::text("Start “copilot” in a terminal: it will show here"));
+        }
+        items.extend(self.open.iter_mut().map(|place| place.item(sources, &words, false)));
+        let live = rows.iter().filter(|row| row.status != Status::Ended).count();
+        let left_out = live.saturating_sub(self.open.iter().filter(|place| place.over.is_none()).count());
+        if self.open.len() >= ROWS {
+            // Always there once the menu is full, so that its number changes and its shape does not.
+            items.push(Item::text(format!("… and {}: “pilotlight live” shows all", counted(left_out, "more session"))));
+        }
+        let mut recent: Vec<_> = self.recent.iter_mut().map(|place| place.item(sources, &words, true)).collect();
+        let any_recent = !recent.is_empty();
+        if !any_recent {
+            recent.push(Item::text("Nothing ended lately"));
+        }
+        let (id, text) = (ItemId::own(Kind::Recent), "Recent".into());
+        items.push(Item::Submenu { id, text, enabled: any_recent, items: recent });
+        items.push(Item::Separator);
+        let keeps = |(row, seen): (&Row, Option<Time>)| icon::keeps_when_seen(row.status) && icon::colours(row, seen);
+        items.extend(footer(unseen > 0 || seen.clone().any(keeps)));
+        let most = sources.values().filter(|source| source.row.status != Status::Ended).min_by_key(|source| urgency(source));
+        MenuView { icon, tooltip: summary, items, most: most.map(|source| details::most(source, &words)) }
+    }
+}
+
+impl Place {
+    fn item(&mut self, sources: &HashMap<&Key, Source<'_>>, words: &Words<'_>, recent: bool) -> Item {
+        let id = ItemId::of(&self.key, Kind::Row);
+        let Some(source) = sources.get(&self.key) else {
+            return Item::Submenu { id, text: details::gone(&self.name), enabled: false, items: self.items.clone() };
+        };
+        self.name.clone_from(&source.row.name);
+        self.items = details::submenu(source, words);
+        // In "Recent" everything is over, and there to be looked at; in its old place it only waits to be moved there.
+        let enabled = recent || self.over.is_none();
+        Item::Submenu { id, text: details::row(source, words), enabled, items: self.items.clone() }
+    }
+}
+
+/// What comes first for a click on the icon: what colours it, in the order of the statuses; what was not looked at yet; the
+/// rest. The latest of equals.
+fn urgency(source: &Source<'_>) -> (bool, u8, bool, Reverse<Time>, Key) {
+    let row = source.row;
+    let colours = icon::colours(row, source.session.seen);
+    (!colours, if colours { rank(row.status) } else { 0 }, !row.unseen, Reverse(row.since), source.key.clone())
+}
+
+fn footer(any_unseen: bool) -> Vec<Item> {
+    let own = ItemId::own;
+    let version = format!("Pilotlight {}", env!("CARGO_PKG_VERSION"));
+    let about = [version.as_str(), env!("CARGO_PKG_DESCRIPTION"), "It reads, and touches nothing until you click"];
+    vec![
+        Item::action(own(Kind::SeenAll), "Mark all as seen", any_unseen, Effect::SeenAll),
+        Item::action(own(Kind::Refresh), "Refresh", true, Effect::Refresh),
+        Item::action(own(Kind::OwnLog), "Open log", true, Effect::OwnLog),
+        Item::Submenu {
+            id: own(Kind::About),
+            text: "About".into(),
+            enabled: true,
+            items: about.iter().map(|line| Item::text(plain(line, 130))).collect(),
+        },
+        Item::action(own(Kind::Quit), "Quit", true, Effect::Quit),
+    ]
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+impl MenuView {
+    /// What is shown before the first look at the sessions.
+    pub fn before_the_first_look() -> Self {
+        let icon = Icon { state: icon::State::Well, unseen: false };
+        let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
+        items.extend(footer(false));
+        Self { icon, tooltip: "looking for sessions".into(), items, most: None }
+    }
+
+    /// Whether the same things stand in the same places.
+    pub fn has_shape_of(&self, other: &Self) -> bool {
+        same_shape(&self.items, &other.items)
+    }
+}
+
+#[cfg(test)]
+mod tests;

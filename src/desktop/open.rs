@@ -1,0 +1,101 @@
+//! What leaves the program on a click: a folder or a log is opened, text goes into the clipboard.
+//!
+//! Each runs on a thread of its own, for as long as it takes: neither a slow file manager nor a clipboard that does not
+//! answer may hold the menu. No shell is in between, and what is opened is looked at first.
+
+use std::path::{Path, PathBuf};
+
+/// Opens a folder in the file manager.
+///
+/// # Errors
+/// Where it is no folder of this machine, or nothing opens folders.
+pub fn folder(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    anyhow::ensure!(path.is_absolute() && !is_remote(path) && path.is_dir(), "there is no folder {shown} here");
+    // On macOS a folder can be a program, which opening would start.
+    #[cfg(target_os = "macos")]
+    let opened = open::with_detached(path, "Finder");
+    #[cfg(not(target_os = "macos"))]
+    let opened = open::that_detached(path);
+    opened.map_err(|error| anyhow::anyhow!("nothing here opens the folder {shown}: {error}"))
+}
+
+/// Opens a log in whatever shows text.
+///
+/// # Errors
+/// Where it is no plain file, or nothing opens it.
+pub fn log(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    let plain = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
+    anyhow::ensure!(plain, "there is no log {shown}");
+    open::that_detached(path).map_err(|error| anyhow::anyhow!("nothing here opens the log {shown}: {error}"))
+}
+
+/// A path that leads to another machine by its form alone: `\\server\share`.
+fn is_remote(path: &Path) -> bool {
+    cfg!(windows) && path.as_os_str().to_string_lossy().starts_with(r"\\")
+}
+
+/// The clipboard. On Linux what was copied is there for as long as the program that copied it: it is kept open.
+#[derive(Debug, Default)]
+pub struct Clipboard {
+    copies: Option<std::sync::mpsc::Sender<String>>,
+}
+
+impl Clipboard {
+    /// Copies text. `failed` is called, on another thread, with the reason where that cannot be done.
+    pub fn copy(&mut self, text: String, failed: impl Fn(String) + Send + 'static) {
+        let unsent = match &self.copies {
+            Some(copies) => copies.send(text).err().map(|unsent| unsent.0),
+            None => Some(text),
+        };
+        let Some(text) = unsent else { return };
+        let (copies, wanted) = std::sync::mpsc::channel();
+        let _ = copies.send(text); // the receiver is right here
+        let keeper = move || {
+            let mut board = match arboard::Clipboard::new() {
+                Ok(board) => board,
+                Err(error) => return failed(error.to_string()),
+            };
+            while let Ok(text) = wanted.recv() {
+                if let Err(error) = board.set_text(text) {
+                    failed(error.to_string());
+                }
+            }
+        };
+        let started = std::thread::Builder::new().name("clipboard".into()).spawn(keeper);
+        self.copies = started.is_ok().then_some(copies);
+    }
+}
+
+/// Opens something on a thread of its own. `failed` is called there with the reason where that cannot be done.
+pub fn apart(
+    path: PathBuf,
+    open: fn(&Path) -> anyhow::Result<()>,
+    failed: impl FnOnce(String) + Send + 'static,
+) -> std::io::Result<()> {
+    let work = move || {
+        if let Err(error) = open(&path) {
+            failed(format!("{error:#}"));
+        }
+    };
+    std::thread::Builder::new().name("open".into()).spawn(work).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_here_is_opened() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("a.jsonl");
+        std::fs::write(&file, "").unwrap();
+        for no_folder in [Path::new("relative"), Path::new(""), &file, &scratch.path().join("absent")] {
+            assert!(folder(no_folder).is_err(), "{}", no_folder.display());
+        }
+        for no_log in [scratch.path(), &scratch.path().join("absent")] {
+            assert!(log(no_log).is_err(), "{}", no_log.display());
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The icon and its menu on the desktop. Nothing is decided here: a [`MenuView`] comes in and is made to stand there.
+//!
+//! Where only words changed they are set in place, so that an open menu stays open and every item keeps its id on the bus.
+//! Another shape is a new menu. A Linux panel names an entry by its place in the layout, and ids go on as long as the layout
+//! has equally many entries everywhere: two rows that change places would leave a click on the one to run the other, with no
+//! way to notice. Such a menu is therefore put up by way of a different one, which makes every id that is still on its way
+//! invalid.
+
+use super::icon::Icon;
+use super::view::{Item, MenuView, same_places};
+use anyhow::Context;
+use tray_icon::menu::{IsMenuItem, Menu, MenuItem, PredefinedMenuItem, Submenu};
+use tray_icon::{TrayIcon, TrayIconBuilder};
+
+/// Our name on the bus.
+pub const ID: &str = "pilotlight";
+
+/// The icon, its menu, and what they show.
+pub struct Tray {
+    icon: TrayIcon,
+    shown: MenuView,
+    /// The entries that have words, in the order of [`MenuView`], depth first.
+    entries: Vec<Entry>,
+}
+
+enum Entry {
+    Item(MenuItem),
+    Submenu(Submenu),
+}
+
+impl Tray {
+    /// Puts the icon up. On Linux this talks to the panel, and waits for it for as long as it takes to answer.
+    ///
+    /// # Errors
+    /// Where the desktop has no place for it: on Linux no session bus, or one that refuses.
+    pub fn new(view: MenuView) -> anyhow::Result<Self> {
+        let (menu, entries) = build(&view.items)?;
+        let builder = TrayIconBuilder::new().with_id(ID).with_tooltip(&view.tooltip).with_menu(Box::new(menu));
+        #[cfg(target_os = "macos")]
+        let builder = builder.with_icon_templated(picture(view.icon)?);
+        #[cfg(not(target_os = "macos"))]
+        let builder = builder.with_icon(picture(view.icon)?);
+        // Elsewhere a title is written beside the icon.
+        #[cfg(target_os = "linux")]
+        let builder = builder.with_title("Pilotlight");
+        Ok(Self { icon: builder.build().context("the icon cannot be put up")?, shown: view, entries })
+    }
+
+    /// What is shown now.
+    pub const fn shown(&self) -> &MenuView {
+        &self.shown
+    }
+
+    /// Shows another view; what is equal is left alone.
+    ///
+    /// # Errors
+    /// Where the desktop refuses; what it shows then is not known.
+    pub fn show(&mut self, view: MenuView) -> anyhow::Result<()> {
+        if view.has_shape_of(&self.shown) {
+            let (before, after) = (flat(&self.shown.items), flat(&view.items));
+            for ((entry, before), after) in self.entries.iter().zip(before).zip(after) {
+                entry.update(before, after);
+            }
+        } else {
+            if cfg!(target_os = "linux") && same_places(&view.items, &self.shown.items) {
+                let mut other = view.items.clone();
+                other.push(Item::Separator);
+                self.icon.set_menu(Some(Box::new(build(&other)?.0)));
+            }
+            let (menu, entries) = build(&view.items)?;
+            self.icon.set_menu(Some(Box::new(menu)));
+            self.entries = entries;
+        }
+        if view.icon != self.shown.icon {
+            let picture = Some(picture(view.icon)?);
+            #[cfg(target_os = "macos")]
+            self.icon.set_icon_templated(picture)?;
+            #[cfg(not(target_os = "macos"))]
+            self.icon.set_icon(picture)?;
+        }
+        if view.tooltip != self.shown.tooltip {
+            self.icon.set_tooltip(Some(&view.tooltip))?;
+        }
+        self.shown = view;
+        Ok(())
+    }
+}
+
+impl Entry {
+    fn update(&self, before: &Item, after: &Item) {
+        let ((old, was), (text, enabled)) = (words(before), words(after));
+        match self {
+            Self::Item(item) => {
+                if text != old {
+                    item.set_text(escaped(text));
+                }
+                if enabled != was {
+                    item.set_enabled(enabled);
+                }
+            }
+            Self::Submenu(menu) => {
+                if text != old {
+                    menu.set_text(escaped(text));
+                }
+                if enabled != was {
+                    menu.set_enabled(enabled);
+                }
+            }
+        }
+    }
+}
+
+/// The words of an entry, and whether it can be used.
+fn words(item: &Item) -> (&str, bool) {
+    match item {
+        Item::Text(text) => (text, false),
+        Item::Action { text, enabled, .. } | Item::Submenu { text, enabled, .. } => (text, *enabled),
+        Item::Separator => ("", false),
+    }
+}
+
+/// The entries that have words, depth first.
+fn flat(items: &[Item]) -> Vec<&Item> {
+    let mut out = Vec::new();
+    for item in items.iter().filter(|item| !matches!(item, Item::Separator)) {
+        out.push(item);
+        out.extend(flat(item.children()));
+    }
+    out
+}
+
+fn build(items: &[Item]) -> anyhow::Result<(Menu, Vec<Entry>)> {
+    let (menu, mut entries) = (Menu::new(), Vec::new());
+    fill(items, &mut entries, &mut |item| menu.append(item))?;
+    Ok((menu, entries))
+}
+
+fn fill(
+    items: &[Item],
+    entries: &mut Vec<Entry>,
+    append: &mut dyn FnMut(&dyn IsMenuItem) -> tray_icon::menu::Result<()>,
+) -> anyhow::Result<()> {
+    for item in items {
+        let (text, enabled) = words(item);
+        let name = item.id().map(ToString::to_string);
+        match item {
+            Item::Separator => append(&PredefinedMenuItem::separator())?,
+            Item::Text(_) | Item::Action { .. } => {
+                let entry = match name {
+                    Some(name) => MenuItem::with_id(name, escaped(text), enabled, None),
+                    None => MenuItem::new(escaped(text), enabled, None),
+                };
+                append(&entry)?;
+                entries.push(Entry::Item(entry));
+            }
+            Item::Submenu { items, .. } => {
+                let menu = Submenu::with_id(name.unwrap_or_default(), escaped(text), enabled);
+                entries.push(Entry::Submenu(menu.clone()));
+                fill(items, entries, &mut |item| menu.append(item))?;
+                append(&menu)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An ampersand marks the letter behind it as a key of the menu; two of them are one.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&&")
+}
+
+fn picture(icon: Icon) -> anyhow::Result<tray_icon::Icon> {
+    let picture = icon.picture()?;
+    Ok(tray_icon::Icon::from_rgba(picture.rgba, picture.width, picture.height)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ampersand_is_no_key() {
+        assert_eq!(escaped("a & b && c"), "a && b &&&& c");
+    }
+}

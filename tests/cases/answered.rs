@@ -1,0 +1,179 @@
+//! Answers whose turn was never closed, and sessions that ask the user something.
+
+use super::story::Story;
+use pilotlight::core::time::Span;
+use pilotlight::core::verdict::Status::{self, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working};
+use serde_json::json;
+
+/// GW.
+#[test]
+fn case_78_an_answer_that_never_closes_its_turn_is_idle_after_5_min() {
+    let story = Story::prompted().answer(10, "Done.");
+    story.is(10, Finishing).turns(310, Finishing, Idle).says(310, Idle, "answered, never closed its turn");
+    story.is(9000, Idle);
+    assert_eq!(story.verdict(11).recheck_at, Some(story.moment(310).awake));
+    let verdict = story.verdict(9000);
+    assert_eq!(verdict.since, story.moment(310).wall);
+    Story::after_a_tool(1).round_end(1).round(1).answer(10, "Done.").turns(310, Finishing, Idle);
+}
+
+/// GW: an answer that asks waits for the user all the same.
+#[test]
+fn case_78_an_answer_that_asks_and_never_closes_needs_input_after_5_min() {
+    Story::prompted().answer(10, "Shall I go on?").turns(310, Finishing, NeedsInput);
+}
+
+/// GW: what comes late belongs to a turn that is over.
+#[test]
+fn case_78_what_comes_after_the_5_min_does_not_bring_the_turn_back() {
+    let story = Story::prompted().answer(10, "Done.");
+    story.clone().sign(320).is(319, Idle).is(320, Idle).is(700, Idle);
+    story.clone().part(320).is(319, Idle).is(320, Idle);
+    story.round_end(320).is(320, Idle);
+}
+
+/// GW.
+#[test]
+fn case_79_without_an_answer_the_rule_never_holds() {
+    Story::prompted().is(300, Stuck).is(400, Stuck);
+    Story::prompted().requests(1, &["bash"]).is(301, Stuck).is(400, Stuck);
+    Story::after_a_tool(1).round_end(1).round(1).is(301, Quiet).is(400, Quiet);
+    Story::prompted().by("a1").answer(1, "Done.").is(302, Stuck); // not the root's answer
+}
+
+/// GW.
+#[test]
+fn case_80_metrics_do_not_stop_that_clock() {
+    let mut story = Story::prompted().answer(10, "Done.");
+    for at in (20..=600).step_by(20) {
+        story = story.metric(at).event(at, "session.usage_checkpoint", json!({}));
+    }
+    story.turns(310, Finishing, Idle);
+    Story::prompted().answer(10, "Done.").sign(100).is(310, Finishing).turns(400, Finishing, Idle);
+}
+
+/// GW: finishing counts from the answer, whatever else is written meanwhile.
+#[test]
+fn case_80_finishing_lasts_since_the_answer() {
+    let story = Story::prompted().answer(10, "Done.").sign(100);
+    assert_eq!(story.verdict(101).since, story.moment(10).wall);
+}
+
+/// GW.
+#[test]
+fn case_81_an_open_request_or_question_is_never_finishing() {
+    let request = Story::prompted().answer(1, "Done.").permission(2, "r1", "t1");
+    request.is(2, NeedsPermission).is(60, NeedsPermission);
+    Story::prompted().tool(1, "t1", "ask_user").answer(2, "Done.").is(3, NeedsInput).is(9000, NeedsInput);
+}
+
+/// GW: nor does the 5 min rule, which ends `finishing`, take away what waits for the user.
+#[test]
+fn case_81_an_open_request_outlasts_the_5_min() {
+    let request = Story::prompted().answer(1, "Done.").permission(2, "r1", "t1");
+    request.is(302, NeedsPermission).is(9000, NeedsPermission);
+}
+
+/// Questions.
+#[test]
+fn case_95_an_open_tool_that_asks_needs_input() {
+    for tool in ["ask_user", "exit_plan_mode"] {
+        let story = Story::prompted().requests(1, &[tool]).tool(1, "t1", tool).done(4000, "t1");
+        story.says(1, NeedsInput, tool).is(120, NeedsInput).is(660, NeedsInput).is(3999, NeedsInput).is(4000, Working);
+        assert_eq!(story.verdict(3999).since, story.moment(1).wall);
+        assert!(!story.verdict(1).by_message, "it rests on an open tool");
+    }
+    Story::prompted().tool(1, "t1", "bash").tool(1, "t2", "ask_user").is(2, NeedsInput);
+}
+
+fn after(content: &str) -> Status {
+    Story::prompted().answers(1, content).status(2)
+}
+
+/// Questions.
+#[test]
+fn case_96_a_last_message_that_asks_needs_input() {
+    for content in [
+        "Shall I go on?",
+        "Done so far.\n\nWhich of the two do you want?\n",
+        "```rust\nlet x = 1;\n```\n\nIs that what you meant?",
+        "It says \"no\". Shall I try again?",
+        "**Shall I proceed?**",
+        "Run `cargo test` first?",
+        "続けますか？",
+        "Which one? \u{2028}",
+    ] {
+        assert_eq!(after(content), NeedsInput, "{content}");
+    }
+}
+
+/// Questions.
+#[test]
+fn case_96_code_and_quoted_questions_do_not_ask() {
+    for content in [
+        "",
+        "Done.",
+        "Why? Because.",
+        "```\nlet x = maybe?\n```",
+        "```\n// really?",
+        "> Shall I go on?",
+        "The prompt reads \"Continue?\"",
+        "It prints `ok?`",
+        "It says “really?”",
+    ] {
+        assert_eq!(after(content), Idle, "{content}");
+    }
+}
+
+/// Questions: however long the last paragraph is, and whatever stands in it.
+#[test]
+fn case_96_a_long_last_paragraph_asks_too() {
+    for length in [10, 300, 590, 600, 610, 2000] {
+        let words = "word ".repeat(length / 5);
+        for content in [
+            format!("The file `{words}` is gone. Shall I go on?"),
+            format!("He said \"{words}\" to me. Shall I go on?"),
+            format!("{words}\n\nShall I go on?"),
+            format!("Both `a` and `b` are gone, {words} so shall I go on?"),
+        ] {
+            assert_eq!(after(&content), NeedsInput, "{length}: {content}");
+        }
+    }
+}
+
+/// Questions: a question is open until something else is said or done.
+#[test]
+fn case_96_the_next_prompt_answers_the_question() {
+    let story = Story::prompted().answers(1, "Shall I?").prompt(10).round(10).answers(11, "Done.");
+    story.is(9, NeedsInput).is(10, Working).is(11, Idle);
+    Story::prompted().answers(1, "Shall I?").round(10).is(10, Working);
+    Story::prompted().requests(1, &["bash"]).ran(1, "t1").round_end(1).is(2, Working);
+    let asked_before = Story::prompted().event(
+        1,
+        "assistant.message",
+        json!({ "content": "Shall I look?", "toolRequests": [{ "toolCallId": "t1", "name": "view" }] }),
+    );
+    asked_before.ran(2, "t1").round_end(2).round(2).answers(3, "Done.").is(3, Idle);
+}
+
+/// What rests on the last message alone is settled by looking at it; a tool that asks is not.
+#[test]
+fn case_96_a_question_of_the_last_message_is_idle_when_seen() {
+    let story = Story::prompted().answers(10, "Shall I?");
+    assert!(story.verdict(20).by_message);
+    story.clone().seen(9.999).is(20, NeedsInput);
+    story.clone().seen(10).is(20, Idle);
+    story.clone().seen(15).is(20, Idle);
+    Story::prompted().tool(1, "t1", "ask_user").seen(15).is(20, NeedsInput);
+    let again = story.prompt(30).round(30).answers(31, "Shall I now?").seen(15);
+    again.is(31, NeedsInput);
+}
+
+/// Every status by time alone is told by a replay at its own millisecond.
+#[test]
+fn case_78_a_replay_tells_the_5_min_to_the_millisecond() {
+    let story = Story::prompted().answer(10, "Done.");
+    let changes = story.changes(Default::default(), Span::minutes(6));
+    let last = changes.last().unwrap();
+    assert_eq!((last.status, last.at), (Idle, story.moment(310).wall));
+}

@@ -1,0 +1,173 @@
+//! Work beside the root's turn: sub-agents, in the foreground and the background, background shells, and compactions.
+
+use super::story::Story;
+use pilotlight::core::verdict::Status::{Finishing, Idle, Quiet, Stuck, Working};
+use serde_json::json;
+
+/// A turn that starts a background agent at 1 and ends at 2.
+fn with_agent() -> Story {
+    let story =
+        Story::prompted().requests(1, &["task"]).tool(1, "t1", "task").agent_started(1, "a1", "t1", "background");
+    story.done(1.01, "t1").round_end(1.01).round(1.02).answers(2, "It looks around.")
+}
+
+/// A turn that starts a background shell at 1 and ends at 2.
+fn with_shell() -> Story {
+    let arguments = json!({ "command": "sleep 20; echo done", "description": "bg", "mode": "async" });
+    let result = json!({ "content": "<command started in background with shellId: 0>" });
+    Story::prompted()
+        .requests(1, &["bash"])
+        .event(1, "tool.execution_start", json!({ "toolCallId": "t1", "toolName": "bash", "arguments": arguments }))
+        .event(1.01, "tool.execution_complete", json!({ "toolCallId": "t1", "success": true, "result": result }))
+        .round_end(1.01)
+        .round(1.02)
+        .answers(2, "Started.")
+}
+
+/// PP#354 and others.
+#[test]
+fn case_49_sub_agents_that_write_for_25_min_are_working() {
+    let mut story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "sync");
+    let mut background = with_agent();
+    for at in (50..=1500).step_by(50) {
+        story = story.by("a1").sign(at);
+        background = background.by("a1").sign(at);
+    }
+    for at in [600, 700, 1200, 1500, 1549] {
+        story.is(at, Working);
+        background.is(at, Working);
+    }
+    story.turns(2100, Working, Quiet);
+}
+
+/// PP#375, #399, #403, #712.
+#[test]
+fn case_54_a_background_agent_keeps_a_session_working() {
+    let story = with_agent().by("a1").sign(10).agent_done(30, "a1", "t1");
+    story.says(2, Working, "1 background agent").is(29.999, Working).is(30, Idle).is(5000, Idle);
+    let failed = with_agent().by("a1").event(30, "subagent.failed", json!({ "toolCallId": "t1", "error": "no" }));
+    failed.is(29, Working).is(30, Idle);
+    let two =
+        with_agent().agent_started(3, "a2", "t2", "background").agent_done(30, "a1", "t1").agent_done(40, "a2", "t2");
+    two.says(3, Working, "2 background agents").says(30, Working, "1 background agent").is(40, Idle);
+}
+
+/// PP#375, #399, #403, #712: it became idle when the agent ended, not when the turn did.
+#[test]
+fn case_54_a_session_is_idle_since_its_last_agent_ended() {
+    let story = with_agent().by("a1").sign(10).agent_done(30, "a1", "t1");
+    assert_eq!(story.verdict(40).since, story.moment(30).wall);
+}
+
+/// PP#375, #399, #403, #712: what an agent writes behind its end does not bring it back.
+#[test]
+fn case_54_an_agent_that_ended_has_ended() {
+    let story = with_agent().agent_done(30, "a1", "t1").by("a1").event(30.001, "hook.end", json!({ "success": true }));
+    story.is(31, Idle).is(1000, Idle);
+}
+
+/// PP#375, #399, #403, #712: the agent's end writes a notification, and Copilot goes on by itself.
+#[test]
+fn case_54_the_turn_after_an_agents_end_needs_no_prompt() {
+    let story = with_agent()
+        .agent_done(30, "a1", "t1")
+        .event(
+            30.02,
+            "system.notification",
+            json!({ "content": "x", "kind": { "type": "agent_idle", "agentId": "a1" } }),
+        )
+        .requests(30.03, &["read_agent"])
+        .tool(30.04, "t2", "read_agent")
+        .done(30.05, "t2")
+        .round(30.06)
+        .answers(31, "Noted.");
+    assert_eq!(story.told(), [Idle, Working, Finishing, Working, Idle, Working, Finishing, Idle]);
+}
+
+/// PP#375, #399, #403, #712.
+#[test]
+fn case_55_a_background_shell_leaves_a_session_idle() {
+    let story = with_shell();
+    story.says(2, Idle, "1 background shell").says(9000, Idle, "1 background shell");
+    let kind = json!({ "type": "shell_completed", "shellId": "0", "exitCode": 0 });
+    let over = story.event(22, "system.notification", json!({ "content": "x", "kind": kind }));
+    over.is(22, Idle);
+    let because = over.verdict(22).because;
+    assert!(!because.contains("shell"), "{because}");
+    let open = Story::prompted().tool(1, "t1", "bash").answers(2, "Done.").verdict(2).because;
+    assert!(!open.contains("shell"), "a plain shell that was cut off is none: {open}");
+}
+
+/// PP#511, #530.
+#[test]
+fn case_77_a_background_agent_silent_for_20_min_no_longer_counts() {
+    let story = with_agent().by("a1").sign(10);
+    story.turns(10 + 1200, Working, Idle).is(9000, Idle);
+    assert_eq!(story.verdict(20).recheck_at, Some(story.moment(1210).awake));
+    let because = story.verdict(1210).because;
+    assert!(!because.contains("agent"), "{because}");
+}
+
+/// PP#511, #530: of two agents each has its own silence; the root's signs are not theirs.
+#[test]
+fn case_77_every_agent_has_its_own_silence() {
+    let story = with_agent().agent_started(3, "a2", "t2", "background").by("a2").sign(600).sign(1100);
+    story
+        .says(1200, Working, "2 background agents")
+        .says(1201, Working, "1 background agent")
+        .turns(1800, Working, Idle);
+}
+
+/// UP, sub-agents.
+#[test]
+fn case_93_a_sub_agents_rounds_leave_the_root_turn_open() {
+    let story = Story::prompted()
+        .requests(1, &["task"])
+        .tool(1, "t1", "task")
+        .agent_started(1, "a1", "t1", "sync")
+        .by("a1")
+        .prompt(1)
+        .by("a1")
+        .round(2)
+        .by("a1")
+        .requests(3, &["view"])
+        .by("a1")
+        .tool(3, "s1", "view")
+        .by("a1")
+        .done(4, "s1")
+        .by("a1")
+        .round_end(4)
+        .by("a1")
+        .answer(5, "Shall I?")
+        .by("a1")
+        .round_end(5)
+        .agent_done(6, "a1", "t1");
+    story.says(6, Working, "task").turns(606, Working, Quiet).turns(666, Quiet, Stuck);
+    assert_eq!(story.told(), [Idle, Working], "no finishing, no idle, no question");
+    let facts = story.facts(6);
+    assert_eq!(facts.turn.unwrap().tools.len(), 1, "the root's tool alone");
+}
+
+/// UP, sub-agents: nothing that a sub-agent writes opens or closes the root's turn.
+#[test]
+fn case_93_a_sub_agent_opens_no_root_turn() {
+    let agent = |story: Story| story.by("a1").prompt(10).by("a1").round(10).by("a1").tool(10, "s1", "bash");
+    assert!(agent(Story::new()).facts(10).turn.is_none());
+    let story =
+        agent(Story::prompted()).by("a1").abort(11).by("a1").error(12).by("a1").shutdown(13).by("a1").resume(14);
+    assert_eq!(story.facts(14).turn.unwrap().opened, story.moment(0));
+    story.is(14, Working);
+}
+
+/// A compaction is work, with the limits of an open tool.
+#[test]
+fn a_compaction_is_working_with_the_limits_of_a_tool() {
+    let story = Story::prompted().answers(1, "Done.").compacts(10);
+    story.says(10, Working, "compact").turns(610, Working, Quiet).turns(670, Quiet, Stuck);
+    let over = story.event(20, "session.compaction_complete", json!({ "success": true }));
+    over.is(19, Working).is(20, Idle).is(5000, Idle);
+    let in_turn = Story::prompted().compacts(10);
+    in_turn.turns(610, Working, Quiet).turns(670, Quiet, Stuck);
+    let over = in_turn.event(20, "session.compaction_complete", json!({ "success": true }));
+    over.turns(80, Working, Quiet).turns(140, Quiet, Stuck);
+}

@@ -1,0 +1,166 @@
+//! Every way a turn can end, against everything that belongs to a turn: whatever was open, said or counted in it is gone
+//! when it is over, and the next turn begins like the first one.
+
+use super::story::Story;
+use pilotlight::core::verdict::Status::{self, Crashed, Ended, Failed, Idle, NeedsInput, Working};
+use serde_json::json;
+
+/// Something that belongs to a turn, brought about in the turn prompted at 0.
+struct Fact {
+    name: &'static str,
+    /// An answer was given: no work is lost with the owner.
+    answered: bool,
+    brought: fn(Story) -> Story,
+}
+
+const fn fact(name: &'static str, brought: fn(Story) -> Story) -> Fact {
+    Fact { name, answered: false, brought }
+}
+
+const fn answer(name: &'static str, brought: fn(Story) -> Story) -> Fact {
+    Fact { name, answered: true, brought }
+}
+
+const FACTS: [Fact; 17] = [
+    fact("nothing", |story| story),
+    fact("a tool", |story| story.requests(1, &["bash"]).tool(1, "t1", "bash")),
+    fact("three tools", |story| story.tool(1, "t1", "bash").tool(1, "t2", "view").tool(1, "t3", "grep")),
+    fact("tools used", |story| story.ran(1, "t1").fails(2, "t2", "failure", "no such file").round_end(2).round(2)),
+    fact("a permission request", |story| story.tool(1, "t1", "bash").permission(2, "r1", "t1")),
+    fact("a request without a tool", |story| story.permission(2, "r1", "t1")),
+    fact("a refused permission", |story| {
+        let kind = "denied-no-approval-rule-and-could-not-request-from-user";
+        story.tool(1, "t1", "bash").permission(2, "r1", "t1").permission_done(3, "r1", "t1", kind)
+    }),
+    fact("a sub-agent in the foreground", |story| story.tool(1, "t1", "task").agent_started(2, "a1", "t1", "sync")),
+    fact("a sub-agent's request", |story| {
+        story.tool(1, "t1", "task").agent_started(2, "a1", "t1", "sync").by("a1").permission(3, "r1", "t2")
+    }),
+    fact("a question", |story| story.tool(1, "t1", "ask_user")),
+    fact("a request for tools", |story| story.requests(1, &["bash"])),
+    answer("an answer", |story| story.answer(1, "Done.")),
+    answer("an answer that asks", |story| story.answer(1, "Shall I go on?")),
+    answer("an answer in autopilot", |story| story.mode(1, "autopilot").answers(18, "On I go.")),
+    fact("a task declared done", |story| story.event(1, "session.task_complete", json!({ "success": true }))),
+    fact("a resume", |story| story.resume_pending(5)),
+    fact("a compaction", |story| story.compacts(5)),
+];
+
+/// A way to end a turn, at 20; what holds 10 s later.
+struct End {
+    name: &'static str,
+    came: fn(Story) -> Story,
+    status: Status,
+}
+
+const fn end(name: &'static str, status: Status, came: fn(Story) -> Story) -> End {
+    End { name, came, status }
+}
+
+const ENDS: [End; 8] = [
+    end("an answer", Idle, |story| story.answers(20, "Done.")),
+    end("a round without a message", Idle, |story| story.round(20).round_end(20)),
+    end("an error", Failed, |story| story.round_end(20).error(20)),
+    end("an abort", Idle, |story| story.abort(20)),
+    end("a shutdown", Ended, |story| story.shutdown(20)),
+    end("a prompt", Working, |story| story.prompt(20).round(20)),
+    end("a resume", Idle, |story| story.resume(20)),
+    end("the owner's end", Crashed, Story::owner_gone),
+];
+
+/// The two pairs whose end leaves something: a compaction is not part of the turn that an answer ends.
+fn stays(fact: &Fact, end: &End) -> bool {
+    fact.name == "a compaction" && end.status == Idle && end.name != "an abort" && end.name != "a resume"
+}
+
+/// PP#158, #164.
+#[test]
+fn case_12_every_end_of_a_turn_clears_what_belonged_to_it() {
+    let mut wrong = Vec::new();
+    for fact in &FACTS {
+        for end in &ENDS {
+            let story = (end.came)((fact.brought)(Story::prompted()));
+            let mut check = |holds: bool, what: String| {
+                if !holds {
+                    wrong.push(format!("{}, ended by {}: {what}", fact.name, end.name));
+                }
+            };
+            let expected = match (end.status, fact.answered) {
+                (Crashed, true) => Ended,
+                (Idle, _) if stays(fact, end) => Working,
+                (status, _) => status,
+            };
+            let verdict = story.verdict(30);
+            check(verdict.status == expected, format!("{expected}, not {} ({})", verdict.status, verdict.because));
+            if end.status == Crashed {
+                continue; // the log says nothing of it: see below
+            }
+            let facts = story.sign(30).facts(30); // what time alone has closed is closed in the facts, too
+            check(facts.requests.is_empty(), "a request is left".to_owned());
+            check(facts.compaction.is_none() || stays(fact, end), "a compaction is left".to_owned());
+            let fresh = (end.status == Working).then(|| Story::new().prompt(20).round(20).facts(30).turn).flatten();
+            check(facts.turn == fresh, format!("a turn is left: {:?}", facts.turn));
+        }
+    }
+    assert!(wrong.is_empty(), "{} pairs:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// PP#158, #164: what was in the air before does not show in the next turn.
+#[test]
+fn case_12_the_turn_after_every_end_is_like_the_first() {
+    let first = Story::new().prompt(100).round(100);
+    let mut wrong = Vec::new();
+    for fact in &FACTS {
+        for end in &ENDS {
+            let mut story = (end.came)((fact.brought)(Story::prompted()));
+            if end.status == Crashed {
+                story = story.new_owner(80).resume(90);
+            }
+            let story = story.prompt(100).round(100);
+            let mut differs = (story.facts(100).turn != first.facts(100).turn).then(|| "the turn itself".to_owned());
+            for at in [100.0, 130.0, 159.999, 160.0, 219.999, 220.0, 4000.0] {
+                let (verdict, like) = (story.verdict(at), first.verdict(at));
+                if (verdict.status, &verdict.because) != (like.status, &like.because) {
+                    differs.get_or_insert(format!("at {at} s {} ({})", verdict.status, verdict.because));
+                }
+            }
+            wrong.extend(differs.map(|what| format!("{}, ended by {}: {what}", fact.name, end.name)));
+        }
+    }
+    assert!(wrong.is_empty(), "{} pairs:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// PP#158, #164: a tool's completion, or a permission's, that comes after the end changes nothing.
+#[test]
+fn case_12_what_comes_late_opens_nothing() {
+    for end in ENDS.iter().filter(|end| end.status != Crashed && end.status != Working) {
+        let story = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1");
+        let story = (end.came)(story).permission_done(25, "r1", "t1", "approved").done(26, "t1").round_end(27).fails(
+            28,
+            "t1",
+            "denied",
+            "could not request permission",
+        );
+        let facts = story.facts(30);
+        assert_eq!(facts.turn, None, "{}", end.name);
+        assert!(facts.results.is_empty() && facts.requests.is_empty(), "{}", end.name);
+        if end.status != Failed {
+            assert_eq!(story.status(30), Idle, "{}", end.name); // a shutdown is undone by what is written after it
+        }
+    }
+}
+
+/// PP#158, #164: after the owner's end the next owner finds nothing open.
+#[test]
+fn case_12_the_owners_end_leaves_nothing_to_the_next_owner() {
+    let mut wrong = Vec::new();
+    for fact in &FACTS {
+        let story = (fact.brought)(Story::prompted()).new_owner(20);
+        let expected = if fact.name.contains("asks") { NeedsInput } else { Idle };
+        let verdict = story.verdict(50);
+        if verdict.status != expected {
+            wrong.push(format!("{}: {expected}, not {} ({})", fact.name, verdict.status, verdict.because));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,100 @@
+//! What a story comes to: its facts, the verdict at an offset, and what a replay of its log tells.
+//!
+//! A question about an offset is answered from the lines up to it, so one story can be asked about all of its course.
+
+use super::story::{At, Story, Written};
+use pilotlight::core::event;
+use pilotlight::core::replay::{Change, OwnerStory, Replay};
+use pilotlight::core::session::Facts;
+use pilotlight::core::time::{Moment, Span};
+use pilotlight::core::verdict::{Status, Verdict, judge};
+
+impl Story {
+    /// The log, as it lies on disk.
+    pub(crate) fn log(&self) -> Vec<u8> {
+        self.lines().flat_map(|line| [line, b"\n"].concat()).collect()
+    }
+
+    /// Its lines.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        self.written.iter().filter_map(|(_, written)| match written {
+            Written::Line(line) => Some(&line[..]),
+            Written::Part => None,
+        })
+    }
+
+    /// What the log says, up to an offset.
+    pub(crate) fn facts(&self, until: impl Into<At>) -> Facts {
+        let At(until) = until.into();
+        let mut facts = Facts::default();
+        for (at, written) in self.written.iter().filter(|(at, _)| *at <= until) {
+            let awake = self.moment(*at).awake;
+            match written {
+                Written::Line(line) => match event::parse(line) {
+                    Ok(event) => facts.fold(&event, Moment { wall: event.at, awake }, &self.limits),
+                    Err(_) => facts.skip(),
+                },
+                Written::Part => facts.grew(self.moment(*at)),
+            }
+        }
+        facts
+    }
+
+    /// The verdict at an offset.
+    #[track_caller]
+    pub(crate) fn verdict(&self, at: impl Into<At>) -> Verdict {
+        let at = at.into();
+        let now = self.moment(at);
+        let verdict = judge(&self.facts(at), &self.owner, &self.live, self.seen, now, &self.limits);
+        assert!(verdict.recheck_at.is_none_or(|recheck| recheck > now.awake), "a recheck in the past: {verdict:?}");
+        verdict
+    }
+
+    pub(crate) fn status(&self, at: impl Into<At>) -> Status {
+        self.verdict(at).status
+    }
+
+    /// The status that must hold at an offset.
+    #[track_caller]
+    pub(crate) fn is(&self, at: impl Into<At>, status: Status) -> &Self {
+        self.says(at, status, "")
+    }
+
+    /// The status that must hold at an offset, and words that must stand in its reason.
+    #[track_caller]
+    pub(crate) fn says(&self, at: impl Into<At>, status: Status, words: &str) -> &Self {
+        let at = at.into();
+        let verdict = self.verdict(at);
+        assert!(
+            verdict.status == status && verdict.because.contains(words),
+            "at {} ms: expected {status} ({words}), got {} ({})",
+            at.0.0,
+            verdict.status,
+            verdict.because
+        );
+        self
+    }
+
+    /// The status holds just before `until`, and `then` from it on.
+    #[track_caller]
+    pub(crate) fn turns(&self, until: impl Into<At>, status: Status, then: Status) -> &Self {
+        let At(until) = until.into();
+        self.is(until - Span(1), status).is(until, then).is(until + Span(1), then)
+    }
+
+    /// Every change of status that a replay tells, the clock running on to `until` after the last line.
+    pub(crate) fn changes(&self, owner: OwnerStory, after: Span) -> Vec<Change> {
+        let mut replay = Replay::new(owner, self.limits);
+        let mut changes = Vec::new();
+        for line in self.lines() {
+            replay.line(line, &mut changes);
+        }
+        replay.finish(after, &mut changes);
+        changes
+    }
+
+    /// The statuses that a replay tells, one after the other.
+    pub(crate) fn told(&self) -> Vec<Status> {
+        self.changes(OwnerStory::Alive, Span::ZERO).into_iter().map(|change| change.status).collect()
+    }
+}

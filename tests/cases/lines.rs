@@ -1,0 +1,287 @@
+//! Lines as they should not be: torn, broken, repeated, forked, huge. None is fatal, each is counted, and what comes after
+//! them is read.
+
+use super::story::Story;
+use pilotlight::core::event::{Body, Event, is_fresh_prompt, parse, parse_ends, time_of};
+use pilotlight::core::verdict::Status::{Idle, NeedsPermission, Quiet, Stuck, Working};
+use serde_json::json;
+
+/// An envelope around `data`, as Copilot writes it.
+fn line(kind: &str, data: &str) -> String {
+    format!(
+        r#"{{"type":"{kind}","data":{data},"id":"77777777-0000-4000-8000-000000000000","timestamp":"2026-11-20T18:00:05.000Z","parentId":null}}"#
+    )
+}
+
+/// A turn in which `broken` comes before a permission request: the request must be read, and every line be counted.
+#[track_caller]
+fn is_survived(broken: impl Into<Vec<u8>>) -> Story {
+    let broken = broken.into();
+    let shown = String::from_utf8_lossy(&broken[..broken.len().min(200)]).into_owned();
+    let story = Story::prompted().raw(5, broken).tool(6, "t1", "bash").permission(7, "r1", "t1");
+    let facts = story.facts(7);
+    assert_eq!(facts.events + facts.skipped, 6, "every line is counted: {shown}");
+    story.is(7, NeedsPermission);
+    story
+}
+
+#[track_caller]
+fn is_skipped(broken: impl Into<Vec<u8>>) {
+    assert_eq!(is_survived(broken).facts(7).skipped, 1, "it is no event");
+}
+
+/// UP, files.
+#[test]
+fn case_84_a_run_of_nuls_is_skipped() {
+    is_skipped(vec![0; 1]);
+    is_skipped(vec![0; 4096]);
+    let mut torn = line("assistant.turn_start", "{}").into_bytes();
+    torn.truncate(60);
+    torn.resize(4096, 0);
+    is_skipped(torn);
+}
+
+/// UP, files: the next writer goes on right behind what the last one left of a line.
+#[test]
+fn case_84_a_line_behind_a_torn_one_is_read() {
+    let whole =
+        line("permission.requested", r#"{"requestId":"r1","permissionRequest":{"kind":"shell","toolCallId":"t1"}}"#);
+    for front in [
+        "\0\0\0\0",
+        r#"{"type":"assistant.message","data":{"content":"I wi"#,
+        r#"{"type":"system.message","data":{"content":"You a"#,
+        r#"{"type":"session.info","data":{"message":"x"},"id":"5"#,
+        r#"{"type":"hook.start","data":{}"#,
+        r#"{"ty"#,
+    ] {
+        let story = Story::prompted().raw(5, format!("{front}{whole}"));
+        assert_eq!(story.facts(5).requests.len(), 1, "behind {front:?}");
+    }
+}
+
+/// UP, files.
+#[test]
+fn case_84_broken_json_is_skipped() {
+    let whole = line("assistant.turn_start", r#"{"turnId":"0"}"#);
+    for cut in 1..whole.len() {
+        is_skipped(&whole[..cut]);
+    }
+    for broken in
+        ["{}", "[]", "null", "42", "\"x\"", "}", "{\"type\":\"abort\"}", "plain text", "{\"type\":\"abort\",}"]
+    {
+        is_skipped(broken);
+    }
+    is_skipped(line("abort", "{\"a\":[}"));
+    is_skipped(line("session.error", "{\"message\":}"));
+    is_skipped(format!("{whole}x"));
+}
+
+/// UP, files.
+#[test]
+fn case_84_invalid_utf_8_is_survived() {
+    let mut bytes = line("assistant.message", r#"{"content":"a?b","toolRequests":[]}"#).into_bytes();
+    let at = bytes.iter().position(|&byte| byte == b'?').unwrap();
+    for byte in [0x80, 0xC3, 0xFF] {
+        bytes[at] = byte;
+        is_survived(bytes.clone());
+    }
+    is_survived(vec![0xFF; 300]);
+    is_survived(b"\xEF\xBB\xBF".to_vec());
+}
+
+/// UP, files: Unicode's line separators are no line ends.
+#[test]
+fn case_84_line_separators_inside_strings_are_text() {
+    let data = json!({ "content": "a\u{2028}b\u{2029}c\u{85}d", "toolRequests": [] });
+    let story = Story::prompted().event(5, "assistant.message", data).round_end(6);
+    assert_eq!(story.facts(6).skipped, 0);
+    story.is(6, Idle);
+}
+
+/// UP, files.
+#[test]
+fn case_84_carriage_returns_and_blanks_around_a_line_are_nothing() {
+    let plain = line("assistant.message", r#"{"content":"Shall I?","toolRequests":[]}"#);
+    for dressed in [format!("{plain}\r"), format!("  {plain}\t\r\n"), plain.replace(',', " ,\r ").replace(':', " : ")] {
+        if let (Ok(dressed), Ok(plain)) = (parse(dressed.as_bytes()), parse(plain.as_bytes())) {
+            assert_eq!((dressed.body, dressed.id), (plain.body, plain.id));
+        } else {
+            // The last form moves blanks into the timestamp, too.
+            assert!(dressed.contains(" : 00 : "), "{dressed}");
+        }
+    }
+    is_survived(format!("{plain}\r"));
+}
+
+/// UP, files.
+#[test]
+fn case_84_an_unknown_type_is_a_sign_of_life() {
+    let story = Story::prompted().event(50, "assistant.daydream", json!({ "of": ["sheep"] }));
+    story.turns(110, Working, Quiet);
+    let facts = story.facts(50);
+    assert_eq!((facts.events, facts.skipped), (4, 0));
+    let fields = Story::prompted().event(50, "abort", json!({ "reason": "x", "new": { "field": [1, null] } }));
+    fields.is(50, Idle);
+}
+
+/// UP, files: without the id that pairs it, an event means nothing.
+#[test]
+fn case_84_missing_fields_are_skipped() {
+    for kind in ["tool.execution_start", "tool.execution_complete", "permission.requested", "permission.completed"] {
+        is_skipped(line(kind, "{}"));
+        is_skipped(line(kind, "null"));
+        is_skipped(line(kind, "[1]"));
+    }
+    let whole = line("assistant.turn_start", "{}");
+    is_skipped(whole.replace(r#","timestamp":"2026-11-20T18:00:05.000Z""#, ""));
+    is_skipped(whole.replace(r#""type":"assistant.turn_start","#, ""));
+    is_survived(whole.replace(r#""data":{},"#, ""));
+    is_survived(whole.replace(r#","parentId":null"#, ""));
+    is_survived(whole.replace(r#""id":"77777777-0000-4000-8000-000000000000","#, ""));
+    is_survived(line("user.message", "{}"));
+    is_survived(line("session.error", "{}"));
+    is_survived(line("subagent.started", "{}"));
+    is_survived(line("session.resume", "null"));
+}
+
+/// UP, files.
+#[test]
+fn case_84_numbers_for_strings_are_skipped_or_passed_over() {
+    for (kind, field) in [
+        ("tool.execution_start", "toolCallId"),
+        ("tool.execution_complete", "toolCallId"),
+        ("permission.requested", "requestId"),
+        ("permission.completed", "requestId"),
+    ] {
+        for value in ["7", "null", "true", "{}", "[\"x\"]"] {
+            is_skipped(line(kind, &format!("{{\"{field}\":{value}}}")));
+        }
+    }
+    let whole = line("assistant.turn_start", "{}");
+    is_skipped(whole.replace("\"2026-11-20T18:00:05.000Z\"", "1795197605000"));
+    is_skipped(whole.replace("\"assistant.turn_start\"", "3"));
+    is_skipped(whole.replace("2026-11-20T18:00:05.000Z", "yesterday"));
+    is_survived(whole.replace("\"parentId\":null", "\"parentId\":5"));
+    is_survived(line("session.error", r#"{"errorType":5,"message":{},"statusCode":"500"}"#));
+    is_survived(line("user.message", r#"{"content":5,"delivery":true,"isAutopilotContinuation":"yes"}"#));
+    is_survived(line("session.start", r#"{"selectedModel":1,"context":"x"}"#));
+    is_survived(line("assistant.message", r#"{"content":null,"toolRequests":7}"#));
+}
+
+/// UP, files: in whatever order the fields stand, they mean the same.
+#[test]
+fn case_84_the_order_of_fields_does_not_matter() {
+    let bodies = [
+        ("assistant.turn_start", "{}"),
+        ("system.message", "{\"content\":\"x\"}"),
+        ("session.usage_checkpoint", "{\"n\":1}"),
+        (
+            "tool.execution_start",
+            r#"{"toolCallId":"t1","toolName":"bash","arguments":{"mode":"async","command":"ls"}}"#,
+        ),
+        ("session.error", r#"{"errorType":"query","message":"no","statusCode":500}"#),
+    ];
+    for (kind, data) in bodies {
+        let fields = [
+            format!("\"type\":\"{kind}\""),
+            format!("\"data\":{data}"),
+            "\"agentId\":\"a1\"".to_owned(),
+            "\"id\":\"i1\"".to_owned(),
+            "\"timestamp\":\"2026-11-20T18:00:05.000Z\"".to_owned(),
+            "\"parentId\":\"p1\"".to_owned(),
+        ];
+        let plain = format!("{{{}}}", fields.join(","));
+        let plain = parse(plain.as_bytes()).unwrap();
+        assert_eq!(plain.agent.map(|agent| agent.0), Some(&b"a1"[..]), "{kind}");
+        for turned in 0..fields.len() {
+            for swapped in 0..fields.len() {
+                let mut fields = fields.clone();
+                fields.rotate_left(turned);
+                fields.swap(0, swapped);
+                let other = format!("{{{}}}", fields.join(","));
+                assert_eq!(parse(other.as_bytes()).as_ref(), Ok(&plain), "{other}");
+            }
+        }
+    }
+}
+
+/// UP, files.
+#[test]
+fn case_85_the_same_id_twice_is_counted_once() {
+    let story = Story::prompted().tool(1, "t1", "bash");
+    let lines: Vec<_> = story.lines().map(<[u8]>::to_vec).collect();
+    let twice = lines.iter().fold(story.clone(), |story, line| story.raw(2, line.clone()));
+    assert_eq!(twice.facts(2).events, 4);
+    assert_eq!(twice.facts(2).turn, story.facts(2).turn);
+    let denied = Story::prompted().denied(1, "t1");
+    let last = denied.lines().last().unwrap().to_vec();
+    let thrice = denied.clone().raw(2, last.clone()).raw(3, last);
+    assert_eq!(thrice.facts(3).results.len(), 1);
+    let ended = Story::prompted().answers(1, "Done.");
+    let prompt = ended.lines().nth(1).unwrap().to_vec();
+    ended.raw(10, prompt).is(10, Idle);
+}
+
+/// UP, files.
+#[test]
+fn case_87_two_writers_that_go_on_from_the_same_line_are_a_conflict() {
+    let chained = Story::prompted().tool(1, "t1", "bash").sign(2);
+    assert!(!chained.verdict(2).because.contains("conflict"));
+    let forked = chained.forked(2).sign(3);
+    forked.says(3, Working, "conflict");
+    let settled = forked.resume(10).prompt(11);
+    let because = settled.verdict(11).because;
+    assert!(!because.contains("conflict"), "since the last resume: {because}");
+}
+
+/// UP, files: Copilot says it, too.
+#[test]
+fn case_87_a_session_opened_while_in_use_is_a_conflict() {
+    let resume = json!({ "selectedModel": "fake-model", "alreadyInUse": true });
+    Story::prompted().answers(1, "Done.").event(5, "session.resume", resume).says(5, Idle, "conflict");
+}
+
+/// UP, files: lines of 50 KB, 430 KB and 20 MB tell their type, their time and what they say.
+#[test]
+fn case_65_a_huge_line_is_read() {
+    for size in [50_000, 430_000, 20_000_000] {
+        let text = "s".repeat(size);
+        let story = Story::prompted().answer(1, &text);
+        story.is(1, pilotlight::core::verdict::Status::Finishing);
+        let told = story.lines().last().unwrap();
+        assert!(time_of(told).is_some() && !is_fresh_prompt(told));
+        let system = Story::prompted().event(100, "system.message", json!({ "content": text }));
+        system.is(100, Working);
+        let (head, tail) = told.split_at(2000);
+        let ends = parse_ends(head, &tail[tail.len() - 2000..]).unwrap();
+        assert_eq!((ends.at, ends.id), parse(told).map(|event| (event.at, event.id)).unwrap());
+        assert!(!matches!(ends.body, Body::Prompt { .. }));
+    }
+}
+
+/// What a log read backwards looks for.
+#[test]
+fn a_prompt_that_closes_what_was_open_is_told_from_others() {
+    let fresh = |story: &Story| is_fresh_prompt(story.lines().last().unwrap());
+    assert!(fresh(&Story::cut().prompt(0)));
+    assert!(!fresh(&Story::cut().steers(0)));
+    assert!(!fresh(&Story::cut().by("a1").prompt(0)));
+    assert!(!fresh(&Story::cut().round(0)));
+    assert!(!is_fresh_prompt(b"{\"type\":\"user.message\""));
+}
+
+/// An escape inside a string is no end of it, and no envelope inside a string is one.
+#[test]
+fn case_84_an_event_quoted_in_an_event_is_text() {
+    let inner = line("session.shutdown", "{}");
+    let quoted = Story::prompted().event(5, "session.info", json!({ "message": inner, "more": format!("x{inner}") }));
+    quoted.is(5, Working);
+    let nested: serde_json::Value = serde_json::from_str(&inner).unwrap();
+    Story::prompted().event(5, "session.info", json!({ "inner": nested })).is(5, Working);
+    Story::prompted()
+        .event(5, "assistant.message", json!({ "inner": nested, "toolRequests": [nested] }))
+        .is(5, Working);
+    let event = parse(inner.as_bytes()).unwrap();
+    assert!(matches!(event, Event { body: Body::Shutdown, agent: None, .. }));
+    Story::prompted().by("session.shutdown\"},").sign(5).turns(65, Working, Quiet).is(130, Stuck);
+}

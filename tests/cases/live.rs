@@ -1,0 +1,106 @@
+//! What is known beside the log: a server's word on whether there is work, and a look at the open tool's process.
+
+use super::story::Story;
+use pilotlight::core::verdict::Status::{Failed, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working};
+use pilotlight::core::verdict::{Live, SAMPLE_TAKES, Sample};
+
+/// `has_active_work` true: a turn that we guessed over is working.
+#[test]
+fn a_server_with_work_overrules_a_guess_that_the_turn_is_over() {
+    let story = Story::prompted().round_end(10);
+    story.is(20, Idle);
+    story.server_says(true).is(12, Finishing).is(14, Working).is(20, Working);
+
+    let answered = Story::prompted().ran(1, "t1").answer(10, "Done.");
+    answered.is(310, Idle);
+    answered.server_says(true).is(310, Quiet); // a model that is silent for that long is not working either
+
+    let resumed = Story::after_a_tool(1).round_end(1).resume_pending(100);
+    resumed.is(140, Idle);
+    resumed.server_says(true).is(140, Working);
+
+    let former = Story::prompted().tool(1, "t1", "bash").new_owner(50);
+    former.is(100, Idle);
+    former.server_says(true).is(100, Working);
+}
+
+/// A guess that was made before the last line was read is a guess all the same.
+#[test]
+fn a_server_with_work_overrules_a_guess_from_before() {
+    Story::prompted().round_end(10).sign(20).server_says(true).is(21, Working);
+    Story::prompted().answer(10, "Shall I?").sign(400).server_says(true).is(401, Working);
+}
+
+/// `has_active_work` true: an open tool counts as busy.
+#[test]
+fn a_server_with_work_makes_an_open_tool_busy() {
+    let story = Story::prompted().tool(0, "t1", "bash").server_says(true);
+    story.turns(600, Working, Quiet).is(660, Quiet).turns(3600, Quiet, Stuck).says(3600, Stuck, "running long");
+    assert_eq!(story.verdict(1).sample_at, None, "no look at the process is needed");
+}
+
+/// `has_active_work` true: a silent model is still stuck at its limit.
+#[test]
+fn a_server_with_work_does_not_excuse_a_silent_model() {
+    Story::prompted().server_says(true).turns(60, Working, Quiet).turns(120, Quiet, Stuck);
+    Story::after_a_tool(0).round_end(0).server_says(true).turns(120, Working, Quiet).turns(600, Quiet, Stuck);
+}
+
+/// `has_active_work` false: an open turn is over, with all that was open in it.
+#[test]
+fn a_server_without_work_ends_an_open_turn() {
+    Story::prompted().server_says(false).is(1, Idle).is(1000, Idle);
+    Story::after_a_tool(1).round_end(1).server_says(false).is(2, Idle).is(1000, Idle);
+    Story::prompted().tool(1, "t1", "bash").server_says(false).is(2, Idle).is(1000, Idle);
+    Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1").server_says(false).is(3, Idle);
+    Story::prompted().tool(1, "t1", "ask_user").server_says(false).is(3, Idle);
+    Story::prompted().round_end(1).error(1).server_says(false).is(2, Failed);
+    Story::prompted().answers(1, "Shall I?").server_says(false).is(2, NeedsInput);
+    Story::prompted().answer(1, "Shall I?").server_says(false).is(2, NeedsInput);
+}
+
+/// Not attached: the log decides.
+#[test]
+fn without_a_server_the_log_decides() {
+    let story = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1");
+    assert_eq!(story.live, Live::default());
+    story.is(1, Working).is(2, NeedsPermission);
+}
+
+fn sampled(story: &Story, busy: bool, at: i32) -> Story {
+    let at = story.moment(at);
+    story.clone().with_live(Live { busy: Some(Sample { busy, at }), ..Live::default() })
+}
+
+/// A look at the process that is older than the last sign of life says nothing of this silence.
+#[test]
+fn a_sample_from_before_the_last_progress_does_not_count() {
+    let story = Story::prompted().tool(0, "t1", "bash").sign(1000);
+    sampled(&story, true, 655).turns(1660, Quiet, Stuck);
+    sampled(&story, true, 1655).turns(1660, Quiet, Quiet).turns(4600, Quiet, Stuck);
+    assert!(
+        sampled(&story, true, 655).verdict(1001).sample_at > Some(story.moment(1600).awake),
+        "a new one is asked for"
+    );
+}
+
+/// The CPU use of a process excuses the tool that runs in it, not a silent model.
+#[test]
+fn a_busy_process_excuses_open_tools_alone() {
+    let model = Story::after_a_tool(0).round_end(0);
+    sampled(&model, true, 599).turns(600, Quiet, Stuck);
+    let silent = Story::prompted();
+    sampled(&silent, true, 119).turns(120, Quiet, Stuck);
+}
+
+/// The look is begun early enough to be over when the limit is reached, whatever the limit.
+#[test]
+fn a_sample_is_asked_for_in_time() {
+    let mut story = Story::prompted().tool(0, "t1", "bash");
+    for limit in [6, 30, 660, 5000] {
+        story.limits.tool_stuck = pilotlight::core::time::Span::seconds(limit);
+        story.limits.tool_quiet = story.limits.tool_stuck;
+        let sample = story.verdict(0).sample_at.unwrap();
+        assert!(sample + SAMPLE_TAKES <= story.moment(0).awake + story.limits.tool_stuck, "{limit} s: {sample}");
+    }
+}

@@ -1,0 +1,119 @@
+//! What a row is called: its title, else its folder; and rows that read alike are told apart.
+
+use super::story::{START, Story};
+use pilotlight::core::fleet::{About, Row, Session, distinguish, short_id};
+use proptest::prelude::*;
+use std::collections::HashSet;
+
+/// A row with a title, a folder and a branch, each of them possibly empty.
+fn row(id: &str, title: &str, folder: &str, branch: &str) -> Row {
+    let some = |text: &str| (!text.is_empty()).then(|| Box::from(text));
+    let about =
+        About { name: some(title), cwd: some(folder), branch: some(branch), created: Some(START), ..About::default() };
+    let session = Session { id: id.into(), about, ..Session::default() };
+    session.row(Story::new().moment(0), &Story::new().limits).0
+}
+
+fn named(mut rows: Vec<Row>) -> Vec<String> {
+    distinguish(&mut rows);
+    rows.into_iter().map(|row| row.name).collect()
+}
+
+const A: &str = "aaaaaaaa-1111-4000-8000-000000000001";
+const B: &str = "bbbbbbbb-2222-4000-8000-000000000002";
+const C: &str = "cccccccc-3333-4000-8000-000000000003";
+
+#[test]
+fn a_row_is_named_by_its_title_else_its_folder() {
+    assert_eq!(row(A, "Paint the fence", "/home/dev/garden", "main").name, "Paint the fence");
+    assert_eq!(row(A, "", "/home/dev/garden", "main").name, "garden");
+    assert_eq!(row(A, "", "/home/dev/garden/", "").name, "garden");
+    assert_eq!(row(A, "", "C:\\Users\\dev\\garden", "").name, "garden");
+    assert_eq!(row(A, "\n ", "/home/dev/garden", "").name, "garden");
+    assert_eq!(row(A, "", "", "").name, "aaaaaaaa");
+    let mut session = Session { id: A.into(), facts: Story::new().facts(0), ..Session::default() };
+    session.about.created = Some(START);
+    let (from_log, _) = session.row(Story::new().moment(0), &Story::new().limits);
+    assert_eq!((&*from_log.name, from_log.branch.as_deref()), ("project", Some("main")));
+}
+
+#[test]
+fn rows_that_differ_keep_their_names() {
+    assert_eq!(named(vec![row(A, "Paint", "/a", "x"), row(B, "Sweep", "/a", "x")]), ["Paint", "Sweep"]);
+    assert_eq!(named(vec![row(A, "Paint", "/a", "x")]), ["Paint"]);
+    assert_eq!(named(vec![]), [""; 0]);
+}
+
+#[test]
+fn rows_that_read_alike_get_their_folder_first() {
+    let names =
+        named(vec![row(A, "Paint", "/home/shed", "x"), row(B, "Paint", "/home/barn", "x"), row(C, "Sweep", "/a", "x")]);
+    assert_eq!(names[2], "Sweep");
+    assert!(names[0].starts_with("Paint") && names[0].contains("shed") && !names[0].contains('x'), "{names:?}");
+    assert!(names[1].starts_with("Paint") && names[1].contains("barn"), "{names:?}");
+}
+
+#[test]
+fn rows_of_one_folder_get_their_branch() {
+    let names = named(vec![row(A, "Paint", "/home/shed", "main"), row(B, "Paint", "/home/shed", "green")]);
+    assert!(names[0].contains("main") && names[1].contains("green"), "{names:?}");
+    assert!(!names[0].contains("aaaaaaaa"), "the id is not needed: {names:?}");
+    let names = named(vec![row(A, "", "/home/shed", "main"), row(B, "", "/home/shed", "green")]);
+    assert!(names[0].contains("shed") && names[0].contains("main") && names[1].contains("green"), "{names:?}");
+}
+
+#[test]
+fn rows_of_one_branch_get_their_short_id() {
+    let names = named(vec![row(A, "Paint", "/home/shed", "main"), row(B, "Paint", "/home/shed", "main")]);
+    assert!(names[0].contains(short_id(A)) && names[1].contains(short_id(B)), "{names:?}");
+    let names = named(vec![row(A, "Paint", "", ""), row(B, "Paint", "", "")]);
+    assert!(names[0].contains("aaaaaaaa") && names[1].contains("bbbbbbbb"), "{names:?}");
+}
+
+/// Where the first part of an id does not tell them apart, it takes more of it.
+#[test]
+fn rows_whose_ids_begin_alike_differ_too() {
+    let alike = "aaaaaaaa-1111-4000-8000-000000000009";
+    let names = named(vec![row(A, "Paint", "/home/shed", "main"), row(alike, "Paint", "/home/shed", "main")]);
+    assert_ne!(names[0], names[1]);
+}
+
+#[test]
+fn some_rows_of_a_group_may_lack_what_tells_the_others_apart() {
+    let names =
+        named(vec![row(A, "Paint", "/home/shed", ""), row(B, "Paint", "", ""), row(C, "Paint", "/home/shed", "x")]);
+    assert_eq!(names.iter().collect::<HashSet<_>>().len(), 3, "{names:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// However rows read before, no two read alike after.
+    #[test]
+    fn no_two_rows_read_alike(rows in prop::collection::vec(("[ab]?", "(/[abc]){0,2}", "[ab]?"), 0..12)) {
+        let rows: Vec<_> = rows
+            .iter()
+            .enumerate()
+            .map(|(n, (title, folder, branch))| row(&format!("{n:08x}-0000-4000-8000-000000000000"), title, folder, branch))
+            .collect();
+        let names = named(rows.clone());
+        let different: HashSet<_> = names.iter().collect();
+        prop_assert_eq!(different.len(), names.len(), "{:?}", names);
+        for (row, name) in rows.iter().zip(&names) {
+            prop_assert!(name.starts_with(&row.name), "{} is called {}", row.name, name);
+        }
+    }
+
+    /// What a row is called does not depend on the order of the rows.
+    #[test]
+    fn a_name_does_not_depend_on_the_order(rows in prop::collection::vec(("[ab]?", "(/[abc]){0,2}", "[ab]?"), 0..8)) {
+        let rows: Vec<_> = rows
+            .iter()
+            .enumerate()
+            .map(|(n, (title, folder, branch))| row(&format!("{n:08x}-0000-4000-8000-000000000000"), title, folder, branch))
+            .collect();
+        let mut other_way = named(rows.iter().rev().cloned().collect());
+        other_way.reverse();
+        prop_assert_eq!(named(rows), other_way);
+    }
+}

@@ -1,0 +1,156 @@
+//! What a session is when its owner lives, is gone, cannot be read, or was never known.
+
+use super::story::{PID, START, Story};
+use pilotlight::core::fleet::{About, Session};
+use pilotlight::core::owner::Owner;
+use pilotlight::core::replay::OwnerStory;
+use pilotlight::core::time::{Span, Time};
+use pilotlight::core::verdict::Status::{
+    Crashed, Ended, Failed, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working,
+};
+
+fn mid_tool() -> Story {
+    Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash")
+}
+
+fn gone_at(story: &Story, at: i32) -> Story {
+    story.clone().owned(Owner::Gone { pid: PID, at: Some(story.moment(at).wall) })
+}
+
+/// PP#141, tiers.
+#[test]
+fn case_3_an_owner_that_dies_in_the_middle_of_a_turn_crashed() {
+    Story::prompted().owner_gone().is(1, Crashed);
+    Story::prompted().answer(1, "Done.").ran(2, "t1").round(3).owner_gone().is(4, Crashed);
+    let request = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1").owner_gone();
+    request.is(3, Crashed);
+    Story::prompted().tool(1, "t1", "ask_user").owner_gone().is(3, Crashed);
+    let told = Story::prompted().changes(OwnerStory::Dead, Span::seconds(1));
+    let last = told.last().unwrap();
+    assert_eq!((last.status, last.at), (Crashed, START + Span(1)), "1 ms after the last event");
+}
+
+/// PP#163, #211.
+#[test]
+fn case_13_an_open_turn_without_any_owner_is_not_working_after_601_s() {
+    let story = Story::prompted().ran(1, "t1").owned(Owner::Never);
+    story.is(601, Stuck).is(601.001, Ended).says(602, Ended, "no process").is(90_000, Ended);
+    let waits = Story::prompted().tool(1, "t1", "bash").permission(1, "r1", "t1").owned(Owner::Never);
+    waits.is(601, NeedsPermission).is(601.001, Ended);
+    mid_tool().owned(Owner::Never).says(700, Ended, "bash"); // unfinished work is kept in mind
+    let failed = Story::prompted().round_end(1).error(1).owned(Owner::Never);
+    failed.is(601, Failed).says(700, Ended, "500"); // and so is a last error
+    Story::prompted().answers(1, "Done.").owned(Owner::Never).is(601, Idle).is(601.001, Ended);
+}
+
+/// PP#391 and others, interrupted tools.
+#[test]
+fn case_58_a_shutdown_with_its_owner_gone_is_ended() {
+    let story = Story::prompted().answers(1, "Done.").shutdown(2);
+    story.is(2, Ended).is(9000, Ended);
+    story.clone().owner_gone().is(3, Ended).is(9000, Ended);
+    story.clone().owned(Owner::Never).is(3, Ended);
+    assert_eq!(story.verdict(9000).since, story.moment(2).wall);
+    story.prompt(10).is(10, Working); // something was written since
+}
+
+/// PP#391 and others, interrupted tools.
+#[test]
+fn case_60_a_tool_that_only_started_with_its_owner_dead_crashed() {
+    mid_tool().owner_gone().says(2, Crashed, "unfinished: bash");
+    mid_tool().round_end(2).owner_gone().is(3, Crashed);
+    mid_tool().abort(2).owner_gone().is(3, Ended);
+}
+
+/// PP#391 and others, interrupted tools.
+#[test]
+fn case_61_a_tool_that_only_started_and_a_shutdown_is_ended() {
+    let story = mid_tool().shutdown(3);
+    story.says(3, Ended, "unfinished: bash").is(9000, Ended);
+    story.owner_gone().says(4, Ended, "unfinished: bash");
+    let failed = Story::prompted().round_end(1).error(1).shutdown(3);
+    failed.says(3, Ended, "500");
+}
+
+/// PP#417, #370, owners: no work is lost where none was open.
+#[test]
+fn case_71_a_dead_pid_is_not_running() {
+    Story::prompted().answers(1, "Done.").owner_gone().is(2, Ended);
+    Story::prompted().answer(1, "Done.").owner_gone().is(2, Ended); // the answer is there
+    Story::prompted().answers(1, "Shall I?").owner_gone().is(2, Ended);
+    Story::prompted().round_end(1).error(1).owner_gone().says(2, Ended, "500");
+    Story::prompted().owner_gone().is(2, Crashed);
+    let denied = Story::prompted().denied(1, "t1").denied(2, "t2").denied(3, "t3").answers(4, "No.");
+    denied.owner_gone().is(5, Ended);
+}
+
+/// PP#417, #370, owners: a crash is shown for a day, and kept in mind after it.
+#[test]
+fn case_71_a_crash_is_crashed_for_24_h_and_then_ended() {
+    let day = 24 * 3600;
+    let story = gone_at(&Story::prompted().sign(10), 10);
+    story.turns(10 + day, Crashed, Ended).says(10 + 3 * day + 60, Ended, "crashed 3 d ago");
+    let verdict = story.verdict(11);
+    assert_eq!(verdict.since, story.moment(10).wall);
+}
+
+/// PP#417, #370, owners: the day begins when the owner goes, not when the log last grew.
+#[test]
+fn case_71_an_owner_that_goes_after_a_day_of_silence_crashed() {
+    let day = 24 * 3600;
+    let story = gone_at(&mid_tool(), day + 3600);
+    story.is(day + 3601, Crashed).is(2 * day, Crashed).is(2 * day + 3602, Ended);
+}
+
+/// PP#417, #370, owners: what the owner module found out is taken as it is: another program is a gone owner.
+#[test]
+fn case_72_a_recycled_pid_is_not_the_owner() {
+    let recycled = Owner::Gone { pid: 1, at: None };
+    mid_tool().owned(recycled.clone()).is(2, Crashed);
+    Story::prompted().answers(1, "Done.").owned(recycled).is(2, Ended);
+}
+
+/// PP#417, #370, owners: of two locks the live one counts; that two processes live is said.
+#[test]
+fn case_73_with_two_locks_the_live_one_counts() {
+    let story = mid_tool();
+    let mut session = Session { facts: story.facts(2), owner: story.owner.clone(), ..Session::default() };
+    let (row, _) = session.row(story.moment(2), &story.limits);
+    assert_eq!((row.status, row.owner.unwrap().state), (Working, "alive"));
+    assert!(!row.because.contains("conflict"), "{}", row.because);
+    session.contested = true;
+    let (row, _) = session.row(story.moment(2), &story.limits);
+    assert_eq!(row.status, Working);
+    assert!(row.because.contains("conflict"), "{}", row.because);
+}
+
+/// Safety: what cannot be read is not taken for gone.
+#[test]
+fn case_107g_an_owner_that_cannot_be_read_has_not_crashed() {
+    let unknown = Owner::Unknown { pid: PID };
+    let story = mid_tool().owned(unknown.clone());
+    story.is(2, Working).turns(601, Working, Quiet).turns(661, Quiet, Stuck).is(90_000, Stuck);
+    Story::prompted().answers(1, "Done.").owned(unknown.clone()).is(90_000, Idle);
+    Story::prompted().answer(1, "Done.").owned(unknown.clone()).is(2, Finishing);
+    Story::prompted().answers(1, "Shall I?").owned(unknown.clone()).is(90_000, NeedsInput);
+    let session = Session { owner: unknown, ..Session::default() };
+    let (row, _) = session.row(story.moment(2), &story.limits);
+    assert_eq!(row.owner.unwrap().state, "unknown");
+}
+
+/// Before the first prompt there is no log.
+#[test]
+fn a_session_without_a_log_is_listed_while_its_owner_lives() {
+    let created = Some(START);
+    let session = |owner| Session { owner, about: About { created, ..About::default() }, ..Session::default() };
+    let live = session(Owner::Alive { pid: PID, started: None });
+    assert!(live.is_listed());
+    let (row, _) = live.row(Story::new().moment(9000), &Story::new().limits);
+    assert_eq!((row.status, row.since, row.last_progress), (Idle, START, None));
+    assert!(row.because.contains("no prompt yet"), "{}", row.because);
+    assert!(!row.unseen, "nothing has become idle");
+    assert!(session(Owner::Unknown { pid: PID }).is_listed(), "it may live");
+    assert!(!session(Owner::Gone { pid: PID, at: None }).is_listed());
+    assert!(!session(Owner::Gone { pid: PID, at: Some(Time(0)) }).is_listed());
+    assert!(!session(Owner::Never).is_listed());
+}

@@ -1,0 +1,247 @@
+//! Permission requests that wait, and permissions that are lost because nobody can be asked.
+
+use super::story::{At, Story};
+use pilotlight::core::verdict::Status::{Idle, NeedsPermission, PermissionLost, Quiet, Stuck, Working};
+use serde_json::json;
+
+/// A turn whose tools are denied (`D`) or succeed (`o`), one a second.
+fn results(pattern: &str) -> Story {
+    pattern.chars().zip(1..).fold(Story::prompted(), |story, (result, at)| match result {
+        'D' => story.denied(at, &format!("t{at}")),
+        _ => story.ran(at, &format!("t{at}")),
+    })
+}
+
+/// Three tools that fail in the same way, and a verdict after each.
+fn thrice(fails: impl Fn(Story, At, &str) -> Story) -> Story {
+    (1..4).fold(Story::prompted(), |story, at| fails(story, at.into(), &format!("t{at}")))
+}
+
+/// PP#285, #305, permissions.
+#[test]
+fn case_29_three_denials_are_permission_lost() {
+    let story = results("DDD");
+    story.is(2, Working).says(3, PermissionLost, "3 of the last 3").says(3, PermissionLost, "nobody could be asked");
+    assert_eq!(story.verdict(3).since, story.moment(3).wall);
+}
+
+/// PP#285, #305, permissions.
+#[test]
+fn case_30_three_of_five_denied_are_permission_lost() {
+    results("DoDoD").is(4, Working).says(5, PermissionLost, "3 of the last 5");
+    results("DDoD").is(3, Working).is(4, PermissionLost);
+    results("ooooDDD").is(6, Working).is(7, PermissionLost);
+}
+
+/// PP#285, #305, permissions.
+#[test]
+fn case_31_denials_are_pushed_out_by_results() {
+    results("DDoooD").is(6, Working);
+    results("DDDoo").is(5, PermissionLost);
+    results("DDDooo").is(5, PermissionLost).is(6, Working);
+}
+
+/// PP#285, #305, permissions: not a new loss, but the one that holds.
+#[test]
+fn case_32_further_denials_are_nothing_new() {
+    let story = results("DDDDDDDD");
+    for at in 4..9 {
+        let verdict = story.verdict(at);
+        assert_eq!((verdict.status, verdict.since), (PermissionLost, story.moment(3).wall), "at {at} s");
+    }
+}
+
+/// PP#285, #305, permissions.
+#[test]
+fn case_33_a_result_that_contains_the_words_is_not_counted() {
+    let words = "Permission denied and could not request permission from user; denied-no-approval-rule";
+    let story = thrice(|story, at, call| {
+        let data = json!({ "toolCallId": call, "success": true, "result": { "content": words, "kind": words } });
+        story.tool(at, call, "bash").event(at, "tool.execution_complete", data)
+    });
+    story.is(3, Working);
+    let failed = thrice(|story, at, call| {
+        let error = json!({ "code": "failure", "message": "cat: Permission denied" });
+        let result = json!({ "content": words });
+        let data = json!({ "toolCallId": call, "success": false, "error": error, "result": result });
+        story.tool(at, call, "bash").event(at, "tool.execution_complete", data)
+    });
+    failed.is(3, Working);
+}
+
+/// PP#285, #305, permissions.
+#[test]
+fn case_34_a_shells_eacces_is_a_failed_command() {
+    let story = thrice(|story, at, call| {
+        let content = "bash: /etc/shadow: Permission denied\n<exited with exit code 1>";
+        let shell = json!({ "exitCode": 1 });
+        let data =
+            json!({ "toolCallId": call, "success": true, "result": { "content": content }, "shellExecution": shell });
+        story.tool(at, call, "bash").event(at, "tool.execution_complete", data)
+    });
+    story.is(3, Working);
+    thrice(|story, at, call| story.tool(at, call, "view").fails(at, call, "failure", "EACCES: permission denied"))
+        .is(3, Working);
+}
+
+const COULD_NOT: &str = "denied-no-approval-rule-and-could-not-request-from-user";
+
+/// PP#285, #305, permissions: the kind of the request's answer tells, whatever the tool's error says.
+#[test]
+fn case_35_signature_1_a_permission_that_could_not_be_requested() {
+    let told_by = |code: &'static str, message: &'static str| {
+        thrice(move |story, at, call| {
+            let story = story.tool(at, call, "bash").permission(at, call, call);
+            story.permission_done(at, call, call, COULD_NOT).fails(at, call, code, message)
+        })
+    };
+    let message = "Permission denied and could not request permission from user. Copilot needed the user's approval.";
+    told_by("denied", message).is(2, Working).is(3, PermissionLost);
+    told_by("other", "No.").is(2, Working).is(3, PermissionLost);
+}
+
+/// PP#285, #305, permissions: `-p`.
+#[test]
+fn case_35_signature_2_the_unattended_fallback() {
+    let story = thrice(|story, at, call| {
+        let result = json!({ "kind": COULD_NOT });
+        let done =
+            json!({ "requestId": call, "toolCallId": call, "result": result, "decisionSource": "unattended_fallback" });
+        let message = "Permission denied because no interactive user response was available. Try again.";
+        let story = story.tool(at, call, "bash").permission(at, call, call).event(at, "permission.completed", done);
+        story.fails(at, call, "denied", message)
+    });
+    story.is(2, Working).is(3, PermissionLost);
+}
+
+/// PP#285, #305, permissions: no permission event at all.
+#[test]
+fn case_35_signature_3_a_session_without_a_permission_handler() {
+    results("DDD").is(3, PermissionLost);
+    let message = "Permission denied because no interactive user response was available.";
+    thrice(|story, at, call| story.tool(at, call, "bash").fails(at, call, "denied", message)).is(3, PermissionLost);
+}
+
+/// PP#285, #305, permissions: older versions wrote the kind into the error's text.
+#[test]
+fn case_35_the_kind_in_an_older_versions_error() {
+    let message = format!("Permission denied: {COULD_NOT}");
+    thrice(|story, at, call| story.tool(at, call, "bash").fails(at, call, "denied", &message)).is(3, PermissionLost);
+}
+
+/// PP#285, #305, permissions.
+#[test]
+fn case_36_what_somebody_refused_is_not_lost() {
+    let user = "The user rejected this tool call. User feedback: not now";
+    for kind in [
+        "denied-interactively-by-user",
+        "denied-by-rules",
+        "denied-by-content-exclusion-policy",
+        "denied-by-permission-request-hook",
+    ] {
+        let story = thrice(|story, at, call| {
+            let story = story.tool(at, call, "bash").permission(at, call, call);
+            story.permission_done(at, call, call, kind).fails(at, call, "denied", user)
+        });
+        story.is(3, Working);
+    }
+}
+
+/// The loss holds until a prompt, a resume, or results push it out.
+#[test]
+fn case_29_a_prompt_or_a_resume_gives_another_try() {
+    let story = results("DDD");
+    story.clone().prompt(10).is(9, PermissionLost).is(10, Working);
+    story.clone().resume(10).is(9, PermissionLost).is(10, Idle);
+    story.prompt(10).denied(11, "t4").denied(12, "t5").is(12, Working);
+}
+
+/// Denials before we attached with a permission handler no longer count.
+#[test]
+fn case_29_denials_before_we_attached_no_longer_count() {
+    let mut story = results("DDD").denied(20, "t4").denied(21, "t5").denied(22, "t6");
+    story.live.attached = Some(story.moment(10).wall);
+    story.is(9, Working).is(21, Working).is(22, PermissionLost);
+}
+
+/// GW.
+#[test]
+fn case_82_many_denials_and_then_silence_are_permission_lost() {
+    results("DDD").is(3, PermissionLost).is(500, PermissionLost).is(9000, PermissionLost);
+    results("DDD").answers(5, "I may not.").is(5, PermissionLost).is(9000, PermissionLost);
+    results("DDD").answer(5, "I may not.").is(5, PermissionLost).is(9000, PermissionLost);
+}
+
+/// UP, permissions.
+#[test]
+fn case_90_a_request_whose_tool_completed_is_closed() {
+    let story = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1").done(3, "t1");
+    story.says(2, NeedsPermission, "shell").is(3, Working);
+    assert!(story.facts(3).requests.is_empty());
+    let other = Story::prompted().tool(1, "t1", "bash").tool(1, "t2", "view").permission(2, "r1", "t1").done(3, "t2");
+    other.is(3, NeedsPermission);
+}
+
+/// UP, permissions.
+#[test]
+fn case_91_a_request_resolved_by_a_hook_is_silent() {
+    let asked = json!({ "kind": "shell", "toolCallId": "t1" });
+    let story = Story::prompted()
+        .tool(1, "t1", "bash")
+        .event(1, "hook.start", json!({ "hookInvocationId": "h", "hookType": "permissionRequest" }))
+        .event(1, "hook.end", json!({ "hookInvocationId": "h", "success": true }))
+        .event(
+            1,
+            "permission.requested",
+            json!({ "requestId": "r1", "permissionRequest": asked, "resolvedByHook": true }),
+        )
+        .event(
+            2,
+            "permission.completed",
+            json!({ "requestId": "r1", "toolCallId": "t1", "result": { "kind": "approved" } }),
+        );
+    story.is(1, Working).is(2, Working);
+    assert!(story.facts(1).requests.is_empty());
+}
+
+/// UP, permissions: at this level, a request that was answered is gone.
+#[test]
+fn case_92_requests_are_paired_with_their_answers_by_their_id() {
+    let story = Story::prompted()
+        .tool(1, "t1", "bash")
+        .tool(1, "t2", "bash")
+        .permission(2, "r1", "t1")
+        .permission(3, "r2", "t2")
+        .permission_done(4, "r9", "t9", "approved")
+        .permission_done(5, "r1", "t1", "approved")
+        .permission_done(6, "r2", "t2", "denied-interactively-by-user");
+    story.says(3, NeedsPermission, "2 requests").is(4, NeedsPermission).is(5, NeedsPermission).is(6, Working);
+    assert_eq!(story.verdict(4).since, story.moment(2).wall);
+    assert_eq!(story.verdict(5).since, story.moment(3).wall);
+}
+
+/// UP, sub-agents.
+#[test]
+fn case_94_a_sub_agents_request_needs_permission() {
+    let story = Story::prompted()
+        .tool(1, "t1", "task")
+        .agent_started(1, "a1", "t1", "sync")
+        .by("a1")
+        .permission(2, "r1", "t2")
+        .by("a1")
+        .permission_done(4, "r1", "t2", "approved");
+    story.is(2, NeedsPermission).is(4, Working);
+    let background = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
+    let background = background.answers(2, "It looks.").by("a1").permission(3, "r1", "t2");
+    background.is(2, Working).is(3, NeedsPermission);
+}
+
+/// A request waits for as long as it takes: no silence makes it stuck.
+#[test]
+fn case_94_a_request_that_waits_is_never_stuck() {
+    let story = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1");
+    for at in [60, 120, 600, 660, 3600, 90_000] {
+        assert!(!matches!(story.status(at), Quiet | Stuck), "at {at} s");
+        story.is(at, NeedsPermission);
+    }
+}

@@ -1,0 +1,232 @@
+//! What must hold for every log, clock and owner, however unlikely: told by random stories.
+
+use super::story::{START, Story};
+use super::tales::{beside, gap, steps, told};
+use pilotlight::core::event::{is_fresh_prompt, parse, parse_ends, time_of};
+use pilotlight::core::limits::Limits;
+use pilotlight::core::owner::Owner;
+use pilotlight::core::replay::{OwnerStory, Replay};
+use pilotlight::core::session::Facts;
+use pilotlight::core::time::{Moment, Span};
+use pilotlight::core::verdict::judge;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+/// Four times as many stories as is usual: rare ones are what this is for.
+fn config() -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig { cases: 4 * usual.cases, failure_persistence: None, ..usual }
+}
+
+/// Between a verdict and its recheck, status and reason stand still.
+fn stands_still(story: &Story, now: Span, part: f64) -> Result<(), TestCaseError> {
+    let verdict = story.verdict(now);
+    let here = story.moment(now).awake;
+    let until = match verdict.recheck_at {
+        Some(recheck) => {
+            prop_assert!(recheck > here, "a recheck at or before now");
+            recheck - here
+        }
+        None => Span::hours(24 * 40),
+    };
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "any point in between will do")]
+    let between = (until.0 as f64 * part) as i64;
+    for ahead in [1, between, until.0 - 1].into_iter().filter(|&ahead| (0..until.0).contains(&ahead)) {
+        let later = story.verdict(now + Span(ahead));
+        prop_assert_eq!(
+            (later.status, &later.because),
+            (verdict.status, &verdict.because),
+            "{} ms later, to be rechecked after {} ms",
+            ahead,
+            until.0
+        );
+    }
+    Ok(())
+}
+
+fn fold(facts: &mut Facts, lines: &[&[u8]], limits: &Limits) {
+    for line in lines {
+        match parse(line) {
+            Ok(event) => facts.fold(&event, Moment::of(event.at), limits),
+            Err(_) => facts.skip(),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn nothing_changes_before_the_recheck(
+        steps in steps(25), after in gap(), owner: u8, live in 0..3u8, when in 0..10_000_000i64, part in 0.0..1.0f64
+    ) {
+        let (story, end) = told(Story::new(), &steps);
+        let now = end + Span(after);
+        stands_still(&beside(story, now, owner, live, when), now, part)?;
+    }
+
+    #[test]
+    fn nothing_changes_before_the_recheck_of_a_log_that_is_cut(
+        steps in steps(12), after in gap(), owner: u8, live in 0..3u8, when in 0..10_000_000i64, part in 0.0..1.0f64
+    ) {
+        let (story, end) = told(Story::cut(), &steps);
+        let now = end + Span(after);
+        stands_still(&beside(story, now, owner, live, when), now, part)?;
+    }
+
+    /// Nor where a server says whether there is work.
+    #[test]
+    fn nothing_changes_before_the_recheck_of_an_attached_session(
+        steps in steps(25), after in gap(), owner: u8, live in 3..72u8, when in 0..10_000_000i64, part in 0.0..1.0f64
+    ) {
+        let (story, end) = told(Story::new(), &steps);
+        let now = end + Span(after);
+        stands_still(&beside(story, now, owner, live, when), now, part)?;
+    }
+
+    /// Nor where the machine slept, or the clock was set, before now.
+    #[test]
+    fn nothing_changes_before_the_recheck_whatever_the_wall_clock_did(
+        steps in steps(12), after in gap(), owner: u8, live in 0..3u8, when in 0..10_000_000i64, part in 0.0..1.0f64,
+        by in -4_000_000..40_000_000i64, at in 0..3_000_000i64
+    ) {
+        let (_, end) = told(Story::new(), &steps);
+        let now = end + Span(after);
+        let (story, _) = told(Story::new().wall_jumps(Span(at.min(now.0)), Span(by)), &steps);
+        stands_still(&beside(story, now, owner, live, when), now, part)?;
+    }
+
+    #[test]
+    fn a_verdict_is_a_function_of_its_inputs(
+        steps in steps(25), after in gap(), owner: u8, live in 0..72u8, when in 0..10_000_000i64
+    ) {
+        let (story, end) = told(Story::new(), &steps);
+        let now = end + Span(after);
+        let story = beside(story, now, owner, live, when);
+        let first = story.verdict(now);
+        let facts = story.facts(now);
+        for _ in 0..2 {
+            let (at, limits) = (story.moment(now), &story.limits);
+            prop_assert_eq!(&judge(&facts, &story.owner, &story.live, story.seen, at, limits), &first);
+        }
+        prop_assert_eq!(facts, story.facts(now), "judging changes no facts");
+    }
+
+    /// A status does not begin in the future.
+    #[test]
+    fn a_status_holds_since_now_or_before(
+        steps in steps(25), after in gap(), owner: u8, live in 0..72u8, when in 0..10_000_000i64
+    ) {
+        let (story, end) = told(Story::new(), &steps);
+        let now = end + Span(after);
+        let verdict = beside(story.clone(), now, owner, live, when).verdict(now);
+        prop_assert!(verdict.since <= story.moment(now).wall, "{verdict:?}");
+    }
+
+    /// PP#158, #164.
+    #[test]
+    fn case_12_nothing_of_a_turn_survives_its_end(steps in steps(40), after in gap(), how in 0..4u8) {
+        let (story, end) = told(Story::new(), &steps);
+        let at = end + Span(after);
+        let story = match how {
+            0 => story.abort(at),
+            1 => story.error(at),
+            2 => story.shutdown(at),
+            _ => story.resume(at),
+        };
+        let facts = story.facts(at);
+        prop_assert_eq!(&facts.turn, &None);
+        prop_assert!(facts.requests.is_empty());
+        prop_assert_eq!(facts.compaction, None);
+        prop_assert!(facts.unfinished().is_empty());
+    }
+
+    /// PP#158, #164.
+    #[test]
+    fn case_12_a_prompt_begins_a_turn_like_the_first(steps in steps(40), after in gap()) {
+        let (story, end) = told(Story::new(), &steps);
+        let at = end + Span(after);
+        let facts = story.prompt(at).facts(at);
+        prop_assert_eq!(facts.turn, Story::new().prompt(at).facts(at).turn);
+        prop_assert_eq!((facts.compaction, facts.shut_down), (None, None));
+        prop_assert!(facts.results.is_empty(), "until a prompt");
+    }
+
+    /// UP, files.
+    #[test]
+    fn case_84_any_bytes_are_survived(bytes in any::<Vec<u8>>(), cut in any::<prop::sample::Index>()) {
+        let _ = parse(&bytes);
+        let _ = (time_of(&bytes), is_fresh_prompt(&bytes));
+        let cut = cut.index(bytes.len() + 1);
+        let _ = parse_ends(&bytes[..cut], &bytes[cut..]);
+        let mut replay = Replay::new(OwnerStory::Alive, Limits::default());
+        replay.line(&bytes, &mut Vec::new());
+        replay.finish(Span::minutes(1), &mut Vec::new());
+    }
+
+    /// UP, files.
+    #[test]
+    fn case_84_lines_with_any_damage_are_survived(
+        steps in steps(6), damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 1..6)
+    ) {
+        let (story, _) = told(Story::prompted(), &steps);
+        let mut log = story.log();
+        for (at, byte, how) in damage {
+            let at = at.index(log.len());
+            match how {
+                0 => log[at] = byte,
+                1 => log.insert(at, byte),
+                2 => log.truncate(at.max(1)),
+                _ => { log.remove(at); if log.is_empty() { log.push(b' ') } }
+            }
+        }
+        let mut replay = Replay::new(OwnerStory::Unknown, Limits::default());
+        let lines = log.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        lines.clone().for_each(|line| replay.line(line, &mut Vec::new()));
+        let (events, skipped) = (replay.facts.events, replay.facts.skipped);
+        prop_assert!(events + skipped <= lines.count() as u64);
+    }
+
+    #[test]
+    fn a_log_in_any_pieces_gives_the_same_facts(steps in steps(40), pieces in prop::collection::vec(0..6usize, 0..40)) {
+        let (story, _) = told(Story::new(), &steps);
+        let limits = Limits::default();
+        let lines: Vec<_> = story.lines().collect();
+        let mut whole = Facts::default();
+        fold(&mut whole, &lines, &limits);
+        let (mut pieced, mut rest) = (Facts::default(), &lines[..]);
+        for piece in pieces {
+            let (now, later) = rest.split_at(piece.min(rest.len()));
+            fold(&mut pieced, now, &limits);
+            pieced = pieced.clone(); // as it is taken up again
+            rest = later;
+        }
+        fold(&mut pieced, rest, &limits);
+        prop_assert_eq!(pieced, whole);
+    }
+
+    /// What a replay tells at each line, and at any time in between, is what a watcher is told.
+    #[test]
+    fn a_replay_tells_what_a_watcher_is_told(steps in steps(25), after in gap(), probes in prop::collection::vec(0.0..1.0f64, 4)) {
+        let (story, end) = told(Story::new(), &steps);
+        let story = story.without_parts().sign(end).owned(Owner::Alive { pid: 0, started: None });
+        let mut replay = Replay::new(OwnerStory::Alive, Limits::default());
+        let mut changes = Vec::new();
+        for line in story.lines() {
+            replay.line(line, &mut changes);
+            prop_assert_eq!(changes.last().map(|change| change.status), Some(replay.verdict().status));
+        }
+        replay.finish(Span(after), &mut changes);
+        prop_assert_eq!(changes.last().map(|change| change.status), Some(replay.verdict().status));
+        for pair in changes.windows(2) {
+            prop_assert!(pair[0].status != pair[1].status, "no change: {:?}", pair);
+            prop_assert!(pair[0].at <= pair[1].at, "out of order: {:?}", pair);
+        }
+        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "any point will do")]
+        let probes = probes.iter().map(|part| Span((end.0 as f64 * part) as i64)).chain([end, end + Span(after)]);
+        for at in probes {
+            let told = changes.iter().rev().find(|change| change.at <= START + at).map(|change| change.status);
+            prop_assert_eq!(told, Some(story.status(at)), "at {} ms of {:?}", at.0, changes);
+        }
+    }
+}

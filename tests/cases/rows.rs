@@ -1,0 +1,283 @@
+//! Rows as scripts and lists see them: their JSON, their order, what a short list leaves out, the summary, and what the
+//! user has not seen yet.
+
+use super::story::{PID, START, Story};
+use pilotlight::core::fleet::{About, Kind, Row, Session, shorten, sort, summary};
+use pilotlight::core::owner::Owner;
+use pilotlight::core::time::{Moment, Span, Time};
+use pilotlight::core::verdict::Status::{self, Ended, Idle, NeedsInput, Working};
+use serde_json::{Value, json};
+
+const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";
+
+fn session(story: &Story, at: f64) -> Session {
+    Session {
+        id: ID.into(),
+        facts: story.facts(at),
+        owner: story.owner.clone(),
+        live: story.live,
+        seen: story.seen,
+        touched: START,
+        ..Session::default()
+    }
+}
+
+fn row(story: &Story, at: f64) -> Row {
+    session(story, at).row(story.moment(at), &story.limits).0
+}
+
+/// A row of a status, for lists.
+fn plain(id: &str, status: Status, since: i64) -> Row {
+    Row { id: id.into(), name: id.to_owned(), status, since: START + Span::seconds(since), ..row(&Story::new(), 0.0) }
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    sorted(value.as_object().unwrap().keys().map(String::as_str).collect())
+}
+
+fn sorted(mut names: Vec<&str>) -> Vec<&str> {
+    names.sort_unstable();
+    names
+}
+
+/// DESIGN.md, section 4: the form that scripts rely on.
+#[test]
+fn a_row_has_the_promised_fields_and_no_others() {
+    let told = json!(row(&Story::prompted(), 1.0));
+    let promised = vec![
+        "id",
+        "name",
+        "cwd",
+        "branch",
+        "kind",
+        "status",
+        "since",
+        "last_progress",
+        "because",
+        "unseen",
+        "owner",
+        "background",
+        "actions",
+    ];
+    assert_eq!(keys(&told), sorted(promised));
+    assert_eq!(keys(&told["owner"]), ["attachable", "pid", "state"]);
+    assert_eq!(keys(&told["background"]), ["agents", "shells"]);
+}
+
+/// DESIGN.md, section 4.
+#[test]
+fn a_rows_values_have_the_promised_forms() {
+    let mut session = session(&Story::prompted().tool(1, "t1", "bash"), 2.0);
+    session.about = About {
+        name: Some("Paint the fence".into()),
+        cwd: Some("/home/dev/project".into()),
+        branch: Some("main".into()),
+        kind: Kind::Terminal,
+        created: Some(START),
+    };
+    let mut told = json!(session.row(Story::new().moment(2.0), &Story::new().limits).0);
+    let because = told["because"].take();
+    assert!(because.as_str().unwrap().contains("bash"), "{because}");
+    assert!(told["actions"].take().is_array());
+    let expected = json!({
+        "id": ID,
+        "name": "Paint the fence",
+        "cwd": "/home/dev/project",
+        "branch": "main",
+        "kind": "terminal",
+        "status": "working",
+        "since": "2026-11-20T18:00:00.000Z",
+        "last_progress": "2026-11-20T18:00:01.000Z",
+        "because": null,
+        "unseen": false,
+        "owner": { "pid": PID, "state": "alive", "attachable": null },
+        "background": { "agents": 0, "shells": 0 },
+        "actions": null,
+    });
+    assert_eq!(told, expected);
+}
+
+/// DESIGN.md, section 4.
+#[test]
+fn what_is_not_known_is_null() {
+    let told =
+        json!(Session { id: ID.into(), ..Session::default() }.row(Story::new().moment(0), &Story::new().limits).0);
+    for field in ["cwd", "branch", "last_progress", "owner"] {
+        assert_eq!(told[field], Value::Null, "{field}");
+    }
+    assert_eq!((&told["kind"], &told["name"]), (&json!("unknown"), &json!("36535f61")));
+}
+
+/// DESIGN.md, section 4.
+#[test]
+fn every_kind_status_and_owner_has_its_promised_name() {
+    assert_eq!(json!([Kind::Terminal, Kind::Sdk, Kind::Unknown]), json!(["terminal", "sdk", "unknown"]));
+    let promised = json!([
+        "ended",
+        "crashed",
+        "failed",
+        "needs-permission",
+        "permission-lost",
+        "needs-input",
+        "stuck",
+        "quiet",
+        "finishing",
+        "working",
+        "idle"
+    ]);
+    assert_eq!(json!(Status::ALL), promised);
+    let state = |owner| json!(row(&Story::new().owned(owner), 0.0).owner)["state"].take();
+    assert_eq!(state(Owner::Alive { pid: 1, started: None }), "alive");
+    assert_eq!(state(Owner::Gone { pid: 1, at: None }), "gone");
+    assert_eq!(state(Owner::Unknown { pid: 1 }), "unknown");
+}
+
+/// Background work is counted in the row.
+#[test]
+fn background_work_is_counted() {
+    let story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
+    assert_eq!(json!(row(&story, 2.0).background), json!({ "agents": 1, "shells": 0 }));
+    let foreground = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "sync");
+    assert_eq!(json!(row(&foreground, 2.0).background), json!({ "agents": 0, "shells": 0 }));
+    assert_eq!(json!(row(&foreground.abort(3), 4.0).background), json!({ "agents": 0, "shells": 0 }));
+}
+
+/// DESIGN.md, section 4, `watch`: progress alone prints nothing.
+#[test]
+fn progress_alone_is_no_difference() {
+    let same = |story: &Story, from: f64, to: f64| !row(story, to).differs_from(&row(story, from));
+    assert!(same(&Story::prompted().sign(10).sign(20), 10.0, 20.0));
+    assert!(same(&Story::prompted().tool(1, "t1", "bash").sign(10).part(20), 1.0, 20.0));
+    assert!(same(&Story::prompted().answer(1, "Done.").sign(10), 1.0, 10.0), "finishing");
+    assert!(same(&Story::prompted().error(1).metric(10), 1.0, 10.0), "failed");
+    assert!(!same(&Story::prompted().tool(1, "t1", "bash"), 0.0, 1.0), "the reason changed");
+    assert!(!same(&Story::prompted().abort(1), 0.0, 1.0), "the status changed");
+    let gone = Story::prompted().answers(1, "Done.");
+    assert!(row(&gone.clone().owner_gone(), 2.0).differs_from(&row(&gone, 2.0)), "the owner changed");
+}
+
+/// What needs the user comes first, what is over last; of the same kind, the latest first.
+#[test]
+fn rows_are_sorted_by_need_and_then_by_time() {
+    let mut rows: Vec<_> =
+        Status::ALL.iter().rev().flat_map(|&status| [plain("old", status, 1), plain("new", status, 2)]).collect();
+    sort(&mut rows);
+    let needs: Vec<_> = rows.iter().map(Row::needs_you).collect();
+    assert!(needs.is_sorted_by(|a, b| a >= b), "those that need the user first: {needs:?}");
+    assert!(rows[rows.len() - 2..].iter().all(|row| row.status == Ended), "what is over last");
+    assert!(rows[rows.len() - 4..rows.len() - 2].iter().all(|row| row.status == Idle), "before it what rests");
+    for pair in rows.windows(2).filter(|pair| pair[0].status == pair[1].status) {
+        assert!(pair[0].since >= pair[1].since, "the latest first");
+    }
+    let again = {
+        let mut again = rows.clone();
+        again.reverse();
+        sort(&mut again);
+        again
+    };
+    assert_eq!(
+        rows.iter().map(|row| row.since).collect::<Vec<_>>(),
+        again.iter().map(|row| row.since).collect::<Vec<_>>()
+    );
+}
+
+/// DESIGN.md, section 4: those that ended in the last 24 h, at most 10 of them; and all that are not ended.
+#[test]
+fn a_short_list_leaves_out_what_ended_long_ago() {
+    let now = START + Span::hours(48);
+    let earliest = now - Span::hours(24);
+    let at = |time: Time, id: &str| Row { since: time, ..plain(id, Ended, 0) };
+    let mut rows = vec![
+        at(earliest - Span(1), "too old"),
+        at(earliest, "just not"),
+        at(now, "now"),
+        plain("idle for days", Idle, -900_000),
+        plain("working for days", Working, -900_000),
+    ];
+    shorten(&mut rows, earliest, 10);
+    let mut left: Vec<_> = rows.iter().map(|row| &*row.id).collect();
+    left.sort_unstable();
+    assert_eq!(left, ["idle for days", "just not", "now", "working for days"]);
+
+    let mut many: Vec<_> = (0..25).map(|n| at(now - Span::minutes(n), &format!("{n:02}"))).collect();
+    many.extend((0..12).map(|n| plain(&format!("idle {n}"), Idle, n)));
+    shorten(&mut many, earliest, 10);
+    let ended: Vec<_> = many.iter().filter(|row| row.status == Ended).map(|row| &*row.id).collect();
+    assert_eq!(ended, ["00", "01", "02", "03", "04", "05", "06", "07", "08", "09"], "the latest ten");
+    assert_eq!(many.len(), 22);
+}
+
+#[test]
+fn the_summary_says_how_many_need_the_user_work_and_rest() {
+    let rows = |statuses: &[Status]| statuses.iter().map(|&status| plain("x", status, 0)).collect::<Vec<_>>();
+    assert_eq!(
+        summary(&rows(&[NeedsInput, Status::Stuck, Working, Status::Finishing, Working, Idle])),
+        "2 need you, 3 working, 1 idle"
+    );
+    assert_eq!(summary(&rows(&[Status::Crashed, Ended])), "1 needs you");
+    assert_eq!(summary(&rows(&[Working])), "1 working");
+    assert_eq!(summary(&rows(&[])), summary(&rows(&[Ended])));
+    assert!(!summary(&[]).is_empty());
+}
+
+/// DESIGN.md, section 3, "Unseen".
+#[test]
+fn a_session_that_became_idle_or_asked_is_unseen_until_looked_at() {
+    let idle = Story::prompted().answers(10, "Done.");
+    assert!(!row(&idle, 5.0).unseen, "it works");
+    assert!(row(&idle, 10.0).unseen);
+    assert!(row(&idle.clone().seen(9.999), 20.0).unseen);
+    assert!(!row(&idle.clone().seen(15), 20.0).unseen);
+    assert!(row(&idle.prompt(30).answers(40, "Done.").seen(15), 41.0).unseen, "it became idle again");
+
+    let asks = Story::prompted().answers(10, "Shall I?");
+    assert_eq!((row(&asks, 20.0).status, row(&asks, 20.0).unseen), (NeedsInput, true));
+    let looked = asks.seen(15);
+    assert_eq!((row(&looked, 20.0).status, row(&looked, 20.0).unseen), (Idle, false));
+
+    assert!(!row(&Story::new(), 5.0).unseen, "no prompt yet");
+    assert!(!row(&Story::prompted().tool(1, "t1", "ask_user"), 5.0).unseen, "an open tool asks, not a message");
+    assert!(!row(&Story::prompted().error(1), 5.0).unseen);
+}
+
+/// DESIGN.md, section 3, "Unseen": it became idle, whether a line or the clock closed its turn.
+#[test]
+fn a_session_that_became_idle_by_time_alone_is_unseen() {
+    let never_closed = Story::prompted().answer(10, "Done.");
+    assert_eq!((row(&never_closed, 400.0).status, row(&never_closed, 400.0).unseen), (Idle, true));
+    assert!(!row(&never_closed.clone().seen(400), 500.0).unseen);
+    assert!(row(&never_closed.seen(20), 400.0).unseen, "what was seen was not idle yet");
+    let unanswered = Story::prompted().round_end(10);
+    assert_eq!((row(&unanswered, 20.0).status, row(&unanswered, 20.0).unseen), (Idle, true));
+}
+
+/// DESIGN.md, section 3, "Unseen": it became idle when its agent ended; that the turn's end was seen is not enough.
+#[test]
+fn a_session_whose_background_agent_ended_is_unseen() {
+    let story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
+    let story = story.answers(2, "It looks.").agent_done(30, "a1", "t1").seen(10);
+    assert_eq!((row(&story, 20.0).status, row(&story, 20.0).unseen), (Working, false));
+    assert_eq!((row(&story, 40.0).status, row(&story, 40.0).unseen), (Idle, true));
+}
+
+/// What keeps its status when seen.
+#[test]
+fn a_failure_keeps_its_status_when_seen() {
+    let failed = Story::prompted().error(1).seen(5);
+    assert_eq!(row(&failed, 10.0).status, Status::Failed);
+    let crashed = Story::prompted().owner_gone().seen(5);
+    assert_eq!(row(&crashed, 10.0).status, Status::Crashed);
+    let lost = Story::prompted().denied(1, "a").denied(1, "b").denied(1, "c").seen(5);
+    assert_eq!(row(&lost, 10.0).status, Status::PermissionLost);
+}
+
+/// A session that was not read, for its age, is over; its row says when it was last written.
+#[test]
+fn a_session_that_was_not_read_is_ended() {
+    let session = Session { id: ID.into(), unread: true, has_log: true, touched: START, ..Session::default() };
+    assert!(session.is_listed());
+    assert!(!Session { has_log: false, ..session.clone() }.is_listed(), "it was never prompted");
+    let (row, verdict) = session.row(Moment::of(START + Span::hours(100)), &Story::new().limits);
+    assert_eq!((row.status, row.since, row.last_progress), (Ended, START, Some(START)));
+    assert_eq!(verdict.recheck_at, None);
+}

@@ -1,0 +1,202 @@
+//! Arguments, exit codes and output forms: what scripts rely on.
+
+use crate::made_up::User;
+use serde_json::{Value, json};
+use std::fs;
+use std::time::Duration;
+
+fn code(user: &User, args: &[&str]) -> Option<i32> {
+    user.run(args).status.code()
+}
+
+#[test]
+fn unknown_flags_and_commands_fail_and_help_does_not() {
+    let user = User::new();
+    for args in [&["--bogus"][..], &["status", "--bogus"], &["bogus"], &["watch"], &["replay"], &["explain"]] {
+        assert_eq!(code(&user, args), Some(2), "{args:?}");
+    }
+    let help = user.run(&["--help"]);
+    let text = String::from_utf8(help.stdout).unwrap();
+    assert!(help.status.success() && text.contains("Examples:") && text.contains("pilotlight status"));
+    let version = String::from_utf8(user.run(&["--version"]).stdout).unwrap();
+    assert_eq!(version.trim(), format!("pilotlight {}", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn without_a_readable_home_status_exits_with_3() {
+    let user = User::new();
+    fs::remove_dir_all(user.home()).unwrap();
+    let output = user.run(&["status", "--json"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), json!([]));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("there is no Copilot home at") && said.contains("--home"), "{said}");
+
+    // One of two is enough, and the other is still named.
+    let other = User::new();
+    let home = other.home();
+    let output = user.run(&["status", "--home", home.to_str().unwrap(), "--home", "/nonexistent"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("/nonexistent"));
+
+    // A home in which nothing was ever started is a home.
+    fs::remove_dir_all(other.sessions()).unwrap();
+    let output = other.run(&["status", "--json"]);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"[]\n"[..]));
+
+    // What stands in a home's place and is none.
+    fs::write(other.sessions(), "").unwrap();
+    assert_eq!(code(&other, &["status"]), Some(3));
+}
+
+#[test]
+fn homes_come_from_the_flag_else_the_environment_else_the_default() {
+    let (one, two) = (User::new(), User::new());
+    one.session(1).ended(Duration::from_secs(60));
+    two.session(2).ended(Duration::from_secs(60));
+    let ids = |output: std::process::Output| -> Vec<String> {
+        let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        rows.iter().map(|row| row["id"].as_str().unwrap()[..8].to_owned()).collect()
+    };
+    let mut command = one.pilotlight(&["status", "--json"]);
+    assert_eq!(ids(command.output().unwrap()), ["00000001"]);
+    assert_eq!(ids(command.env("COPILOT_HOME", two.home()).output().unwrap()), ["00000002"]);
+    assert_eq!(ids(command.arg("--home").arg(one.home()).output().unwrap()), ["00000001"]);
+    let config = one.scratch.path().join("config.toml");
+    fs::write(&config, format!("homes = [{:?}]", two.home())).unwrap();
+    let both = one.pilotlight(&["status", "--json"]).env("PILOTLIGHT_CONFIG", &config).output().unwrap();
+    let mut both = ids(both);
+    both.sort();
+    assert_eq!(both, ["00000001", "00000002"]);
+}
+
+#[test]
+fn a_row_has_the_promised_fields() {
+    let user = User::new();
+    let session = user.session(1);
+    let owner = session.owner(&user);
+    session.prompt();
+    let row = user.row(&session).unwrap();
+    let mut keys: Vec<_> = row.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut promised = [
+        "id",
+        "name",
+        "cwd",
+        "branch",
+        "kind",
+        "status",
+        "since",
+        "last_progress",
+        "because",
+        "unseen",
+        "owner",
+        "background",
+        "actions",
+    ];
+    promised.sort_unstable();
+    keys.sort_unstable();
+    assert_eq!(keys, promised);
+    assert_eq!((&row["kind"], &row["branch"]), (&json!("terminal"), &Value::Null));
+    assert_eq!(row["owner"]["pid"], owner.pid());
+    assert_eq!(row["background"], json!({"agents": 0, "shells": 0}));
+    let since: jiff::Timestamp = row["since"].as_str().unwrap().parse().unwrap();
+    assert!(row["since"].as_str().unwrap().ends_with('Z') && since <= jiff::Timestamp::now());
+}
+
+#[test]
+fn of_the_ended_sessions_the_last_ten_of_a_day_are_listed() {
+    let user = User::new();
+    for n in 1..=14 {
+        user.session(n).ended(Duration::from_secs(3600 * u64::from(n)));
+    }
+    user.session(15).ended(Duration::from_secs(25 * 3600));
+    user.session(99); // never prompted, and nobody has it open
+    let ids: Vec<_> = user.rows(&[]).iter().map(|row| row["id"].as_str().unwrap()[..8].to_owned()).collect();
+    assert_eq!(ids, (1..=10).map(|n| format!("{n:08x}")).collect::<Vec<_>>());
+    let all = user.rows(&["--all"]);
+    assert_eq!(all.len(), 15);
+    assert!(all.iter().all(|row| row["status"] == "ended" && row["because"] == "shut down"));
+}
+
+#[test]
+fn ids_may_be_shortened_while_they_are_not_ambiguous() {
+    let user = User::new();
+    for n in [0xab00, 0xab01] {
+        user.session(n).ended(Duration::from_secs(60));
+    }
+    assert_eq!(code(&user, &["explain", "0000ab01"]), Some(0));
+    let ambiguous = user.run(&["explain", "0000ab"]);
+    assert_eq!(ambiguous.status.code(), Some(2));
+    assert!(String::from_utf8(ambiguous.stderr).unwrap().contains("2 session's ids begin"));
+    assert_eq!(code(&user, &["explain", "ffff"]), Some(2));
+}
+
+#[test]
+fn explain_tells_facts_limits_and_what_comes_next() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    session.say("tool.execution_start", r#"{"toolCallId":"c","toolName":"bash","arguments":{"command":"make all"}}"#);
+    let told = String::from_utf8(user.run(&["explain", "00000001"]).stdout).unwrap();
+    for words in ["status          working", "bash for", "make all", "quiet after 10 min", "by itself in", "alive"] {
+        assert!(told.contains(words), "{words} is not in:\n{told}");
+    }
+}
+
+#[test]
+fn replay_prints_each_change_in_the_logs_own_time() {
+    let user = User::new();
+    let log = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/traces/10a-model-hang-live/73a6896d-2f6d-44f7-9970-27e603b52479/events.jsonl"
+    );
+    let told = |args: &[&str]| -> Vec<(String, String)> {
+        let output = user.run(&[&["replay", log, "--json"], args].concat());
+        assert!(output.status.success(), "{output:?}");
+        let lines = String::from_utf8(output.stdout).unwrap();
+        let changes = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        changes
+            .map(|row| (row["at"].as_str().unwrap()[11..].to_owned(), row["status"].as_str().unwrap().to_owned()))
+            .collect()
+    };
+    let change = |at: &str, status: &str| (at.to_owned(), status.to_owned());
+    let lived = [change("18:09:48.997Z", "idle"), change("18:09:49.091Z", "working")];
+    assert_eq!(told(&[]), lived);
+    let silent = [change("18:10:49.098Z", "quiet"), change("18:11:49.098Z", "stuck")];
+    assert_eq!(told(&["--until", "+2m"]), [&lived[..], &silent].concat());
+    assert_eq!(told(&["--until", "+119999ms"]), [&lived[..], &silent[..1]].concat());
+    assert_eq!(told(&["--owner", "dead"]), [&lived[..], &[change("18:09:49.099Z", "crashed")]].concat());
+    let ended = [&lived[..], &silent, &[change("18:19:49.099Z", "ended")]].concat();
+    assert_eq!(told(&["--owner", "unknown", "--until", "+11m"]), ended);
+    assert_eq!(code(&user, &["replay", "/nonexistent"]), Some(1));
+    assert_eq!(code(&user, &["replay", log, "--until", "soon"]), Some(2));
+}
+
+#[test]
+fn a_wrong_config_is_told_and_the_rest_of_it_counts() {
+    let user = User::new();
+    let config = user.scratch.path().join("config.toml");
+    fs::write(&config, "[limits]\nfresh-qiet = \"1s\"\nfresh-stuck = \"90s\"\n").unwrap();
+    let output = user.pilotlight(&["config", "--print"]).env("PILOTLIGHT_CONFIG", &config).output().unwrap();
+    let (said, printed) = (String::from_utf8(output.stderr).unwrap(), String::from_utf8(output.stdout).unwrap());
+    assert!(said.contains("config.toml:2:") && said.contains("did you mean `fresh-quiet`"), "{said}");
+    assert!(printed.contains("fresh-stuck = \"1m30s\"") && printed.contains("fresh-quiet = \"1m\""), "{printed}");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8(user.pilotlight(&["status"]).env("PILOTLIGHT_CONFIG", &config).output().unwrap().stderr)
+            .unwrap()
+            .contains("fresh-qiet")
+    );
+}
+
+#[test]
+fn what_is_not_a_terminal_gets_no_colour() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let table = String::from_utf8(user.run(&["status"]).stdout).unwrap();
+    assert!(table.starts_with("1 working\n") && table.contains("▶ working"), "{table}");
+    assert!(!table.contains('\u{1b}'));
+}

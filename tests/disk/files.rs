@@ -1,0 +1,184 @@
+//! Folders and files that are not what they should be, and that come and go.
+
+use crate::made_up::{User, wait_until};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+use std::time::Duration;
+
+/// CASES.md 86 (UP): a session's folder is deleted and made again.
+#[test]
+fn case_86_a_deleted_folder_is_told_and_may_come_back() {
+    let user = User::new();
+    let session = user.session(1);
+    let owner = session.owner(&user);
+    session.prompt();
+    let watch = user.watch();
+    watch.told(&session, "working");
+    fs::remove_dir_all(&session.path).unwrap();
+    watch.until(&session, "it is told as removed", |row| row["removed"] == true);
+    assert!(user.row(&session).is_none());
+
+    let again = user.session(1);
+    again.lock(owner.pid());
+    again.prompt();
+    watch.told(&again, "working");
+    again.answer();
+    watch.told(&again, "idle");
+}
+
+/// CASES.md 110: the root is missing, made later, removed, made again: followed throughout.
+#[test]
+fn case_110_a_home_may_come_and_go() {
+    let user = User::new();
+    fs::remove_dir_all(user.home()).unwrap();
+    let watch = user.watch();
+    for round in 1..=2 {
+        let session = user.session(round);
+        let _owner = session.owner(&user);
+        session.prompt();
+        watch.told(&session, "working");
+        session.answer();
+        watch.told(&session, "idle");
+        fs::remove_dir_all(user.home()).unwrap();
+        watch.until(&session, "it is told as removed", |row| row["removed"] == true);
+    }
+}
+
+/// CASES.md 109: where no more files can be watched, that is said, and the rest goes on.
+#[test]
+fn case_109_a_limit_of_watches_is_said() {
+    let namespaces = Command::new("unshare").args(["-U", "-r", "true"]).status();
+    if !namespaces.is_ok_and(|status| status.success()) {
+        return; // the system does not allow the limit to be set for one process
+    }
+    let user = User::new();
+    let live = user.session(0);
+    let _owner = live.owner(&user);
+    live.prompt();
+    for n in 1..40 {
+        user.session(n).ended(Duration::from_secs(7200));
+    }
+    let program = env!("CARGO_BIN_EXE_pilotlight");
+    let limited = format!("echo 10 >/proc/sys/user/max_inotify_watches; exec {program} watch --json");
+    let mut command = Command::new("unshare");
+    command.args(["-U", "-r", "sh", "-c", &limited]).env("HOME", user.scratch.path());
+    let complaint = user.scratch.path().join("stderr");
+    command.stderr(fs::File::create(&complaint).unwrap());
+    let watch = crate::made_up::Watch::start(command);
+    watch.told(&live, "working");
+    live.answer();
+    watch.told(&live, "idle");
+    wait_until("the limit is told", || {
+        fs::read_to_string(&complaint).unwrap().contains("limit of file watches").then_some(())
+    });
+}
+
+/// CASES.md 88 (UP): what is no log is named and left alone; everything else is still shown.
+#[test]
+fn case_88_what_is_no_log_is_named_and_the_rest_is_shown() {
+    let user = User::new();
+    let good = user.session(0);
+    let _owner = good.owner(&user);
+    good.prompt();
+    let owners: Vec<_> = (1..=4).map(|n| (user.session(n).owner(&user), user.session(n))).collect();
+    let logs: Vec<_> = owners.iter().map(|(_, session)| session.log()).collect();
+    fs::create_dir(&logs[0]).unwrap();
+    Command::new("mkfifo").arg(&logs[1]).status().unwrap();
+    symlink(good.log(), &logs[2]).unwrap();
+    symlink(user.scratch.path(), user.sessions().join("a-link")).unwrap();
+    fs::write(user.sessions().join("a-file"), "").unwrap();
+    fs::create_dir(user.sessions().join(".hidden")).unwrap();
+
+    let output = user.run(&["status"]);
+    assert!(output.status.success(), "{output:?}");
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    for (words, index) in [("a folder", 0), ("a pipe", 1), ("a symbolic link", 2)] {
+        let session = &owners[index].1;
+        let (status, because) = user.told(session);
+        assert!(status == "quiet" && because.contains(words), "{status}: {because}");
+        let line = complaints.lines().find(|line| line.contains(&session.id)).unwrap();
+        assert!(line.contains(words), "{line}");
+    }
+    assert_eq!(user.told(&good).0, "working");
+    assert_eq!(user.told(&owners[3].1), ("idle".into(), "no prompt yet".into()));
+    assert_eq!(user.rows(&[]).len(), 5);
+
+    // It is seen at once when it becomes a log.
+    let watch = user.watch();
+    watch.told(&owners[0].1, "quiet");
+    fs::remove_dir(&logs[0]).unwrap();
+    owners[0].1.prompt();
+    watch.told(&owners[0].1, "working");
+}
+
+/// Garbage in every file of a session: no panic, a status, and the others are not touched by it.
+#[test]
+fn garbage_in_every_file_is_survived() {
+    let user = User::new();
+    let (bad, good) = (user.session(1), user.session(2));
+    let _owners = (bad.owner(&user), good.owner(&user));
+    good.prompt();
+    let garbage: Vec<u8> = (0..200_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    fs::write(bad.log(), &garbage).unwrap();
+    fs::write(bad.path.join("workspace.yaml"), &garbage).unwrap();
+    fs::write(bad.path.join("inuse.notapid.lock"), &garbage).unwrap();
+    fs::write(bad.path.join("inuse.99999999999999.lock"), &garbage).unwrap();
+    assert_eq!(user.told(&good).0, "working");
+    let row = user.row(&bad).unwrap();
+    assert_eq!((row["status"].as_str(), row["name"].as_str()), (Some("idle"), Some(&bad.id[..8])));
+    let output = user.run(&["explain", &bad.id]);
+    let explained = String::from_utf8(output.stdout).unwrap();
+    assert!(explained.contains("0 events read"), "{explained}");
+}
+
+/// An old session that is resumed is told at once, though its log was never read.
+#[test]
+fn an_old_session_that_is_resumed_is_told_at_once() {
+    let user = User::new();
+    let old = user.session(1);
+    old.ended(Duration::from_secs(40 * 86_400));
+    let watch = user.watch();
+    watch.told(&old, "ended");
+    assert!(user.row(&old).is_none(), "not among those of the last 24 hours");
+    let _owner = old.owner(&user);
+    old.say("session.resume", r#"{"resumeTime":"x","eventCount":2}"#);
+    let row = watch.told(&old, "idle");
+    assert_eq!(row["because"], "resumed, your turn");
+    old.prompt();
+    watch.told(&old, "working");
+}
+
+/// Progress alone prints nothing; each change of status prints one line.
+#[test]
+fn progress_alone_prints_nothing() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let watch = user.watch();
+    watch.told(&session, "working");
+    for _ in 0..20 {
+        session.say("session.info", r#"{"message":"x"}"#);
+    }
+    session.answer();
+    watch.told(&session, "idle");
+    let statuses: Vec<_> = watch.lines().iter().map(|line| line["status"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(statuses, ["working", "idle"]);
+}
+
+/// A title that a session wrote is shown as text: no escape sequence of it reaches the terminal.
+#[test]
+fn case_103_a_hostile_title_is_shown_as_text() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    let title = format!("\"<b>&\\u001b[2J\\u202Eevil\\n{}\"", "x".repeat(10_000));
+    session.workspace(&format!("name: {title}\ncwd: /x\n"));
+    session.prompt();
+    let table = String::from_utf8(user.run(&["status"]).stdout).unwrap();
+    assert!(table.contains("<b>& [2Jevil xxx"), "{table}");
+    assert!(!table.contains(['\u{1b}', '\u{202e}']) && table.lines().all(|line| line.chars().count() < 400));
+    let name = user.row(&session).unwrap()["name"].as_str().unwrap().to_owned();
+    assert!(name.chars().count() <= 120 && !name.contains('\u{1b}'));
+}

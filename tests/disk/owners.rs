@@ -1,0 +1,151 @@
+//! Locks, and the processes they name.
+
+use crate::made_up::{Owner, User, wait_until};
+use rustix::process::Signal;
+use serde_json::json;
+use std::process::Command;
+use std::time::Duration;
+
+/// CASES.md 3 (PP#141) and 60: the owner dies in the middle of a turn; told at once, by an event and not by a look.
+#[test]
+fn case_3_an_owner_that_dies_in_a_turn_has_crashed() {
+    let user = User::new();
+    let session = user.session(1);
+    let owner = session.owner(&user);
+    session.prompt();
+    let watch = user.watch();
+    let row = watch.told(&session, "working");
+    assert_eq!(row["owner"], json!({"pid": owner.pid(), "state": "alive", "attachable": null}));
+    let pid = owner.kill();
+    let row = watch.told(&session, "crashed");
+    assert_eq!(row["owner"], json!({"pid": pid, "state": "gone", "attachable": false}));
+    assert_eq!(user.told(&session).0, "crashed");
+}
+
+/// CASES.md 71 (PP#417): a dead pid is not running.
+#[test]
+fn case_71_a_dead_pid_is_not_running() {
+    let user = User::new();
+    let (idle, open) = (user.session(1), user.session(2));
+    let dead = Owner::start(user.scratch.path(), "copilot").kill();
+    for session in [&idle, &open] {
+        session.lock(dead);
+        session.prompt();
+    }
+    idle.answer();
+    assert_eq!(user.told(&idle).0, "ended");
+    assert_eq!(user.told(&open).0, "crashed");
+}
+
+/// CASES.md 72 (PP#417): a pid that now is another program's, or that started after the lock, is not the owner.
+#[test]
+fn case_72_a_recycled_pid_is_not_the_owner() {
+    let user = User::new();
+    let (other_program, too_young) = (user.session(1), user.session(2));
+    let not_copilot = Owner::start(user.scratch.path(), "firefox");
+    other_program.lock(not_copilot.pid());
+    other_program.prompt();
+    assert_eq!(user.told(&other_program).0, "crashed");
+
+    let young = Owner::start(user.scratch.path(), "copilot");
+    let lock = too_young.lock(young.pid());
+    let hour_ago = std::fs::metadata(&lock).unwrap().modified().unwrap() - Duration::from_secs(3600);
+    std::fs::File::options().write(true).open(&lock).unwrap().set_modified(hour_ago).unwrap();
+    too_young.prompt();
+    assert_eq!(user.told(&too_young).0, "crashed");
+}
+
+/// CASES.md 73 (PP#417): of two locks the live one counts.
+#[test]
+fn case_73_of_two_locks_the_live_one_counts() {
+    let user = User::new();
+    let session = user.session(1);
+    let dead = Owner::start(user.scratch.path(), "copilot").kill();
+    let owner = session.owner(&user);
+    session.lock(dead);
+    session.prompt();
+    let row = user.row(&session).unwrap();
+    assert_eq!((row["status"].as_str(), row["owner"]["pid"].as_u64()), (Some("working"), Some(owner.pid().into())));
+}
+
+/// CASES.md 87 (UP): two live owners, or a forked log, are shown as a conflict.
+#[test]
+fn case_87_two_writers_are_a_conflict() {
+    let user = User::new();
+    let (locked, forked) = (user.session(1), user.session(2));
+    let _owners = (locked.owner(&user), locked.owner(&user), forked.owner(&user));
+    locked.prompt();
+    let (status, because) = user.told(&locked);
+    assert!(status == "working" && because.contains("conflict"), "{because}");
+
+    forked.prompt();
+    forked.say("assistant.turn_start", "{}");
+    let line = |id: &str| {
+        let event = forked.line(Duration::ZERO, "session.info", "{}");
+        let mut event: serde_json::Value = serde_json::from_str(&event).unwrap();
+        (event["id"], event["parentId"]) = (json!(id), json!("2"));
+        format!("{event}\n")
+    };
+    forked.append(line("one"));
+    assert!(!user.told(&forked).1.contains("conflict"));
+    forked.append(line("two"));
+    let (status, because) = user.told(&forked);
+    assert!(status == "working" && because.contains("conflict"), "{because}");
+}
+
+/// CASES.md 107g: an owner that cannot be looked at is unknown, not crashed.
+#[test]
+fn case_107g_an_unreadable_owner_is_unknown() {
+    if !rustix::process::geteuid().is_root() {
+        return; // another user's process cannot be made without being root
+    }
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let everyone = |path: &std::path::Path| Command::new("chmod").args(["-R", "a+rX"]).arg(path).status().unwrap();
+    everyone(user.scratch.path());
+    // The program must be where another user can run it.
+    let program = user.scratch.path().join("pilotlight");
+    std::fs::copy(env!("CARGO_BIN_EXE_pilotlight"), &program).unwrap();
+    everyone(&program);
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"])
+        .arg(&program)
+        .args(["status", "--json", "--home"])
+        .arg(user.home())
+        .env_clear()
+        .env("HOME", "/nonexistent")
+        .output()
+        .unwrap();
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    assert_eq!((&rows[0]["owner"]["state"], &rows[0]["status"]), (&json!("unknown"), &json!("working")), "{rows}");
+}
+
+/// A session without a prompt shows while its owner lives, and only then.
+#[test]
+fn a_session_without_a_prompt_shows_while_its_owner_lives() {
+    let user = User::new();
+    let (live, dead) = (user.session(1), user.session(2));
+    let watch = user.watch();
+    let owner = live.owner(&user);
+    let row = watch.told(&live, "idle");
+    assert_eq!(row["because"], "no prompt yet");
+    assert!(user.row(&dead).is_none());
+    owner.kill();
+    wait_until("it is no longer listed", || user.row(&live).is_none().then_some(()));
+    watch.until(&live, "it is told as removed", |row| row["removed"] == true);
+}
+
+/// Ended by a signal, it stops at once and cleanly.
+#[test]
+fn signals_end_the_watch_cleanly() {
+    let user = User::new();
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let session = user.session(1);
+        let _owner = session.owner(&user);
+        let watch = user.watch();
+        watch.told(&session, "idle");
+        assert_eq!(watch.end(signal), Some(0));
+    }
+}
