@@ -11,6 +11,7 @@ pub use fleet::{BUSY, Entry, Fleet, Key};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::core::fleet::Session;
+use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span, Time};
 use crate::seen::Seen;
 use crate::signals::{Signal, Signals};
@@ -38,6 +39,8 @@ pub enum Command {
     SeenAll,
     /// Look at everything now.
     Refresh,
+    /// Call the view again, though nothing changed.
+    Redraw,
     /// End the program.
     Quit,
 }
@@ -101,7 +104,7 @@ impl Engine {
             tracing::warn!(%error, "the end of owners cannot be waited for; looking once a minute instead");
         }
         Self {
-            watcher: Watcher::new(homes.clone()),
+            watcher: Watcher::new(homes.clone(), seen.path().map(Path::to_owned)),
             fleet: Fleet::new(config.limits),
             config,
             homes,
@@ -131,6 +134,7 @@ impl Engine {
     pub async fn run(mut self, view: &mut dyn View) -> anyhow::Result<()> {
         let mut signals = Signals::new()?;
         let mut round = Round::default();
+        self.watch_seen();
         for home in 0..self.homes.len() {
             self.look_into_home(home, &mut round);
         }
@@ -153,6 +157,7 @@ impl Engine {
                 Some(command) = self.commands.recv() => match command {
                     Command::Quit => break,
                     Command::Refresh => self.rescan(&mut round),
+                    Command::Redraw => round.redraw = true,
                     Command::Seen(keys) => self.mark_seen(&keys, &mut round),
                     Command::SeenAll => {
                         let keys: Vec<_> = self.fleet.keys().collect();
@@ -211,6 +216,9 @@ impl Engine {
     }
 
     fn follow(&mut self, hints: Hints, round: &mut Round) {
+        if (hints.seen || hints.all) && self.seen.reload() {
+            self.take_over_seen(round);
+        }
         if hints.all {
             return self.rescan(round);
         }
@@ -318,6 +326,10 @@ impl Engine {
                     Ok(true) => {
                         self.known.insert(pid);
                     }
+                    // It ended between the look at it and this.
+                    Ok(false) if matches!(folder.session.owner, Owner::Alive { .. }) => {
+                        folder.process_ended(pid, now.wall)
+                    }
                     Ok(false) => {}
                     Err(error) => tracing::debug!(pid, %error, "its end will not be told"),
                 }
@@ -335,6 +347,7 @@ impl Engine {
             if let Some(folder) = self.fleet.folder(key) {
                 folder.session.seen = Some(now.wall);
                 self.seen.mark(&key.1, now.wall);
+                round.redraw = true;
             }
             if self.fleet.judge(key, now) {
                 round.changed.push(key.clone());
@@ -343,6 +356,29 @@ impl Engine {
         if let Err(error) = self.seen.save() {
             tracing::warn!("{error:#}");
         }
+    }
+
+    /// Begins to watch what other processes of ours keep of the user's looks.
+    fn watch_seen(&mut self) {
+        if let Some(folder) = self.seen.path().and_then(Path::parent)
+            && std::fs::create_dir_all(folder).is_ok()
+        {
+            self.watcher.watch(folder);
+        }
+    }
+
+    /// Another process wrote down what the user looked at.
+    fn take_over_seen(&mut self, round: &mut Round) {
+        let now = self.clock.now();
+        for key in self.fleet.keys().collect::<Vec<_>>() {
+            if let Some(folder) = self.fleet.folder(&key) {
+                folder.session.seen = self.seen.at(&key.1);
+            }
+            if self.fleet.judge(&key, now) {
+                round.changed.push(key);
+            }
+        }
+        round.redraw = true;
     }
 
     fn remove(&mut self, key: &Key, round: &mut Round) {

@@ -9,16 +9,19 @@
 //! - [`core`] judges: pure functions from observations to a verdict, with no clock and no file in sight, so that every
 //!   rule can be tested by writing down its inputs, and a recorded log can be replayed in its own time.
 //! - [`engine`] is the one loop that brings both together and sleeps in between; [`survey`] does the same once.
+//! - [`desktop`] shows it all in an icon with a menu.
 //! - [`cli`] shows: each file there is a subcommand.
 //!
-//! [`config`] and [`paths`] say what the user has set and where things are, [`seen`] what the user has looked at, [`clock`] is the one place that reads the time,
+//! [`config`] and [`paths`] say what the user has set and where things are, [`seen`] what the user has looked at, [`log`] what we say of ourselves, [`clock`] is the one place that reads the time,
 //! and [`signals`] the one that is told to stop.
 
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod core;
+pub mod desktop;
 pub mod engine;
+pub mod log;
 pub mod paths;
 pub mod seen;
 pub mod signals;

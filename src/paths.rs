@@ -33,6 +33,11 @@ pub fn state_folder(project: &ProjectDirs) -> PathBuf {
     project.state_dir().unwrap_or_else(|| project.data_local_dir()).to_owned()
 }
 
+/// The folder for what is of this login session alone: a lock, a note. Where the system has none, that for state.
+pub fn runtime_folder(project: &ProjectDirs) -> PathBuf {
+    project.runtime_dir().map_or_else(|| state_folder(project), Path::to_owned)
+}
+
 /// The homes of Copilot to watch: those of the command line (`--home`) replace all others; else `COPILOT_HOME` (empty
 /// counts as unset), else `.copilot` in the user's home, and with it those that the config adds, where a leading `~` is the
 /// user's home.

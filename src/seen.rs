@@ -8,7 +8,7 @@ use anyhow::Context;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The file's name in the state folder.
 pub const FILE: &str = "seen.json";
@@ -33,6 +33,24 @@ impl Seen {
         let kept: BTreeMap<Box<str>, String> = serde_json::from_str(&text).unwrap_or_default();
         let at = kept.into_iter().filter_map(|(id, at)| Some((id, Time::parse(at.as_bytes())?))).collect();
         Self { path, at }
+    }
+
+    /// The file that it is kept in.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Reads again what is kept, which another process may have written; what is only known here stays. Whether anything
+    /// was new.
+    pub fn reload(&mut self) -> bool {
+        let kept = Self::load(self.path.clone()).at;
+        let mut news = false;
+        for (id, at) in kept {
+            let known = self.at.entry(id).or_default();
+            news |= at > *known;
+            *known = at.max(*known);
+        }
+        news
     }
 
     /// When the user last looked at a session.
@@ -71,7 +89,7 @@ impl Seen {
 }
 
 /// A new file next to `path`, of this process alone.
-fn tempfile_beside(path: &std::path::Path) -> anyhow::Result<(PathBuf, File)> {
+fn tempfile_beside(path: &Path) -> anyhow::Result<(PathBuf, File)> {
     let beside = path.with_extension(format!("{}.new", std::process::id()));
     let file = File::create(&beside).with_context(|| format!("cannot write {}", beside.display()))?;
     Ok((beside, file))
@@ -90,6 +108,20 @@ mod tests {
         seen.save().unwrap();
         assert_eq!(Seen::load(Some(path.clone())).at("a"), Some(Time(1_700_000_000_123)));
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_another_process_wrote_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let (mut ours, mut theirs) = (Seen::load(Some(path.clone())), Seen::load(Some(path)));
+        ours.mark("b", Time(5));
+        theirs.mark("a", Time(1));
+        theirs.mark("b", Time(4));
+        theirs.save().unwrap();
+        assert!(ours.reload());
+        assert_eq!((ours.at("a"), ours.at("b")), (Some(Time(1)), Some(Time(5))));
+        assert!(!ours.reload(), "nothing new");
     }
 
     #[test]

@@ -10,13 +10,15 @@ use crossterm::{cursor, execute, queue, terminal};
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
+pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     if !io::stdout().is_terminal() {
         context.tell_problems();
     }
-    let mut table = Live::new(context)?;
-    let result = runtime()?.block_on(context.engine().run(&mut table));
+    let engine = context.engine();
+    let mut table = Live::new(Arc::new(context))?;
+    let result = runtime()?.block_on(engine.run(&mut table));
     let written = std::mem::replace(&mut table.result, Ok(()));
     drop(table); // the terminal is as it was before anything is said
     result?;
@@ -24,28 +26,34 @@ pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-struct Live<'a> {
-    context: &'a Context,
+/// The table, as long as it is held.
+pub(super) struct Live {
+    context: Arc<Context>,
+    /// What there is to say beside the sessions.
+    pub(super) notice: Option<String>,
     terminal: bool,
     drawn: Vec<String>,
     redraw_at: Option<Time>,
     result: io::Result<()>,
 }
 
-impl<'a> Live<'a> {
-    fn new(context: &'a Context) -> io::Result<Self> {
+impl Live {
+    /// Takes the terminal over, where there is one.
+    pub(super) fn new(context: Arc<Context>) -> io::Result<Self> {
         let terminal = io::stdout().is_terminal();
         if terminal {
             execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
         }
-        Ok(Self { context, terminal, drawn: Vec::new(), redraw_at: None, result: Ok(()) })
+        Ok(Self { context, notice: None, terminal, drawn: Vec::new(), redraw_at: None, result: Ok(()) })
     }
 
     fn draw(&mut self, mut rows: Vec<Row>, now: Moment) -> io::Result<()> {
         let list = self.context.config.list;
         shorten(&mut rows, now.wall - list.ended_for, list.ended_most);
         let style = Style::of_stdout();
-        let mut drawn = vec![format!("Pilotlight: {}", summary(&rows)), String::new()];
+        let mut drawn = vec![format!("Pilotlight: {}", summary(&rows))];
+        drawn.extend(self.notice.clone());
+        drawn.push(String::new());
         if rows.is_empty() {
             drawn.push("Waiting for a Copilot session. Start `copilot` in another terminal.".into());
             drawn.extend(self.context.unreadable_homes());
@@ -81,7 +89,7 @@ impl<'a> Live<'a> {
     }
 }
 
-impl View for Live<'_> {
+impl View for Live {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], now: Moment) -> ControlFlow<()> {
         match self.draw(fleet.rows().cloned().collect(), now) {
             Ok(()) => ControlFlow::Continue(()),
@@ -97,7 +105,7 @@ impl View for Live<'_> {
     }
 }
 
-impl Drop for Live<'_> {
+impl Drop for Live {
     fn drop(&mut self) {
         if self.terminal {
             // The terminal may be gone: then there is nothing to restore.

@@ -6,6 +6,7 @@ mod live;
 mod replay;
 mod status;
 mod table;
+mod tray;
 mod watch;
 
 use crate::config::{Config, Problem};
@@ -23,7 +24,8 @@ const USAGE: u8 = 2;
 const NO_HOME: u8 = 3;
 
 const EXAMPLES: &str = "Examples:
-  pilotlight                          the live table, until Ctrl-C
+  pilotlight                          the light in the panel; without a panel, the live table
+  pilotlight live                     the live table, until Ctrl-C
   pilotlight status                   every session, once
   pilotlight status --json --all      every session that is on disk, as JSON
   pilotlight watch --json             a line for each change, for scripts
@@ -47,6 +49,10 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Show a light in the panel, with a menu of all sessions (what is done without a command)
+    Tray,
+    /// Show the table of all sessions for as long as it is looked at
+    Live,
     /// Show every session, once
     Status(status::Arguments),
     /// Say every change, as it happens
@@ -71,10 +77,13 @@ struct Context {
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
-    log_to_stderr();
     let context = Context::new(&arguments.home);
+    if !matches!(arguments.command, None | Some(Command::Tray)) {
+        crate::log::start(None);
+    }
     let result = match arguments.command {
-        None => live::run(&context),
+        None | Some(Command::Tray) => tray::run(context),
+        Some(Command::Live) => live::run(context),
         Some(Command::Status(arguments)) => status::run(&context, &arguments),
         Some(Command::Watch(arguments)) => watch::run(&context, &arguments),
         Some(Command::Explain(arguments)) => explain::run(&context, &arguments),
@@ -139,19 +148,6 @@ fn home_problem(home: &std::path::Path) -> Option<String> {
 /// One line to the user beside the output.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "pilotlight: {line}"); // without a standard error there is nobody to tell
-}
-
-/// Warnings go to standard error; `PILOTLIGHT_LOG=debug` says more.
-fn log_to_stderr() {
-    let level =
-        std::env::var("PILOTLIGHT_LOG").ok().and_then(|level| level.parse().ok()).unwrap_or(tracing::Level::WARN);
-    tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(io::stderr)
-        .with_target(false)
-        .without_time()
-        .with_ansi(false)
-        .init();
 }
 
 /// The runtime of the commands that watch: one thread.

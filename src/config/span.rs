@@ -103,7 +103,7 @@ mod tests {
             ("1.5h", "lacks a unit (ms, s, m, h or d)"),
             ("90", "lacks a unit (ms, s, m, h or d)"),
             ("1h30", "lacks a unit (ms, s, m, h or d)"),
-            ("2min", "has an unknown unit (known are ms, s, m, h and d)"),
+            ("2weeks", "has an unknown unit (known are ms, s, m, h and d)"),
             ("2M", "has an unknown unit (known are ms, s, m, h and d)"),
             ("30m1h", "must have the larger unit first, and each once"),
             ("1m1m", "must have the larger unit first, and each once"),

@@ -4,10 +4,13 @@
 //! bus says something. A bus that is gone is tried again, soon at first and then with every rescan; unless the display is
 //! gone with it, which is how a desktop session ends that nobody sends a signal for.
 
+use std::future::poll_fn;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
+use zbus::export::futures_core::Stream;
 use zbus::fdo::DBusProxy;
 use zbus::names::BusName;
 
@@ -67,7 +70,11 @@ pub async fn follow(report: impl Fn(Bus), has_icon: impl Fn() -> bool) {
     }
 }
 
-async fn listen(connection: &zbus::Connection, report: &impl Fn(Bus), has_icon: &impl Fn() -> bool) -> zbus::Result<()> {
+async fn listen(
+    connection: &zbus::Connection,
+    report: &impl Fn(Bus),
+    has_icon: &impl Fn() -> bool,
+) -> zbus::Result<()> {
     let bus = DBusProxy::new(connection).await?;
     let mut owners = bus.receive_name_owner_changed_with_args(&[(0, WATCHER)]).await?;
     let panel = timeout(PATIENCE, bus.name_has_owner(BusName::try_from(WATCHER)?)).await;
@@ -79,7 +86,7 @@ async fn listen(connection: &zbus::Connection, report: &impl Fn(Bus), has_icon: 
             report(Bus::Deaf);
         }
     }
-    while let Some(change) = owners.next().await {
+    while let Some(change) = poll_fn(|context| pin!(&mut owners).poll_next(context)).await {
         report(Bus::Panel(change.args()?.new_owner().is_some()));
     }
     Ok(())

@@ -64,13 +64,19 @@ pub fn submenu(source: &Source<'_>, words: &Words<'_>) -> Vec<Item> {
     let folder = row.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()).map(Path::to_owned);
     // Only what has the form of an id reaches a command line: what else a folder may be called is not Copilot's.
     let resume = is_uuid(&row.id).then(|| format!("copilot --resume={}", row.id));
-    let wants_a_look = row.unseen || super::icon::colours(row, session.seen) && super::icon::keeps_when_seen(row.status);
-    let mut items: Vec<_> = facts(source, words).into_iter().map(|line| Item::text(plain(&line, LINE))).collect();
+    let wants_a_look =
+        row.unseen || super::icon::colours(row, session.seen) && super::icon::keeps_when_seen(row.status);
+    // Enabled, though they only say something: a panel shows what is disabled in a grey that is hard to read. Whoever clicks
+    // one has looked.
+    let mut lines = 0..;
+    let mut fact =
+        |line: String| Item::action(id(Kind::Fact(lines.next().unwrap_or(0))), plain(&line, LINE), true, Effect::Seen);
+    let mut items: Vec<_> = facts(source, words).into_iter().map(&mut fact).collect();
     items.push(Item::Submenu {
         id: id(Kind::Why),
         text: "Why this status".into(),
         enabled: true,
-        items: why(source, words).into_iter().map(|line| Item::text(plain(&line, LINE))).collect(),
+        items: why(source, words).into_iter().map(fact).collect(),
     });
     items.push(Item::Separator);
     items.push(Item::text(plain(&reconnect(session), LINE)));
@@ -214,9 +220,15 @@ fn reconnect(session: &Session) -> String {
         (Owner::Alive { .. }, Use::Terminal) => {
             "Reconnect: no. Its terminal has it open; a second owner would fork its log".into()
         }
-        (Owner::Alive { pid, .. }, _) => format!("Reconnect: no. Process {pid} has it open, and is not attached to yet"),
-        (Owner::Unknown { pid }, _) => format!("Reconnect: no. Process {pid} may have it open, and cannot be looked at"),
-        (Owner::Gone { .. } | Owner::Never, _) => "Reconnect: nothing has it open. Resume it with the command below".into(),
+        (Owner::Alive { pid, .. }, _) => {
+            format!("Reconnect: no. Process {pid} has it open, and is not attached to yet")
+        }
+        (Owner::Unknown { pid }, _) => {
+            format!("Reconnect: no. Process {pid} may have it open, and cannot be looked at")
+        }
+        (Owner::Gone { .. } | Owner::Never, _) => {
+            "Reconnect: nothing has it open. Resume it with the command below".into()
+        }
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Feed {
     tell: Box<dyn Tell>,
     lit: Option<bool>,
     welcome: Option<Welcome>,
+    /// When what else shows the sessions wants to be called.
+    table_at: Option<Time>,
 }
 
 /// The welcome of the first run.
@@ -64,7 +66,7 @@ impl Feed {
         tell: Box<dyn Tell>,
         welcome: Option<Welcome>,
     ) -> Self {
-        Self { menu, send: Box::new(send), news, tell, lit: None, welcome }
+        Self { menu, send: Box::new(send), news, tell, lit: None, welcome, table_at: None }
     }
 
     fn follow_news(&mut self) {
@@ -113,11 +115,14 @@ impl View for Feed {
         }
         self.follow_news();
         self.welcome(fleet);
-        self.tell.table().map_or(ControlFlow::Continue(()), |table| table.show(fleet, changed, removed, now))
+        let Some(table) = self.tell.table() else { return ControlFlow::Continue(()) };
+        let flow = table.show(fleet, changed, removed, now);
+        self.table_at = table.redraw_at();
+        flow
     }
 
     fn redraw_at(&self) -> Option<Time> {
-        self.menu.wake_at()
+        self.menu.wake_at().into_iter().chain(self.table_at).min()
     }
 }
 

@@ -133,12 +133,15 @@ impl Menu {
 
     /// Whether something wants a place that it does not have.
     fn wants_shape(&self, sources: &HashMap<&Key, Source<'_>>, now: Moment) -> bool {
-        if self.shaped.is_none() || self.open.iter().any(|place| place.over.is_some_and(|at| at + TIDY_AFTER <= now.awake)) {
+        if self.shaped.is_none()
+            || self.open.iter().any(|place| place.over.is_some_and(|at| at + TIDY_AFTER <= now.awake))
+        {
             return true;
         }
         let stands = |places: &[Place], key: &Key| places.iter().any(|place| place.key == *key);
         let full = self.open.len() >= ROWS && self.open.iter().all(|place| place.over.is_none());
-        let yields = || self.open.iter().filter_map(|place| sources.get(&place.key)).any(|source| !source.row.needs_you());
+        let yields =
+            || self.open.iter().filter_map(|place| sources.get(&place.key)).any(|source| !source.row.needs_you());
         sources.values().any(|source| {
             if source.row.status == Status::Ended {
                 let listed = source.row.since >= now.wall - self.list.ended_for;
@@ -158,7 +161,7 @@ impl Menu {
             items: Vec::new(),
             over: None,
         };
-        let (mut recent, mut open): (Vec<_>, Vec<_>) =
+        let (mut recent, mut open): (Vec<&Source<'_>>, Vec<&Source<'_>>) =
             sources.values().partition(|source| source.row.status == Status::Ended);
         let start = |source: &Source<'_>| source.session.about.created.unwrap_or(source.row.since);
         open.sort_by_key(|source| (!source.row.needs_you(), start(source), source.key.clone()));
@@ -203,7 +206,8 @@ impl Menu {
         items.push(Item::Separator);
         let keeps = |(row, seen): (&Row, Option<Time>)| icon::keeps_when_seen(row.status) && icon::colours(row, seen);
         items.extend(footer(unseen > 0 || seen.clone().any(keeps)));
-        let most = sources.values().filter(|source| source.row.status != Status::Ended).min_by_key(|source| urgency(source));
+        let most =
+            sources.values().filter(|source| source.row.status != Status::Ended).min_by_key(|source| urgency(source));
         MenuView { icon, tooltip: summary, items, most: most.map(|source| details::most(source, &words)) }
     }
 }

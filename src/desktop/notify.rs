@@ -82,7 +82,7 @@ async fn show(note: Note) -> anyhow::Result<()> {
     let shown = async {
         let capabilities = capabilities().await?;
         let mut notification = notify_rust::Notification::new();
-        notification.appname("Pilotlight").icon("pilotlight").summary(&note.title);
+        notification.appname("Pilotlight").summary(&note.title);
         notification.hint(notify_rust::Hint::DesktopEntry("pilotlight".into()));
         if capabilities.iter().any(|can| can == "body") {
             notification.body(&note.body);

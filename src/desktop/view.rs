@@ -80,6 +80,8 @@ pub struct ItemId {
 pub enum Kind {
     /// The row of a session.
     Row,
+    /// A line of its details, by its number: whoever clicks it has looked.
+    Fact(u8),
     /// Why it has its status.
     Why,
     /// Shows its folder.
@@ -127,6 +129,7 @@ pub enum Effect {
     Quit,
 }
 
+const FACT: &str = "fact-";
 const KINDS: [(Kind, &str); 13] = [
     (Kind::Row, "row"),
     (Kind::Why, "why"),
@@ -158,10 +161,13 @@ impl ItemId {
 /// `open-folder:0:<id>`, `quit`.
 impl fmt::Display for ItemId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, name)| name);
+        match self.kind {
+            Kind::Fact(n) => write!(f, "{FACT}{n}")?,
+            kind => f.write_str(KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name))?,
+        }
         match &self.session {
-            Some((home, id)) => write!(f, "{name}:{home}:{id}"),
-            None => f.write_str(name),
+            Some((home, id)) => write!(f, ":{home}:{id}"),
+            None => Ok(()),
         }
     }
 }
@@ -172,7 +178,10 @@ impl FromStr for ItemId {
     fn from_str(text: &str) -> Result<Self, ()> {
         let mut parts = text.splitn(3, ':');
         let name = parts.next().ok_or(())?;
-        let (kind, _) = *KINDS.iter().find(|(_, known)| *known == name).ok_or(())?;
+        let kind = match name.strip_prefix(FACT) {
+            Some(n) => Kind::Fact(n.parse().map_err(drop)?),
+            None => KINDS.iter().find(|(_, known)| *known == name).ok_or(())?.0,
+        };
         let session = match (parts.next(), parts.next()) {
             (Some(home), Some(id)) => Some((home.parse().map_err(drop)?, id.into())),
             (None, _) => None,
@@ -248,13 +257,13 @@ mod tests {
 
     #[test]
     fn an_items_name_is_read_back_as_it_was_written() {
-        for (kind, _) in KINDS {
+        for kind in KINDS.map(|(kind, _)| kind).into_iter().chain([Kind::Fact(0), Kind::Fact(255)]) {
             for session in [None, Some((0, "36535f61".into())), Some((12, "a:b:c".into())), Some((1, "".into()))] {
                 let id = ItemId { session, kind };
                 assert_eq!(id.to_string().parse(), Ok(id));
             }
         }
-        for broken in ["", "nothing", "seen:0", "seen:x:a", "seen:-1:a"] {
+        for broken in ["", "nothing", "seen:0", "seen:x:a", "seen:-1:a", "fact-:0:a", "fact-256:0:a"] {
             assert_eq!(broken.parse::<ItemId>(), Err(()), "{broken}");
         }
     }

@@ -1,6 +1,6 @@
 //! Session folders: which there are, and what a look into one tells.
 
-use super::process::{Lock, owner_of};
+use super::process::{Lock, owner_holding};
 use super::tail::{Found, Look, Tail};
 use super::workspace;
 use crate::core::fleet::{About, Session};
@@ -190,7 +190,10 @@ impl Folder {
             // Verified once, and its end would have been told: a clock that was set cannot unmake it.
             Owner::Alive { pid, .. } if *pid == lock.pid && reading.known.contains(pid) => known.clone(),
             Owner::Gone { pid, at: Some(_) } if *pid == lock.pid => known.clone(),
-            _ => owner_of(lock, reading.owner_names, reading.look.now.wall),
+            _ => {
+                let hold = self.path.join(format!("inuse.{}.hold", lock.pid));
+                owner_holding(lock, &hold, reading.owner_names, reading.look.now.wall)
+            }
         }
     }
 

@@ -20,6 +20,8 @@ pub struct Hints {
     pub folders: HashSet<(usize, Box<str>)>,
     /// Homes whose list of sessions changed, by index.
     pub homes: HashSet<usize>,
+    /// What the user has looked at was written anew.
+    pub seen: bool,
     /// Events were lost: everything is.
     pub all: bool,
 }
@@ -43,8 +45,9 @@ pub struct Watcher {
 pub const WATCHES_TREES: bool = !cfg!(any(target_os = "linux", target_os = "android"));
 
 impl Watcher {
-    /// Watches nothing yet. `roots` are the folders that hold the session folders, one a home.
-    pub fn new(roots: Vec<PathBuf>) -> Self {
+    /// Watches nothing yet. `roots` are the folders that hold the session folders, one a home; `seen` is the file that says
+    /// what the user has looked at.
+    pub fn new(roots: Vec<PathBuf>, seen: Option<PathBuf>) -> Self {
         let shared = Arc::new(Shared::default());
         let told = Arc::clone(&shared);
         // Some systems report the real path of a folder that was given by way of a link.
@@ -54,7 +57,7 @@ impl Watcher {
             .collect();
         let handler = move |event: notify::Result<Event>| {
             let mut hints = told.hints.lock().unwrap_or_else(PoisonError::into_inner);
-            if hints.take(event, &roots) {
+            if hints.take(event, &roots, seen.as_deref()) {
                 drop(hints);
                 told.news.notify_one();
             }
@@ -74,7 +77,7 @@ impl Watcher {
     pub async fn changed(&self) -> Hints {
         loop {
             let hints = std::mem::take(&mut *self.shared.hints.lock().unwrap_or_else(PoisonError::into_inner));
-            if hints.all || !hints.folders.is_empty() || !hints.homes.is_empty() {
+            if hints.all || hints.seen || !hints.folders.is_empty() || !hints.homes.is_empty() {
                 return hints;
             }
             self.shared.news.notified().await;
@@ -125,7 +128,7 @@ impl Watcher {
 
 impl Hints {
     /// Takes an event in; whether it was worth anything.
-    fn take(&mut self, event: notify::Result<Event>, roots: &[Vec<PathBuf>]) -> bool {
+    fn take(&mut self, event: notify::Result<Event>, roots: &[Vec<PathBuf>], seen: Option<&Path>) -> bool {
         let Ok(event) = event else {
             self.all = true;
             return true;
@@ -141,6 +144,14 @@ impl Hints {
         }
         let mut worth = false;
         for path in &event.paths {
+            if let Some(seen) = seen
+                && path.parent() == seen.parent()
+            {
+                // Our own folder: its other files, our log among them, say nothing.
+                self.seen |= path == seen;
+                worth |= path == seen;
+                continue;
+            }
             worth |= self.take_path(path, roots);
         }
         worth

@@ -118,6 +118,20 @@ fn case_77_every_agent_has_its_own_silence() {
         .turns(1800, Working, Idle);
 }
 
+/// PP#511, #530: wherever an agent is mentioned, the verdict must be looked at again when it no longer counts.
+#[test]
+fn case_77_an_agent_is_mentioned_for_as_long_as_it_counts() {
+    let tool = with_agent().prompt(1000).tool(1000, "t2", "bash");
+    let compacting = with_agent().compacts(1000);
+    for story in [tool, compacting] {
+        story.says(1200, Working, "1 background agent");
+        let recheck = story.verdict(1200).recheck_at;
+        assert!(recheck.is_some_and(|at| at <= story.moment(1201).awake), "to be looked at again at {recheck:?}");
+        let because = story.verdict(1201).because;
+        assert!(!because.contains("agent"), "{because}");
+    }
+}
+
 /// UP, sub-agents.
 #[test]
 fn case_93_a_sub_agents_rounds_leave_the_root_turn_open() {

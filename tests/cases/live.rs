@@ -24,6 +24,13 @@ fn a_server_with_work_overrules_a_guess_that_the_turn_is_over() {
     former.server_says(true).is(100, Working);
 }
 
+/// The time that a guess takes is told to the one who waits for it, whatever the server says.
+#[test]
+fn a_server_with_work_does_not_hide_when_finishing_ends() {
+    let story = Story::prompted().round_end(10).server_says(true);
+    assert_eq!(story.verdict(11).recheck_at, Some(story.moment(14).awake));
+}
+
 /// A guess that was made before the last line was read is a guess all the same.
 #[test]
 fn a_server_with_work_overrules_a_guess_from_before() {

@@ -206,6 +206,18 @@ fn case_63_of_parallel_tools_the_one_without_completion_is_open() {
     story.says(2, Working, "view").turns(602, Working, Quiet);
 }
 
+/// PP#391 and others, interrupted tools: a tool taken up again after a resume starts a second time, under the same id.
+#[test]
+fn case_63_a_tool_that_starts_again_is_the_same_tool() {
+    let story = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").permission(1, "r1", "t1");
+    let story = story.resume_pending(20).permission_done(21, "r1", "t1", "approved").tool(21, "t1", "bash");
+    let turn = story.facts(21).turn.unwrap();
+    assert_eq!((turn.tools.len(), turn.used), (1, 1));
+    let story = story.done(22, "t1");
+    assert!(story.facts(22).turn.unwrap().tools.is_empty());
+    story.turns(142, Working, Quiet);
+}
+
 /// A turn opens without a prompt, too: at a round, or at a tool that starts, as after a background shell's end.
 #[test]
 fn case_52_a_tool_that_starts_opens_a_turn() {

@@ -55,6 +55,31 @@ fn case_72_a_recycled_pid_is_not_the_owner() {
     assert_eq!(user.told(&too_young).0, "crashed");
 }
 
+/// CASES.md 68 (PP#402): the wall clock was set forward since the lock was made, so that the owner seems to have started after
+/// it; but it holds the lock that Copilot keeps beside, so it is the owner.
+#[test]
+fn case_68_an_owner_that_holds_its_lock_is_the_owner_whatever_the_clock_says() {
+    let user = User::new();
+    let session = user.session(1);
+    let hold = |pid: &str| session.path.join(format!("inuse.{pid}.hold"));
+    let program = user.scratch.path().join("copilot");
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    // A shell takes the lock on descriptor 9 and becomes the owner, under the same pid.
+    let script = format!("exec 9>{}; flock -xn 9; exec {} 600", hold("$$").display(), program.display());
+    let mut child = Command::new("bash").args(["-c", &script]).spawn().unwrap();
+    let pid = child.id();
+    let exe = format!("/proc/{pid}/exe");
+    wait_until("the owner runs", || std::fs::read_link(&exe).ok().filter(|path| path.ends_with("copilot")));
+    let lock = session.lock(pid);
+    let hour_ago = std::fs::metadata(&lock).unwrap().modified().unwrap() - Duration::from_secs(3600);
+    std::fs::File::options().write(true).open(&lock).unwrap().set_modified(hour_ago).unwrap();
+    session.prompt();
+    let told = user.told(&session);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(told.0, "working", "{}", told.1);
+}
+
 /// CASES.md 73 (PP#417): of two locks the live one counts.
 #[test]
 fn case_73_of_two_locks_the_live_one_counts() {

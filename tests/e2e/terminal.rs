@@ -103,6 +103,8 @@ fn killed_and_resumed_in_another_terminal() {
 
     let id = stage.terminal.folder.id();
     let again = Terminal::resume(&stage.home, &stage.model, &id);
+    assert!(again.folder.locks().is_empty(), "the dead owner's lock is gone; the new one comes with the first prompt");
+    record::keep(&stage.home, "50-terminal-killed-and-resumed");
     let answer = stage.model.hold("plain", 0);
     again.enter("SCRIPT:plain Go on");
     stage.model.wait_asked("plain", 0);
@@ -134,6 +136,7 @@ fn a_new_session_in_the_same_terminal() {
     );
     stage.pilot.told(&second.id(), "idle", "no prompt yet");
     stage.told("idle", "");
+    record::keep(&stage.home, "51-terminal-new-session");
 
     stage.terminal.signal(Signal::KILL);
     stage.told("ended", "");

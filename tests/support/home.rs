@@ -1,11 +1,12 @@
 //! A Copilot home of a test's own, the CLI that runs in it, and what that CLI wrote there.
 //!
 //! The CLI is the native program of the `@github/copilot` package. It is taken from `PILOTLIGHT_TEST_COPILOT`, else from
-//! where `tests/all.sh` installs it. Its first start unpacks 235 MB into its cache, so all tests share one cache, below
-//! cargo's target folder; everything else (its home, the user's home, the project it works in) is a scratch folder.
+//! where `tests/all.sh` installs it. Its first start unpacks 235 MB into its cache, so all tests share one cache
+//! (`PILOTLIGHT_TEST_CACHE`, else below cargo's target folder); everything else (its home, the user's home, the project it
+//! works in) is a scratch folder.
 
+use super::model::Model;
 use super::{SOON, target_dir, wait_until};
-use crate::support::model::Model;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,7 +35,7 @@ pub(crate) fn cli() -> &'static Path {
 }
 
 fn find_cli() -> Result<PathBuf, String> {
-    if let Some(path) = std::env::var_os("PILOTLIGHT_TEST_COPILOT").map(PathBuf::from) {
+    if let Some(path) = from_environment("PILOTLIGHT_TEST_COPILOT") {
         let missing = format!("PILOTLIGHT_TEST_COPILOT names {}, which is not there", path.display());
         return if path.is_file() { Ok(path) } else { Err(missing) };
     }
@@ -56,13 +57,23 @@ fn find_cli() -> Result<PathBuf, String> {
     })
 }
 
+/// The cache that all tests share.
+fn cache() -> PathBuf {
+    from_environment("PILOTLIGHT_TEST_CACHE").unwrap_or_else(|| target_dir().join("copilot-cache"))
+}
+
+/// A path that `tests/all.sh` hands down; empty counts as unset.
+fn from_environment(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 /// The environment that every process of a test gets: nothing of the developer's but the search path.
 fn environment(mut command: Command, user: &Path) -> Command {
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("HOME", user)
-        .env("XDG_CACHE_HOME", target_dir().join("copilot-cache"))
+        .env("XDG_CACHE_HOME", cache())
         .env("LANG", "C.UTF-8")
         .env("TERM", "xterm-256color");
     command

@@ -12,6 +12,9 @@ use std::path::Path;
 /// Texts above this length are not ours: prompts of the vendor, reminders, lists of tools. The scripts' own are shorter.
 const LONG: usize = 300;
 
+/// What the terminal interface writes beside the session folders.
+const OPEN_SESSIONS: &str = "open-sessions-state.json";
+
 /// What a session folder holds that Pilotlight reads.
 fn is_kept(name: &str) -> bool {
     matches!(name, "events.jsonl" | "workspace.yaml") || name.starts_with("inuse.")
@@ -33,6 +36,9 @@ pub(crate) fn keep(home: &Home, name: &str) {
             let text = if file == "events.jsonl" { text.lines().map(clean).collect() } else { text };
             fs::write(to.join(&file), without_paths(&text, home)).unwrap();
         }
+    }
+    if let Ok(text) = fs::read_to_string(home.dir().join(OPEN_SESSIONS)) {
+        fs::write(out.join(OPEN_SESSIONS), text).unwrap();
     }
 }
 

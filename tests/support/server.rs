@@ -16,6 +16,7 @@ use github_copilot_sdk::{
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -25,9 +26,9 @@ use tokio::process::Child;
 pub(crate) struct Server {
     child: Child,
     port: u16,
-    folder_of: Box<dyn Fn(&str) -> Folder + Send>,
     provider: ProviderConfig,
-    project: std::path::PathBuf,
+    sessions: PathBuf,
+    project: PathBuf,
 }
 
 /// One connection.
@@ -61,13 +62,11 @@ impl Server {
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
             (child, port)
         });
-        let state = home.dir().join("session-state");
         let provider = ProviderConfig::new(model.url())
             .with_provider_type("openai")
             .with_wire_api("completions")
             .with_api_key(KEY);
-        let folder_of = Box::new(move |id: &str| Folder { path: state.join(id) });
-        Self { child, port, folder_of, provider, project: home.project() }
+        Self { child, port, provider, sessions: home.dir().join("session-state"), project: home.project() }
     }
 
     /// Connects once more.
@@ -114,7 +113,7 @@ impl Server {
     }
 
     fn session(&self, sdk: github_copilot_sdk::session::Session) -> Session {
-        Session { folder: (self.folder_of)(sdk.id()), sdk }
+        Session { folder: Folder { path: self.sessions.join(sdk.id().as_str()) }, sdk }
     }
 
     /// The pid of the process that owns this server's sessions.

@@ -31,6 +31,7 @@ pub(super) fn read(pid: u32, now: Time) -> Reading {
     }
     let name = || Some(PathBuf::from(process.name())).filter(|name| !name.as_os_str().is_empty());
     let executable = process.exe().map(PathBuf::from).filter(|path| path.file_name().is_some()).or_else(name);
+    // A start in the future says that the clock was set back, and nothing about which came first.
     Reading::Process { started: started(process).filter(|started| *started <= now + SLACK), executable }
 }
 
@@ -41,6 +42,11 @@ pub(super) fn arguments(pid: u32) -> Option<Vec<OsString>> {
     let process = system.process(Pid::from_u32(pid))?;
     let arguments = process.cmd().to_vec();
     if arguments.is_empty() { None } else { Some(with_real_scripts(arguments, process.cwd())) }
+}
+
+/// Not told here: no list of locks names the processes that hold them.
+pub(super) const fn holds(_pid: u32, _file: &std::path::Path) -> bool {
+    false
 }
 
 /// CPU time of all descendants of `pid`.

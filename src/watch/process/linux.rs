@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
@@ -57,6 +57,21 @@ pub(super) fn arguments(pid: u32) -> Option<Vec<OsString>> {
     let arguments = line.split(|byte| *byte == 0).map(|argument| OsStr::from_bytes(argument).to_owned()).collect();
     let folder = fs::read_link(format!("/proc/{pid}/cwd")).ok();
     Some(with_real_scripts(arguments, folder.as_deref()))
+}
+
+/// Whether the process holds a lock (flock) on the file, by the system's list of locks: asked without touching the file.
+///
+/// A line reads `1: FLOCK  ADVISORY  WRITE 14920 fe:00:123456 0 EOF`: the process id, then device and inode.
+pub(super) fn holds(pid: u32, file: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(inode) = fs::symlink_metadata(file).map(|meta| meta.ino()) else { return false };
+    let Ok(locks) = fs::read_to_string("/proc/locks") else { return false };
+    locks.lines().any(|line| {
+        let mut fields = line.split_whitespace();
+        fields.nth(1) == Some("FLOCK")
+            && fields.nth(2).and_then(|field| field.parse().ok()) == Some(pid)
+            && fields.next().and_then(|field| field.rsplit(':').next()?.parse().ok()) == Some(inode)
+    })
 }
 
 /// CPU time of all descendants of `pid`.

@@ -131,3 +131,14 @@ fn a_live_process_is_alive_by_its_name_and_case_71_gone_when_it_ended() {
     child.end();
     assert_eq!(owner_of(lock, &names, support::now()), Owner::Gone { pid, at: None }, "case 71");
 }
+
+#[test]
+fn our_children_are_our_descendants_until_they_end() {
+    let mut child = support::waiting();
+    let sample = cpu_of_descendants(std::process::id()).unwrap();
+    assert!(sample.has(child.pid()));
+    assert!(!sample.has(std::process::id()));
+    child.end();
+    assert!(!cpu_of_descendants(std::process::id()).unwrap().has(child.pid()));
+    assert_eq!(cpu_of_descendants(child.pid()).map(|sample| sample.descendants()), None);
+}

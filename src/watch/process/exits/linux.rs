@@ -19,13 +19,12 @@ use super::Tell;
 const STOP: u64 = 0;
 
 /// All that is watched, and the thread that waits for it.
-pub(super) struct Waits {
-    shared: Arc<Shared>,
-    stop: OwnedFd,
-}
+pub(super) struct Waits(Arc<Shared>);
 
 struct Shared {
     epoll: OwnedFd,
+    /// Ends the thread. Kept for as long as the thread runs: closed too early, it would leave the epoll set unseen.
+    stop: OwnedFd,
     watched: Mutex<Watched>,
     tell: Tell,
 }
@@ -57,15 +56,15 @@ impl Waits {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &stop, epoll::EventData::new_u64(STOP), epoll::EventFlags::IN)?;
-        let shared = Arc::new(Shared { epoll, watched: Mutex::default(), tell });
+        let shared = Arc::new(Shared { epoll, stop, watched: Mutex::default(), tell });
         let thread = Arc::clone(&shared);
         std::thread::Builder::new().name("exits".into()).spawn(move || thread.run())?;
-        Ok(Self { shared, stop })
+        Ok(Self(shared))
     }
 
     pub(super) fn watch(&self, pid: u32) -> io::Result<bool> {
         let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
-        let mut watched = self.shared.watched();
+        let mut watched = self.0.watched();
         if watched.by_pid.contains_key(&pid) {
             return Ok(true);
         }
@@ -80,20 +79,20 @@ impl Waits {
         }
         watched.serial = watched.serial.wrapping_add(1);
         let key = (u64::from(watched.serial) << 32) | u64::from(pid);
-        epoll::add(&self.shared.epoll, &pidfd, epoll::EventData::new_u64(key), epoll::EventFlags::IN)?;
+        epoll::add(&self.0.epoll, &pidfd, epoll::EventData::new_u64(key), epoll::EventFlags::IN)?;
         watched.by_pid.insert(pid, Watch { key, pidfd });
         Ok(true)
     }
 
     pub(super) fn forget(&self, pid: u32) {
-        self.shared.watched().by_pid.remove(&pid);
+        self.0.watched().by_pid.remove(&pid);
     }
 }
 
 impl Drop for Waits {
     fn drop(&mut self) {
         // Not joined: it may be in `tell`, or be this very thread. The counter cannot overflow by one write.
-        let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.0.stop, &1u64.to_ne_bytes());
     }
 }
 

@@ -104,7 +104,7 @@ impl Shared {
                 match event.filter() {
                     EventFilter::User { .. } => return,
                     EventFilter::Proc { pid, .. } => {
-                        self.ended(pid.as_raw_nonzero().get().unsigned_abs(), event.udata().addr())
+                        self.ended(pid.as_raw_nonzero().get().unsigned_abs(), event.udata().addr());
                     }
                     _ => {}
                 }

@@ -50,7 +50,7 @@ fn a_busy_grandchild_is_seen_and_sleepers_are_not() {
 
 #[test]
 fn the_owner_itself_does_not_count() {
-    let mut shell = Shell::run("sh -c 'read line; :' <&0 & echo ready; while :; do :; done");
+    let mut shell = Shell::run("exec 3<&0; sh -c 'read line; :' <&3 & echo ready; while :; do :; done");
     let mut other = Shell::run("sh -c 'echo ready; while :; do :; done'; :");
     shell.says("ready");
     other.says("ready");

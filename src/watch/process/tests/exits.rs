@@ -138,7 +138,7 @@ mod linux {
     #[test]
     fn a_process_that_is_not_our_child_is_told() {
         let (exits, told) = exits();
-        let script = "cat <&0 >/dev/null & echo $!; wait";
+        let script = "exec 3<&0; cat <&3 >/dev/null & echo $!; wait";
         let mut command = Command::new("sh");
         let mut parent = Running::start(command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()));
         let mut line = String::new();

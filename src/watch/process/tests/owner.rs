@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::super::*;
-use super::support::{Running, now, wait_until, waiting};
+use super::support::{Running, now, waiting};
 
 /// Copies a program under another name. By `cp`: a file that this process ever had open for writing may be held open by
 /// a child that another test's thread starts at that moment, and cannot be run then (ETXTBSY).
@@ -34,11 +34,7 @@ fn node(name: &str, folder: &Path, script: &Path) -> Running {
     copy("/bin/sh", &path);
     let mut command = Command::new(&path);
     command.args(["-c", "read line"]).arg(script).current_dir(folder);
-    let process = Running::start(command.stdin(Stdio::piped()));
-    // The start is over for us before the kernel has set this, and until then it is rightly unknown.
-    let line = format!("/proc/{}/cmdline", process.pid());
-    wait_until("its command line", || fs::read(&line).is_ok_and(|line| !line.is_empty()));
-    process
+    Running::start(command.stdin(Stdio::piped()))
 }
 
 /// A process that has ended, and that nobody has waited for.

@@ -1,7 +1,9 @@
 //! Processes to watch, and a way to wait for what they do.
 
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+#[cfg(target_os = "linux")]
+use std::time::Instant;
 
 use crate::core::time::Time;
 
@@ -19,7 +21,15 @@ impl Running {
         // In a group of its own, so that what it starts ends with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(command, 0);
-        Self(command.spawn().unwrap())
+        let process = Self(command.spawn().unwrap());
+        // The start is over for us a moment before the kernel shows the new program and its command line.
+        #[cfg(target_os = "linux")]
+        wait_until("the new program", || {
+            let [exe, line] = ["exe", "cmdline"].map(|name| format!("/proc/{}/{name}", process.pid()));
+            std::fs::read_link(exe).is_ok_and(|exe| Some(exe) != std::env::current_exe().ok())
+                && std::fs::read(line).is_ok_and(|line| !line.is_empty())
+        });
+        process
     }
 
     pub(super) fn pid(&self) -> u32 {

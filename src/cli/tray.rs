@@ -1,0 +1,102 @@
+//! `pilotlight`: the light in the panel. Where there is no panel, a line says so, and the live table takes over if this is a
+//! terminal; the icon comes when a panel does.
+
+use super::live::Live;
+use super::{Context, say};
+use crate::desktop::feed::Tell;
+use crate::desktop::instance::{Claim, Instance};
+use crate::desktop::{self, Start, menu::Menu};
+use crate::engine::View;
+use crate::{log, paths};
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
+    let project = paths::project();
+    let instance = match project.as_ref().map(|project| Instance::claim(&paths::runtime_folder(project))) {
+        Some(Ok(Claim::Theirs(note))) => {
+            writeln!(io::stdout(), "Pilotlight runs already: {note}. `pilotlight live` shows the table here as well.")?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Ok(Claim::Ours(instance))) => Ok(Some(instance)),
+        Some(Err(error)) => Err(error),
+        None => Ok(None),
+    };
+    let state_folder = project.as_ref().map(paths::state_folder);
+    let own_log = state_folder.as_ref().map(|folder| folder.join(log::FILE));
+    log::start(own_log.as_deref());
+    // Better two lights than none.
+    let instance = instance.inspect_err(|error| tracing::warn!("{error:#}")).ok().flatten();
+    context.tell_problems();
+    for problem in context.unreadable_homes() {
+        say(&format!("{problem}; waiting for it"));
+    }
+    let user_home = paths::user_home().map(|home| home.to_string_lossy().into_owned());
+    let menu = Menu::new(context.config.limits, context.config.list, user_home);
+    let engine = context.engine();
+    let tell = Box::new(Terminal { context: Arc::new(context), instance, table: None, lit: false });
+    desktop::run(Start { engine, menu, tell, own_log, state_folder })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tells the user what the menu cannot, on the terminal or standard error.
+struct Terminal {
+    context: Arc<Context>,
+    instance: Option<Instance>,
+    table: Option<Live>,
+    lit: bool,
+}
+
+impl Terminal {
+    fn note(&self, place: &str) {
+        if let Some(instance) = &self.instance {
+            instance.tell(place);
+        }
+    }
+}
+
+impl Tell for Terminal {
+    fn dark(&mut self, line: &str) {
+        tracing::info!("{line}");
+        say(line);
+        self.lit = false;
+        if io::stdout().is_terminal() && self.table.is_none() {
+            match Live::new(Arc::clone(&self.context)) {
+                Ok(table) => self.table = Some(table),
+                Err(error) => tracing::warn!("the table cannot be shown: {error}"),
+            }
+        }
+        self.note(if self.table.is_some() { "its table is on a terminal" } else { "its light waits for a panel" });
+        if let Some(table) = &mut self.table {
+            table.notice = Some(line.to_owned());
+        }
+    }
+
+    fn lit(&mut self) {
+        if std::mem::replace(&mut self.lit, true) {
+            return;
+        }
+        self.note("its light is in the panel");
+        let line = "the light is in your panel; Ctrl-C ends it, `pilotlight live` shows the table";
+        match &mut self.table {
+            Some(table) => table.notice = Some("The light is in your panel.".into()),
+            None if io::stdout().is_terminal() => say(line),
+            None => tracing::info!("the icon is in the panel"),
+        }
+    }
+
+    fn say(&mut self, line: &str) {
+        match &mut self.table {
+            Some(table) => {
+                let before = table.notice.take().map(|before| before + " ").unwrap_or_default();
+                table.notice = Some(before + line);
+            }
+            None => say(line),
+        }
+    }
+
+    fn table(&mut self) -> Option<&mut dyn View> {
+        self.table.as_mut().map(|table| table as &mut dyn View)
+    }
+}

@@ -1,0 +1,164 @@
+//! What the main thread holds: the tray, as long as there is a place for it, what it shows, and the hands that do what a
+//! click asks for.
+
+use super::feed::News;
+use super::notify::{Note, Notifier};
+use super::open::{self, Clipboard};
+use super::tray::Tray;
+use super::view::{Effect, ItemId, MenuView};
+use crate::engine::{Command, Key};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What the main thread is told.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// Show this from now on.
+    View(Box<MenuView>),
+    /// An item was clicked: its name.
+    Item(String),
+    /// The icon was clicked.
+    Icon,
+    /// What became of the session bus.
+    #[cfg(target_os = "linux")]
+    Bus(super::bus::Bus),
+    /// The engine has ended.
+    End,
+}
+
+/// The tray and what it shows.
+pub struct Lamp {
+    tray: Option<Tray>,
+    view: MenuView,
+    hands: Hands,
+    news: Box<dyn Fn(News)>,
+    has_icon: Arc<AtomicBool>,
+}
+
+impl Lamp {
+    /// A lamp that is not lit. `news` tells where it is lit and why not.
+    pub fn new(hands: Hands, news: Box<dyn Fn(News)>) -> Self {
+        Self { tray: None, view: MenuView::before_the_first_look(), hands, news, has_icon: Arc::default() }
+    }
+
+    /// Whether the icon is up, for other threads to look at.
+    pub fn has_icon(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.has_icon)
+    }
+
+    /// Puts the icon up, where it is not.
+    ///
+    /// # Errors
+    /// Where the desktop has no place for it.
+    pub fn light(&mut self) -> anyhow::Result<()> {
+        if self.tray.is_none() {
+            self.tray = Some(Tray::new(self.view.clone())?);
+        }
+        self.has_icon.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Takes the icon down: where it stood is gone.
+    pub fn put_out(&mut self) {
+        self.has_icon.store(false, Ordering::Release);
+        self.tray = None;
+    }
+
+    /// Tells where the icon is, or why there is none.
+    pub fn tell(&self, news: News) {
+        (self.news)(news);
+    }
+
+    /// Shows this from now on.
+    pub fn show(&mut self, view: MenuView) {
+        if let Some(tray) = &mut self.tray
+            && let Err(error) = tray.show(view.clone())
+        {
+            tracing::warn!("the menu cannot be shown: {error:#}");
+        }
+        self.view = view;
+    }
+
+    /// An item was clicked. What it is for is looked up now, in what is shown now.
+    pub fn item(&mut self, name: &str) {
+        let Ok(id) = name.parse::<ItemId>() else { return };
+        match self.view.effect_of(&id) {
+            Some(effect) => self.hands.act(id.session.as_ref(), effect.clone()),
+            None => tracing::debug!("a click on what is not shown any more"),
+        }
+    }
+
+    /// The icon was clicked: what needs the user most counts as looked at, and is shown.
+    pub fn icon(&mut self) {
+        match &self.view.most {
+            Some(most) => {
+                self.hands.command(Command::Seen(vec![most.key.clone()]));
+                self.hands.note(Note { title: most.title.clone(), body: most.body.clone() });
+            }
+            None => self.hands.note(Note {
+                title: "No session is open".into(),
+                body: "Start `copilot` in a terminal, and it will show in the menu.".into(),
+            }),
+        }
+    }
+}
+
+/// Does what a click asks for.
+pub struct Hands {
+    commander: UnboundedSender<Command>,
+    notifier: Notifier,
+    clipboard: Clipboard,
+    own_log: Option<PathBuf>,
+}
+
+impl Hands {
+    /// Hands that command the engine, and say with notifications what went wrong.
+    pub fn new(commander: UnboundedSender<Command>, notifier: Notifier, own_log: Option<PathBuf>) -> Self {
+        Self { commander, notifier, clipboard: Clipboard::default(), own_log }
+    }
+
+    fn command(&self, command: Command) {
+        let _ = self.commander.send(command); // fails only when the engine has ended
+    }
+
+    fn note(&self, note: Note) {
+        self.notifier.send(note, || ());
+    }
+
+    fn act(&mut self, session: Option<&Key>, effect: Effect) {
+        if let Some(key) = session {
+            // Whatever is clicked in a session's menu, the session was looked at.
+            self.command(Command::Seen(vec![key.clone()]));
+        }
+        match effect {
+            Effect::Seen => {}
+            Effect::SeenAll => self.command(Command::SeenAll),
+            Effect::Refresh => self.command(Command::Refresh),
+            Effect::Quit => self.command(Command::Quit),
+            Effect::OpenFolder(path) => self.open(path, open::folder),
+            Effect::OpenLog(path) => self.open(path, open::log),
+            Effect::OwnLog => match self.own_log.clone() {
+                Some(path) => self.open(path, open::log),
+                None => self.trouble()("there is no folder to keep a log in".into()),
+            },
+            Effect::Copy(text) => self.clipboard.copy(text, self.trouble()),
+        }
+    }
+
+    fn open(&self, path: PathBuf, open: fn(&std::path::Path) -> anyhow::Result<()>) {
+        if let Err(error) = open::apart(path, open, self.trouble()) {
+            self.trouble()(error.to_string());
+        }
+    }
+
+    /// Says what a click could not do.
+    fn trouble(&self) -> impl Fn(String) + Send + use<> {
+        let notifier = self.notifier.clone();
+        move |reason| {
+            tracing::warn!("{reason}");
+            notifier.send(Note { title: "Pilotlight could not do that".into(), body: reason }, || ());
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The main thread on Linux: a channel, and what is told on it. No display is needed, only a session bus.
+//!
+//! Putting the icon up talks to the panel and waits for its answer, without a limit. It is done here all the same, because
+//! this thread does nothing else; that the panel does not answer is noticed, and said, by who watches the bus.
+
+use super::bus::{self, Bus};
+use super::feed::News;
+use super::lamp::{Lamp, Told};
+use super::view::MenuView;
+use crate::engine::Command;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::mpsc::UnboundedSender;
+use tray_icon::menu::MenuEvent;
+use tray_icon::{MouseButton, MouseButtonState, TrayIconEvent};
+
+const STILL: &str = "`pilotlight live`, `status` and `watch` work as ever";
+
+/// The loop of the main thread.
+pub(super) struct Loop {
+    told: Receiver<Told>,
+    tell: Sender<Told>,
+}
+
+impl Loop {
+    /// Nothing can fail here; the signature is that of the other systems.
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let (tell, told) = mpsc::channel();
+        Ok(Self { told, tell })
+    }
+
+    /// Tells this loop something, from any thread.
+    pub(super) fn sender(&self) -> impl Fn(Told) + Clone + Send + Sync + use<> {
+        let tell = self.tell.clone();
+        move |told| {
+            let _ = tell.send(told); // fails only when the loop has ended
+        }
+    }
+
+    /// Runs until the engine has ended.
+    pub(super) fn run(self, mut lamp: Lamp) -> anyhow::Result<()> {
+        let (item, icon) = (self.sender(), self.sender());
+        MenuEvent::set_event_handler(Some(move |event: MenuEvent| item(Told::Item(event.id.0))));
+        TrayIconEvent::set_event_handler(Some(move |event| {
+            if let TrayIconEvent::Click { button: MouseButton::Left, button_state: MouseButtonState::Up, .. } = event {
+                icon(Told::Icon);
+            }
+        }));
+        if let Err(error) = lamp.light() {
+            tracing::debug!("no icon yet: {error:#}"); // why is found out, and said, by who follows the bus
+        }
+        while let Ok(told) = self.told.recv() {
+            // Of several views that wait only the last one counts; a click counts in the view that came before it.
+            let mut view = None;
+            for told in std::iter::once(told).chain(self.told.try_iter()) {
+                match told {
+                    Told::View(next) => view = Some(next),
+                    other => {
+                        show(&mut lamp, view.take());
+                        match other {
+                            Told::Item(name) => lamp.item(&name),
+                            Told::Icon => lamp.icon(),
+                            Told::Bus(bus) => follow(&mut lamp, &bus),
+                            Told::End | Told::View(_) => return Ok(()),
+                        }
+                    }
+                }
+            }
+            show(&mut lamp, view);
+        }
+        Ok(())
+    }
+}
+
+fn show(lamp: &mut Lamp, view: Option<Box<MenuView>>) {
+    if let Some(view) = view {
+        lamp.show(*view);
+    }
+}
+
+fn follow(lamp: &mut Lamp, bus: &Bus) {
+    match bus {
+        Bus::There { panel } | Bus::Panel(panel) => match lamp.light() {
+            Ok(()) if *panel => lamp.tell(News::Lit),
+            Ok(()) => {}
+            Err(error) => lamp.tell(News::Dark(format!("the panel refuses the icon ({error:#}); {STILL}"))),
+        },
+        Bus::Lost => lamp.put_out(),
+        Bus::Missing(_) | Bus::Deaf | Bus::SessionOver => {}
+    }
+}
+
+/// Follows the bus, on the engine's thread: what is missing is said from there, because the main thread may be waiting for
+/// the panel.
+pub(super) fn follow_bus(
+    to_main: impl Fn(Told) + Send + Sync + 'static,
+    news: impl Fn(News) + Send + Sync + 'static,
+    commander: UnboundedSender<Command>,
+    has_icon: Arc<AtomicBool>,
+) -> impl Future<Output = ()> + Send + 'static {
+    let report = move |bus: Bus| {
+        if let Some(line) = missing(&bus) {
+            news(News::Dark(line));
+        }
+        if bus == Bus::SessionOver {
+            let _ = commander.send(Command::Quit); // fails only when the engine has ended
+        } else {
+            to_main(Told::Bus(bus));
+        }
+    };
+    async move { bus::follow(report, || has_icon.load(Ordering::Acquire)).await }
+}
+
+/// What is missing, and what still works.
+fn missing(bus: &Bus) -> Option<String> {
+    Some(match bus {
+        Bus::Missing(reason) => {
+            format!("no icon and no notifications, because there is no session bus ({reason}); {STILL}")
+        }
+        Bus::There { panel: false } => format!(
+            "no icon yet, because no panel with a tray is here (GNOME needs its AppIndicator extension); it comes when one \
+             does, and {STILL}"
+        ),
+        Bus::Panel(false) => format!("the panel went away; the icon comes back with it, and {STILL}"),
+        Bus::Lost => format!("the session bus went away; the icon comes back with it, and {STILL}"),
+        Bus::Deaf => format!("no icon, because the panel does not answer; {STILL}"),
+        Bus::There { panel: true } | Bus::Panel(true) | Bus::SessionOver => return None,
+    })
+}

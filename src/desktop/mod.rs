@@ -1,0 +1,120 @@
+//! The light itself: an icon in the panel whose menu says what `pilotlight status` says.
+//!
+//! Two threads. The main thread owns the tray, which may not change hands: winit's loop on macOS and Windows, a plain channel
+//! on Linux, where no display is needed. The engine runs on the other one, with a [`feed::Feed`] as its view. Menus go one
+//! way as values ([`view`]), clicks come back as names of items, are looked up in the view that is shown when they arrive,
+//! and leave as commands to the engine or as effects.
+//!
+//! - [`view`] is the menu as a value; [`menu`] the rules of places; [`details`] the words of one session; [`icon`] the flame.
+//!   None of them knows a desktop, and all are tested without one.
+//! - [`tray`] makes a view stand in the panel, [`lamp`] holds what the main thread needs, and `linux` or `elsewhere` is its
+//!   loop.
+//! - [`feed`] is the engine's view. `bus` tells what becomes of the session bus on Linux.
+//! - [`notify`] and [`open`] are what a click may lead to; [`instance`] sees that there is one light.
+
+#[cfg(target_os = "linux")]
+pub mod bus;
+pub mod details;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+pub mod feed;
+pub mod icon;
+pub mod instance;
+pub mod lamp;
+#[cfg(target_os = "linux")]
+mod linux;
+pub mod menu;
+pub mod notify;
+pub mod open;
+pub mod tray;
+pub mod view;
+
+use crate::engine::{Command, Engine};
+use feed::{Feed, News, Tell, Welcome};
+use lamp::{Hands, Lamp, Told};
+use notify::Notifier;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+#[cfg(not(target_os = "linux"))]
+use elsewhere::Loop;
+#[cfg(target_os = "linux")]
+use linux::Loop;
+
+/// The main thread may be held by a panel that does not answer; it is waited for this long at the end.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The file in the state folder that says that the user was welcomed.
+const WELCOMED: &str = "welcomed";
+
+/// What the light needs to run.
+pub struct Start {
+    /// Looks at the sessions.
+    pub engine: Engine,
+    /// Makes menus of them.
+    pub menu: menu::Menu,
+    /// What the user is told beside the menu.
+    pub tell: Box<dyn Tell>,
+    /// Where our log is.
+    pub own_log: Option<PathBuf>,
+    /// Where things are remembered.
+    pub state_folder: Option<PathBuf>,
+}
+
+/// Runs until Quit, a signal, or the end of the desktop session. Call it on the main thread.
+///
+/// # Errors
+/// Where the system refuses what every program needs: threads, signals, on macOS and Windows an event loop.
+pub fn run(start: Start) -> anyhow::Result<()> {
+    let Start { engine, menu, tell, own_log, state_folder } = start;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let main_loop = Loop::new()?;
+    let (to_main, commander) = (main_loop.sender(), engine.commander());
+    let (news, news_of_desktop) = mpsc::channel();
+    let notifier = Notifier::new(runtime.handle().clone());
+    let hands = Hands::new(commander.clone(), notifier.clone(), own_log);
+    let tell_news = move |it: News| {
+        // Both fail only when the engine has ended.
+        let _ = news.send(it);
+        let _ = commander.send(Command::Redraw);
+    };
+    let lamp = Lamp::new(hands, Box::new(tell_news.clone()));
+    let marker = state_folder.map(|folder| folder.join(WELCOMED)).filter(|marker| feed::is_first_run(marker));
+    let welcome = marker.map(|marker| Welcome { marker, notifier });
+    #[cfg(target_os = "linux")]
+    let follow_bus = linux::follow_bus(to_main.clone(), tell_news, engine.commander(), lamp.has_icon());
+    let (main_is_back, back) = mpsc::channel::<()>();
+    let work = move || {
+        let send = to_main.clone();
+        let mut feed = Feed::new(menu, move |view| send(Told::View(Box::new(view))), news_of_desktop, tell, welcome);
+        let result = runtime.block_on(async {
+            #[cfg(target_os = "linux")]
+            tokio::spawn(follow_bus);
+            engine.run(&mut feed).await
+        });
+        drop(feed); // the terminal is as it was before
+        to_main(Told::End);
+        if back.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            leave(result.is_ok());
+        }
+        // Lookups of host names and the like that still run are not waited for.
+        runtime.shutdown_background();
+        result
+    };
+    let engine = std::thread::Builder::new().name("engine".into()).spawn(work)?;
+    let ran = main_loop.run(lamp);
+    drop(main_is_back);
+    let worked = engine.join().map_err(|_| anyhow::anyhow!("the engine broke down"))?;
+    ran.and(worked)
+}
+
+/// Ends the program past a main thread that does not come back. Everything that must be put in order has been: the engine is
+/// gone, the terminal restored, the lock goes with the process.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the panel may hold the main thread for ever, and Quit must not wait for it"
+)]
+fn leave(well: bool) -> ! {
+    tracing::debug!("the panel does not answer; leaving without its goodbye");
+    std::process::exit(i32::from(!well))
+}

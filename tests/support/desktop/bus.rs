@@ -1,0 +1,78 @@
+//! A session bus that nothing else is on: its own address, its own rules, no services that start by themselves.
+
+use crate::support::{SOON, wait_until};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// A private bus, ended with the test.
+pub(crate) struct Bus {
+    scratch: TempDir,
+    daemon: Option<Child>,
+}
+
+impl Bus {
+    /// A bus that runs.
+    pub(crate) fn start() -> Self {
+        let mut bus = Self::address_only();
+        bus.begin();
+        bus
+    }
+
+    /// An address that nobody listens on yet.
+    pub(crate) fn address_only() -> Self {
+        let scratch = tempfile::Builder::new().prefix("pilotlight-bus-").tempdir().unwrap();
+        let rules = format!(
+            r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>session</type>
+  <listen>unix:path={}</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
+</busconfig>"#,
+            scratch.path().join("bus").display()
+        );
+        std::fs::write(scratch.path().join("rules.conf"), rules).unwrap();
+        Self { scratch, daemon: None }
+    }
+
+    /// Starts the daemon, at the same address as before.
+    pub(crate) fn begin(&mut self) {
+        let rules = format!("--config-file={}", self.scratch.path().join("rules.conf").display());
+        let mut command = Command::new("dbus-daemon");
+        command.args(["--nofork", "--nopidfile", "--nosyslog", &rules]).stdin(Stdio::null()).stderr(Stdio::null());
+        self.daemon = Some(command.spawn().expect("dbus-daemon is needed for the tests of the desktop"));
+        wait_until(SOON, "the bus answers", String::new, || UnixStream::connect(self.socket()).ok());
+    }
+
+    /// Ends the daemon, and with it every connection.
+    pub(crate) fn end(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            daemon.kill().unwrap();
+            daemon.wait().unwrap();
+        }
+        let _ = std::fs::remove_file(self.socket()); // a daemon that was killed leaves it behind
+    }
+
+    /// Where it listens.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.scratch.path().join("bus")
+    }
+
+    /// What `DBUS_SESSION_BUS_ADDRESS` is set to.
+    pub(crate) fn address(&self) -> String {
+        format!("unix:path={}", self.socket().display())
+    }
+
+    /// A connection of the test's.
+    pub(crate) async fn connect(&self) -> zbus::Connection {
+        zbus::connection::Builder::address(&*self.address()).unwrap().build().await.unwrap()
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

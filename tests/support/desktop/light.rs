@@ -1,0 +1,148 @@
+//! The real program, as a user's desktop starts it: with a bus, a folder for the login session, and no terminal.
+
+use super::bus::Bus;
+use super::panel::{Entry, Panel};
+use super::sessions::{Session, Sessions};
+use crate::support::{SOON, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A user: a home of its own, in which things are remembered.
+pub(crate) struct User {
+    pub(crate) scratch: TempDir,
+    home: PathBuf,
+}
+
+/// The program, running.
+pub(crate) struct Light {
+    child: Child,
+    said: PathBuf,
+}
+
+impl User {
+    /// A user who never ran the program, and whose sessions are these.
+    pub(crate) fn new(sessions: &Sessions) -> Self {
+        let scratch = tempfile::Builder::new().prefix("pilotlight-user-").tempdir().unwrap();
+        std::fs::create_dir(scratch.path().join("run")).unwrap();
+        Self { scratch, home: sessions.home() }
+    }
+
+    /// The program with these arguments, on this bus.
+    pub(crate) fn command(&self, bus: Option<&Bus>, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.scratch.path())
+            .env("XDG_RUNTIME_DIR", self.scratch.path().join("run"))
+            .env("LANG", "C.UTF-8")
+            .env("TERM", "xterm-256color")
+            .current_dir(self.scratch.path())
+            .args(["--home".as_ref(), self.home.as_os_str()])
+            .args(arguments);
+        if let Some(bus) = bus {
+            command.env("DBUS_SESSION_BUS_ADDRESS", bus.address());
+        }
+        command
+    }
+
+    /// Starts the light on this bus.
+    pub(crate) fn light(&self, bus: &Bus) -> Light {
+        self.light_from(self.command(Some(bus), &[]))
+    }
+
+    /// Starts the light as this command.
+    pub(crate) fn light_from(&self, mut command: Command) -> Light {
+        let said = self.scratch.path().join(format!("said-{}", std::process::id()));
+        let file = std::fs::File::options().create(true).append(true).open(&said).unwrap();
+        command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
+        Light { child: command.spawn().unwrap(), said }
+    }
+
+    /// Where the program keeps what it remembers.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.scratch.path().join(".local/state/pilotlight")
+    }
+
+    /// All rows of `status --json`, now.
+    pub(crate) fn rows(&self) -> Vec<Value> {
+        let output = self.command(None, &["status", "--json"]).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// The row of one session in `status --json`, now.
+    pub(crate) fn row(&self, session: &Session) -> Option<Value> {
+        self.rows().into_iter().find(|row| row["id"] == *session.id)
+    }
+
+    /// Waits until the menu says of this session what `status --json` says, and that is this status. Returns its entry.
+    pub(crate) fn agrees(&self, panel: &Panel, session: &Session, status: &str) -> Entry {
+        let dump = || format!("{:?}\n{:#?}", self.row(session), panel.menu());
+        wait_until(SOON, &format!("menu and status say {status}"), dump, || {
+            let row = self.row(session)?;
+            let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
+            let menu = panel.layout().1;
+            let entry = menu.find(&|entry: &Entry| entry.shown().contains(&text("name")))?.clone();
+            let shown = entry.shown();
+            let because: String = text("because").chars().take(40).collect();
+            let agrees = text("status") == status
+                && shown.contains(&format!("{status}   "))
+                && shown.contains(&because)
+                && shown.contains('●') == (row["unseen"] == true);
+            agrees.then_some(entry)
+        })
+    }
+}
+
+impl Light {
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it printed so far.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(&self.said).unwrap_or_default()
+    }
+
+    /// Waits until it has printed this.
+    pub(crate) fn says(&self, what: &str) {
+        let what_for = format!("it says {what:?}");
+        wait_until(SOON, &what_for, || self.said(), || self.said().contains(what).then_some(()));
+    }
+
+    /// Whether it runs.
+    pub(crate) fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end, and tells how it ended and how long that took.
+    pub(crate) fn ended(&mut self) -> (ExitStatus, Duration) {
+        let begun = Instant::now();
+        let status = wait_until(SOON, "it ends", || self.said(), || self.child.try_wait().unwrap());
+        (status, begun.elapsed())
+    }
+
+    /// CPU time used so far, in clock ticks.
+    pub(crate) fn ticks(&self) -> u64 {
+        let stat = std::fs::read_to_string(Path::new("/proc").join(self.pid().to_string()).join("stat")).unwrap();
+        let fields: Vec<_> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    }
+}
+
+impl Drop for Light {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,250 @@
+//! The test as a panel: takes the icons that register, reads their menus as they are on the bus, and clicks.
+
+use super::bus::Bus;
+use crate::support::{SOON, block_on, spawn, wait_until};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use zbus::export::futures_core::Stream;
+use zbus::message::Header;
+use zbus::zvariant::{OwnedValue, Value};
+
+const WATCHER: &str = "org.kde.StatusNotifierWatcher";
+const ITEM: &str = "org.kde.StatusNotifierItem";
+const MENU: &str = "com.canonical.dbusmenu";
+
+/// A panel with a tray.
+pub(crate) struct Panel {
+    connection: zbus::Connection,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// What came over the bus.
+#[derive(Default)]
+struct Seen {
+    /// The icons, by the name that each registered; and who sent it.
+    icons: Vec<(String, String)>,
+    /// The names of the signals, in order.
+    signals: Vec<String>,
+}
+
+struct Watcher {
+    seen: Arc<Mutex<Seen>>,
+    answers: bool,
+}
+
+#[zbus::interface(name = "org.kde.StatusNotifierWatcher")]
+impl Watcher {
+    async fn register_status_notifier_item(&self, service: &str, #[zbus(header)] header: Header<'_>) {
+        if !self.answers {
+            std::future::pending::<()>().await;
+        }
+        let sender = header.sender().unwrap().to_string();
+        self.seen.lock().unwrap().icons.push((service.to_owned(), sender));
+    }
+
+    #[zbus(property)]
+    fn is_status_notifier_host_registered(&self) -> bool {
+        true
+    }
+}
+
+/// An entry of a menu as it is on the bus.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) id: i32,
+    pub(crate) label: String,
+    pub(crate) enabled: bool,
+    pub(crate) separator: bool,
+    pub(crate) entries: Vec<Self>,
+}
+
+impl Panel {
+    /// A panel on this bus.
+    pub(crate) fn start(bus: &Bus) -> Self {
+        Self::that(bus, true)
+    }
+
+    /// A panel that never answers an icon.
+    pub(crate) fn deaf(bus: &Bus) -> Self {
+        Self::that(bus, false)
+    }
+
+    fn that(bus: &Bus, answers: bool) -> Self {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let watcher = Watcher { seen: Arc::clone(&seen), answers };
+        let connection = block_on(async {
+            let connection = bus.connect().await;
+            connection.object_server().at("/StatusNotifierWatcher", watcher).await.unwrap();
+            let rule = "type='signal',interface='com.canonical.dbusmenu'";
+            let signals = zbus::MessageStream::for_match_rule(rule, &connection, Some(4096)).await.unwrap();
+            let sni = "type='signal',interface='org.kde.StatusNotifierItem'";
+            let sni = zbus::MessageStream::for_match_rule(sni, &connection, Some(4096)).await.unwrap();
+            for stream in [signals, sni] {
+                spawn(collect(stream, Arc::clone(&seen)));
+            }
+            connection.request_name(WATCHER).await.unwrap();
+            connection
+        });
+        Self { connection, seen }
+    }
+
+    /// The panel goes away.
+    pub(crate) fn end(self) {
+        block_on(self.connection.close()).unwrap();
+    }
+
+    /// How many icons have registered so far.
+    pub(crate) fn registered(&self) -> usize {
+        self.seen.lock().unwrap().icons.len()
+    }
+
+    /// Waits until an icon has registered.
+    pub(crate) fn wait_for_icon(&self) {
+        wait_until(SOON, "an icon registers", String::new, || (self.registered() > 0).then_some(()));
+    }
+
+    fn icon(&self) -> String {
+        self.seen.lock().unwrap().icons.last().expect("an icon has registered").0.clone()
+    }
+
+    /// A property of the icon.
+    pub(crate) fn property(&self, name: &str) -> OwnedValue {
+        let icon = self.icon();
+        let reply = block_on(self.connection.call_method(
+            Some(&*icon),
+            "/StatusNotifierItem",
+            Some("org.freedesktop.DBus.Properties"),
+            "Get",
+            &(ITEM, name),
+        ));
+        reply.unwrap().body().deserialize::<OwnedValue>().unwrap()
+    }
+
+    /// What the icon says when it is pointed at.
+    pub(crate) fn tooltip(&self) -> String {
+        let value = self.property("ToolTip");
+        let (_, _, _, text): (String, Vec<(i32, i32, Vec<u8>)>, String, String) = value.try_into().unwrap();
+        text
+    }
+
+    /// The icon's pixels.
+    pub(crate) fn pixels(&self) -> Vec<u8> {
+        let pictures: Vec<(i32, i32, Vec<u8>)> = self.property("IconPixmap").try_into().unwrap();
+        pictures.into_iter().next().map(|(_, _, pixels)| pixels).unwrap_or_default()
+    }
+
+    /// The revision of the layout, and the menu as it is now.
+    pub(crate) fn layout(&self) -> (u32, Entry) {
+        let icon = self.icon();
+        let reply = block_on(self.connection.call_method(
+            Some(&*icon),
+            "/MenuBar",
+            Some(MENU),
+            "GetLayout",
+            &(0i32, -1i32, Vec::<String>::new()),
+        ));
+        let (revision, (id, properties, children)): (u32, Raw) = reply.unwrap().body().deserialize().unwrap();
+        (revision, entry(id, &properties, children))
+    }
+
+    /// The entries of the menu, from the top down.
+    pub(crate) fn menu(&self) -> Vec<Entry> {
+        self.layout().1.entries
+    }
+
+    /// Clicks an entry by its id, as a panel does. Whether the program knew the id.
+    pub(crate) fn click(&self, id: i32) -> bool {
+        let icon = self.icon();
+        let event = (id, "clicked", Value::from(0i32), 0u32);
+        block_on(self.connection.call_method(Some(&*icon), "/MenuBar", Some(MENU), "Event", &event)).is_ok()
+    }
+
+    /// Clicks the icon with the left button.
+    pub(crate) fn click_icon(&self) {
+        let icon = self.icon();
+        let call = self.connection.call_method(Some(&*icon), "/StatusNotifierItem", Some(ITEM), "Activate", &(0i32, 0i32));
+        block_on(call).unwrap();
+    }
+
+    /// How often this signal came.
+    pub(crate) fn signals(&self, name: &str) -> usize {
+        self.seen.lock().unwrap().signals.iter().filter(|signal| *signal == name).count()
+    }
+
+    /// How many signals came.
+    pub(crate) fn all_signals(&self) -> usize {
+        self.seen.lock().unwrap().signals.len()
+    }
+
+    /// Waits until a fit is found among the entries of the menu, at any depth.
+    pub(crate) fn wait_for(&self, what: &str, fits: impl Fn(&Entry) -> bool) -> Entry {
+        let dump = || format!("{:#?}", self.layout().1);
+        wait_until(SOON, what, dump, || self.layout().1.find(&fits).cloned())
+    }
+
+    /// Waits until the program's last word has arrived: a question that it answers after all that it said before.
+    pub(crate) fn settle(&self) {
+        self.layout();
+        // Signals of one connection come in order, but are taken up by tasks of this process.
+        let before = self.all_signals();
+        let calm = || {
+            #[expect(clippy::disallowed_methods, reason = "waits for nothing to happen, which no condition can show")]
+            std::thread::sleep(Duration::from_millis(100));
+            (self.all_signals() == before).then_some(())
+        };
+        let _ = calm();
+    }
+}
+
+async fn collect(mut signals: zbus::MessageStream, seen: Arc<Mutex<Seen>>) {
+    let mut next = || std::future::poll_fn(|context| std::pin::Pin::new(&mut signals).poll_next(context));
+    loop {
+        let Some(Ok(message)) = next().await else { return };
+        let name = message.header().member().map(ToString::to_string).unwrap_or_default();
+        seen.lock().unwrap().signals.push(name);
+    }
+}
+
+type Raw = (i32, HashMap<String, OwnedValue>, Vec<OwnedValue>);
+
+fn entry(id: i32, properties: &HashMap<String, OwnedValue>, children: Vec<OwnedValue>) -> Entry {
+    let text = |name: &str| properties.get(name).and_then(|value| <&str>::try_from(value).ok()).map(str::to_owned);
+    let children = children.into_iter().map(|child| {
+        let (id, properties, children): Raw = child.try_into().unwrap();
+        entry(id, &properties, children)
+    });
+    Entry {
+        id,
+        label: text("label").unwrap_or_default(),
+        enabled: properties.get("enabled").is_none_or(|value| bool::try_from(value).unwrap()),
+        separator: text("type").as_deref() == Some("separator"),
+        entries: children.collect(),
+    }
+}
+
+impl Entry {
+    /// The first entry that fits, at any depth.
+    pub(crate) fn find(&self, fits: &impl Fn(&Self) -> bool) -> Option<&Self> {
+        self.entries.iter().find_map(|entry| if fits(entry) { Some(entry) } else { entry.find(fits) })
+    }
+
+    /// The entry in it whose label begins so.
+    pub(crate) fn get(&self, label: &str) -> &Self {
+        let found = self.entries.iter().find(|entry| entry.label.starts_with(label));
+        found.unwrap_or_else(|| panic!("no {label:?} in {self:#?}"))
+    }
+
+    /// The label as the user reads it: an underline that marks a key is not shown, two are one.
+    pub(crate) fn shown(&self) -> String {
+        let mut out = String::new();
+        let mut chars = self.label.chars().peekable();
+        while let Some(c) = chars.next() {
+            if c == '_' && chars.next_if_eq(&'_').is_none() {
+                continue;
+            }
+            out.push(c);
+        }
+        out
+    }
+}

@@ -1,0 +1,179 @@
+//! Session folders that the test makes up and lets grow, by events of the form that Copilot writes, owned by a process that
+//! passes for Copilot's: a copy of sleep(1) by that name. The stories with the real CLI are in `tests/e2e`.
+
+use serde_json::{Value, json};
+use std::cell::{Cell, RefCell};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// A Copilot home, and a program by Copilot's name.
+pub(crate) struct Sessions {
+    root: TempDir,
+    made: Cell<u32>,
+}
+
+/// One session.
+pub(crate) struct Session {
+    pub(crate) id: String,
+    pub(crate) path: PathBuf,
+    owner: RefCell<Option<Child>>,
+    events: Cell<u32>,
+}
+
+impl Sessions {
+    /// A home without a session.
+    pub(crate) fn new() -> Self {
+        let root = tempfile::Builder::new().prefix("pilotlight-home-").tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("home").join("session-state")).unwrap();
+        std::fs::create_dir(root.path().join("work")).unwrap();
+        let sleep = ["/bin/sleep", "/usr/bin/sleep"].into_iter().find(|path| Path::new(path).is_file()).unwrap();
+        std::fs::copy(sleep, root.path().join("copilot")).unwrap();
+        Self { root, made: Cell::new(0) }
+    }
+
+    /// What `--home` is given.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    /// The folder that the sessions work in.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    /// A session with a live owner and no prompt yet. The folder appears as a whole, as far as the program can tell.
+    pub(crate) fn add(&self, title: &str) -> Session {
+        let n = self.made.get() + 1;
+        self.made.set(n);
+        let id = format!("36535f61-5c7b-4f09-a70b-2f8aed97{n:04x}");
+        let sessions = self.home().join("session-state");
+        let beside = sessions.join(format!(".{id}"));
+        std::fs::create_dir(&beside).unwrap();
+        let title = serde_json::to_string(title).unwrap();
+        let about = format!(
+            "id: {id}\ncwd: {}\nbranch: main\nclient_name: github/cli\nname: {title}\ncreated_at: 2026-11-20T18:{:02}:{:02}.000Z\n",
+            self.work().display(),
+            n / 60,
+            n % 60
+        );
+        std::fs::write(beside.join("workspace.yaml"), about).unwrap();
+        let mut owner = Command::new(self.root.path().join("copilot"));
+        let owner = owner.arg("600").stdin(Stdio::null()).spawn().unwrap();
+        std::fs::write(beside.join(format!("inuse.{}.lock", owner.id())), format!("{}\n", owner.id())).unwrap();
+        let path = sessions.join(&id);
+        let session = Session { id, path, owner: RefCell::new(Some(owner)), events: Cell::new(0) };
+        session.write_to(&beside, &[session.event("session.start", json!({"selectedModel": "gpt-5.2"}))]);
+        std::fs::rename(&beside, &session.path).unwrap();
+        session
+    }
+}
+
+impl Session {
+    fn event(&self, kind: &str, data: Value) -> String {
+        let n = self.events.get() + 1;
+        self.events.set(n);
+        let event = json!({
+            "type": kind,
+            "data": data,
+            "id": format!("{}-{n}", self.id),
+            "timestamp": jiff::Timestamp::now().to_string(),
+            "parentId": format!("{}-{}", self.id, n - 1),
+        });
+        // Copilot writes the type first.
+        let text = event.to_string();
+        let (_, rest) = text.split_once('{').unwrap();
+        let rest = rest.replacen(&format!(r#","type":"{kind}""#), "", 1);
+        format!("{{\"type\":\"{kind}\",{rest}\n")
+    }
+
+    fn write_to(&self, folder: &Path, lines: &[String]) {
+        let mut log = std::fs::File::options().create(true).append(true).open(folder.join("events.jsonl")).unwrap();
+        log.write_all(lines.concat().as_bytes()).unwrap();
+    }
+
+    fn write(&self, events: &[(&str, Value)]) {
+        let lines: Vec<_> = events.iter().map(|(kind, data)| self.event(kind, data.clone())).collect();
+        self.write_to(&self.path, &lines);
+    }
+
+    /// The user prompts: a turn is open.
+    pub(crate) fn prompt(&self) {
+        self.write(&[("user.message", json!({"content": "go"})), ("assistant.turn_start", json!({"turnId": "0"}))]);
+    }
+
+    /// A tool starts.
+    pub(crate) fn tool(&self, call: &str, name: &str, command: &str) {
+        self.write(&[
+            ("assistant.message", json!({"content": "I will.", "toolRequests": [{"toolCallId": call}]})),
+            ("tool.execution_start", json!({"toolCallId": call, "toolName": name, "arguments": {"command": command}})),
+        ]);
+    }
+
+    /// A tool ends.
+    pub(crate) fn tool_done(&self, call: &str) {
+        self.write(&[("tool.execution_complete", json!({"toolCallId": call, "success": true}))]);
+    }
+
+    /// A permission is asked for.
+    pub(crate) fn ask(&self, request: &str, call: &str) {
+        let wanted = json!({"kind": "shell", "toolCallId": call, "fullCommandText": "x"});
+        self.write(&[("permission.requested", json!({"requestId": request, "permissionRequest": wanted}))]);
+    }
+
+    /// It is given.
+    pub(crate) fn permit(&self, request: &str) {
+        self.write(&[("permission.completed", json!({"requestId": request, "result": {"kind": "approved"}}))]);
+    }
+
+    /// The turn ends with an answer.
+    pub(crate) fn answer(&self, text: &str) {
+        self.write(&[
+            ("assistant.message", json!({"content": text, "toolRequests": []})),
+            ("assistant.turn_end", json!({"turnId": "0"})),
+        ]);
+    }
+
+    /// The turn ends in an error.
+    pub(crate) fn fail(&self, message: &str) {
+        self.write(&[
+            ("assistant.turn_end", json!({"turnId": "0"})),
+            ("session.error", json!({"errorType": "query", "message": message, "statusCode": 500})),
+        ]);
+    }
+
+    /// An event that says nothing.
+    pub(crate) fn metric(&self) {
+        self.write(&[("session.usage_record", json!({"usage": {"inputTokens": 100}}))]);
+    }
+
+    /// The session is shut down: its lock goes, and its process.
+    pub(crate) fn shut_down(&self) {
+        self.write(&[("session.shutdown", json!({"shutdownType": "routine"}))]);
+        if let Some(owner) = &*self.owner.borrow() {
+            std::fs::remove_file(self.path.join(format!("inuse.{}.lock", owner.id()))).unwrap();
+        }
+        self.kill();
+    }
+
+    /// Its process is killed, its lock stays.
+    pub(crate) fn kill(&self) {
+        if let Some(mut owner) = self.owner.borrow_mut().take() {
+            owner.kill().unwrap();
+            owner.wait().unwrap();
+        }
+    }
+
+    /// Its folder is deleted.
+    pub(crate) fn delete(&self) {
+        std::fs::remove_dir_all(&self.path).unwrap();
+        self.kill();
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
