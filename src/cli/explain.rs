@@ -118,11 +118,11 @@ fn about(page: &mut Page, session: &Session, row: &Row) {
         let (agents, shells) = (counted(background.agents, "agent"), counted(background.shells, "shell"));
         page.line("background", format!("{agents}, {shells}"));
     }
-    let denied = facts.results.iter().filter(|(_, denied)| *denied).count();
+    let denied = facts.denials.after(session.live.attached);
     if denied > 0 {
         page.line(
             "denials",
-            format!("{denied} of the last {} tool results: nobody could be asked", facts.results.len()),
+            format!("{denied} of the last {} tool results: nobody could be asked", facts.denials.of()),
         );
     }
 }
@@ -140,7 +140,7 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
     };
     let phase = match turn.phase {
         Phase::Running => "",
-        Phase::Answered => ", its round has not ended",
+        Phase::Answered(_) => ", its round has not ended",
         Phase::MayContinue(_) => ", autopilot may go on by itself",
         Phase::Unanswered(_) => ", its last round ended without a message",
     };

@@ -170,6 +170,10 @@ pub struct Begun<'a> {
     pub cwd: Option<Text<'a>>,
     /// The git branch there.
     pub branch: Option<Text<'a>>,
+    /// Another client had it open (`alreadyInUse`).
+    pub in_use: bool,
+    /// It joined work that goes on in the same process (`sessionWasActive`).
+    pub joins: bool,
 }
 
 /// Reads one line, without its line end.
@@ -181,6 +185,7 @@ pub fn parse(line: &[u8]) -> Result<Event<'_>, Malformed> {
     let line = line.trim_ascii();
     if let Some(kind) = kind_by_prefix(line)
         && let Some(body @ (Body::Progress | Body::Metric)) = without_data(kind)
+        && memchr::memmem::find(&line[1..], TYPE_PREFIX).is_none() // nothing torn stands in front of another event
         && let Some(envelope) = Envelope::from_end(line)
     {
         return envelope.event(body);

@@ -184,11 +184,12 @@ impl Session {
     fn name(&self) -> String {
         let title = self.about.name.as_deref().map(|name| plain(name, NAME_MAX)).filter(|name| !name.is_empty());
         let folder = || self.cwd().and_then(folder_name).map(|folder| plain(folder, NAME_MAX));
-        title.or_else(folder).map_or_else(|| short_id(&self.id).to_owned(), String::from)
+        title.or_else(folder).map_or_else(|| plain(short_id(&self.id), NAME_MAX).into(), String::from)
     }
 
     fn is_unseen(&self, verdict: &Verdict) -> bool {
-        let news = verdict.status == Status::Idle && self.facts.closed.is_some() || verdict.by_message;
+        let had_turn = self.facts.closed.is_some() || self.facts.turn.is_some();
+        let news = verdict.status == Status::Idle && had_turn || verdict.by_message;
         news && self.seen.is_none_or(|seen| seen < verdict.since)
     }
 
@@ -293,10 +294,11 @@ pub fn shorten(rows: &mut Vec<Row>, earliest: Time, most: usize) {
 
 /// Tells rows apart that read alike: adds the folder, then the branch, then the short id, until they differ.
 pub fn distinguish(rows: &mut [Row]) {
-    let additions: [fn(&Row) -> Option<String>; 3] = [
+    let additions: [fn(&Row) -> Option<String>; 4] = [
         |row| row.cwd.as_deref().and_then(folder_name).map(|folder| plain(folder, NAME_MAX).into()),
-        |row| row.branch.as_deref().map(str::to_owned),
-        |row| Some(short_id(&row.id).to_owned()),
+        |row| row.branch.as_deref().map(|branch| plain(branch, NAME_MAX).into()),
+        |row| Some(plain(short_id(&row.id), NAME_MAX).into()),
+        |row| Some(plain(&row.id, NAME_MAX).into()),
     ];
     for addition in additions {
         let mut alike: HashMap<&str, Vec<usize>> = HashMap::new();

@@ -6,8 +6,9 @@
 
 use super::scan::Text;
 
-/// Bytes of a message that are looked at from its end; enough for any last sentence.
-const END: usize = 600;
+/// Bytes of a message that are looked at from its end; enough for any last paragraph, so that
+/// quotation marks pair up in it.
+const END: usize = 4096;
 
 /// Whether the text ends in a question to the reader.
 pub(super) fn ends_in_question(text: Text<'_>) -> bool {

@@ -42,7 +42,7 @@ pub struct Replay {
     story: OwnerStory,
     limits: Limits,
     owner: Owner,
-    now: Time,
+    now: Moment,
     last: Option<Status>,
 }
 
@@ -53,12 +53,12 @@ impl Replay {
             OwnerStory::Alive | OwnerStory::Dead => Owner::Alive { pid: 0, started: None },
             OwnerStory::Unknown => Owner::Never,
         };
-        Self { facts: Facts::default(), story, limits, owner, now: Time(i64::MIN), last: None }
+        Self { facts: Facts::default(), story, limits, owner, now: Moment::of(Time(0)), last: None }
     }
 
     /// The verdict at the moment the replay has reached.
     pub fn verdict(&self) -> Verdict {
-        judge(&self.facts, &self.owner, &Live::default(), None, Moment::of(self.now), &self.limits)
+        judge(&self.facts, &self.owner, &Live::default(), None, self.now, &self.limits)
     }
 
     /// Reads one line: first what time alone changed before it, then the event itself.
@@ -71,10 +71,15 @@ impl Replay {
             return;
         };
         if self.facts.events > 0 {
-            self.run_to(event.at - Span(1), changes);
+            let ahead = event.at - Span(1) - self.now.wall;
+            self.run_to(self.now.plus(Span(ahead.0.max(0))), changes);
+            // Where the clock was set back, no time has passed.
+            let passed = (event.at - self.now.wall).max(Span::ZERO);
+            self.now = Moment { wall: event.at, awake: self.now.awake + passed };
+        } else {
+            self.now = Moment::of(event.at);
         }
-        self.now = self.now.max(event.at);
-        self.facts.fold(&event, Moment::of(event.at), &self.limits);
+        self.facts.fold(&event, self.now, &self.limits);
         self.look(changes);
     }
 
@@ -85,27 +90,29 @@ impl Replay {
         }
         let end = self.now;
         if self.story == OwnerStory::Dead && span.0 >= 1 {
-            self.now = end + Span(1);
-            self.owner = Owner::Gone { pid: 0, at: Some(self.now) };
+            self.now = end.plus(Span(1));
+            self.owner = Owner::Gone { pid: 0, at: Some(self.now.wall) };
             self.look(changes);
         }
-        self.run_to(end + span, changes);
+        self.run_to(end.plus(span), changes);
     }
 
     /// Lets the clock run, stopping wherever the verdict asks for it.
-    fn run_to(&mut self, end: Time, changes: &mut Vec<Change>) {
-        while let Some(at) = self.verdict().recheck_at.filter(|&at| at <= end) {
-            self.now = at;
+    fn run_to(&mut self, end: Moment, changes: &mut Vec<Change>) {
+        while let Some(at) = self.verdict().recheck_at.filter(|&at| at <= end.awake) {
+            self.now = self.now.plus(at - self.now.awake);
             self.look(changes);
         }
-        self.now = self.now.max(end);
+        if end.awake > self.now.awake {
+            self.now = end;
+        }
     }
 
     fn look(&mut self, changes: &mut Vec<Change>) {
         let verdict = self.verdict();
         if self.last != Some(verdict.status) {
             self.last = Some(verdict.status);
-            changes.push(Change { at: self.now, status: verdict.status, because: verdict.because });
+            changes.push(Change { at: self.now.wall, status: verdict.status, because: verdict.because });
         }
     }
 }

@@ -9,7 +9,7 @@ use super::limits::Limits;
 use super::scan::Text;
 use super::text::{COMMAND_MAX, NAME_MAX, plain};
 use super::time::{Moment, Span};
-use super::turn::{Agent, Call, Closed, Ending, Lapse, OpenTool, Phase, RESULTS, Request, Said, Turn};
+use super::turn::{Agent, Call, Closed, Denials, Ending, Lapse, OpenTool, Phase, Request, Said, Turn};
 use std::collections::VecDeque;
 
 /// What the log says of a session, up to some event.
@@ -23,10 +23,12 @@ pub struct Facts {
     pub shut_down: Option<Moment>,
     /// Permission requests that nobody has answered.
     pub requests: Vec<Request>,
-    /// The last tool results: when, and whether it was denied because nobody could be asked. At most [`RESULTS`].
-    pub results: VecDeque<(Moment, bool)>,
+    /// The last tool results, and how many of them were denied because nobody could be asked.
+    pub denials: Denials,
     /// Sub-agents that have not ended.
     pub agents: Vec<Agent>,
+    /// When a sub-agent last ended.
+    pub rested: Option<Moment>,
     /// Background shells that have not ended, by the id that Copilot gave them.
     pub shells: Vec<Box<str>>,
     /// Since when the log is being compacted.
@@ -67,7 +69,8 @@ impl Facts {
     }
 
     /// Bytes of a line still being written are progress.
-    pub fn grew(&mut self, at: Moment) {
+    pub fn grew(&mut self, at: Moment, limits: &Limits) {
+        self.settle(at, limits);
         if self.progress.is_none_or(|progress| progress.awake < at.awake) {
             self.progress = Some(at);
         }
@@ -75,22 +78,19 @@ impl Facts {
 
     /// Folds one event in. `at` is the event's own time on both clocks.
     pub fn fold(&mut self, event: &Event<'_>, at: Moment, limits: &Limits) {
-        if self.is_repeated(event) {
-            return;
-        }
-        self.events += 1;
-        if matches!(event.body, Body::Metric) {
-            return;
-        }
-        if let Body::Usage { context } = event.body {
-            if event.agent.is_none() {
+        // Metrics are no sign of life, and those of the model stand beside the chain of events.
+        if let Body::Metric | Body::Usage { .. } = event.body {
+            self.events += 1;
+            if let (Body::Usage { context }, None) = (&event.body, event.agent) {
                 self.context_tokens = context.or(self.context_tokens);
             }
             return;
         }
-        if let Some(lapse) = self.lapse(at, limits) {
-            self.close(lapse.ending, lapse.at, lapse.asks);
+        if self.is_repeated(event) {
+            return;
         }
+        self.events += 1;
+        self.settle(at, limits);
         self.shut_down = None;
         self.progress = Some(at);
         if let Some(turn) = &mut self.turn {
@@ -99,6 +99,13 @@ impl Facts {
         match event.agent {
             Some(agent) => self.fold_agent(agent, &event.body, at),
             None => self.fold_root(&event.body, at),
+        }
+    }
+
+    /// Closes the turn if time alone has, by `now`.
+    fn settle(&mut self, now: Moment, limits: &Limits) {
+        if let Some(lapse) = self.lapse(now, limits) {
+            self.close(lapse.ending, lapse.at, lapse.asks);
         }
     }
 
@@ -125,16 +132,22 @@ impl Facts {
     fn fold_agent(&mut self, id: Text<'_>, body: &Body<'_>, at: Moment) {
         let id = plain(&id.read(NAME_MAX), NAME_MAX);
         if matches!(body, Body::AgentDone) {
+            let before = self.agents.len();
             self.agents.retain(|agent| agent.id != id);
+            if before != self.agents.len() {
+                self.rested = Some(at);
+            }
             self.requests.retain(|request| request.agent.as_ref() != Some(&id));
             return;
         }
         let known = self.agents.iter().position(|agent| agent.id == id);
-        if known.is_none() && self.agents.len() < OPEN_MAX {
+        // One that has ended may be given more to do; what it writes at its end does not bring it back. Where the log is cut
+        // its start was not read.
+        let begins = matches!(body, Body::AgentStart { .. } | Body::Prompt { .. } | Body::RoundStart) || !self.whole;
+        if known.is_none() && begins && self.agents.len() < OPEN_MAX {
             self.agents.push(Agent { id: id.clone(), call: None, last: at });
         }
-        let index = known.unwrap_or_else(|| self.agents.len().saturating_sub(1));
-        if let Some(agent) = self.agents.get_mut(index) {
+        if let Some(agent) = self.agents.iter_mut().find(|agent| agent.id == id) {
             agent.last = at;
             if let Body::AgentStart { call } = body {
                 agent.call = call.map(Call::new);
@@ -144,7 +157,7 @@ impl Facts {
             Body::PermissionAsked { .. } | Body::PermissionDone { .. } => self.fold_permission(body, Some(id), at),
             Body::ToolDone { call, unasked, .. } => {
                 self.requests.retain(|request| request.call != Some(Call::new(*call)));
-                self.result(at, *unasked);
+                self.denials.push(at, *unasked);
             }
             _ => {}
         }
@@ -161,7 +174,7 @@ impl Facts {
             Body::Prompt { continuation, autopilot, .. } => {
                 self.close(Ending::Prompted, at, false);
                 if !continuation {
-                    self.results.clear();
+                    self.denials = Denials::default();
                 }
                 self.compaction = None;
                 self.autopilot = autopilot.unwrap_or(self.autopilot);
@@ -176,7 +189,7 @@ impl Facts {
                 self.model(model);
                 if let Some(turn) = &mut self.turn {
                     turn.said = if requests_tools { Said::Request } else { Said::Answer { asks } };
-                    turn.phase = if requests_tools { Phase::Running } else { Phase::Answered };
+                    turn.phase = if requests_tools { Phase::Running } else { Phase::Answered(at) };
                 }
             }
             Body::RoundEnd => self.fold_round_end(at),
@@ -250,11 +263,12 @@ impl Facts {
 
     fn fold_resume(&mut self, begun: &Begun<'_>, continues: bool, at: Moment) {
         self.begun(begun);
-        self.results.clear();
+        self.denials = Denials::default();
         if continues {
             if let Some(turn) = &mut self.turn {
                 turn.resumed = Some(at);
             }
+            self.forget_failure(at);
             return;
         }
         // Who reopens an idle session finds it as it was; what was in the air is over.
@@ -293,10 +307,10 @@ impl Facts {
         let Some(index) = turn.tools.iter().position(|tool| tool.call == call) else { return };
         let tool = turn.tools.remove(index);
         turn.succeeded += u32::from(success);
-        if tool.detached && success && self.shells.len() < OPEN_MAX {
+        if success && (tool.detached || shell.is_some()) && self.shells.len() < OPEN_MAX {
             self.shells.push(shell.map_or_else(|| "?".into(), |id| plain(&id.read(NAME_MAX), NAME_MAX)));
         }
-        self.result(at, !success && (unasked || tool.unasked));
+        self.denials.push(at, !success && (unasked || tool.unasked));
     }
 
     fn fold_permission(&mut self, body: &Body<'_>, agent: Option<Box<str>>, at: Moment) {
@@ -324,16 +338,9 @@ impl Facts {
         }
     }
 
-    fn result(&mut self, at: Moment, denied: bool) {
-        if self.results.len() == RESULTS {
-            self.results.pop_front();
-        }
-        self.results.push_back((at, denied));
-    }
-
     fn begun(&mut self, begun: &Begun<'_>) {
         self.model(begun.model);
-        self.forked = false;
+        self.forked = begun.in_use && !begun.joins;
         if let Some(cwd) = begun.cwd {
             self.cwd = Some(cwd.read(4096).into());
         }
@@ -355,6 +362,7 @@ impl Facts {
 
     /// Ends the open turn, and with it every tool and request that was part of it. With none open it changes nothing.
     fn close(&mut self, ending: Ending, at: Moment, asks: bool) {
+        self.end_foreground_agents();
         if self.turn.take().is_some() {
             self.closed = Some(Closed { ending, at, asks });
             let background = &self.agents;
@@ -362,8 +370,15 @@ impl Facts {
         }
     }
 
+    /// Sub-agents in the foreground, those whose tool is open, end with the turn.
+    fn end_foreground_agents(&mut self) {
+        let tools = self.turn.as_ref().map_or(&[][..], |turn| &turn.tools);
+        self.agents.retain(|agent| !tools.iter().any(|tool| Some(tool.call) == agent.call));
+    }
+
     /// Ends the turn and all that may be open beside it, whether or not a turn was.
     fn stop_all(&mut self, ending: Ending, at: Moment) {
+        self.end_foreground_agents();
         self.turn = None;
         self.requests.clear();
         self.compaction = None;
@@ -373,7 +388,7 @@ impl Facts {
     /// The user went on after a failure without a prompt.
     fn forget_failure(&mut self, at: Moment) {
         if self.turn.is_none() && self.closed.as_ref().is_some_and(|closed| closed.failure().is_some()) {
-            self.closed = Some(Closed { ending: Ending::Resumed, at, asks: false });
+            self.closed = Some(Closed { ending: Ending::PassedOver, at, asks: false });
         }
     }
 
@@ -398,7 +413,9 @@ impl Facts {
         match turn.phase {
             Phase::Unanswered(since) => after(since, limits.finishing, Ending::Unanswered),
             Phase::MayContinue(since) => after(since, limits.finishing, Ending::Completed),
-            Phase::Answered if answered && turn.tools.is_empty() => {
+            Phase::Answered(_)
+                if answered && turn.resumed.is_none() && turn.tools.is_empty() && self.requests.is_empty() =>
+            {
                 after(self.progress.unwrap_or(turn.opened), limits.answered, Ending::NeverClosed)
             }
             _ => {

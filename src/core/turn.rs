@@ -1,11 +1,49 @@
 //! What a turn is made of, and the ways it can end.
 
-use super::time::Moment;
+use super::time::{Moment, Time};
+use std::collections::VecDeque;
 
 /// How many of the last tool results decide whether the permissions are lost.
 pub const RESULTS: usize = 5;
 /// How many of them must be denied.
 pub const DENIED: usize = 3;
+
+/// The last tool results, and since when too many of them were denied because nobody could be asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Denials {
+    /// The results: when, and whether denied. At most [`RESULTS`].
+    results: VecDeque<(Moment, bool)>,
+    since: Option<Moment>,
+}
+
+impl Denials {
+    pub(super) fn push(&mut self, at: Moment, denied: bool) {
+        if self.results.len() == RESULTS {
+            self.results.pop_front();
+        }
+        self.results.push_back((at, denied));
+        if self.after(None) < DENIED {
+            self.since = None;
+        } else {
+            self.since.get_or_insert(at);
+        }
+    }
+
+    /// How many were denied, of those after `start`.
+    pub fn after(&self, start: Option<Time>) -> usize {
+        self.results.iter().filter(|(at, denied)| *denied && start.is_none_or(|start| start < at.wall)).count()
+    }
+
+    /// How many results there are.
+    pub fn of(&self) -> usize {
+        self.results.len()
+    }
+
+    /// Since when [`DENIED`] of them or more are denied.
+    pub const fn since(&self) -> Option<Moment> {
+        self.since
+    }
+}
 
 /// An open turn. Everything in it goes with it: no per-turn fact can outlive its turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +88,7 @@ pub enum Phase {
     /// It runs, or is between rounds.
     Running,
     /// The answer has come, its round has not ended.
-    Answered,
+    Answered(Moment),
     /// In autopilot the answer's round has ended then; Copilot may go on by itself.
     MayContinue(Moment),
     /// A round ended then without a message: an error or an abort may follow.
@@ -137,6 +175,11 @@ pub struct Closed {
 }
 
 impl Closed {
+    /// Nothing in the log says that it ended: time alone does.
+    pub const fn is_guess(&self) -> bool {
+        matches!(self.ending, Ending::Unanswered | Ending::NeverClosed | Ending::ResumedSilent)
+    }
+
     /// The error that ended it.
     pub const fn failure(&self) -> Option<&Ending> {
         match self.ending {
@@ -173,6 +216,8 @@ pub enum Ending {
     Prompted,
     /// The session was resumed without its pending work.
     Resumed,
+    /// It had failed, and the user went on without a prompt.
+    PassedOver,
     /// A round ended without a message, and nothing followed.
     Unanswered,
     /// The answer came, its round never ended.

@@ -9,7 +9,7 @@ use super::owner::Owner;
 use super::session::Facts;
 use super::text::{counted, listed};
 use super::time::{Moment, Span, Time};
-use super::turn::{Closed, DENIED, Ending, Phase, Said, Turn};
+use super::turn::{Closed, DENIED, Ending, Phase, Request, Said, Turn};
 use serde::Serialize;
 use std::fmt;
 
@@ -127,7 +127,8 @@ pub struct Verdict {
 
 /// Judges one session. `seen` is when the user last looked at it, by the wall clock.
 pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now: Moment, limits: &Limits) -> Verdict {
-    let mut judge = Judge { facts, owner, live, now, limits, recheck: None };
+    let mut judge = Judge { facts, owner, live, now, limits, recheck: None, former: None };
+    judge.former = judge.closed_by_new_owner();
     let (turn, closed) = judge.turn();
     let found = judge.status(turn, closed.as_ref(), seen);
     let sample_at = turn.and_then(|turn| judge.sample_at(turn, found.status));
@@ -157,6 +158,8 @@ struct Judge<'a> {
     now: Moment,
     limits: &'a Limits,
     recheck: Option<Time>,
+    /// The owner is newer than all that is open, and has had its time to go on with it: when that was over.
+    former: Option<Moment>,
 }
 
 impl<'a> Judge<'a> {
@@ -184,7 +187,10 @@ impl<'a> Judge<'a> {
     /// The turn that is open now, all that time alone has closed being closed; and how the last one ended.
     fn turn(&mut self) -> (Option<&'a Turn>, Option<Closed>) {
         let closed = || self.facts.closed.clone();
-        let Some(turn) = &self.facts.turn else { return (None, closed()) };
+        let Some(turn) = &self.facts.turn else {
+            let guessed = self.facts.closed.as_ref().is_some_and(Closed::is_guess);
+            return (None, if guessed && self.live.has_active_work == Some(true) { None } else { closed() });
+        };
         let asks = matches!(turn.said, Said::Answer { asks: true });
         let over = |ending, at| (None, Some(Closed { ending, at, asks }));
         if self.live.has_active_work == Some(false) {
@@ -200,15 +206,8 @@ impl<'a> Judge<'a> {
                 return over(ending, at);
             }
         }
-        if let Owner::Alive { started: Some(started), .. } = *self.owner
-            && started > self.progress().wall
-        {
-            // On the awake clock: as long after the last event as it was by the wall clock, but never past now.
-            let awake = (self.progress().awake + (started - self.progress().wall)).min(self.now.awake);
-            let started = Moment { wall: started, awake };
-            if self.passed(started, self.limits.resumed) {
-                return over(Ending::ByFormerOwner, started.plus(self.limits.resumed));
-            }
+        if let Some(at) = self.former {
+            return over(Ending::ByFormerOwner, at);
         }
         (Some(turn), None)
     }
@@ -216,8 +215,8 @@ impl<'a> Judge<'a> {
     fn status(&mut self, turn: Option<&Turn>, closed: Option<&Closed>, seen: Option<Time>) -> Found {
         // What a lapse closed took its requests with it, but for those of sub-agents in the background.
         let lapsed = self.facts.turn.is_some() && turn.is_none();
-        let requests: Vec<_> =
-            self.facts.requests.iter().filter(|request| !lapsed || request.agent.is_some()).collect();
+        let is_open = |request: &&Request| self.former.is_none() && (!lapsed || self.is_of_background(request));
+        let requests: Vec<_> = self.facts.requests.iter().filter(is_open).collect();
         if let Some(over) = self.over(turn, closed, !requests.is_empty()) {
             return over;
         }
@@ -262,13 +261,15 @@ impl<'a> Judge<'a> {
         match *self.owner {
             Owner::Gone { at, .. } => {
                 let since = at.unwrap_or(last.wall);
-                let answered = turn.is_some_and(|turn| matches!(turn.phase, Phase::Answered | Phase::MayContinue(_)));
+                let answered =
+                    turn.is_some_and(|turn| matches!(turn.phase, Phase::Answered(_) | Phase::MayContinue(_)));
                 if (turn.is_none() || answered) && !requests {
                     return Some(found(Status::Ended, since, format!("its process is gone{}", after_words(closed))));
                 }
                 let open = self.open_words(turn);
-                if self.passed(last, self.limits.crashed) {
-                    let ago = self.ago(last);
+                let crashed = at.map_or(last, |at| Moment { wall: at, awake: self.now.awake - (self.now.wall - at) });
+                if self.passed(crashed, self.limits.crashed) {
+                    let ago = self.ago(crashed);
                     return Some(found(Status::Ended, since, format!("crashed {ago} ago; {open}")));
                 }
                 Some(found(Status::Crashed, since, format!("its process is gone; {open}")))
@@ -300,12 +301,13 @@ impl<'a> Judge<'a> {
     }
 
     fn permission_lost(&self) -> Option<Found> {
-        let counts = |at: &Moment| self.live.attached.is_none_or(|attached| attached < at.wall);
-        let mut denied = self.facts.results.iter().filter(|(at, denied)| *denied && counts(at)).map(|(at, _)| at.wall);
-        let since = denied.nth(DENIED - 1)?;
-        let n = DENIED + denied.count();
-        let of = self.facts.results.len();
-        Some(found(Status::PermissionLost, since, format!("{n} of the last {of} tools denied: nobody could be asked")))
+        let denials = &self.facts.denials;
+        let n = denials.after(self.live.attached);
+        if n < DENIED {
+            return None;
+        }
+        let because = format!("{n} of the last {} tools denied: nobody could be asked", denials.of());
+        Some(found(Status::PermissionLost, denials.since()?.wall, because))
     }
 
     /// A turn is open: `stuck`, `quiet`, `finishing` or `working`.
@@ -314,16 +316,16 @@ impl<'a> Judge<'a> {
         let compacting = self.facts.compaction.is_some();
         let tool = turn.tools.last();
         let finishing = match turn.phase {
-            Phase::Answered if turn.tools.is_empty() => {
-                Some((progress, "the answer has come, its turn has not ended yet"))
+            Phase::Answered(at) if turn.tools.is_empty() => {
+                Some((at, "the answer has come, its turn has not ended yet"))
             }
             Phase::MayContinue(at) => Some((at, "answered; in autopilot it may go on by itself")),
             Phase::Unanswered(at) => Some((at, "a round ended without a message")),
-            Phase::Running | Phase::Answered => None,
+            Phase::Running | Phase::Answered(_) => None,
         };
         // Past its time only where a server says that there is work: then it works, with the limits of a silent model.
         if let Some((at, why)) = finishing
-            && self.facts.lapse(self.now, self.limits).is_none()
+            && self.facts.next_lapse(self.limits).is_none_or(|lapse| !self.passed(lapse.at, Span::ZERO))
         {
             return found(Status::Finishing, at.wall, why);
         }
@@ -337,7 +339,7 @@ impl<'a> Judge<'a> {
             (self.limits.tool_quiet, stuck, what)
         } else if turn.used > 0 {
             let what = match turn.said {
-                Said::Request if turn.succeeded == 0 && self.facts.results.is_empty() => "no tool open",
+                Said::Request if self.facts.denials.of() == 0 => "no tool open",
                 _ => "no answer since the last tool result",
             };
             (self.limits.thinking_quiet, self.limits.thinking_stuck, what.to_owned())
@@ -362,7 +364,31 @@ impl<'a> Judge<'a> {
         None
     }
 
-    fn working_words(&self, turn: &Turn) -> String {
+    /// The last events of the sub-agents at work in the background; to be looked at again when one no longer counts.
+    fn background(&mut self) -> usize {
+        if self.former.is_some() {
+            return 0;
+        }
+        let lasts: Vec<_> = self.facts.background_agents(self.now, self.limits).map(|agent| agent.last).collect();
+        lasts.into_iter().filter(|&last| !self.passed(last, self.limits.background_agent)).count()
+    }
+
+    fn is_of_background(&self, request: &Request) -> bool {
+        let mut agents = self.facts.background_agents(Moment::default(), self.limits);
+        request.agent.is_some() && agents.any(|agent| Some(&agent.id) == request.agent.as_ref())
+    }
+
+    /// An owner that started after the last event never opened what is open there.
+    fn closed_by_new_owner(&mut self) -> Option<Moment> {
+        let Owner::Alive { started: Some(started), .. } = *self.owner else { return None };
+        let last = self.facts.progress.filter(|last| last.wall < started)?;
+        // As long ago on the awake clock as on the wall clock, but after the last event.
+        let awake = (self.now.awake - (self.now.wall - started)).max(last.awake);
+        let started = Moment { wall: started, awake };
+        self.passed(started, self.limits.resumed).then(|| started.plus(self.limits.resumed))
+    }
+
+    fn working_words(&mut self, turn: &Turn) -> String {
         let mut words = match &turn.tools[..] {
             [] if self.facts.compaction.is_some() => "compacting its log".to_owned(),
             [] if turn.resumed.is_some() => "resumed with its pending work".to_owned(),
@@ -377,8 +403,8 @@ impl<'a> Judge<'a> {
         words
     }
 
-    fn background_words(&self) -> String {
-        let agents = self.facts.background_agents(self.now, self.limits).count();
+    fn background_words(&mut self) -> String {
+        let agents = self.background();
         let agents = if agents > 0 { format!(", {}", counted(agents, "background agent")) } else { String::new() };
         let shells = self.facts.shells.len();
         if shells > 0 { format!("{agents}, {}", counted(shells, "background shell")) } else { agents }
@@ -387,18 +413,18 @@ impl<'a> Judge<'a> {
     /// No turn is open: `working` in the background, or `idle`.
     fn at_rest(&mut self, closed: Option<&Closed>) -> Found {
         let progress = self.progress();
-        let since = closed.map_or(progress.wall, |closed| closed.at.wall);
+        // It rests since the last of what it did ended: its turn, or a sub-agent, by its own word or by its silence.
+        let silent = self.facts.agents.iter().map(|agent| agent.last.wall + self.limits.background_agent);
+        let rested = self.facts.rested.map(|at| at.wall).into_iter().chain(silent).filter(|&at| at <= self.now.wall);
+        let since = rested.fold(closed.map_or(progress.wall, |closed| closed.at.wall), Time::max);
+        let agents = self.background();
         let background = self.background_words();
-        if let Some(at) = self.facts.compaction {
+        if let Some(at) = self.facts.compaction.filter(|_| self.former.is_none()) {
             let silent = self.silent(progress, self.limits.tool_quiet, self.limits.tool_stuck, "compacting its log");
             return silent
                 .unwrap_or_else(|| found(Status::Working, at.wall, format!("compacting its log{background}")));
         }
-        let lasts: Vec<_> = self.facts.background_agents(self.now, self.limits).map(|agent| agent.last).collect();
-        if !lasts.is_empty() {
-            for last in lasts {
-                self.passed(last, self.limits.background_agent);
-            }
+        if agents > 0 {
             return found(Status::Working, since, background.trim_start_matches(", "));
         }
         if self.live.has_active_work == Some(true) {
@@ -410,6 +436,7 @@ impl<'a> Judge<'a> {
             None => "no turn is open",
             Some(Ending::Aborted) => "stopped, your turn",
             Some(Ending::Resumed) => "resumed, your turn",
+            Some(Ending::PassedOver) => "its failure was passed over, your turn",
             Some(Ending::Unanswered) => "its turn ended without an answer",
             Some(Ending::NeverClosed) => "answered, never closed its turn",
             Some(Ending::ResumedSilent) => "resumed, nothing since",
@@ -436,6 +463,10 @@ impl<'a> Judge<'a> {
         {
             return None;
         }
+        // Beyond this limit nothing depends on it.
+        if self.now.since(self.progress()) >= self.limits.tool_busy_stuck {
+            return None;
+        }
         let progress = self.progress().awake;
         let due = progress + (self.limits.tool_stuck - SAMPLE_LEAD).max(Span::ZERO);
         match self.live.busy.filter(|sample| sample.at.awake > progress) {
@@ -460,7 +491,11 @@ pub fn age_step(age: Span) -> (Span, Span) {
     if let Some(next) = STEPS.iter().position(|&step| step > age) {
         return (STEPS[next - 1], STEPS[next]);
     }
-    let unit = if age < Span::hours(24) { Span::hours(1) } else { Span::hours(24) };
+    let unit = match age {
+        _ if age < Span::hours(24) => Span::hours(1),
+        _ if age < Span::hours(24 * 100) => Span::hours(24),
+        _ => Span::hours(24 * 100),
+    };
     let whole = age.0 / unit.0 * unit.0;
     (Span(whole), Span(whole + unit.0))
 }

@@ -80,16 +80,22 @@ async fn listen(
     let panel = timeout(PATIENCE, bus.name_has_owner(BusName::try_from(WATCHER)?)).await;
     let panel = matches!(panel, Ok(Ok(true)));
     report(Bus::There { panel });
-    if panel {
-        sleep(PATIENCE).await;
-        if !has_icon() {
-            report(Bus::Deaf);
+    let mut answers = pin!(sleep(PATIENCE));
+    let mut waits = panel;
+    loop {
+        tokio::select! {
+            change = poll_fn(|context| pin!(&mut owners).poll_next(context)) => match change {
+                Some(change) => report(Bus::Panel(change.args()?.new_owner().is_some())),
+                None => return Ok(()),
+            },
+            () = &mut answers, if waits => {
+                waits = false;
+                if !has_icon() {
+                    report(Bus::Deaf);
+                }
+            }
         }
     }
-    while let Some(change) = poll_fn(|context| pin!(&mut owners).poll_next(context)).await {
-        report(Bus::Panel(change.args()?.new_owner().is_some()));
-    }
-    Ok(())
 }
 
 /// Why the bus cannot be used, in the user's terms.

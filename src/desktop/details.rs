@@ -204,8 +204,7 @@ fn why(source: &Source<'_>, words: &Words<'_>) -> [String; 4] {
         None => "Turn: none is open".into(),
         Some(turn) => format!("Turn: open, {} used, {} succeeded", counted(turn.used as usize, "tool"), turn.succeeded),
     };
-    let (results, denied) =
-        (session.facts.results.len(), session.facts.results.iter().filter(|(_, denied)| *denied).count());
+    let (results, denied) = (session.facts.denials.of(), session.facts.denials.after(session.live.attached));
     let denials = match denied {
         0 => "Permissions: nothing was denied for want of somebody to ask".into(),
         _ => format!("Permissions: {denied} of the last {results} tools denied, because nobody could be asked"),

@@ -169,7 +169,7 @@ impl Tail {
         buffer.resize(BLOCK, 0);
         self.read_on(&file, facts, look, buffer)?;
         if !self.carry.is_empty() {
-            facts.grew(look.now);
+            facts.grew(look.now, look.limits);
         }
         Ok(Found::Grown)
     }

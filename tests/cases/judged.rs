@@ -34,7 +34,7 @@ impl Story {
                     Ok(event) => facts.fold(&event, Moment { wall: event.at, awake }, &self.limits),
                     Err(_) => facts.skip(),
                 },
-                Written::Part => facts.grew(self.moment(*at)),
+                Written::Part => facts.grew(self.moment(*at), &self.limits),
             }
         }
         facts

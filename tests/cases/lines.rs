@@ -216,7 +216,7 @@ fn case_85_the_same_id_twice_is_counted_once() {
     let denied = Story::prompted().denied(1, "t1");
     let last = denied.lines().last().unwrap().to_vec();
     let thrice = denied.clone().raw(2, last.clone()).raw(3, last);
-    assert_eq!(thrice.facts(3).results.len(), 1);
+    assert_eq!(thrice.facts(3).denials.of(), 1);
     let ended = Story::prompted().answers(1, "Done.");
     let prompt = ended.lines().nth(1).unwrap().to_vec();
     ended.raw(10, prompt).is(10, Idle);

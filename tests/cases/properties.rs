@@ -149,7 +149,7 @@ proptest! {
         let facts = story.prompt(at).facts(at);
         prop_assert_eq!(facts.turn, Story::new().prompt(at).facts(at).turn);
         prop_assert_eq!((facts.compaction, facts.shut_down), (None, None));
-        prop_assert!(facts.results.is_empty(), "until a prompt");
+        prop_assert!(facts.denials.of() == 0, "until a prompt");
     }
 
     /// UP, files.

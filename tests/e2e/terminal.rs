@@ -136,7 +136,6 @@ fn a_new_session_in_the_same_terminal() {
     );
     stage.pilot.told(&second.id(), "idle", "no prompt yet");
     stage.told("idle", "");
-    record::keep(&stage.home, "51-terminal-new-session");
 
     stage.terminal.signal(Signal::KILL);
     stage.told("ended", "");

@@ -88,6 +88,8 @@ impl<'a> Data<'a> {
                     scan.skip()
                 })?,
                 b"model" | b"selectedModel" => self.begun.model = scan.text()?,
+                b"alreadyInUse" => self.begun.in_use = scan.bool()?.unwrap_or(false),
+                b"sessionWasActive" => self.begun.joins = scan.bool()?.unwrap_or(false),
                 b"newModel" => self.new_model = scan.text()?,
                 b"context" => scan.object_or_skip(|key, scan| {
                     match key {
@@ -210,8 +212,14 @@ fn is(text: Option<Text<'_>>, wanted: &[u8]) -> bool {
     text.is_some_and(|text| text.0 == wanted)
 }
 
-/// The id in `<command started in background with shellId: 0>`.
+/// The id in `<command started in background with shellId: 0>` and in `<command with shellId: 0 moved to background by the
+/// user. ...>`, which a steering message brings about.
 fn shell_started(content: Text<'_>) -> Option<Text<'_>> {
-    let rest = content.0.strip_prefix(b"<command started in background with shellId: ")?;
-    Some(Text(&rest[..rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-')?]))
+    let id_in = |rest: &'_ [u8]| rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-');
+    if let Some(rest) = content.0.strip_prefix(b"<command started in background with shellId: ") {
+        return Some(Text(&rest[..id_in(rest)?]));
+    }
+    let rest = content.0.strip_prefix(b"<command with shellId: ")?;
+    let (id, after) = rest.split_at(id_in(rest)?);
+    after.starts_with(b" moved to background").then_some(Text(id))
 }

@@ -86,7 +86,7 @@ impl User {
             let row = self.row(session)?;
             let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
             let menu = panel.layout().1;
-            let entry = menu.find(&|entry: &Entry| entry.shown().contains(&text("name")))?.clone();
+            let entry = menu.find(&|entry: &Entry| entry.shown().contains(&format!("{} · ", text("name"))))?.clone();
             let shown = entry.shown();
             let because: String = text("because").chars().take(40).collect();
             let agrees = text("status") == status
@@ -128,7 +128,9 @@ impl Light {
     /// Waits for its end, and tells how it ended and how long that took.
     pub(crate) fn ended(&mut self) -> (ExitStatus, Duration) {
         let begun = Instant::now();
-        let status = wait_until(SOON, "it ends", || self.said(), || self.child.try_wait().unwrap());
+        let Self { child, said } = self;
+        let said = || std::fs::read_to_string(&*said).unwrap_or_default();
+        let status = wait_until(SOON, "it ends", said, || child.try_wait().unwrap());
         (status, begun.elapsed())
     }
 

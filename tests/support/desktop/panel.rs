@@ -198,9 +198,9 @@ impl Panel {
 }
 
 async fn collect(mut signals: zbus::MessageStream, seen: Arc<Mutex<Seen>>) {
-    let mut next = || std::future::poll_fn(|context| std::pin::Pin::new(&mut signals).poll_next(context));
     loop {
-        let Some(Ok(message)) = next().await else { return };
+        let next = std::future::poll_fn(|context| std::pin::Pin::new(&mut signals).poll_next(context)).await;
+        let Some(Ok(message)) = next else { return };
         let name = message.header().member().map(ToString::to_string).unwrap_or_default();
         seen.lock().unwrap().signals.push(name);
     }

@@ -1,0 +1,177 @@
+//! The desktop that is not there, goes away, comes back, or does not answer. CASES.md 104 and 105.
+
+use crate::desk::bus::Bus;
+use crate::desk::light::User;
+use crate::desk::panel::Panel;
+use crate::desk::sessions::Sessions;
+use crate::support::tmux::Tmux;
+use crate::support::{SOON, wait_until};
+use rustix::process::Signal;
+use std::io::Read;
+use std::os::unix::net::UnixListener;
+use std::time::Duration;
+
+/// CASES.md 104.
+#[test]
+fn case_104_the_icon_returns_with_the_panel() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let session = sessions.add("one");
+    let light = user.light(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &session, "idle");
+    panel.end();
+    light.says("the panel went away");
+    session.prompt();
+    let panel = Panel::start(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &session, "working");
+}
+
+#[test]
+fn the_icon_returns_with_the_bus() {
+    let (mut bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let session = sessions.add("one");
+    let light = user.light(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &session, "idle");
+    bus.end();
+    light.says("the session bus went away");
+    session.prompt();
+    let before = light.ticks();
+    #[expect(clippy::disallowed_methods, reason = "looks at what is used while nothing happens")]
+    std::thread::sleep(Duration::from_millis(600));
+    let used = light.ticks() - before;
+    assert!(used <= 5, "{used} ticks of 10 ms used in 600 ms without a bus");
+    bus.begin();
+    let panel = Panel::start(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &session, "working");
+}
+
+/// CASES.md 105.
+#[test]
+fn case_105_without_a_bus_one_line_says_so_and_the_rest_goes_on() {
+    let sessions = Sessions::new();
+    let user = User::new(&sessions);
+    let mut command = user.command(None, &[]);
+    command.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/bus");
+    let mut light = user.light_from(command);
+    light.says("there is no session bus");
+    let said = light.said();
+    assert_eq!(said.lines().filter(|line| line.contains("bus")).count(), 1, "{said}");
+    assert!(said.contains("`pilotlight live`, `status` and `watch` work as ever"), "{said}");
+    let session = sessions.add("one");
+    assert_eq!(user.row(&session).unwrap()["status"], "idle");
+    assert!(light.runs(), "it waits for a bus");
+    light.signal(Signal::TERM);
+    let (status, took) = light.ended();
+    assert!(status.success() && took < Duration::from_secs(1), "{status} after {took:?}");
+}
+
+#[test]
+fn without_a_bus_the_table_takes_over_on_a_terminal() {
+    let sessions = Sessions::new();
+    let user = User::new(&sessions);
+    let session = sessions.add("a session");
+    let table = Tmux::start(&user.command(None, &[]), 150, 30);
+    let shows = |what: &str| wait_until(SOON, what, || table.screen(), || table.screen().contains(what).then_some(()));
+    shows("a session");
+    shows("there is no session bus");
+    session.prompt();
+    shows("working");
+}
+
+#[test]
+fn a_panel_that_comes_late_gets_the_icon_and_until_then_the_table_is_there() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let user = User::new(&sessions);
+    let session = sessions.add("a session");
+    let table = Tmux::start(&user.command(Some(&bus), &[]), 150, 30);
+    let shows = |what: &str| wait_until(SOON, what, || table.screen(), || table.screen().contains(what).then_some(()));
+    shows("a session");
+    shows("no panel with a tray is here");
+    let panel = Panel::start(&bus);
+    panel.wait_for_icon();
+    shows("The light is in your panel");
+    user.agrees(&panel, &session, "idle");
+}
+
+#[test]
+fn a_bus_that_comes_late_gets_the_icon() {
+    let (mut bus, sessions) = (Bus::address_only(), Sessions::new());
+    let user = User::new(&sessions);
+    let light = user.light(&bus);
+    light.says("there is no session bus");
+    bus.begin();
+    let panel = Panel::start(&bus);
+    panel.wait_for_icon();
+}
+
+#[test]
+fn a_bus_that_refuses_is_told() {
+    let (bus, sessions) = (Bus::address_only(), Sessions::new());
+    let user = User::new(&sessions);
+    let listener = UnixListener::bind(bus.socket()).unwrap();
+    let refuses = std::thread::spawn(move || {
+        for connection in listener.incoming().take(2) {
+            let mut connection = connection.unwrap();
+            let _ = connection.read(&mut [0; 64]);
+            let _ = std::io::Write::write_all(&mut connection, b"REJECTED\r\n");
+        }
+    });
+    let mut light = user.light(&bus);
+    light.says("there is no session bus (");
+    light.signal(Signal::TERM);
+    assert!(light.ended().0.success());
+    drop(refuses);
+}
+
+#[test]
+fn a_bus_that_never_answers_holds_nothing_up() {
+    let (bus, sessions) = (Bus::address_only(), Sessions::new());
+    let user = User::new(&sessions);
+    let _listener = UnixListener::bind(bus.socket()).unwrap();
+    let mut light = user.light(&bus);
+    light.says("it does not answer");
+    light.signal(Signal::TERM);
+    let (status, took) = light.ended();
+    assert!(status.success() && took < Duration::from_secs(1), "{status} after {took:?}");
+}
+
+#[test]
+fn a_panel_that_never_answers_holds_nothing_up() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let user = User::new(&sessions);
+    let _panel = Panel::deaf(&bus);
+    let session = sessions.add("a session");
+    let table = Tmux::start(&user.command(Some(&bus), &[]), 150, 30);
+    let shows = |what: &str| wait_until(SOON, what, || table.screen(), || table.screen().contains(what).then_some(()));
+    shows("the panel does not answer");
+    shows("a session");
+    session.prompt();
+    shows("working");
+    let pid = table.pid;
+    table.press(&["C-c"]);
+    wait_until(Duration::from_secs(1), "it ends", String::new, || {
+        (!std::path::Path::new("/proc").join(pid.to_string()).exists()).then_some(())
+    });
+}
+
+/// A desktop session that ends without a signal takes its display and its bus along.
+#[test]
+fn it_ends_with_the_desktop_session() {
+    let (mut bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let display = user.scratch.path().join("run").join("wayland-7");
+    let listener = UnixListener::bind(&display).unwrap();
+    let mut command = user.command(Some(&bus), &[]);
+    command.env("WAYLAND_DISPLAY", "wayland-7");
+    let mut light = user.light_from(command);
+    panel.wait_for_icon();
+    drop(listener);
+    bus.end();
+    let (status, took) = light.ended();
+    assert!(status.success() && took < Duration::from_secs(1), "{status} after {took:?}\n{}", light.said());
+}

@@ -1,0 +1,223 @@
+//! What the menu says: what `status --json` says, at every step, and as text whatever a session writes.
+
+use crate::desk::bus::Bus;
+use crate::desk::light::User;
+use crate::desk::panel::{Entry, Panel};
+use crate::desk::popups::Popups;
+use crate::desk::sessions::Sessions;
+use crate::support::{SOON, wait_until};
+
+fn words(menu: &[Entry]) -> Vec<String> {
+    menu.iter().map(Entry::shown).collect()
+}
+
+#[test]
+fn the_menu_says_what_status_says_at_every_step_of_a_session() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    panel.wait_for("an empty menu", |entry| entry.label == "No session is open");
+    let well = panel.pixels();
+    let session = sessions.add("Fix the parser");
+    user.agrees(&panel, &session, "idle");
+    session.prompt();
+    user.agrees(&panel, &session, "working");
+    assert_ne!(panel.pixels(), well, "the icon works too");
+    assert_eq!(panel.tooltip(), "1 working");
+    session.tool("a", "bash", "cargo test");
+    let row = user.agrees(&panel, &session, "working");
+    assert_eq!(row.get("Now:").shown(), "Now: bash: cargo test");
+    session.ask("r", "a");
+    let row = user.agrees(&panel, &session, "needs-permission");
+    assert!(row.shown().starts_with('⚑') && row.enabled, "{row:#?}");
+    assert_eq!(panel.tooltip(), "1 needs you");
+    session.permit("r");
+    session.tool_done("a");
+    user.agrees(&panel, &session, "working");
+    session.answer("Shall I go on?");
+    user.agrees(&panel, &session, "needs-input");
+    session.prompt();
+    session.answer("Done.");
+    user.agrees(&panel, &session, "idle");
+    session.prompt();
+    session.fail("it is broken");
+    user.agrees(&panel, &session, "failed");
+    session.prompt();
+    session.tool("b", "bash", "sleep 60");
+    user.agrees(&panel, &session, "working");
+    session.kill();
+    user.agrees(&panel, &session, "crashed");
+}
+
+#[test]
+fn the_submenu_holds_the_details_and_what_can_be_done() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let session = sessions.add("Fix the parser");
+    session.prompt();
+    session.tool("a", "bash", "cargo test");
+    session.answer("Done.");
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    let row = user.agrees(&panel, &session, "idle");
+    let expected = [
+        format!("Folder: {}", sessions.work().display()),
+        "Branch: main".into(),
+        "Model: gpt-5.2".into(),
+        "Now: no turn is open".into(),
+        "Last activity: just now".into(),
+        format!("Owner: process {}", user.row(&session).unwrap()["owner"]["pid"]),
+        "Background: nothing".into(),
+        "Why this status".into(),
+        String::new(),
+        "Reconnect: no. Its terminal has it open; a second owner would fork its log".into(),
+        "Open folder".into(),
+        "Copy id".into(),
+        "Copy “copilot --resume=36535f61…”".into(),
+        "Open log".into(),
+        "Mark as seen".into(),
+    ];
+    assert_eq!(words(&row.entries), expected);
+    // CASES.md 70: what is refused is shown with its reason, and is nothing to click.
+    assert!(!row.get("Reconnect").enabled);
+    assert!(row.get("Why").entries[0].shown().starts_with("idle: done, your turn"), "{row:#?}");
+    let footer: Vec<_> = words(&panel.menu()).into_iter().rev().take(6).collect();
+    assert_eq!(footer, ["Quit", "About", "Open log", "Refresh", "Mark all as seen", ""]);
+}
+
+/// CASES.md 103.
+#[test]
+fn case_103_hostile_titles_are_text_and_bounded() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel, popups) = (User::new(&sessions), Panel::start(&bus), Popups::start(&bus));
+    let titles = [
+        "<b>bold</b> & <i>x</i>",
+        "_under__lined & _Quit",
+        "two\nlines\t\u{1b}[31mred\u{7}",
+        "\u{202e}txt.exe\u{2066}",
+        &"long ".repeat(2000),
+    ];
+    let made: Vec<_> = titles.iter().map(|title| sessions.add(title)).collect();
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    for session in &made {
+        session.prompt();
+        let row = user.row(session).unwrap();
+        let name: String = row["name"].as_str().unwrap().chars().take(20).collect();
+        let entry = panel.wait_for("its row", |entry| entry.shown().contains(&name) && entry.shown().contains("working"));
+        let shown = entry.shown();
+        assert!(shown.chars().count() < 160, "{shown}");
+        assert!(!shown.chars().any(|c| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')));
+    }
+    let shown = words(&panel.menu()).join("\n");
+    assert!(shown.contains("<b>bold</b> & <i>x</i> · "), "{shown}");
+    assert!(shown.contains("_under__lined & _Quit · "), "{shown}");
+    assert!(shown.contains("two lines [31mred · "), "{shown}");
+    made[0].tool("a", "bash", "x");
+    made[0].ask("r", "a");
+    user.agrees(&panel, &made[0], "needs-permission");
+    panel.click_icon();
+    let popup = popups.wait_for(2);
+    assert!(popup.title.contains("<b>bold</b> & <i>x</i>"), "a title is no markup: {popup:?}");
+    made[0].permit("r");
+    made[0].fail("<img src=x> & more");
+    user.agrees(&panel, &made[0], "failed");
+    panel.click_icon();
+    let body = popups.wait_for(3).body;
+    assert!(body.contains("&lt;img src=x&gt; &amp; more") && !body.contains("<img"), "{body}");
+}
+
+#[test]
+fn the_first_run_is_welcomed_once() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel, popups) = (User::new(&sessions), Panel::start(&bus), Popups::start(&bus));
+    let one = sessions.add("one");
+    one.prompt();
+    one.answer("Shall I?");
+    let _two = sessions.add("two");
+    let mut light = user.light(&bus);
+    let welcome = popups.wait_for(1);
+    assert_eq!(welcome.title, "Pilotlight is lit: 2 Copilot sessions, 1 needs you");
+    assert!(welcome.body.contains("copilot --ui-server") && welcome.body.contains("any local caller"), "{welcome:?}");
+    light.signal(rustix::process::Signal::TERM);
+    light.ended();
+    let _light = user.light(&bus);
+    wait_until(SOON, "it is back", String::new, || (panel.registered() == 2).then_some(()));
+    user.agrees(&panel, &one, "needs-input");
+    // A click is answered after whatever was sent before it.
+    panel.click_icon();
+    assert!(popups.wait_for(2).title.contains("needs-input"), "{:?}", popups.taken());
+}
+
+#[test]
+fn a_click_on_the_icon_shows_what_needs_the_user_most_and_marks_it_as_seen() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel, popups) = (User::new(&sessions), Panel::start(&bus), Popups::start(&bus));
+    let (done, failed) = (sessions.add("done"), sessions.add("failed"));
+    let mut watch = user.command(None, &["watch", "--json"]);
+    let watched = user.scratch.path().join("watched");
+    let mut watch = watch.stdout(std::fs::File::create(&watched).unwrap()).spawn().unwrap();
+    let _light = user.light(&bus);
+    popups.wait_for(1);
+    done.prompt();
+    done.answer("Done.");
+    failed.prompt();
+    failed.fail("broken");
+    user.agrees(&panel, &done, "idle");
+    user.agrees(&panel, &failed, "failed");
+    let trouble = panel.pixels();
+    panel.click_icon();
+    let popup = popups.wait_for(2);
+    assert_eq!(popup.title, "✗ failed: failed");
+    assert!(popup.body.contains("broken") && popup.body.contains("Folder: "), "{popup:?}");
+    // It is still failed, but was seen: the icon has another colour now, and the other one comes first.
+    wait_until(SOON, "the icon changes", String::new, || (panel.pixels() != trouble).then_some(()));
+    assert_eq!(user.row(&failed).unwrap()["status"], "failed");
+    panel.click_icon();
+    assert_eq!(popups.wait_for(3).title, "✓ idle: done");
+    wait_until(SOON, "status says that it was seen", || format!("{:?}", user.row(&done)), || {
+        (user.row(&done)?["unseen"] == false).then_some(())
+    });
+    user.agrees(&panel, &done, "idle");
+    // `watch` runs in another process, and is told by the file.
+    let told = || std::fs::read_to_string(&watched).unwrap_or_default();
+    wait_until(SOON, "watch says that it was seen", told, || {
+        let told = told();
+        let last = told.lines().rfind(|line| line.contains(&done.id))?;
+        last.contains(r#""unseen":false"#).then_some(())
+    });
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+}
+
+#[test]
+fn clicks_in_the_menu_do_what_they_say() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let (one, two) = (sessions.add("one"), sessions.add("two"));
+    for session in [&one, &two] {
+        session.prompt();
+        session.answer("Done.");
+    }
+    let mut light = user.light(&bus);
+    panel.wait_for_icon();
+    let row = user.agrees(&panel, &one, "idle");
+    assert!(row.get("Mark as seen").enabled);
+    assert!(panel.click(row.get("Mark as seen").id));
+    let seen = |what| wait_until(SOON, "it was seen", || format!("{:?}", user.rows()), || {
+        (user.row(what)?["unseen"] == false).then_some(())
+    });
+    seen(&one);
+    assert_eq!(user.row(&two).unwrap()["unseen"], true);
+    assert!(!user.agrees(&panel, &one, "idle").get("Mark as seen").enabled);
+    let all = panel.wait_for("Mark all", |entry| entry.label == "Mark all as seen");
+    assert!(all.enabled && panel.click(all.id));
+    seen(&two);
+    let refresh = panel.wait_for("Refresh", |entry| entry.label == "Refresh");
+    assert!(panel.click(refresh.id));
+    let quit = panel.wait_for("Quit", |entry| entry.label == "Quit");
+    assert!(panel.click(quit.id));
+    let (status, took) = light.ended();
+    assert!(status.success() && took.as_millis() < 1000, "{status} after {took:?}\n{}", light.said());
+}

@@ -1,0 +1,172 @@
+//! Where rows stand, as a panel sees it: by the ids on the bus, the revisions of the layout and the signals.
+
+use crate::desk::bus::Bus;
+use crate::desk::light::User;
+use crate::desk::panel::{Entry, Panel};
+use crate::desk::sessions::Sessions;
+use crate::support::{SOON, wait_until};
+
+fn row_of<'a>(menu: &'a [Entry], name: &str) -> &'a Entry {
+    let found = menu.iter().find(|entry| entry.shown().contains(name));
+    found.unwrap_or_else(|| panic!("no {name:?} in {menu:#?}"))
+}
+
+#[test]
+fn a_session_that_ends_while_its_submenu_is_open_stays_where_it_is_disabled() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let (one, two) = (sessions.add("the one"), sessions.add("the other"));
+    one.prompt();
+    two.prompt();
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &one, "working");
+    let before = user.agrees(&panel, &two, "working");
+    let (revision, menu) = panel.layout();
+    one.shut_down();
+    let ended = user.agrees(&panel, &one, "ended");
+    assert!(!ended.enabled && ended.id == row_of(&menu.entries, "the one").id, "{ended:#?}");
+    let (now, layout) = panel.layout();
+    assert_eq!(now, revision, "an open submenu stays open");
+    assert_eq!(row_of(&layout.entries, "the other").id, before.id);
+    // The next change of shape moves it.
+    let three = sessions.add("a third");
+    user.agrees(&panel, &three, "idle");
+    let recent = panel.wait_for("Recent", |entry| entry.label == "Recent" && entry.enabled);
+    assert!(row_of(&recent.entries, "the one").enabled, "there it can be looked at");
+    assert_eq!(panel.menu().iter().filter(|entry| entry.shown().contains("the one")).count(), 0);
+}
+
+#[test]
+fn rows_keep_their_places_until_something_new_wants_one() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let made: Vec<_> = ["first", "second", "third"].map(|title| sessions.add(title)).into();
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    for session in &made {
+        user.agrees(&panel, session, "idle");
+    }
+    let places = || -> Vec<String> {
+        let menu = panel.menu();
+        let names = ["first", "second", "third", "fourth"];
+        let name = |entry: &Entry| names.into_iter().find(|name| entry.shown().contains(name)).map(str::to_owned);
+        menu.iter().filter_map(name).collect()
+    };
+    assert_eq!(places(), ["first", "second", "third"]);
+    made[2].prompt();
+    made[2].tool("a", "bash", "x");
+    made[2].ask("r", "a");
+    user.agrees(&panel, &made[2], "needs-permission");
+    assert_eq!(places(), ["first", "second", "third"], "words change, places do not");
+    let fourth = sessions.add("fourth");
+    user.agrees(&panel, &fourth, "idle");
+    assert_eq!(places(), ["third", "first", "second", "fourth"], "now what needs the user is first");
+}
+
+/// The folder of a session goes, another one comes, and the new menu has as many entries everywhere as the old one. CASES.md
+/// 106: a click that was on its way must not land on the session that stands there now.
+#[test]
+fn case_106_a_click_never_lands_on_another_session() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let old = sessions.add("the old one");
+    old.prompt();
+    old.answer("Done.");
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    let aimed_at = user.agrees(&panel, &old, "idle").get("Mark as seen").id;
+    old.delete();
+    panel.wait_for("it is gone", |entry| entry.label.starts_with("○ gone"));
+    assert_eq!(panel.wait_for("its items", |entry| entry.label == "Mark as seen").id, aimed_at);
+    let new = sessions.add("the new one");
+    new.prompt();
+    new.answer("Done.");
+    let now = user.agrees(&panel, &new, "idle");
+    assert_eq!(panel.menu().iter().filter(|entry| entry.shown().contains("one ·")).count(), 1);
+    assert!(!panel.click(aimed_at), "the id means nothing any more");
+    panel.settle();
+    assert_eq!(user.row(&new).unwrap()["unseen"], true);
+    assert!(now.get("Mark as seen").id != aimed_at && panel.click(now.get("Mark as seen").id));
+    wait_until(SOON, "the real click counts", String::new, || {
+        (user.row(&new)?["unseen"] == false).then_some(())
+    });
+}
+
+/// Two sessions change places at a change of shape; the ids of before must not run the other's items.
+#[test]
+fn case_106_nor_when_two_sessions_change_places() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let (first, second) = (sessions.add("first"), sessions.add("second"));
+    for session in [&first, &second] {
+        session.prompt();
+        session.answer("Done.");
+    }
+    let gone = sessions.add("gone");
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &second, "idle");
+    user.agrees(&panel, &gone, "idle");
+    let aimed_at = user.agrees(&panel, &first, "idle").get("Mark as seen").id;
+    second.prompt();
+    second.answer("Which one?");
+    user.agrees(&panel, &second, "needs-input");
+    gone.delete();
+    let _new = sessions.add("new");
+    panel.wait_for("the new one", |entry| entry.shown().contains("new ·"));
+    assert!(panel.menu()[2].shown().contains("second"), "{:#?}", panel.menu());
+    assert!(!panel.click(aimed_at));
+    panel.settle();
+    assert_eq!([&first, &second].map(|session| user.row(session).unwrap()["unseen"] == true), [true, true]);
+}
+
+#[test]
+fn a_burst_of_changes_is_few_layouts() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let _first = sessions.add("session number 0");
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    panel.wait_for("the first row", |entry| entry.shown().contains("number 0 ·"));
+    let before = panel.signals("LayoutUpdated");
+    let begun = std::time::Instant::now();
+    let made: Vec<_> = (1..=20).map(|n| sessions.add(&format!("session number {n}"))).collect();
+    panel.wait_for("the last row", |entry| entry.shown().contains("number 20 ·"));
+    panel.settle();
+    let most = 2 + usize::try_from(begun.elapsed().as_secs()).unwrap();
+    let layouts = panel.signals("LayoutUpdated") - before;
+    assert!(layouts <= most, "{layouts} layouts of 20 new sessions in {:?}", begun.elapsed());
+    // Twenty changes of words are no change of shape at all.
+    let before = panel.signals("LayoutUpdated");
+    for session in &made {
+        session.prompt();
+    }
+    wait_until(SOON, "all work", || format!("{:#?}", panel.menu()), || {
+        let menu = panel.menu();
+        (menu.iter().filter(|entry| entry.shown().starts_with("▶ working")).count() == 20).then_some(())
+    });
+    panel.settle();
+    assert_eq!(panel.signals("LayoutUpdated"), before);
+}
+
+#[test]
+fn nothing_is_sent_when_nothing_is_new() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let session = sessions.add("one");
+    session.prompt();
+    session.tool("a", "bash", "x");
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &session, "working");
+    panel.settle();
+    let before = panel.all_signals();
+    for _ in 0..20 {
+        session.metric();
+    }
+    let refresh = panel.wait_for("Refresh", |entry| entry.label == "Refresh");
+    assert!(panel.click(refresh.id));
+    panel.settle();
+    assert_eq!(panel.all_signals(), before);
+}
