@@ -153,7 +153,7 @@ fn words_of_welcome(rows: &[&Row], lit: bool) -> Note {
     let place = if lit {
         "The flame in your panel shows how they are; click it for the one that needs you most, or open its menu."
     } else {
-        "No panel shows the flame now, so this table does; the icon comes when a panel does."
+        "No panel shows the flame now: `pilotlight live` shows them as a table, and the flame comes when a panel does."
     };
     let body = format!(
         "{place}\n\

@@ -43,7 +43,7 @@ use elsewhere::Loop;
 use linux::Loop;
 
 /// The main thread may be held by a panel that does not answer; it is waited for this long at the end.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_millis(300);
 /// The file in the state folder that says that the user was welcomed.
 const WELCOMED: &str = "welcomed";
 

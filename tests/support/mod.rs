@@ -11,6 +11,7 @@
 //! Test code is synchronous; the few async parts live on one runtime thread that all tests share ([`block_on`]).
 
 #![allow(dead_code, reason = "each test binary uses its own part of the support")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
 
 use std::future::Future;
 use std::path::{Path, PathBuf};

@@ -1,1 +1,254 @@
+//! The rules of places, one after the other, with no desktop and no clock.
+
 use super::*;
+use crate::core::fleet::{About, Session};
+use crate::core::session::Facts;
+use std::path::Path;
+
+/// Sessions that a test writes down.
+struct World {
+    sessions: Vec<(Key, Session, Row)>,
+    menu: Menu,
+    now: Moment,
+}
+
+impl World {
+    fn new() -> Self {
+        let menu = Menu::new(Limits::default(), List::default(), Some("/home/dev".into()));
+        Self { sessions: Vec::new(), menu, now: Moment::of(Time(1_700_000_000_000)) }
+    }
+
+    fn add(&mut self, name: &str, status: Status) {
+        let created = Some(Time(i64::try_from(self.sessions.len()).unwrap()));
+        let mut facts = Facts::default();
+        facts.grew(self.now);
+        let session = Session {
+            id: name.into(),
+            about: About { created, cwd: Some("/home/dev/x".into()), ..About::default() },
+            facts,
+            has_log: true,
+            ..Session::default()
+        };
+        let row = Row { name: name.into(), ..session.row(self.now, &Limits::default()).0 };
+        self.sessions.push(((0, name.into()), session, row));
+        self.set(name, status);
+    }
+
+    fn set(&mut self, name: &str, status: Status) {
+        let now = self.now.wall;
+        let (_, _, row) = self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
+        *row = Row { status, since: now, last_progress: Some(now), because: format!("is {status}"), ..row.clone() };
+    }
+
+    fn remove(&mut self, name: &str) {
+        self.sessions.retain(|(key, ..)| &*key.1 != name);
+    }
+
+    fn after(&mut self, span: Span) -> Option<MenuView> {
+        self.now = self.now.plus(span);
+        let path = Path::new("/nowhere");
+        let sources = self.sessions.iter().map(|(key, session, row)| Source { key, row, session, path });
+        self.menu.update(sources, self.now)
+    }
+
+    fn update(&mut self) -> Option<MenuView> {
+        self.after(Span(1))
+    }
+
+    /// The rows as they stand: a name, with a minus where it is disabled.
+    fn places(&self) -> Vec<String> {
+        names(&self.menu.shown.as_ref().unwrap().items)
+    }
+
+    fn recent(&self) -> Vec<String> {
+        let items = &self.menu.shown.as_ref().unwrap().items;
+        let recent = items.iter().find(|item| item.id() == Some(&ItemId::own(Kind::Recent))).unwrap();
+        names(recent.children())
+    }
+}
+
+fn names(items: &[Item]) -> Vec<String> {
+    let row = |item: &Item| match item {
+        Item::Submenu { id: ItemId { session: Some((_, id)), kind: Kind::Row }, enabled, .. } => {
+            Some(format!("{}{id}", if *enabled { "" } else { "-" }))
+        }
+        _ => None,
+    };
+    items.iter().filter_map(row).collect()
+}
+
+fn text(item: &Item) -> &str {
+    match item {
+        Item::Text(text) | Item::Action { text, .. } | Item::Submenu { text, .. } => text,
+        Item::Separator => "",
+    }
+}
+
+#[test]
+fn what_needs_the_user_is_first_when_the_menu_is_laid_out_and_then_the_oldest() {
+    let mut world = World::new();
+    for (name, status) in [
+        ("a", Status::Idle),
+        ("b", Status::NeedsInput),
+        ("c", Status::Working),
+        ("d", Status::Ended),
+        ("e", Status::NeedsPermission),
+    ] {
+        world.add(name, status);
+    }
+    world.update().unwrap();
+    assert_eq!((world.places(), world.recent()), (["b", "e", "a", "c"].map(String::from).into(), vec!["d".into()]));
+}
+
+#[test]
+fn rows_keep_their_places_whatever_becomes_of_their_sessions() {
+    let mut world = World::new();
+    for name in ["a", "b", "c"] {
+        world.add(name, Status::Working);
+    }
+    let before = world.update().unwrap();
+    world.set("c", Status::NeedsPermission);
+    world.set("a", Status::Ended);
+    world.remove("b");
+    let after = world.after(Span::seconds(30)).unwrap();
+    assert_eq!(world.places(), ["-a", "-b", "c"]);
+    assert!(after.has_shape_of(&before), "not even what is in the submenus");
+    assert!(text(&after.items[3]).contains("gone"), "{:?}", after.items[3]);
+    world.set("a", Status::Working);
+    world.update().unwrap();
+    assert_eq!(world.places(), ["a", "-b", "c"], "it was resumed");
+    world.add("d", Status::Idle);
+    world.update().unwrap();
+    assert_eq!(world.places(), ["c", "a", "d"]);
+}
+
+#[test]
+fn a_row_that_is_over_is_tidied_away_after_a_minute() {
+    let mut world = World::new();
+    world.add("a", Status::Working);
+    world.add("b", Status::Working);
+    world.update();
+    world.set("a", Status::Ended);
+    world.update();
+    let at = world.menu.wake_at().unwrap();
+    assert_eq!(at, world.now.awake + TIDY_AFTER);
+    world.after(TIDY_AFTER).unwrap();
+    assert_eq!((world.places(), world.recent()), (vec!["b".into()], vec!["a".into()]));
+    world.set("a", Status::Working);
+    world.update().unwrap();
+    assert_eq!((world.places(), world.recent().len()), (vec!["a".into(), "b".into()], 0), "resumed");
+}
+
+#[test]
+fn the_first_change_of_shape_is_shown_at_once_and_further_ones_once_a_second() {
+    let mut world = World::new();
+    world.add("a", Status::Idle);
+    world.update().unwrap();
+    let begun = world.now;
+    world.after(Span::seconds(5));
+    world.add("b", Status::Idle);
+    world.update().unwrap();
+    assert_eq!(world.places(), ["a", "b"], "at once");
+    let shaped = world.now.awake;
+    for n in 0..20 {
+        world.add(&format!("n{n}"), Status::Working);
+        // Their number is words, and is told at once; their rows wait.
+        assert!(world.after(Span(10)).is_some());
+        assert_eq!(world.places(), ["a", "b"]);
+        assert_eq!(world.menu.wake_at(), Some(shaped + SHAPE_REST));
+    }
+    world.after(shaped + SHAPE_REST - world.now.awake).unwrap();
+    assert_eq!(world.places().len(), 22);
+    assert!(world.now.since(begun) < Span::seconds(7));
+}
+
+#[test]
+fn nothing_is_sent_when_nothing_is_new_and_ages_at_most_once_a_minute() {
+    let mut world = World::new();
+    world.add("a", Status::Working);
+    world.add("b", Status::Working);
+    world.update().unwrap();
+    assert_eq!(world.update(), None);
+    // Progress alone says nothing.
+    world.sessions[0].2.last_progress = Some(world.now.wall + Span(5));
+    assert_eq!(world.after(Span::seconds(59)), None);
+    let mut updates = 0;
+    for _ in 0..600 {
+        updates += u32::from(world.after(Span::seconds(1)).is_some());
+    }
+    // 1, 2, 5 and 10 minutes, for two rows that grow old at the same time.
+    assert!((4..=6).contains(&updates), "{updates}");
+}
+
+#[test]
+fn the_menu_asks_to_be_woken_when_an_age_changes_and_not_before() {
+    let mut world = World::new();
+    world.add("a", Status::Working);
+    world.update().unwrap();
+    let at = world.menu.wake_at().unwrap();
+    assert!(at - world.now.awake >= Span::seconds(59), "{}", at - world.now.awake);
+    let view = world.after(at - world.now.awake).unwrap();
+    assert!(text(&view.items[2]).contains(" · 1 min · "), "{:?}", view.items[2]);
+}
+
+#[test]
+fn the_summary_the_tooltip_and_the_icon_say_the_same() {
+    let mut world = World::new();
+    let view = world.update().unwrap();
+    assert_eq!((text(&view.items[0]), &*view.tooltip), ("No session is open", "no session is open"));
+    assert_eq!(view.most, None);
+    world.add("a", Status::Stuck);
+    world.add("b", Status::NeedsInput);
+    world.add("c", Status::Working);
+    world.sessions[2].2.unseen = true;
+    let view = world.after(Span::seconds(2)).unwrap();
+    assert_eq!(text(&view.items[0]), "2 need you, 1 working; 1 not looked at yet");
+    assert_eq!(view.tooltip, "2 need you, 1 working");
+    assert_eq!(view.icon, Icon { state: icon::State::NeedsYou, unseen: true });
+    assert_eq!(&*view.most.unwrap().key.1, "b");
+}
+
+#[test]
+fn what_was_seen_to_fail_no_longer_comes_first() {
+    let mut world = World::new();
+    world.add("failed", Status::Failed);
+    world.add("news", Status::Idle);
+    world.sessions[1].2.unseen = true;
+    assert_eq!(&*world.update().unwrap().most.unwrap().key.1, "failed");
+    world.sessions[0].1.seen = Some(world.now.wall);
+    let view = world.update().unwrap();
+    assert_eq!(view.icon.state, icon::State::Well);
+    assert_eq!(&*view.most.unwrap().key.1, "news");
+}
+
+#[test]
+fn a_long_menu_is_bounded_and_what_needs_the_user_is_always_in_it() {
+    let mut world = World::new();
+    for n in 0..40 {
+        world.add(&format!("n{n:02}"), Status::Working);
+    }
+    let view = world.update().unwrap();
+    assert_eq!(world.places().len(), ROWS);
+    assert!(view.items.iter().any(|item| text(item).starts_with("… and 10 more sessions")));
+    assert_eq!(world.after(Span::seconds(2)), None, "and stays as it is");
+    world.set("n39", Status::Stuck);
+    world.after(Span::seconds(2)).unwrap();
+    assert_eq!(world.places()[0], "n39");
+}
+
+#[test]
+fn only_what_is_shown_and_enabled_can_be_clicked() {
+    let mut world = World::new();
+    world.add("36535f61-5c7b-4f09-a70b-2f8aed97280f", Status::Working);
+    world.add("../no-id; rm -rf", Status::Working);
+    let view = world.update().unwrap();
+    let item = |id: &str, kind| ItemId::of(&(0, id.into()), kind);
+    let (id, odd) = ("36535f61-5c7b-4f09-a70b-2f8aed97280f", "../no-id; rm -rf");
+    let resume = Effect::Copy(format!("copilot --resume={id}"));
+    assert_eq!(view.effect_of(&item(id, Kind::CopyResume)), Some(&resume));
+    assert_eq!(view.effect_of(&item(odd, Kind::CopyResume)), None, "only an id reaches a command line");
+    assert_eq!(view.effect_of(&item(id, Kind::Seen)), None, "there is nothing to mark");
+    assert_eq!(view.effect_of(&item("another", Kind::CopyId)), None);
+    assert_eq!(view.effect_of(&ItemId::own(Kind::Quit)), Some(&Effect::Quit));
+    assert_eq!(view.effect_of(&item(id, Kind::OpenFolder)), Some(&Effect::OpenFolder("/home/dev/x".into())));
+}
