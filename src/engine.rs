@@ -47,8 +47,8 @@ pub enum Command {
 
 /// Shows what the engine sees.
 pub trait View {
-    /// Something changed: `changed` are the sessions whose row differs from what was told before, `removed` those that are
-    /// gone. Called first with every session. Breaks to end the program.
+    /// Something changed: `changed` are the sessions whose row differs from what was told before, `removed` those that
+    /// went, which may have come back since. Called first with every session. Breaks to end the program.
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()>;
 
     /// Sessions that only a look at their folder is known of: shown once, not kept.
@@ -219,14 +219,28 @@ impl Engine {
         if (hints.seen || hints.all) && self.seen.reload() {
             self.take_over_seen(round);
         }
+        for path in &hints.gone {
+            self.watcher.forget(path);
+        }
         if hints.all {
             return self.rescan(round);
         }
+        let lost: Vec<_> = (0..self.homes.len())
+            .filter(|&home| self.homes[home].ancestors().any(|path| hints.gone.contains(path)))
+            .collect();
         for home in hints.homes {
             self.look_into_home(home, round);
         }
         for key in hints.folders {
             self.look_into(&key, round);
+        }
+        // With a home every watch below it went.
+        for home in lost {
+            let keys: Vec<_> = self.fleet.keys().filter(|key| key.0 == home).collect();
+            for key in keys {
+                self.look_into(&key, round);
+            }
+            self.unwatched.extend(self.history.iter().filter(|key| key.0 == home && !WATCHES_TREES).cloned());
         }
     }
 
@@ -251,13 +265,13 @@ impl Engine {
     /// Compares the sessions that a home has with those that are known.
     fn look_into_home(&mut self, home: usize, round: &mut Round) {
         let root = self.homes[home].clone();
-        self.watch_root(&root);
+        self.watch_roots();
         let ids: HashSet<Box<str>> = match session_ids(&root) {
             Ok(ids) => ids.into_iter().collect(),
             Err(error) => {
                 tracing::debug!(path = %root.display(), %error, "no sessions there");
                 self.watcher.forget(&root);
-                self.watch_root(&root);
+                self.watch_roots();
                 HashSet::new()
             }
         };
@@ -274,10 +288,18 @@ impl Engine {
         }
     }
 
-    /// Watches a home, or as long as it does not exist, the nearest folder above it that does.
-    fn watch_root(&mut self, root: &Path) {
-        if let Some(there) = root.ancestors().find(|folder| folder.is_dir()) {
-            self.watcher.watch(there);
+    /// Watches the homes, and as long as one does not exist, the nearest folder above it that does.
+    fn watch_roots(&mut self) {
+        // What is made while it is not watched yet is found by looking again.
+        for _ in 0..8 {
+            let nearest = |root: &PathBuf| root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
+            let wanted: HashSet<_> = self.homes.iter().filter_map(nearest).collect();
+            for path in &wanted {
+                self.watcher.watch(path);
+            }
+            if wanted == self.homes.iter().filter_map(nearest).collect() {
+                return self.watcher.watch_only_above(&self.homes, &wanted);
+            }
         }
     }
 
@@ -285,7 +307,12 @@ impl Engine {
         let reading = reading(&self.config, &self.known, self.clock.now());
         if let Some(folder) = self.fleet.folder(key) {
             return match folder.look(&reading, &mut self.buffer) {
-                Ok(()) => self.looked_into(key, round),
+                Ok(()) => {
+                    if !WATCHES_TREES && self.watcher.watch_anew(folder.path()) {
+                        let _ = folder.look(&reading, &mut self.buffer);
+                    }
+                    self.looked_into(key, round);
+                }
                 Err(_) => self.remove(key, round),
             };
         }

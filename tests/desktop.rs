@@ -2,16 +2,16 @@
 //! notification server. What a real panel makes of it is for `tests/visible.sh`, and for eyes.
 
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
 
-mod support;
 #[path = "support/desktop/mod.rs"]
 mod desk;
+mod support;
 
-#[path = "desktop/bus.rs"]
-mod bus;
-#[path = "desktop/life.rs"]
-mod life;
-#[path = "desktop/menu.rs"]
-mod menu;
-#[path = "desktop/places.rs"]
-mod places;
+mod desktop {
+    mod bus;
+    mod figures;
+    mod life;
+    mod menu;
+    mod places;
+}

@@ -69,13 +69,14 @@ impl Lines {
 
 impl View for Lines {
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], _now: Moment) -> ControlFlow<()> {
+        // What went and came back within a moment is there.
+        for (_, id) in removed {
+            self.line(&Removed { id, removed: true });
+        }
         for key in changed {
             if let Some(entry) = fleet.get(key) {
                 self.line(&entry.row);
             }
-        }
-        for (_, id) in removed {
-            self.line(&Removed { id, removed: true });
         }
         if self.out.is_empty() { ControlFlow::Continue(()) } else { self.flush() }
     }

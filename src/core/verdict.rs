@@ -350,7 +350,9 @@ impl<'a> Judge<'a> {
         if let Some(silent) = self.silent(progress, quiet, stuck, &format!("{situation}{unknown}")) {
             return silent;
         }
-        found(Status::Working, turn.opened.wall, self.working_words(turn) + unknown)
+        // Where there is no lock, the log alone speaks for it.
+        let unowned = if *self.owner == Owner::Never { "; no process is known to run it" } else { "" };
+        found(Status::Working, turn.opened.wall, self.working_words(turn) + unknown + unowned)
     }
 
     /// `stuck` or `quiet`, once silence has passed its limit.

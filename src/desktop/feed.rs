@@ -95,7 +95,7 @@ impl Feed {
         }
         if lit {
             let line = format!("{}. {}", note.title, note.body.replace('\n', " "));
-            notifier.send(note, move || tracing::info!("{line}"));
+            notifier.send(&note, move || tracing::info!("{line}"));
         } else {
             self.tell.say(&format!("{}. {}", note.title, note.body.replace('\n', " ")));
         }

@@ -95,9 +95,9 @@ impl Lamp {
         match &self.view.most {
             Some(most) => {
                 self.hands.command(Command::Seen(vec![most.key.clone()]));
-                self.hands.note(Note { title: most.title.clone(), body: most.body.clone() });
+                self.hands.note(&Note { title: most.title.clone(), body: most.body.clone() });
             }
-            None => self.hands.note(Note {
+            None => self.hands.note(&Note {
                 title: "No session is open".into(),
                 body: "Start `copilot` in a terminal, and it will show in the menu.".into(),
             }),
@@ -123,7 +123,7 @@ impl Hands {
         let _ = self.commander.send(command); // fails only when the engine has ended
     }
 
-    fn note(&self, note: Note) {
+    fn note(&self, note: &Note) {
         self.notifier.send(note, || ());
     }
 
@@ -158,7 +158,7 @@ impl Hands {
         let notifier = self.notifier.clone();
         move |reason| {
             tracing::warn!("{reason}");
-            notifier.send(Note { title: "Pilotlight could not do that".into(), body: reason }, || ());
+            notifier.send(&Note { title: "Pilotlight could not do that".into(), body: reason }, || ());
         }
     }
 }

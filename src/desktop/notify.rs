@@ -44,7 +44,7 @@ impl Notifier {
     }
 
     /// Sends one; returns at once. `failed` is called where it could not be shown.
-    pub fn send(&self, note: Note, failed: impl FnOnce() + Send + 'static) {
+    pub fn send(&self, note: &Note, failed: impl FnOnce() + Send + 'static) {
         let Ok(way) = Arc::clone(&self.on_their_way).try_acquire_owned() else { return failed() };
         let note = Note { title: plain(&note.title, TITLE).into(), body: body(&note.body) };
         let told = Arc::clone(&self.told);

@@ -6,7 +6,7 @@
 //! On Linux each session folder has a watch of its own, because a recursive one would watch the three subfolders of each as
 //! well, and because it misses files made right after a folder. macOS and Windows watch a tree at no extra cost.
 
-use notify::event::{AccessKind, AccessMode, EventKind};
+use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,8 @@ pub struct Hints {
     pub seen: bool,
     /// Events were lost: everything is.
     pub all: bool,
+    /// Folders that went: what stands there now, if anything does, is not watched.
+    pub gone: HashSet<PathBuf>,
 }
 
 #[derive(Debug, Default)]
@@ -110,13 +112,32 @@ impl Watcher {
         }
     }
 
-    /// Forgets a folder that is gone, so that one made anew in its place is watched again.
+    /// Begins to watch a folder that is not watched, as one that was made anew. Whether that was so.
+    pub fn watch_anew(&mut self, path: &Path) -> bool {
+        !self.watched.contains(path) && self.has_room() && self.watch(path)
+    }
+
+    /// Of the folders above the homes, watches these and no others: the nearest to a home that does not exist yet.
+    pub fn watch_only_above(&mut self, roots: &[PathBuf], wanted: &HashSet<PathBuf>) {
+        let is_above = |path: &PathBuf| roots.iter().any(|root| root != path && root.starts_with(path));
+        let unwanted: Vec<_> =
+            self.watched.iter().filter(|path| is_above(path) && !wanted.contains(*path)).cloned().collect();
+        for path in unwanted {
+            self.watched.remove(&path);
+            if let Some(notify) = &mut self.notify {
+                let _ = notify.unwatch(&path); // that it cannot be is no loss: it only costs a look
+            }
+        }
+    }
+
+    /// Forgets a folder that is gone with all that was below it, so that what is made anew in its place is watched again.
     pub fn forget(&mut self, path: &Path) {
-        if self.watched.remove(path)
-            && let Some(notify) = &mut self.notify
-        {
-            // The system has usually dropped the watch by itself.
-            let _ = notify.unwatch(path);
+        let (watched, notify) = (&mut self.watched, &mut self.notify);
+        for gone in watched.extract_if(|folder| folder.starts_with(path)) {
+            if let Some(notify) = notify {
+                // The system has usually dropped the watch by itself.
+                let _ = notify.unwatch(&gone);
+            }
         }
     }
 
@@ -142,8 +163,12 @@ impl Hints {
         {
             return false;
         }
+        let went = matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
         let mut worth = false;
         for path in &event.paths {
+            if went && !is_of_interest(path.file_name().and_then(|name| name.to_str())) {
+                self.gone.insert(path.clone());
+            }
             if let Some(seen) = seen
                 && path.parent() == seen.parent()
             {

@@ -28,7 +28,8 @@ fn case_107_a_second_start_says_where_the_first_is() {
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let mut light = user.light(&bus);
     panel.wait_for_icon();
-    let note = || std::fs::read_to_string(user.scratch.path().join("run/pilotlight/pilotlight.pid")).unwrap_or_default();
+    let note =
+        || std::fs::read_to_string(user.scratch.path().join("run/pilotlight/pilotlight.pid")).unwrap_or_default();
     crate::support::wait_until(crate::support::SOON, "it notes where it is", note, || {
         note().contains("in the panel").then_some(())
     });

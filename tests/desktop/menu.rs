@@ -105,10 +105,13 @@ fn case_103_hostile_titles_are_text_and_bounded() {
         session.prompt();
         let row = user.row(session).unwrap();
         let name: String = row["name"].as_str().unwrap().chars().take(20).collect();
-        let entry = panel.wait_for("its row", |entry| entry.shown().contains(&name) && entry.shown().contains("working"));
+        let entry =
+            panel.wait_for("its row", |entry| entry.shown().contains(&name) && entry.shown().contains("working"));
         let shown = entry.shown();
         assert!(shown.chars().count() < 160, "{shown}");
-        assert!(!shown.chars().any(|c| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')));
+        assert!(
+            !shown.chars().any(|c| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+        );
     }
     let shown = words(&panel.menu()).join("\n");
     assert!(shown.contains("<b>bold</b> & <i>x</i> · "), "{shown}");
@@ -176,9 +179,12 @@ fn a_click_on_the_icon_shows_what_needs_the_user_most_and_marks_it_as_seen() {
     assert_eq!(user.row(&failed).unwrap()["status"], "failed");
     panel.click_icon();
     assert_eq!(popups.wait_for(3).title, "✓ idle: done");
-    wait_until(SOON, "status says that it was seen", || format!("{:?}", user.row(&done)), || {
-        (user.row(&done)?["unseen"] == false).then_some(())
-    });
+    wait_until(
+        SOON,
+        "status says that it was seen",
+        || format!("{:?}", user.row(&done)),
+        || (user.row(&done)?["unseen"] == false).then_some(()),
+    );
     user.agrees(&panel, &done, "idle");
     // `watch` runs in another process, and is told by the file.
     let told = || std::fs::read_to_string(&watched).unwrap_or_default();
@@ -205,9 +211,14 @@ fn clicks_in_the_menu_do_what_they_say() {
     let row = user.agrees(&panel, &one, "idle");
     assert!(row.get("Mark as seen").enabled);
     assert!(panel.click(row.get("Mark as seen").id));
-    let seen = |what| wait_until(SOON, "it was seen", || format!("{:?}", user.rows()), || {
-        (user.row(what)?["unseen"] == false).then_some(())
-    });
+    let seen = |what| {
+        wait_until(
+            SOON,
+            "it was seen",
+            || format!("{:?}", user.rows()),
+            || (user.row(what)?["unseen"] == false).then_some(()),
+        )
+    };
     seen(&one);
     assert_eq!(user.row(&two).unwrap()["unseen"], true);
     assert!(!user.agrees(&panel, &one, "idle").get("Mark as seen").enabled);

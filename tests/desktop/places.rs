@@ -88,9 +88,7 @@ fn case_106_a_click_never_lands_on_another_session() {
     panel.settle();
     assert_eq!(user.row(&new).unwrap()["unseen"], true);
     assert!(now.get("Mark as seen").id != aimed_at && panel.click(now.get("Mark as seen").id));
-    wait_until(SOON, "the real click counts", String::new, || {
-        (user.row(&new)?["unseen"] == false).then_some(())
-    });
+    wait_until(SOON, "the real click counts", String::new, || (user.row(&new)?["unseen"] == false).then_some(()));
 }
 
 /// Two sessions change places at a change of shape; the ids of before must not run the other's items.
@@ -142,10 +140,15 @@ fn a_burst_of_changes_is_few_layouts() {
     for session in &made {
         session.prompt();
     }
-    wait_until(SOON, "all work", || format!("{:#?}", panel.menu()), || {
-        let menu = panel.menu();
-        (menu.iter().filter(|entry| entry.shown().starts_with("▶ working")).count() == 20).then_some(())
-    });
+    wait_until(
+        SOON,
+        "all work",
+        || format!("{:#?}", panel.menu()),
+        || {
+            let menu = panel.menu();
+            (menu.iter().filter(|entry| entry.shown().starts_with("▶ working")).count() == 20).then_some(())
+        },
+    );
     panel.settle();
     assert_eq!(panel.signals("LayoutUpdated"), before);
 }

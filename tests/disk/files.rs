@@ -45,6 +45,29 @@ fn case_110_a_home_may_come_and_go() {
     }
 }
 
+/// CASES.md 86 and 110: made anew before anybody looked, a folder is followed as the one before it was.
+#[test]
+fn case_86_what_is_made_anew_at_once_is_followed() {
+    let user = User::new();
+    let session = user.session(1);
+    let owner = session.owner(&user);
+    session.prompt();
+    let watch = user.watch();
+    watch.told(&session, "working");
+    for what in [session.path.clone(), user.sessions(), user.home()] {
+        for _ in 0..10 {
+            fs::remove_dir_all(&what).unwrap();
+            let again = user.session(1);
+            again.lock(owner.pid());
+            again.prompt();
+            again.answer();
+            watch.told(&again, "idle");
+            again.prompt();
+            watch.told(&again, "working");
+        }
+    }
+}
+
 /// CASES.md 109: where no more files can be watched, that is said, and the rest goes on.
 #[test]
 fn case_109_a_limit_of_watches_is_said() {
@@ -69,9 +92,11 @@ fn case_109_a_limit_of_watches_is_said() {
     watch.told(&live, "working");
     live.answer();
     watch.told(&live, "idle");
-    wait_until("the limit is told", || {
-        fs::read_to_string(&complaint).unwrap().contains("limit of file watches").then_some(())
-    });
+    wait_until(
+        "the limit is told",
+        || fs::read_to_string(&complaint).unwrap().contains("limit of file watches").then_some(()),
+        String::new,
+    );
 }
 
 /// CASES.md 88 (UP): what is no log is named and left alone; everything else is still shown.

@@ -61,15 +61,18 @@ fn case_72_a_recycled_pid_is_not_the_owner() {
 fn case_68_an_owner_that_holds_its_lock_is_the_owner_whatever_the_clock_says() {
     let user = User::new();
     let session = user.session(1);
-    let hold = |pid: &str| session.path.join(format!("inuse.{pid}.hold"));
     let program = user.scratch.path().join("copilot");
     std::fs::copy("/bin/sleep", &program).unwrap();
-    // A shell takes the lock on descriptor 9 and becomes the owner, under the same pid.
-    let script = format!("exec 9>{}; flock -xn 9; exec {} 600", hold("$$").display(), program.display());
-    let mut child = Command::new("bash").args(["-c", &script]).spawn().unwrap();
+    // It takes the lock itself, keeps it open, and becomes the owner under the same pid.
+    let script = r#"$^F = 255; open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die; exec $ARGV[1], 600"#;
+    let mut child = Command::new("perl").args(["-e", script]).arg(&session.path).arg(&program).spawn().unwrap();
     let pid = child.id();
     let exe = format!("/proc/{pid}/exe");
-    wait_until("the owner runs", || std::fs::read_link(&exe).ok().filter(|path| path.ends_with("copilot")));
+    wait_until(
+        "the owner runs",
+        || std::fs::read_link(&exe).ok().filter(|path| path.ends_with("copilot")),
+        String::new,
+    );
     let lock = session.lock(pid);
     let hour_ago = std::fs::metadata(&lock).unwrap().modified().unwrap() - Duration::from_secs(3600);
     std::fs::File::options().write(true).open(&lock).unwrap().set_modified(hour_ago).unwrap();
@@ -158,7 +161,7 @@ fn a_session_without_a_prompt_shows_while_its_owner_lives() {
     assert_eq!(row["because"], "no prompt yet");
     assert!(user.row(&dead).is_none());
     owner.kill();
-    wait_until("it is no longer listed", || user.row(&live).is_none().then_some(()));
+    wait_until("it is no longer listed", || user.row(&live).is_none().then_some(()), String::new);
     watch.until(&live, "it is told as removed", |row| row["removed"] == true);
 }
 

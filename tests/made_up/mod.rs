@@ -21,13 +21,13 @@ use tempfile::TempDir;
 const SOON: Duration = Duration::from_secs(15);
 
 /// Looks at `condition` until it gives a value; panics with `what` after [`SOON`].
-pub(crate) fn wait_until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_until<T>(what: &str, mut condition: impl FnMut() -> Option<T>, dump: impl Fn() -> String) -> T {
     let start = Instant::now();
     loop {
         if let Some(value) = condition() {
             return value;
         }
-        assert!(start.elapsed() < SOON, "waited in vain until {what}");
+        assert!(start.elapsed() < SOON, "waited in vain until {what}; {}", dump());
         #[expect(clippy::disallowed_methods, reason = "the one place that waits: between two looks at a condition")]
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -191,10 +191,14 @@ impl Owner {
         let mut command = Command::new(program);
         command.arg("600").arg0(name).stdin(Stdio::null());
         // A test that forks at this moment holds the new program open for writing until it execs.
-        Self(wait_until("the owner can be started", || match command.spawn() {
-            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
-            started => Some(started.unwrap()),
-        }))
+        Self(wait_until(
+            "the owner can be started",
+            || match command.spawn() {
+                Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
+                started => Some(started.unwrap()),
+            },
+            String::new,
+        ))
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -246,9 +250,8 @@ impl Watch {
 
     /// Waits until the last line of a session fits.
     pub(crate) fn until(&self, folder: &Folder, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
-        wait_until(&format!("{what}; told: {:?}", folder.id), || {
-            self.latest().get(&folder.id).filter(|row| fits(row)).cloned()
-        })
+        let now = || self.latest().get(&folder.id).cloned();
+        wait_until(&format!("{} is {what}", folder.id), || now().filter(|row| fits(row)), || format!("{:?}", now()))
     }
 
     pub(crate) fn told(&self, folder: &Folder, status: &str) -> Value {

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::core::fleet::{About, Session};
-use crate::core::session::Facts;
 use std::path::Path;
 
 /// Sessions that a test writes down.
@@ -20,15 +19,13 @@ impl World {
 
     fn add(&mut self, name: &str, status: Status) {
         let created = Some(Time(i64::try_from(self.sessions.len()).unwrap()));
-        let mut facts = Facts::default();
-        facts.grew(self.now);
-        let session = Session {
+        let mut session = Session {
             id: name.into(),
             about: About { created, cwd: Some("/home/dev/x".into()), ..About::default() },
-            facts,
             has_log: true,
             ..Session::default()
         };
+        session.facts.progress = Some(self.now);
         let row = Row { name: name.into(), ..session.row(self.now, &Limits::default()).0 };
         self.sessions.push(((0, name.into()), session, row));
         self.set(name, status);
@@ -135,7 +132,7 @@ fn a_row_that_is_over_is_tidied_away_after_a_minute() {
     world.after(TIDY_AFTER).unwrap();
     assert_eq!((world.places(), world.recent()), (vec!["b".into()], vec!["a".into()]));
     world.set("a", Status::Working);
-    world.update().unwrap();
+    world.after(SHAPE_REST).unwrap();
     assert_eq!((world.places(), world.recent().len()), (vec!["a".into(), "b".into()], 0), "resumed");
 }
 

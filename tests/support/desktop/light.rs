@@ -134,9 +134,38 @@ impl Light {
         (status, begun.elapsed())
     }
 
+    fn proc(&self) -> PathBuf {
+        Path::new("/proc").join(self.pid().to_string())
+    }
+
+    /// The context switches of each thread so far.
+    pub(crate) fn switches(&self) -> Vec<(String, u64)> {
+        let tasks = std::fs::read_dir(self.proc().join("task")).unwrap();
+        let mut found: Vec<_> = tasks
+            .map(|task| {
+                let task = task.unwrap().path();
+                let status = std::fs::read_to_string(task.join("status")).unwrap();
+                let counts = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
+                let count = counts.map(|(_, count)| count.trim().parse::<u64>().unwrap()).sum();
+                let name = status.lines().next().and_then(|line| line.strip_prefix("Name:")).unwrap_or_default().trim();
+                (task, name.to_owned(), count)
+            })
+            .collect();
+        found.sort();
+        found.into_iter().map(|(_, name, count)| (name, count)).collect()
+    }
+
+    /// Its memory, as the system words it.
+    pub(crate) fn memory(&self) -> String {
+        let status = std::fs::read_to_string(self.proc().join("status")).unwrap();
+        let lines = status.lines().filter(|line| line.starts_with("VmRSS") || line.starts_with("VmHWM"));
+        let words: Vec<_> = lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        words.join(", ")
+    }
+
     /// CPU time used so far, in clock ticks.
     pub(crate) fn ticks(&self) -> u64 {
-        let stat = std::fs::read_to_string(Path::new("/proc").join(self.pid().to_string()).join("stat")).unwrap();
+        let stat = std::fs::read_to_string(self.proc().join("stat")).unwrap();
         let fields: Vec<_> = stat.rsplit(") ").next().unwrap().split(' ').collect();
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }

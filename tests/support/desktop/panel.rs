@@ -124,13 +124,13 @@ impl Panel {
     /// What the icon says when it is pointed at.
     pub(crate) fn tooltip(&self) -> String {
         let value = self.property("ToolTip");
-        let (_, _, _, text): (String, Vec<(i32, i32, Vec<u8>)>, String, String) = value.try_into().unwrap();
+        let (_, _, _, text): (String, Vec<Picture>, String, String) = value.try_into().unwrap();
         text
     }
 
     /// The icon's pixels.
     pub(crate) fn pixels(&self) -> Vec<u8> {
-        let pictures: Vec<(i32, i32, Vec<u8>)> = self.property("IconPixmap").try_into().unwrap();
+        let pictures: Vec<Picture> = self.property("IconPixmap").try_into().unwrap();
         pictures.into_iter().next().map(|(_, _, pixels)| pixels).unwrap_or_default()
     }
 
@@ -163,7 +163,8 @@ impl Panel {
     /// Clicks the icon with the left button.
     pub(crate) fn click_icon(&self) {
         let icon = self.icon();
-        let call = self.connection.call_method(Some(&*icon), "/StatusNotifierItem", Some(ITEM), "Activate", &(0i32, 0i32));
+        let call =
+            self.connection.call_method(Some(&*icon), "/StatusNotifierItem", Some(ITEM), "Activate", &(0i32, 0i32));
         block_on(call).unwrap();
     }
 
@@ -206,6 +207,9 @@ async fn collect(mut signals: zbus::MessageStream, seen: Arc<Mutex<Seen>>) {
     }
 }
 
+/// Width, height, pixels.
+type Picture = (i32, i32, Vec<u8>);
+/// Id, properties, entries.
 type Raw = (i32, HashMap<String, OwnedValue>, Vec<OwnedValue>);
 
 fn entry(id: i32, properties: &HashMap<String, OwnedValue>, children: Vec<OwnedValue>) -> Entry {

@@ -76,9 +76,14 @@ impl Popups {
     /// Waits until so many were sent, and returns the last of them.
     pub(crate) fn wait_for(&self, count: usize) -> Popup {
         let what = format!("{count} notifications are sent");
-        wait_until(SOON, &what, || format!("{:#?}", self.taken()), || {
-            let taken = self.taken();
-            if taken.len() >= count { taken.into_iter().nth(count - 1) } else { None }
-        })
+        wait_until(
+            SOON,
+            &what,
+            || format!("{:#?}", self.taken()),
+            || {
+                let taken = self.taken();
+                if taken.len() >= count { taken.into_iter().nth(count - 1) } else { None }
+            },
+        )
     }
 }

@@ -64,14 +64,14 @@ impl Sessions {
         std::fs::write(beside.join(format!("inuse.{}.lock", owner.id())), format!("{}\n", owner.id())).unwrap();
         let path = sessions.join(&id);
         let session = Session { id, path, owner: RefCell::new(Some(owner)), events: Cell::new(0) };
-        session.write_to(&beside, &[session.event("session.start", json!({"selectedModel": "gpt-5.2"}))]);
+        session.write_to(&beside, &[session.event("session.start", &json!({"selectedModel": "gpt-5.2"}))]);
         std::fs::rename(&beside, &session.path).unwrap();
         session
     }
 }
 
 impl Session {
-    fn event(&self, kind: &str, data: Value) -> String {
+    fn event(&self, kind: &str, data: &Value) -> String {
         let n = self.events.get() + 1;
         self.events.set(n);
         let event = json!({
@@ -94,7 +94,7 @@ impl Session {
     }
 
     fn write(&self, events: &[(&str, Value)]) {
-        let lines: Vec<_> = events.iter().map(|(kind, data)| self.event(kind, data.clone())).collect();
+        let lines: Vec<_> = events.iter().map(|(kind, data)| self.event(kind, data)).collect();
         self.write_to(&self.path, &lines);
     }
 
