@@ -230,6 +230,11 @@ pub fn is_fresh_prompt(line: &[u8]) -> bool {
         )
 }
 
+/// Whether a line says that the session was shut down, and with it everything in the background.
+pub fn is_shutdown(line: &[u8]) -> bool {
+    kind_by_prefix(line) == Some(b"session.shutdown")
+}
+
 /// When a line was written, read from its end alone.
 pub fn time_of(line: &[u8]) -> Option<Time> {
     Time::parse(Envelope::from_end(line.trim_ascii_end())?.timestamp)

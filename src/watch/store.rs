@@ -19,6 +19,9 @@ pub const LOG: &str = "events.jsonl";
 /// A session's description.
 pub const WORKSPACE: &str = "workspace.yaml";
 
+/// A folder that was not written for so long shows its next change in its time.
+const SETTLES: Span = Span::seconds(2);
+
 /// The names of the session folders in `sessions`. Folders that begin with a dot, links and files are not sessions.
 ///
 /// # Errors
@@ -64,6 +67,8 @@ pub struct Folder {
     tail: Tail,
     workspace: Option<Time>,
     locks: Vec<Lock>,
+    /// When the folder was last written, as of the listing that `locks` come from; kept only where that was over for good.
+    listed: Option<Time>,
     /// Locks whose process was seen to end.
     ended: Vec<(Lock, Time)>,
     /// What was observed.
@@ -79,6 +84,7 @@ impl Folder {
             tail: Tail::default(),
             workspace: None,
             locks: Vec::new(),
+            listed: None,
             ended: Vec::new(),
             session,
         }
@@ -93,8 +99,9 @@ impl Folder {
     pub fn look(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> io::Result<()> {
         let log_path = self.path.join(LOG);
         let folder = fs::symlink_metadata(&self.path)?;
-        match locks_in(&self.path) {
-            Ok(locks) => self.locks = locks,
+        let written = modified(&folder);
+        match self.locks_in_folder(written, reading.look.now.wall) {
+            Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
             Err(error) => {
                 self.session.problem = Some(format!("its folder cannot be read: {error}").into());
@@ -112,6 +119,18 @@ impl Folder {
         }
         self.read_workspace();
         self.read_log(reading, buffer);
+        Ok(())
+    }
+
+    /// Lists the locks, unless the folder is as it was: on Linux every listing is a file event, which would wake us again for
+    /// each session whenever everything is looked at.
+    fn locks_in_folder(&mut self, written: Time, now: Time) -> io::Result<()> {
+        if cfg!(target_os = "linux") && self.listed == Some(written) {
+            return Ok(());
+        }
+        self.locks = locks_in(&self.path)?;
+        // File times are coarse: what was written just now may be written again without a trace.
+        self.listed = (written + SETTLES < now).then_some(written);
         Ok(())
     }
 

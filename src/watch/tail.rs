@@ -276,16 +276,20 @@ fn start_of_facts(file: &File, length: u64, background: Span, block: &mut [u8]) 
     let mut back = Backwards { file, block, start: length, end: length };
     let mut prompt = None;
     let mut newest = None;
+    let mut background = background;
     let Some(mut line_end) = back.newline_before(length)? else { return Ok(0) };
     loop {
         let line_start = back.newline_before(line_end)?.map_or(0, |newline| newline + 1);
         if prompt.is_none() && back.with_line(line_start, line_end, LINE_MAX, event::is_fresh_prompt)? {
             prompt = Some(line_start);
         }
+        if newest.is_none() && back.with_line(line_start, line_end, LINE_END, event::is_shutdown)? {
+            background = Span::ZERO;
+        }
         let ends = line_start.max(line_end.saturating_sub(LINE_END as u64));
         if let Some(at) = back.with_line(ends, line_end, LINE_END, event::time_of)? {
             let newest = *newest.get_or_insert(at);
-            if let Some(prompt) = prompt.filter(|_| newest - at > background) {
+            if let Some(prompt) = prompt.filter(|_| newest - at >= background) {
                 return Ok(prompt);
             }
         }
