@@ -355,7 +355,7 @@ impl Engine {
                     }
                     // It ended between the look at it and this.
                     Ok(false) if matches!(folder.session.owner, Owner::Alive { .. }) => {
-                        folder.process_ended(pid, now.wall)
+                        folder.process_ended(pid, now.wall);
                     }
                     Ok(false) => {}
                     Err(error) => tracing::debug!(pid, %error, "its end will not be told"),

@@ -263,9 +263,9 @@ main() {
     echo "pictures: $OUT"
     if [[ ${1:-} == --readme ]]; then
         mkdir -p assets/screenshots
-        for panel in light dark; do
-            convert "$OUT/$panel-submenu.png" -trim +repage -colors 128 -strip "PNG8:assets/screenshots/menu-$panel.png"
-        done
+        small() { convert "$OUT/$1.png" -crop 870x450+230+0 +repage +dither -colors 96 -strip "PNG8:assets/screenshots/$1.png"; }
+        small light-menu
+        small dark-submenu
     fi
 }
 

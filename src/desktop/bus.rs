@@ -50,13 +50,13 @@ pub async fn follow(report: impl Fn(Bus), has_icon: impl Fn() -> bool) {
             Err(_) => "it does not answer".to_owned(),
             Ok(Err(error)) => in_words(&error),
             Ok(Ok(connection)) => {
-                let used = listen(&connection, &report, &has_icon).await;
-                if let Err(error) = &used {
-                    tracing::debug!(%error, "the session bus went away");
+                let mut was_of_use = false;
+                let ended = listen(&connection, &report, &has_icon, &mut was_of_use).await;
+                if was_of_use {
+                    report(Bus::Lost);
+                    (tries, was_there) = (0, true);
                 }
-                report(Bus::Lost);
-                (tries, was_there) = (0, true);
-                "it went away".to_owned()
+                ended.map_or_else(|error| in_words(&error), |()| "it went away".to_owned())
             }
         };
         if was_there && display_is_gone(|name| std::env::var(name).ok()) {
@@ -74,11 +74,15 @@ async fn listen(
     connection: &zbus::Connection,
     report: &impl Fn(Bus),
     has_icon: &impl Fn() -> bool,
+    was_of_use: &mut bool,
 ) -> zbus::Result<()> {
     let bus = DBusProxy::new(connection).await?;
-    let mut owners = bus.receive_name_owner_changed_with_args(&[(0, WATCHER)]).await?;
+    let silent = |_| zbus::Error::Failure("it does not answer".into());
+    let owners = bus.receive_name_owner_changed_with_args(&[(0, WATCHER)]);
+    let mut owners = timeout(PATIENCE, owners).await.map_err(silent)??;
     let panel = timeout(PATIENCE, bus.name_has_owner(BusName::try_from(WATCHER)?)).await;
     let panel = matches!(panel, Ok(Ok(true)));
+    *was_of_use = true;
     report(Bus::There { panel });
     let mut answers = pin!(sleep(PATIENCE));
     let mut waits = panel;

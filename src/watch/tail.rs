@@ -8,9 +8,10 @@ use crate::core::event;
 use crate::core::limits::Limits;
 use crate::core::session::Facts;
 use crate::core::time::{Moment, Span, Time};
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How much is read at once.
 const BLOCK: usize = 128 * 1024;
@@ -22,6 +23,9 @@ const LINE_MAX: usize = 4 * 1024 * 1024;
 const LINE_END: usize = 1024;
 /// The bytes before the point reached that must still be the same, or the log was rewritten in place.
 const MARK: usize = 32;
+
+/// File times are coarse: what was written just now may be written again without a trace.
+const SETTLES: Duration = Duration::from_secs(2);
 
 /// What a reading needs to know beside the file.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +39,12 @@ pub struct Look<'a> {
 impl Look<'_> {
     fn moment(&self, wall: Time) -> Moment {
         Moment { wall, awake: wall + (self.now.awake - self.now.wall) }
+    }
+
+    /// Whether a file of that time shows its next change in its time.
+    fn is_long_past(&self, written: SystemTime) -> bool {
+        let now = u64::try_from(self.now.wall.0).unwrap_or(0);
+        written.duration_since(UNIX_EPOCH).is_ok_and(|age| age + SETTLES < Duration::from_millis(now))
     }
 }
 
@@ -68,6 +78,8 @@ pub struct Tail {
     read: u64,
     carry: Carry,
     mark: Vec<u8>,
+    /// When the log was last written, as of the last look into it; kept only where that was over for good.
+    settled: Option<SystemTime>,
 }
 
 /// The beginning of a line whose end has not been written yet.
@@ -117,7 +129,7 @@ impl Identity {
     /// Without an inode, the time of creation tells.
     #[cfg(not(unix))]
     fn of(meta: &Metadata) -> Self {
-        let created = meta.created().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        let created = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         Self(created.map_or(0, |age| age.as_secs()), created.map_or(0, |age| u64::from(age.subsec_nanos())))
     }
 }
@@ -149,21 +161,28 @@ impl Tail {
         look: Look<'_>,
         buffer: &mut Vec<u8>,
     ) -> Result<Found, LogError> {
+        if self.is_as_it_was(path) {
+            return Ok(Found::Unchanged);
+        }
+        self.settled = None;
         let (file, meta) = match open(path) {
             Ok(opened) => opened,
             Err(LogError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Absent),
             Err(error) => return Err(error),
         };
         let identity = Identity::of(&meta);
+        let settled = meta.modified().ok().filter(|at| look.is_long_past(*at));
         if self.file != Some(identity) || meta.len() < self.read || !self.mark_stands(&file)? {
             *self = Self { file: Some(identity), ..Self::default() };
             *facts = Facts::default();
             buffer.resize(BLOCK, 0);
             self.read = start_of_facts(&file, meta.len(), look.limits.background_agent, buffer)?;
             self.read_on(&file, facts, look, buffer)?;
+            self.settled = settled;
             return Ok(Found::Grown);
         }
         if meta.len() == self.read {
+            self.settled = settled;
             return Ok(Found::Unchanged);
         }
         buffer.resize(BLOCK, 0);
@@ -172,6 +191,16 @@ impl Tail {
             facts.grew(look.now, look.limits);
         }
         Ok(Found::Grown)
+    }
+
+    /// Whether the log is the one that was read to its end, and was not written since. On Linux every opening is a file
+    /// event, which would wake us again for each session whenever everything is looked at.
+    fn is_as_it_was(&self, path: &Path) -> bool {
+        let Some(settled) = self.settled.filter(|_| cfg!(target_os = "linux")) else { return false };
+        fs::symlink_metadata(path).is_ok_and(|meta| {
+            let same = self.file == Some(Identity::of(&meta)) && meta.len() == self.read;
+            same && meta.is_file() && meta.modified().is_ok_and(|at| at == settled)
+        })
     }
 
     /// Whether what was read last still stands where it stood: a log may be rewritten in place, and be longer than it was.

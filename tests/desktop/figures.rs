@@ -102,8 +102,13 @@ fn figures_idle() {
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let made: Vec<_> = (0..20).map(|n| sessions.add(&format!("session {n}"))).collect();
     if std::env::var_os("PILOTLIGHT_TEST_HOME").is_none() {
-        for session in &made {
+        for (n, session) in made.iter().enumerate() {
             session.prompt();
+            if n % 2 == 0 {
+                session.answer("Done.");
+            } else {
+                session.tool("a", "bash", "make");
+            }
         }
     }
     let light = user.light_from(program(&user, &bus));

@@ -211,14 +211,8 @@ fn clicks_in_the_menu_do_what_they_say() {
     let row = user.agrees(&panel, &one, "idle");
     assert!(row.get("Mark as seen").enabled);
     assert!(panel.click(row.get("Mark as seen").id));
-    let seen = |what| {
-        wait_until(
-            SOON,
-            "it was seen",
-            || format!("{:?}", user.rows()),
-            || (user.row(what)?["unseen"] == false).then_some(()),
-        )
-    };
+    let rows = || format!("{:?}", user.rows());
+    let seen = |what| wait_until(SOON, "it was seen", rows, || (user.row(what)?["unseen"] == false).then_some(()));
     seen(&one);
     assert_eq!(user.row(&two).unwrap()["unseen"], true);
     assert!(!user.agrees(&panel, &one, "idle").get("Mark as seen").enabled);
