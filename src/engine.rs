@@ -61,6 +61,12 @@ pub trait View {
         None
     }
 
+    /// Gives the terminal back, for as long as the program is stopped.
+    fn suspend(&mut self) {}
+
+    /// Takes the terminal again, or anew after its size changed: nothing of what was drawn can be relied on.
+    fn resume(&mut self) {}
+
     /// Whether [`show_history`](Self::show_history) is wanted.
     fn wants_history(&self) -> bool {
         false
@@ -75,6 +81,8 @@ pub struct Engine {
     fleet: Fleet,
     /// Sessions of which nothing but their folder matters.
     history: HashSet<Key>,
+    /// Those of them that were shown.
+    told_history: HashSet<Key>,
     watcher: Watcher,
     /// Folders of the history that are still to be watched.
     unwatched: Vec<Key>,
@@ -110,6 +118,7 @@ impl Engine {
             homes,
             clock,
             history: HashSet::new(),
+            told_history: HashSet::new(),
             unwatched: Vec::new(),
             exits: exits.ok(),
             ended,
@@ -151,7 +160,14 @@ impl Engine {
                 biased;
                 signal = signals.next() => match signal {
                     Signal::End => break,
-                    Signal::Resize => round.redraw = true,
+                    Signal::Redraw => {
+                        view.resume();
+                        round.redraw = true;
+                    }
+                    Signal::Suspend => {
+                        view.suspend();
+                        signals.suspend();
+                    }
                 },
                 hints = self.watcher.changed() => self.follow(hints, &mut round),
                 Some(command) = self.commands.recv() => match command {
@@ -198,7 +214,9 @@ impl Engine {
             let mut folder = Folder::new(&self.homes[*home], id);
             folder.look(&reading, buffer).ok()?;
             folder.session.about = folder.about();
-            folder.session.is_listed().then_some(folder.session)
+            folder.session.is_listed().then_some(folder.session).inspect(|_| {
+                self.told_history.insert((*home, id.clone()));
+            })
         });
         view.show_history(&mut sessions, now)
     }
@@ -319,8 +337,7 @@ impl Engine {
         let mut folder = Folder::new(&self.homes[key.0], &key.1);
         folder.session.seen = self.seen.at(&key.1);
         if folder.look(&reading, &mut self.buffer).is_err() {
-            self.history.remove(key);
-            return;
+            return self.remove(key, round);
         }
         if folder.session.unread {
             if self.history.insert(key.clone()) && !WATCHES_TREES {
@@ -337,6 +354,7 @@ impl Engine {
 
     fn hold(&mut self, key: &Key, folder: Folder, round: &mut Round) {
         self.history.remove(key);
+        self.told_history.remove(key);
         if self.fleet.insert(key.clone(), folder, self.clock.now()) {
             round.changed.push(key.clone());
         }
@@ -411,7 +429,7 @@ impl Engine {
     fn remove(&mut self, key: &Key, round: &mut Round) {
         self.watcher.forget(&self.homes[key.0].join(&*key.1));
         self.history.remove(key);
-        if self.fleet.remove(key) {
+        if self.fleet.remove(key) | self.told_history.remove(key) {
             round.removed.push(key.clone());
         }
     }

@@ -7,8 +7,10 @@ use std::io;
 pub enum Signal {
     /// End the program.
     End,
-    /// The terminal has another size now.
-    Resize,
+    /// The terminal has another size now, or is ours again.
+    Redraw,
+    /// Give the terminal back and stop until continued.
+    Suspend,
 }
 
 /// Waits for signals.
@@ -17,7 +19,10 @@ pub struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
+    quit: tokio::signal::unix::Signal,
     resize: tokio::signal::unix::Signal,
+    resume: tokio::signal::unix::Signal,
+    suspend: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
@@ -32,7 +37,10 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
+            quit: signal(SignalKind::quit())?,
             resize: signal(SignalKind::window_change())?,
+            resume: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
+            suspend: signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
         })
     }
 
@@ -42,8 +50,16 @@ impl Signals {
             _ = self.interrupt.recv() => Signal::End,
             _ = self.terminate.recv() => Signal::End,
             _ = self.hang_up.recv() => Signal::End,
-            _ = self.resize.recv() => Signal::Resize,
+            _ = self.quit.recv() => Signal::End,
+            _ = self.resize.recv() => Signal::Redraw,
+            _ = self.resume.recv() => Signal::Redraw,
+            _ = self.suspend.recv() => Signal::Suspend,
         }
+    }
+
+    /// Stops this process until it is continued, as Ctrl-Z does by itself where nobody waits for it.
+    pub fn suspend(&self) {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
     }
 }
 
@@ -68,4 +84,7 @@ impl Signals {
         }
         Signal::End
     }
+
+    /// There is no such signal here.
+    pub fn suspend(&self) {}
 }

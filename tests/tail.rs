@@ -291,28 +291,26 @@ fn case_88_what_is_no_file_is_left_alone() {
     assert_eq!(missing.read(), Ok(Found::Absent));
 }
 
-/// CASES.md 89 (UP): a line of 2 GB costs bounded memory. The file is sparse: its middle is a hole.
+/// CASES.md 89 (UP): a line of 2 GB costs neither memory nor time; what comes after it is read. The file is sparse: the line
+/// is a hole.
 #[test]
 #[cfg(target_os = "linux")]
-#[ignore = "reads 2 GB; run by tests/long.sh"]
-fn case_89_a_line_of_2_gb_is_read_in_bounded_memory() {
+fn case_89_a_line_of_2_gb_is_passed_over() {
     let mut log = Log::new();
     log.prompt();
-    let line = log.line("tool.execution_start", r#"{"toolCallId":"c","toolName":"bash","arguments":{"command":"?"}}"#);
-    let (head, tail) = line.split_at(line.iter().position(|&byte| byte == b'?').unwrap());
-    log.append(head);
-    let file = File::options().write(true).open(log.path()).unwrap();
-    file.set_len(2 << 30).unwrap();
-    drop(file);
-    log.append(&tail[1..]);
+    log.append(br#"{"type":"tool.execution_start","data":{"toolCallId":"c","toolName":"bash","x":""#);
+    File::options().write(true).open(log.path()).unwrap().set_len(2 << 30).unwrap();
+    log.read().unwrap();
+    log.append(b"\"}}\n");
+    log.read().unwrap();
+    log.prompt();
     assert_eq!(log.status(), Status::Working);
-    assert_eq!(&*log.facts.turn.as_ref().unwrap().tools[0].name, "bash", "its front was read");
-    log.say("abort", "{}");
+    log.answer();
     assert_eq!(log.status(), Status::Idle);
     let peak = fs::read_to_string("/proc/self/status").unwrap();
     let peak =
         peak.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim().trim_end_matches(" kB").to_owned();
-    assert!(peak.parse::<u64>().unwrap() < 64 << 10, "peak memory {peak} kB");
+    assert!(peak.parse::<u64>().unwrap() < 256 << 10, "peak memory {peak} kB, of all tests of this file");
 }
 
 /// CASES.md 28 (PP#230), on disk: where the beginning of the turn is cut off, that is said.

@@ -1,6 +1,6 @@
 //! `pilotlight explain ID`: why a session has its status, and what would change it.
 
-use super::{Context, USAGE, say};
+use super::{Context, LINE_MAX, USAGE, say};
 use crate::core::fleet::{Row, Session};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
@@ -24,7 +24,7 @@ pub(super) struct Arguments {
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     context.tell_problems();
     let unreadable = context.unreadable_homes();
-    if unreadable.len() == context.homes.len() {
+    if context.has_no_home() {
         unreadable.iter().for_each(|problem| say(problem));
         return Ok(ExitCode::from(super::NO_HOME));
     }
@@ -59,7 +59,7 @@ struct Page(String);
 
 impl Page {
     fn line(&mut self, name: &str, value: impl AsRef<str>) {
-        let _ = writeln!(self.0, "{name:<16}{}", value.as_ref()); // into a string: it cannot fail
+        let _ = writeln!(self.0, "{name:<16}{}", plain(value.as_ref(), LINE_MAX)); // into a string: it cannot fail
     }
 }
 

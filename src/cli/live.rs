@@ -1,10 +1,11 @@
 //! `pilotlight` in a terminal: the table, for as long as it is looked at. Redrawn when something changed, and when an age
 //! must be worded otherwise; never on a beat.
 
-use super::table::{Style, cut, lines, next_age};
+use super::keyboard::Keyboard;
+use super::table::{Style, cut, fit_painted, lines, next_age};
 use super::{Context, runtime};
 use crate::core::fleet::{Row, shorten, summary};
-use crate::core::time::{Moment, Time};
+use crate::core::time::{Moment, Span, Time};
 use crate::engine::{Fleet, Key, View};
 use crossterm::{cursor, execute, queue, terminal};
 use std::io::{self, IsTerminal, Write};
@@ -32,6 +33,7 @@ pub(super) struct Live {
     /// What there is to say beside the sessions.
     pub(super) notice: Option<String>,
     terminal: bool,
+    keyboard: Keyboard,
     drawn: Vec<String>,
     redraw_at: Option<Time>,
     result: io::Result<()>,
@@ -40,11 +42,35 @@ pub(super) struct Live {
 impl Live {
     /// Takes the terminal over, where there is one.
     pub(super) fn new(context: Arc<Context>) -> io::Result<Self> {
-        let terminal = io::stdout().is_terminal();
-        if terminal {
+        let terminal = io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let mut live = Self {
+            context,
+            notice: None,
+            terminal,
+            keyboard: Keyboard::default(),
+            drawn: Vec::new(),
+            redraw_at: None,
+            result: Ok(()),
+        };
+        live.take_terminal()?;
+        Ok(live)
+    }
+
+    fn take_terminal(&mut self) -> io::Result<()> {
+        self.drawn.clear();
+        if self.terminal {
+            self.keyboard.quieten();
             execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
         }
-        Ok(Self { context, notice: None, terminal, drawn: Vec::new(), redraw_at: None, result: Ok(()) })
+        Ok(())
+    }
+
+    fn give_terminal_back(&mut self) {
+        if self.terminal {
+            // The terminal may be gone: then there is nothing to restore.
+            let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
+            self.keyboard.restore();
+        }
     }
 
     fn draw(&mut self, mut rows: Vec<Row>, now: Moment) -> io::Result<()> {
@@ -63,9 +89,12 @@ impl Live {
         if self.terminal {
             drawn.extend(self.context.problems.iter().map(ToString::to_string));
         }
+        if self.terminal {
+            drawn = drawn.iter().map(|line| fit_painted(line, style.width)).collect();
+        }
         cut(&mut drawn, style.height);
         // Ages are told by the wall clock, the timer runs by the awake one: what is left to wait is the same.
-        self.redraw_at = next_age(&rows, now.wall).map(|at| now.awake + (at - now.wall));
+        self.redraw_at = next_age(&rows, now.wall).map(|at| now.awake + (at - now.wall).max(Span::seconds(1)));
         if drawn == self.drawn {
             return Ok(());
         }
@@ -103,13 +132,18 @@ impl View for Live {
     fn redraw_at(&self) -> Option<Time> {
         self.redraw_at
     }
+
+    fn suspend(&mut self) {
+        self.give_terminal_back();
+    }
+
+    fn resume(&mut self) {
+        self.result = self.take_terminal();
+    }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        if self.terminal {
-            // The terminal may be gone: then there is nothing to restore.
-            let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
-        }
+        self.give_terminal_back();
     }
 }

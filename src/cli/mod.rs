@@ -2,14 +2,17 @@
 
 mod config;
 mod explain;
+mod keyboard;
 mod live;
 mod replay;
 mod status;
 mod table;
 mod tray;
 mod watch;
+mod writer;
 
 use crate::config::{Config, Problem};
+use crate::core::text::plain;
 use crate::engine::Engine;
 use crate::paths;
 use crate::seen::Seen;
@@ -18,6 +21,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// A line to the user is at most so long, in characters: it may quote what a session wrote, or a path.
+const LINE_MAX: usize = 2000;
 /// Exit code: bad usage, an id that is unknown or ambiguous.
 const USAGE: u8 = 2;
 /// Exit code: no home could be read.
@@ -77,6 +82,7 @@ struct Context {
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
+    raise_file_limit();
     let context = Context::new(&arguments.home);
     if !matches!(arguments.command, None | Some(Command::Tray)) {
         crate::log::start(None);
@@ -125,9 +131,19 @@ impl Context {
         }
     }
 
+    /// Whether no home can be read at all.
+    fn has_no_home(&self) -> bool {
+        self.unreadable_homes().len() >= self.homes.len()
+    }
+
     /// Why a home cannot be read, for those that cannot.
     fn unreadable_homes(&self) -> Vec<String> {
-        self.homes.iter().filter_map(|home| home_problem(home)).collect()
+        if self.homes.is_empty() {
+            return vec![
+                "no folder of yours is known to look for Copilot in: name one with --home DIR or COPILOT_HOME".into(),
+            ];
+        }
+        self.homes.iter().filter_map(|home| home_problem(home)).map(|line| plain(&line, LINE_MAX).into()).collect()
     }
 }
 
@@ -145,9 +161,20 @@ fn home_problem(home: &std::path::Path) -> Option<String> {
     })
 }
 
+/// Every owner costs a descriptor, and many systems begin at 1,024 of them: as many as the system allows without asking.
+fn raise_file_limit() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        // A system that refuses leaves it as it was.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    }
+}
+
 /// One line to the user beside the output.
 fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "pilotlight: {line}"); // without a standard error there is nobody to tell
+    let _ = writeln!(io::stderr(), "pilotlight: {}", plain(line, LINE_MAX)); // without a standard error there is nobody to tell
 }
 
 /// The runtime of the commands that watch: one thread.

@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     for problem in &unreadable {
         say(problem);
     }
-    if unreadable.len() == context.homes.len() {
+    if context.has_no_home() {
         if arguments.json {
             writeln!(io::stdout(), "[]")?;
         }

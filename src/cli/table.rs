@@ -104,7 +104,10 @@ pub(super) fn lines(rows: &[Row], now: Time, style: Style) -> Vec<String> {
 
 /// Cuts lines to the height of the terminal, saying how many are left out.
 pub(super) fn cut(lines: &mut Vec<String>, height: Option<usize>) {
-    if let Some(height) = height.filter(|&height| lines.len() > height && height > 1) {
+    if let Some(height) = height.filter(|&height| lines.len() > height && height > 0) {
+        if height == 1 {
+            return lines.truncate(1);
+        }
         let left_out = lines.len() - (height - 1);
         lines.truncate(height - 1);
         lines.push(format!("... and {}", counted(left_out, "more line")));
@@ -128,6 +131,25 @@ fn paint(text: &str, sgr: &str, style: Style) -> String {
 
 fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+/// Cuts a line to so many columns, leaving the sequences that paint it whole.
+pub(super) fn fit_painted(line: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return line.to_owned() };
+    let (mut out, mut used, mut painting) = (String::new(), 0, false);
+    for c in line.chars() {
+        painting |= c == '\x1b';
+        if painting {
+            out.push(c);
+            painting = c != 'm';
+            continue;
+        }
+        used += c.width().unwrap_or(0);
+        if used <= width {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// Cuts a text to so many columns, marking the cut.

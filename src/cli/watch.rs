@@ -1,12 +1,12 @@
 //! `pilotlight watch --json`: a line for each change, for as long as somebody reads.
 
+use super::writer::Writer;
 use super::{Context, runtime, say};
 use crate::core::fleet::Session;
 use crate::core::limits::Limits;
 use crate::core::time::Moment;
-use crate::engine::{Fleet, Key, View};
+use crate::engine::{Command, Fleet, Key, View};
 use serde::Serialize;
-use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
@@ -23,9 +23,14 @@ pub(super) fn run(context: &Context, _arguments: &Arguments) -> anyhow::Result<E
     for problem in context.unreadable_homes() {
         say(&format!("{problem}; waiting for it"));
     }
-    let mut lines = Lines { limits: context.config.limits, out: Vec::new(), result: Ok(()) };
-    runtime()?.block_on(context.engine().run(&mut lines))?;
-    lines.result?;
+    let engine = context.engine();
+    let commander = engine.commander();
+    let writer = Writer::start(move || {
+        let _ = commander.send(Command::Quit); // fails only when the engine has ended
+    });
+    let mut lines = Lines { limits: context.config.limits, out: Vec::new(), writer };
+    runtime()?.block_on(engine.run(&mut lines))?;
+    lines.writer.end()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -36,7 +41,7 @@ const WRITE: usize = 1 << 16;
 struct Lines {
     limits: Limits,
     out: Vec<u8>,
-    result: io::Result<()>,
+    writer: Writer,
 }
 
 #[derive(Serialize)]
@@ -54,15 +59,9 @@ impl Lines {
 
     /// One write for all lines of a moment, so that no reader sees half of it.
     fn flush(&mut self) -> ControlFlow<()> {
-        let mut stdout = io::stdout().lock();
-        let result = stdout.write_all(&self.out).and_then(|()| stdout.flush());
-        self.out.clear();
-        match result {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                self.result = Err(error);
-                ControlFlow::Break(())
-            }
+        match self.writer.write(std::mem::take(&mut self.out)) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
         }
     }
 }
@@ -72,6 +71,10 @@ impl View for Lines {
         // What went and came back within a moment is there.
         for (_, id) in removed {
             self.line(&Removed { id, removed: true });
+            // Another home may have a session of the same id.
+            for (_, entry) in fleet.entries().filter(|(key, _)| key.1 == *id && !changed.contains(key)) {
+                self.line(&entry.row);
+            }
         }
         for key in changed {
             if let Some(entry) = fleet.get(key) {

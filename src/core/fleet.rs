@@ -166,8 +166,8 @@ impl Session {
         let mut verdict = judge(&self.facts, &self.owner, &self.live, self.seen, now, limits);
         if let Some(problem) = &self.problem {
             // What cannot be read cannot be judged: no guess, but for what the owner's end says.
-            let alive = matches!(self.owner, Owner::Alive { .. } | Owner::Unknown { .. });
-            let status = if alive { Status::Quiet } else { Status::Ended };
+            let over = matches!(self.owner, Owner::Gone { .. }) || self.owner == Owner::Never && self.has_log;
+            let status = if over { Status::Ended } else { Status::Quiet };
             return plain(status, self.touched, problem.to_string());
         }
         if self.facts.progress.is_none() {

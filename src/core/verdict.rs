@@ -499,7 +499,7 @@ pub fn age_step(age: Span) -> (Span, Span) {
         _ => Span::hours(24 * 100),
     };
     let whole = age.0 / unit.0 * unit.0;
-    (Span(whole), Span(whole + unit.0))
+    (Span(whole), Span(whole.saturating_add(unit.0)))
 }
 
 /// "rate_limit, HTTP 429: try again later".

@@ -121,6 +121,18 @@ impl View for Feed {
         flow
     }
 
+    fn suspend(&mut self) {
+        if let Some(table) = self.tell.table() {
+            table.suspend();
+        }
+    }
+
+    fn resume(&mut self) {
+        if let Some(table) = self.tell.table() {
+            table.resume();
+        }
+    }
+
     fn redraw_at(&self) -> Option<Time> {
         self.menu.wake_at().into_iter().chain(self.table_at).min()
     }

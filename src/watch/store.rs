@@ -104,6 +104,7 @@ impl Folder {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
             Err(error) => {
+                // Who had it open a moment ago has it still, as far as can be told.
                 self.session.problem = Some(format!("its folder cannot be read: {error}").into());
                 self.session.touched = modified(&folder);
                 return Ok(());
@@ -125,13 +126,20 @@ impl Folder {
     /// Lists the locks, unless the folder is as it was: on Linux every listing is a file event, which would wake us again for
     /// each session whenever everything is looked at.
     fn locks_in_folder(&mut self, written: Time, now: Time) -> io::Result<()> {
-        if cfg!(target_os = "linux") && self.listed == Some(written) {
+        if cfg!(target_os = "linux") && self.listed == Some(written) && self.locks.iter().all(|lock| self.stands(lock))
+        {
             return Ok(());
         }
         self.locks = locks_in(&self.path)?;
         // File times are coarse: what was written just now may be written again without a trace.
         self.listed = (written + SETTLES < now).then_some(written);
         Ok(())
+    }
+
+    /// Whether a lock is the one that was read: a process may rewrite one of its own number.
+    fn stands(&self, lock: &Lock) -> bool {
+        let path = self.path.join(format!("inuse.{}.lock", lock.pid));
+        fs::symlink_metadata(path).is_ok_and(|meta| modified(&meta) == lock.made)
     }
 
     /// Whether nothing that the log could say would make the session anything but ended.
@@ -208,7 +216,6 @@ impl Folder {
         match known {
             // Verified once, and its end would have been told: a clock that was set cannot unmake it.
             Owner::Alive { pid, .. } if *pid == lock.pid && reading.known.contains(pid) => known.clone(),
-            Owner::Gone { pid, at: Some(_) } if *pid == lock.pid => known.clone(),
             _ => {
                 let hold = self.path.join(format!("inuse.{}.hold", lock.pid));
                 owner_holding(lock, &hold, reading.owner_names, reading.look.now.wall)
@@ -262,10 +269,14 @@ fn read_workspace(path: &Path) -> io::Result<(Time, About)> {
 
 /// When a file was last written, by the wall clock.
 fn modified(meta: &Metadata) -> Time {
+    // Years 0001 to 9999, as far as times can be told: a file may claim any.
+    const EARLIEST: Time = Time(-62_135_596_800_000);
+    const LATEST: Time = Time(253_402_207_200_000);
     let Ok(modified) = meta.modified() else { return Time::default() };
     let span = |age: std::time::Duration| Span(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
-    match modified.duration_since(UNIX_EPOCH) {
+    let at = match modified.duration_since(UNIX_EPOCH) {
         Ok(age) => Time::default() + span(age),
         Err(before) => Time::default() - span(before.duration()),
-    }
+    };
+    at.clamp(EARLIEST, LATEST)
 }

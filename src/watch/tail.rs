@@ -18,7 +18,7 @@ const BLOCK: usize = 128 * 1024;
 /// A log is read backwards at most this far for the start of its turn; beyond, the start counts as unknown.
 const BACKWARDS_MAX: u64 = 64 * 1024 * 1024;
 /// Of a line longer than this only the ends are kept (the longest seen in a real log was 430 KB).
-const LINE_MAX: usize = 4 * 1024 * 1024;
+const LINE_MAX: usize = 1024 * 1024;
 /// What is kept of the end of such a line: enough for the fields after `data`.
 const LINE_END: usize = 1024;
 /// The bytes before the point reached that must still be the same, or the log was rewritten in place.
@@ -38,7 +38,8 @@ pub struct Look<'a> {
 
 impl Look<'_> {
     fn moment(&self, wall: Time) -> Moment {
-        Moment { wall, awake: wall + (self.now.awake - self.now.wall) }
+        // An event from the future is one of now: a clock that was wrong must not keep a session from growing silent.
+        Moment { wall, awake: (wall + (self.now.awake - self.now.wall)).min(self.now.awake) }
     }
 
     /// Whether a file of that time shows its next change in its time.
@@ -77,9 +78,19 @@ pub struct Tail {
     /// Bytes read, the carry included.
     read: u64,
     carry: Carry,
+    /// Reading began inside a line: what comes of it is no line.
+    begun: Begun,
     mark: Vec<u8>,
     /// When the log was last written, as of the last look into it; kept only where that was over for good.
     settled: Option<SystemTime>,
+}
+
+/// Where reading began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Begun {
+    #[default]
+    AtLine,
+    InsideLine,
 }
 
 /// The beginning of a line whose end has not been written yet.
@@ -176,8 +187,14 @@ impl Tail {
             *self = Self { file: Some(identity), ..Self::default() };
             *facts = Facts::default();
             buffer.resize(BLOCK, 0);
-            self.read = start_of_facts(&file, meta.len(), look.limits.background_agent, buffer)?;
+            (self.read, self.begun) = start_of_facts(&file, meta.len(), look.limits.background_agent, buffer)?;
             self.read_on(&file, facts, look, buffer)?;
+            // Half a line was progress when it was written.
+            if let (false, Ok(written)) = (self.carry.is_empty(), meta.modified()) {
+                let age =
+                    written.duration_since(UNIX_EPOCH).map_or(0, |age| i64::try_from(age.as_millis()).unwrap_or(0));
+                facts.grew(look.moment(Time(age).min(look.now.wall)), look.limits);
+            }
             self.settled = settled;
             return Ok(Found::Grown);
         }
@@ -232,6 +249,10 @@ impl Tail {
 
     /// One complete line, of which the carry holds the beginning.
     fn line(&mut self, end: &[u8], facts: &mut Facts, look: Look<'_>) {
+        if std::mem::take(&mut self.begun) == Begun::InsideLine {
+            facts.skip();
+            return self.carry.clear();
+        }
         if self.carry.is_empty() {
             return fold(event::parse(end), end, facts, look);
         }
@@ -301,14 +322,21 @@ fn retry(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
 
 /// Where to begin reading so that the facts are those of the whole log: at the last prompt that closed whatever was open,
 /// and early enough for every sub-agent that may still count as working in the background.
-fn start_of_facts(file: &File, length: u64, background: Span, block: &mut [u8]) -> io::Result<u64> {
+fn start_of_facts(file: &File, length: u64, background: Span, block: &mut [u8]) -> io::Result<(u64, Begun)> {
+    let floor = length.saturating_sub(BACKWARDS_MAX);
     let mut back = Backwards { file, block, start: length, end: length };
     let mut prompt = None;
     let mut newest = None;
     let mut background = background;
-    let Some(mut line_end) = back.newline_before(length)? else { return Ok(0) };
+    let Some(mut line_end) = back.newline_before(length, floor)? else {
+        return Ok((floor, if floor > 0 { Begun::InsideLine } else { Begun::AtLine }));
+    };
     loop {
-        let line_start = back.newline_before(line_end)?.map_or(0, |newline| newline + 1);
+        let line_start = match back.newline_before(line_end, floor)? {
+            Some(newline) => newline + 1,
+            None if floor > 0 => return Ok((prompt.unwrap_or(line_end + 1), Begun::AtLine)),
+            None => 0,
+        };
         if prompt.is_none() && back.with_line(line_start, line_end, LINE_MAX, event::is_fresh_prompt)? {
             prompt = Some(line_start);
         }
@@ -319,12 +347,11 @@ fn start_of_facts(file: &File, length: u64, background: Span, block: &mut [u8]) 
         if let Some(at) = back.with_line(ends, line_end, LINE_END, event::time_of)? {
             let newest = *newest.get_or_insert(at);
             if let Some(prompt) = prompt.filter(|_| newest - at >= background) {
-                return Ok(prompt);
+                return Ok((prompt, Begun::AtLine));
             }
         }
-        let far = length - line_start > BACKWARDS_MAX;
-        if line_start == 0 || far {
-            return Ok(if far { prompt.unwrap_or(line_start) } else { 0 });
+        if line_start == 0 {
+            return Ok((0, Begun::AtLine));
         }
         line_end = line_start - 1;
     }
@@ -340,8 +367,8 @@ struct Backwards<'a> {
 }
 
 impl Backwards<'_> {
-    /// Where the last newline before `before` stands.
-    fn newline_before(&mut self, before: u64) -> io::Result<Option<u64>> {
+    /// Where the last newline before `before` stands; not looked for before `floor`.
+    fn newline_before(&mut self, before: u64, floor: u64) -> io::Result<Option<u64>> {
         let mut before = before;
         loop {
             if before > self.start && before <= self.end {
@@ -351,7 +378,7 @@ impl Backwards<'_> {
                 }
                 before = self.start;
             }
-            if before == 0 {
+            if before <= floor {
                 return Ok(None);
             }
             self.load(before)?;

@@ -166,7 +166,10 @@ impl Hints {
         let went = matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
         let mut worth = false;
         for path in &event.paths {
-            if went && !is_of_interest(path.file_name().and_then(|name| name.to_str())) {
+            // A home, a folder above one, or a session's: what is below these has no watch of its own.
+            let is_folder_of_ours =
+                || roots.iter().flatten().any(|root| root.starts_with(path) || path.parent() == Some(root.as_path()));
+            if went && is_folder_of_ours() {
                 self.gone.insert(path.clone());
             }
             if let Some(seen) = seen

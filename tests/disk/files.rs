@@ -137,6 +137,94 @@ fn case_88_what_is_no_log_is_named_and_the_rest_is_shown() {
     watch.told(&owners[0].1, "working");
 }
 
+/// What a session cannot do to a terminal by its title, it cannot by the name of its folder either.
+#[test]
+fn case_103_a_hostile_folder_name_is_shown_as_text() {
+    let user = User::new();
+    let folder = user.sessions().join("bad\u{1b}[31mRED\nnew line");
+    fs::create_dir(&folder).unwrap();
+    Command::new("mkfifo").arg(folder.join("events.jsonl")).status().unwrap();
+    for args in [&["status"][..], &["explain", "bad"], &["explain", "b\u{1b}"]] {
+        let output = user.run(args);
+        let told = [output.stdout, output.stderr].map(|told| String::from_utf8(told).unwrap()).concat();
+        assert!(!told.contains('\u{1b}') && !told.contains("\nnew line"), "{args:?}: {told}");
+    }
+}
+
+/// A log of 20 GB without a line end holds nobody up.
+#[test]
+fn case_89_a_log_without_line_ends_holds_nobody_up() {
+    let user = User::new();
+    let (huge, good) = (user.session(1), user.session(2));
+    let _owners = (huge.owner(&user), good.owner(&user));
+    fs::File::create(huge.log()).unwrap().set_len(20 << 30).unwrap();
+    good.prompt();
+    assert_eq!(user.told(&good).0, "working");
+    let watch = user.watch();
+    watch.told(&good, "working");
+    assert_eq!(watch.end(rustix::process::Signal::TERM), Some(0));
+}
+
+/// A session whose folder may not be read is not called over: nothing is known of it.
+#[test]
+fn a_folder_that_may_not_be_read_is_quiet() {
+    if !rustix::process::geteuid().is_root() {
+        return; // another user's folder cannot be made without being root
+    }
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let program = user.scratch.path().join("pilotlight");
+    fs::copy(env!("CARGO_BIN_EXE_pilotlight"), &program).unwrap();
+    Command::new("chmod").args(["-R", "a+rX"]).arg(user.scratch.path()).status().unwrap();
+    Command::new("chmod").arg("0700").arg(&session.path).status().unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]).arg(&program);
+    command.args(["status", "--json", "--home"]).arg(user.home()).env_clear().env("HOME", "/nonexistent");
+    let rows: serde_json::Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    assert_eq!(rows[0]["status"], "quiet", "{rows}");
+    assert!(rows[0]["because"].as_str().unwrap().contains("cannot be read"), "{rows}");
+}
+
+/// Old sessions are told once; when one is deleted, that is told too.
+#[test]
+fn an_old_session_that_is_deleted_is_told_as_removed() {
+    let user = User::new();
+    let (old, other) = (user.session(1), user.session(2));
+    old.ended(Duration::from_secs(40 * 86_400));
+    other.ended(Duration::from_secs(41 * 86_400));
+    let watch = user.watch();
+    watch.told(&old, "ended");
+    watch.told(&other, "ended");
+    fs::remove_dir_all(&old.path).unwrap();
+    watch.until(&old, "told as removed", |row| row["removed"] == true);
+    assert_eq!(watch.latest()[&other.id]["status"], "ended");
+}
+
+/// A reader that does not read does not keep the program from ending, and one that goes away ends it.
+#[test]
+fn a_reader_that_does_not_read_holds_nothing_up() {
+    let user = User::new();
+    for n in 1..400 {
+        user.session(n).ended(Duration::from_secs(40 * 86_400));
+    }
+    for reads in [false, true] {
+        let mut child = user.pilotlight(&["watch", "--json"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut out = child.stdout.take().unwrap();
+        let mut first = [0; 1];
+        std::io::Read::read_exact(&mut out, &mut first).unwrap();
+        if reads {
+            drop(out); // nobody reads any more, and nothing changes
+        } else {
+            let pid = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        }
+        let ended = wait_until("it ends", || child.try_wait().unwrap(), String::new);
+        assert_eq!(ended.code(), Some(0), "{reads}");
+    }
+}
+
 /// Garbage in every file of a session: no panic, a status, and the others are not touched by it.
 #[test]
 fn garbage_in_every_file_is_survived() {

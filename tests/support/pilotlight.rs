@@ -61,7 +61,7 @@ impl Pilot {
         let watched = Arc::new(Mutex::new(Watched::default()));
         let (out, into) = (watch.stdout.take().unwrap(), Arc::clone(&watched));
         std::thread::spawn(move || collect(BufReader::new(out), &into));
-        let table = Tmux::start(&command(&scratch, &homes, &[]), 180, 40);
+        let table = Tmux::start(&command(&scratch, &homes, &["live"]), 180, 40);
         Self { homes, scratch, watch, watched, table }
     }
 
