@@ -4,9 +4,9 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
 
-#[path = "support/desktop/mod.rs"]
-mod desk;
 mod support;
+
+use support::desktop as desk;
 
 mod desktop {
     mod bus;

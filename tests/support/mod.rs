@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+pub(crate) mod desktop;
 pub(crate) mod home;
 pub(crate) mod model;
 pub(crate) mod person;

@@ -1,9 +1,12 @@
-//! The real Pilotlight, looked at in the three ways that a user or a script has: `pilotlight status --json`, asked anew
-//! each time; `pilotlight watch --json`, running beside the story; and the live table on a terminal.
+//! The real Pilotlight, looked at in the four ways that a user or a script has: `pilotlight status --json`, asked anew
+//! each time; `pilotlight watch --json`, running beside the story; the live table on a terminal; and the menu in the panel, on
+//! a bus of its own.
 //!
-//! A [`Pilot`] runs the latter two from its start on, so every status has to reach them as a change. [`Pilot::told`] waits
-//! until all three say the same.
+//! A [`Pilot`] runs the latter three from its start on, so every status has to reach them as a change. [`Pilot::told`]
+//! waits until all four say the same.
 
+use super::desktop::bus::Bus;
+use super::desktop::panel::{Entry, Panel};
 use super::home::Home;
 use super::tmux::Tmux;
 use super::wait_until;
@@ -30,6 +33,9 @@ pub(crate) struct Pilot {
     watch: Child,
     watched: Arc<Mutex<Watched>>,
     table: Tmux,
+    light: Child,
+    panel: Panel,
+    _bus: Bus,
 }
 
 /// What `watch --json` has said so far.
@@ -62,13 +68,26 @@ impl Pilot {
         let (out, into) = (watch.stdout.take().unwrap(), Arc::clone(&watched));
         std::thread::spawn(move || collect(BufReader::new(out), &into));
         let table = Tmux::start(&command(&scratch, &homes, &["live"]), 180, 40);
-        Self { homes, scratch, watch, watched, table }
+        let bus = Bus::start();
+        let panel = Panel::start(&bus);
+        let run = scratch.path().join("run");
+        std::fs::create_dir(&run).unwrap();
+        let light = command(&scratch, &homes, &["tray"])
+            .env("DBUS_SESSION_BUS_ADDRESS", bus.address())
+            .env("XDG_RUNTIME_DIR", run)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        panel.wait_for_icon();
+        Self { homes, scratch, watch, watched, table, light, panel, _bus: bus }
     }
 
-    /// Waits until `status --json`, `watch --json` and the table all tell this status of the session, with a reason that
+    /// Waits until `status --json`, `watch --json`, the table and the menu all tell this status of the session, with a reason that
     /// contains `because`. Returns its row.
     pub(crate) fn told(&self, id: &str, status: &str, because: &str) -> Value {
-        let what = format!("{id} is told as {status:?} because of {because:?}, three times");
+        let what = format!("{id} is told as {status:?} because of {because:?}, four times");
         let fits = |row: &Value| {
             row["status"] == status && row["because"].as_str().is_some_and(|reason| reason.contains(because))
         };
@@ -79,7 +98,7 @@ impl Pilot {
             || {
                 let row = self.row(id).filter(&fits)?;
                 let heard = self.watched.lock().unwrap().latest.get(id).is_some_and(&fits);
-                (heard && self.table_shows(&row)).then_some(row)
+                (heard && self.table_shows(&row) && self.menu_shows(&row)).then_some(row)
             },
         )
     }
@@ -141,6 +160,18 @@ impl Pilot {
         self.table.screen().lines().map(plain).any(|line| line.contains(&name) && line.contains(&status))
     }
 
+    /// Whether an entry of the menu names the session, its status and its reason.
+    fn menu_shows(&self, row: &Value) -> bool {
+        let text =
+            |key: &str, most: usize| row[key].as_str().unwrap_or_default().chars().take(most).collect::<String>();
+        let (name, status, because) = (text("name", 24), text("status", 24), text("because", 24));
+        let fits = |entry: &Entry| {
+            let shown = entry.shown();
+            shown.contains(&format!("{status}   ")) && shown.contains(&name) && shown.contains(&because)
+        };
+        self.panel.layout().1.find(&fits).is_some()
+    }
+
     fn dump(&self, id: &str) -> String {
         let path = self.homes.iter().map(|home| home.join("session-state").join(id)).find(|path| path.is_dir());
         let folder = path.map_or_else(String::new, |path| super::home::Folder { path }.dump());
@@ -152,15 +183,17 @@ impl Pilot {
             .filter(|line| line["id"] == id)
             .map(|line| format!("  {} {} {}", line["status"], line["because"], line["removed"]))
             .collect();
-        let table = self.table.screen();
+        let table = format!("{}\nmenu:\n{:#?}", self.table.screen(), self.panel.menu());
         format!("status: {row}\nwatch:\n{}\ntable:\n{}\n{folder}", lines.join("\n"), table.trim_end())
     }
 }
 
 impl Drop for Pilot {
     fn drop(&mut self) {
-        let _ = self.watch.kill();
-        let _ = self.watch.wait();
+        for child in [&mut self.watch, &mut self.light] {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
