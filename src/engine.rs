@@ -27,6 +27,9 @@ use tokio::time::sleep_until;
 
 /// How often everything is looked at without a reason (FACTS: file systems that lose events, watches that could not be had).
 const RESCAN: Span = Span::seconds(60);
+/// What is due within this of each other is done in one waking: a silence is told a blink later, and twenty sessions do not
+/// wake the program twenty times.
+const TOGETHER: Span = Span(100);
 /// How many folders are added to the watch between two looks at what happened.
 const WATCH_BATCH: usize = 64;
 
@@ -226,7 +229,8 @@ impl Engine {
         let rescan = self.needs_rescan().then_some(self.rescan_at);
         // An hour: nothing is due then, but a bound costs nothing and forgives a clock that misbehaves.
         let idle = self.clock.now().awake + Span::hours(1);
-        self.fleet.wake_at().into_iter().chain(rescan).chain(view.redraw_at()).fold(idle, Time::min)
+        let verdicts = self.fleet.wake_at().map(|at| at + TOGETHER);
+        verdicts.into_iter().chain(rescan).chain(view.redraw_at()).fold(idle, Time::min)
     }
 
     fn needs_rescan(&self) -> bool {
