@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
-/// How often everything is looked at without a reason (FACTS: file systems that lose events, watches that could not be had).
+/// How often everything is looked at without a reason (file systems that lose events, watches that could not be had).
 const RESCAN: Span = Span::seconds(60);
 /// What is due within this of each other is done in one waking: a silence is told a blink later, and twenty sessions do not
 /// wake the program twenty times.

@@ -278,7 +278,7 @@ fn without_data(kind: &[u8]) -> Option<Body<'static>> {
     })
 }
 
-/// Events that are written without anything having happened (DESIGN.md, "progress").
+/// Events that are written without anything having happened (ARCHITECTURE.md, "The rules of the turn").
 fn is_metric(kind: &[u8]) -> bool {
     kind.starts_with(b"session.usage_") || kind == b"assistant.usage" || kind.starts_with(b"model.")
 }

@@ -1,6 +1,6 @@
 //! A session's log folded into [`Facts`]: what is open, what was said last, when anything happened.
 //!
-//! The rules of the turn are those of DESIGN.md, section 3. Facts hold no judgement: what a silence means, and who is alive,
+//! The rules of the turn are those of ARCHITECTURE.md. Facts hold no judgement: what a silence means, and who is alive,
 //! is for [`verdict`](super::verdict). The one thing that both share is that a turn can end by time alone; where it does is
 //! told by [`Facts::lapse`], which the fold asks before each event and the verdict asks now.
 

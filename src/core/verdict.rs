@@ -1,6 +1,6 @@
 //! `(Facts, Owner, Live, now, Limits) -> Verdict`: one status, the reason for it, and when it must be looked at again.
 //!
-//! The statuses and their order are DESIGN.md's table, section 3: the first that holds is the verdict. The function is pure,
+//! The statuses and their order are those of the table in README.md: the first that holds is the verdict. The function is pure,
 //! and total: the same observations give the same verdict, and between an observation and
 //! [`recheck_at`](Verdict::recheck_at) the verdict cannot change.
 

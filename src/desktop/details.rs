@@ -212,7 +212,7 @@ fn why(source: &Source<'_>, words: &Words<'_>) -> [String; 4] {
     [format!("{}: {}", row.status, row.because), changes, turn, denials]
 }
 
-/// Whether the session can be taken over from here, and if not, why. DESIGN.md's table, section 3, as far as this version
+/// Whether the session can be taken over from here, and if not, why. As far as this version
 /// goes: it looks, and attaches to nothing.
 fn reconnect(session: &Session) -> String {
     match (&session.owner, session.about.kind) {

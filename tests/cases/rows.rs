@@ -40,7 +40,7 @@ fn sorted(mut names: Vec<&str>) -> Vec<&str> {
     names
 }
 
-/// DESIGN.md, section 4: the form that scripts rely on.
+/// README.md, "JSON": the form that scripts rely on.
 #[test]
 fn a_row_has_the_promised_fields_and_no_others() {
     let told = json!(row(&Story::prompted(), 1.0));
@@ -64,7 +64,7 @@ fn a_row_has_the_promised_fields_and_no_others() {
     assert_eq!(keys(&told["background"]), ["agents", "shells"]);
 }
 
-/// DESIGN.md, section 4.
+/// README.md, "JSON".
 #[test]
 fn a_rows_values_have_the_promised_forms() {
     let mut session = session(&Story::prompted().tool(1, "t1", "bash"), 2.0);
@@ -97,7 +97,7 @@ fn a_rows_values_have_the_promised_forms() {
     assert_eq!(told, expected);
 }
 
-/// DESIGN.md, section 4.
+/// README.md, "JSON".
 #[test]
 fn what_is_not_known_is_null() {
     let told =
@@ -108,7 +108,7 @@ fn what_is_not_known_is_null() {
     assert_eq!((&told["kind"], &told["name"]), (&json!("unknown"), &json!("36535f61")));
 }
 
-/// DESIGN.md, section 4.
+/// README.md, "JSON".
 #[test]
 fn every_kind_status_and_owner_has_its_promised_name() {
     assert_eq!(json!([Kind::Terminal, Kind::Sdk, Kind::Unknown]), json!(["terminal", "sdk", "unknown"]));
@@ -142,7 +142,7 @@ fn background_work_is_counted() {
     assert_eq!(json!(row(&foreground.abort(3), 4.0).background), json!({ "agents": 0, "shells": 0 }));
 }
 
-/// DESIGN.md, section 4, `watch`: progress alone prints nothing.
+/// README.md, `watch`: progress alone prints nothing.
 #[test]
 fn progress_alone_is_no_difference() {
     let same = |story: &Story, from: f64, to: f64| !row(story, to).differs_from(&row(story, from));
@@ -181,7 +181,7 @@ fn rows_are_sorted_by_need_and_then_by_time() {
     );
 }
 
-/// DESIGN.md, section 4: those that ended in the last 24 h, at most 10 of them; and all that are not ended.
+/// README.md, `status`: those that ended in the last 24 h, at most 10 of them; and all that are not ended.
 #[test]
 fn a_short_list_leaves_out_what_ended_long_ago() {
     let now = START + Span::hours(48);
@@ -220,7 +220,7 @@ fn the_summary_says_how_many_need_the_user_work_and_rest() {
     assert!(!summary(&[]).is_empty());
 }
 
-/// DESIGN.md, section 3, "Unseen".
+/// ARCHITECTURE.md, "Unseen".
 #[test]
 fn a_session_that_became_idle_or_asked_is_unseen_until_looked_at() {
     let idle = Story::prompted().answers(10, "Done.");
@@ -240,7 +240,7 @@ fn a_session_that_became_idle_or_asked_is_unseen_until_looked_at() {
     assert!(!row(&Story::prompted().error(1), 5.0).unseen);
 }
 
-/// DESIGN.md, section 3, "Unseen": it became idle, whether a line or the clock closed its turn.
+/// ARCHITECTURE.md, "Unseen": it became idle, whether a line or the clock closed its turn.
 #[test]
 fn a_session_that_became_idle_by_time_alone_is_unseen() {
     let never_closed = Story::prompted().answer(10, "Done.");
@@ -251,7 +251,7 @@ fn a_session_that_became_idle_by_time_alone_is_unseen() {
     assert_eq!((row(&unanswered, 20.0).status, row(&unanswered, 20.0).unseen), (Idle, true));
 }
 
-/// DESIGN.md, section 3, "Unseen": it became idle when its agent ended; that the turn's end was seen is not enough.
+/// ARCHITECTURE.md, "Unseen": it became idle when its agent ended; that the turn's end was seen is not enough.
 #[test]
 fn a_session_whose_background_agent_ended_is_unseen() {
     let story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
