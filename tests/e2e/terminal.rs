@@ -62,8 +62,7 @@ fn from_its_start_to_its_exit() {
     stage.terminal.folder.wait_nth("assistant.turn_end", 2);
     stage.told("idle", "");
 
-    stage.terminal.enter("/exit");
-    stage.terminal.folder.wait("session.shutdown");
+    stage.terminal.exit();
     stage.told("ended", "");
 }
 

@@ -104,6 +104,28 @@ impl Terminal {
         );
     }
 
+    /// Leaves by `/exit`. The interface may swallow the key that sends it while it still draws its list of commands: then
+    /// the line is cleared, and all is done again.
+    pub(crate) fn exit(&self) {
+        let mut last: Option<Instant> = None;
+        wait_until(
+            SOON,
+            "/exit ends the session",
+            || self.dump(),
+            || {
+                if self.folder.types().iter().any(|kind| kind == "session.shutdown") {
+                    return Some(());
+                }
+                if last.is_none_or(|at| at.elapsed() > Duration::from_secs(8)) {
+                    self.tmux.press(&["C-u"]);
+                    self.enter("/exit");
+                    last = Some(Instant::now());
+                }
+                None
+            },
+        );
+    }
+
     /// Waits until the terminal shows this text.
     pub(crate) fn wait_screen(&self, text: &str) {
         let what = format!("the terminal shows {text:?}");
