@@ -465,13 +465,11 @@ impl<'a> Judge<'a> {
         {
             return None;
         }
-        // Beyond this limit nothing depends on it.
-        if self.now.since(self.progress()) >= self.limits.tool_busy_stuck {
-            return None;
-        }
         let progress = self.progress().awake;
         let due = progress + (self.limits.tool_stuck - SAMPLE_LEAD).max(Span::ZERO);
         match self.live.busy.filter(|sample| sample.at.awake > progress) {
+            // Beyond this limit another look changes nothing.
+            Some(_) if self.now.since(self.progress()) >= self.limits.tool_busy_stuck => None,
             Some(sample) => Some(due.max(sample.at.awake + SAMPLE_LASTS)),
             None => Some(due),
         }
