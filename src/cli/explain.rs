@@ -158,13 +158,7 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
 
 fn limits_that_apply(page: &mut Page, turn: Option<&Turn>, limits: &Limits) {
     let Some(turn) = turn else { return };
-    let (situation, quiet, stuck) = if !turn.tools.is_empty() {
-        ("a tool is open", limits.tool_quiet, limits.tool_stuck)
-    } else if turn.used > 0 {
-        ("tools were used, none is open", limits.thinking_quiet, limits.thinking_stuck)
-    } else {
-        ("no tool was used", limits.fresh_quiet, limits.fresh_stuck)
-    };
+    let (situation, quiet, stuck) = turn.silence_limits(limits);
     let busy = if turn.tools.is_empty() {
         String::new()
     } else {

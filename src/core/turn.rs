@@ -1,6 +1,7 @@
 //! What a turn is made of, and the ways it can end.
 
-use super::time::{Moment, Time};
+use super::limits::Limits;
+use super::time::{Moment, Span, Time};
 use std::collections::VecDeque;
 
 /// How many of the last tool results decide whether the permissions are lost.
@@ -107,6 +108,17 @@ impl Turn {
             phase: Phase::Running,
             task_complete: false,
             resumed: None,
+        }
+    }
+
+    /// What goes on, in words, and after which silence that counts as `quiet` and as `stuck`; a busy process aside.
+    pub const fn silence_limits(&self, limits: &Limits) -> (&'static str, Span, Span) {
+        if !self.tools.is_empty() {
+            ("a tool is open", limits.tool_quiet, limits.tool_stuck)
+        } else if self.used > 0 {
+            ("tools were used, none is open", limits.thinking_quiet, limits.thinking_stuck)
+        } else {
+            ("no tool was used", limits.fresh_quiet, limits.fresh_stuck)
         }
     }
 

@@ -189,13 +189,7 @@ fn why(source: &Source<'_>, words: &Words<'_>) -> [String; 4] {
     let limits = words.limits;
     let changes = match &session.facts.turn {
         Some(turn) if turn.question().is_none() && session.facts.requests.is_empty() => {
-            let (situation, quiet, stuck) = if !turn.tools.is_empty() {
-                ("a tool is open", limits.tool_quiet, limits.tool_stuck)
-            } else if turn.used > 0 {
-                ("tools were used, none is open", limits.thinking_quiet, limits.thinking_stuck)
-            } else {
-                ("no tool was used", limits.fresh_quiet, limits.fresh_stuck)
-            };
+            let (situation, quiet, stuck) = turn.silence_limits(limits);
             format!("Silence counts as quiet after {quiet} and as stuck after {stuck}: {situation}")
         }
         _ => "Changes with its next event, or the end of its process".into(),
