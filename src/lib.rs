@@ -12,12 +12,17 @@
 //! - [`desktop`] shows it all in an icon with a menu.
 //! - [`cli`] shows: each file there is a subcommand.
 //!
+//! [`act`] has the words for what is asked of a session, and [`control`] hands them from a command to the tray that runs.
+//!
 //! [`config`] and [`paths`] say what the user has set and where things are, [`seen`] what the user has looked at, [`log`] what we say of ourselves, [`clock`] is the one place that reads the time,
 //! and [`signals`] the one that is told to stop.
 
+pub mod act;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod control;
+pub mod copilot;
 pub mod core;
 pub mod desktop;
 pub mod engine;

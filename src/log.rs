@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use tracing::Level;
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt;
@@ -21,7 +21,11 @@ const LENGTH_MAX: u64 = 1 << 20;
 /// Starts the log; once a run. What `file` cannot take goes to standard error alone.
 pub fn start(file: Option<&Path>) {
     let level = std::env::var("PILOTLIGHT_LOG").ok().and_then(|level| level.parse().ok());
-    let up_to = |usual| Targets::new().with_default(level.unwrap_or(usual)).with_target("zbus", Level::ERROR);
+    let up_to = |usual| {
+        let ours = Targets::new().with_default(level.unwrap_or(usual)).with_target("zbus", Level::ERROR);
+        // The SDK repeats what servers say, and servers repeat what sessions say.
+        ours.with_target("github_copilot_sdk", LevelFilter::OFF)
+    };
     let stderr = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_target(false)
@@ -41,7 +45,7 @@ pub fn start(file: Option<&Path>) {
 
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+        crate::paths::make_folder(folder)?;
     }
     if fs::metadata(path).is_ok_and(|meta| meta.len() > LENGTH_MAX) {
         fs::rename(path, path.with_extension("log.old"))?;

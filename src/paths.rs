@@ -4,8 +4,8 @@
 //! the system.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
 
 use directories::{BaseDirs, ProjectDirs};
 
@@ -38,6 +38,18 @@ pub fn runtime_folder(project: &ProjectDirs) -> PathBuf {
     project.runtime_dir().map_or_else(|| state_folder(project), Path::to_owned)
 }
 
+/// Makes a folder of ours where there is none, and what is missing above it, for nobody but the user: other users may not
+/// even look into it, whatever the umask says.
+///
+/// # Errors
+/// Where it cannot be made.
+pub fn make_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
+}
+
 /// The homes of Copilot to watch: those of the command line (`--home`) replace all others; else `COPILOT_HOME` (empty
 /// counts as unset), else `.copilot` in the user's home, and with it those that the config adds, where a leading `~` is the
 /// user's home.
@@ -67,11 +79,42 @@ pub fn homes(
 }
 
 /// The path with a leading `~` replaced by the user's home; `None` where that is not known.
-fn expand(path: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
+pub fn expand(path: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
     match path.strip_prefix("~") {
         Ok(rest) => Some(user_home?.join(rest)),
         Err(_) => Some(path.to_owned()),
     }
+}
+
+/// The file of a program, as the system would find it: a path stands for itself, a name for the first such program in
+/// `path`, the value of `PATH`. Folders in it that are not absolute are left out: what is found must not depend on where we
+/// were started.
+pub fn program(name: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
+    /// A program that was started from the Finder or the Dock is not given the folders that a shell adds.
+    const MORE: &[&str] = if cfg!(target_os = "macos") { &["/opt/homebrew/bin", "/usr/local/bin"] } else { &[] };
+    if name.is_absolute() {
+        return with_ending(name);
+    }
+    let mut parts = name.components();
+    let is_name = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
+    let folders = path.into_iter().flat_map(std::env::split_paths).chain(MORE.iter().map(PathBuf::from));
+    folders.filter(|folder| is_name && folder.is_absolute()).find_map(|folder| with_ending(&folder.join(name)))
+}
+
+/// The program at `path`, on Windows with the ending that may be left out.
+fn with_ending(path: &Path) -> Option<PathBuf> {
+    #[cfg(unix)]
+    let is_program = |path: &Path| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+    #[cfg(not(unix))]
+    let is_program = Path::is_file;
+    let endings: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ".bat"] } else { &[] };
+    let bare = !cfg!(windows) || path.extension().is_some();
+    let with = endings.iter().map(|ending| {
+        let mut path = path.as_os_str().to_owned();
+        path.push(ending);
+        PathBuf::from(path)
+    });
+    bare.then(|| path.to_owned()).into_iter().chain(with).find(|path| is_program(path))
 }
 
 /// The path from the root on, without `.` and closing slashes, links left as they are; `None` for an empty one, and where
@@ -179,5 +222,32 @@ mod tests {
         let folder = state_folder(&project);
         assert!(folder.components().any(|part| part.as_os_str() == "pilotlight"), "{folder:?}");
         assert_eq!(project.state_dir().is_some_and(|state| state == folder), cfg!(target_os = "linux"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_is_found_where_the_system_would() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = tempfile::tempdir().unwrap();
+        let put = |folder: &str, name: &str, mode| {
+            let file = scratch.path().join(folder).join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, "").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            file
+        };
+        put("one", "no-program", 0o644);
+        let (first, second) = (put("one", "x", 0o755), put("two", "no-program", 0o755));
+        put("two", "x", 0o755);
+        let path = std::env::join_paths(["one", "two"].map(|folder| scratch.path().join(folder))).unwrap();
+        let find = |name: &str| program(Path::new(name), Some(&path));
+        assert_eq!(find("x"), Some(first.clone()));
+        assert_eq!(find("no-program"), Some(second));
+        assert_eq!(find(first.to_str().unwrap()), Some(first));
+        for nothing in ["", ".", "..", "absent", "two/x", "./x", "/", scratch.path().to_str().unwrap()] {
+            assert_eq!(find(nothing), None, "{nothing}");
+        }
+        assert_eq!(program(Path::new("Cargo.toml"), Some(OsStr::new("."))), None, "not where we were started");
+        assert_eq!(program(Path::new("x"), None), None);
     }
 }

@@ -1,4 +1,4 @@
-//! When the user last looked at each session, kept over restarts in the state folder.
+//! When the user last looked at each session, and when we last attached to it, kept over restarts in the state folder.
 //!
 //! The file is replaced as a whole, by rename, so that a crash or a full disk leaves the old one. One that is broken counts
 //! as empty: what it says is a convenience, and a session shown as unseen once too often is no loss.
@@ -63,12 +63,23 @@ impl Seen {
         self.at.insert(id.into(), at);
     }
 
-    /// Writes it down.
+    /// When we last attached to a session with somebody to ask.
+    pub fn attached(&self, id: &str) -> Option<Time> {
+        self.at.get(&*attached_key(id)).copied()
+    }
+
+    /// We attached to a session.
+    pub fn mark_attached(&mut self, id: &str, at: Time) {
+        self.at.insert(attached_key(id), at);
+    }
+
+    /// Writes it down, with what other processes have written meanwhile.
     ///
     /// # Errors
     /// Where the state folder cannot be written; what was kept before is still there then.
     pub fn save(&mut self) -> anyhow::Result<()> {
-        let Some(path) = &self.path else { return Ok(()) };
+        let Some(path) = self.path.clone() else { return Ok(()) };
+        self.reload();
         if self.at.len() > REMEMBERED {
             let mut times: Vec<_> = self.at.values().copied().collect();
             times.sort_unstable();
@@ -77,15 +88,20 @@ impl Seen {
         }
         let folder = path.parent().context("the state file has no folder")?;
         let failed = || format!("what was seen cannot be kept in {}", path.display());
-        fs::create_dir_all(folder).with_context(failed)?;
-        let mut beside = tempfile_beside(path)?;
+        crate::paths::make_folder(folder).with_context(failed)?;
+        let mut beside = tempfile_beside(&path)?;
         let text = serde_json::to_vec_pretty(&self.at).with_context(failed)?;
         let written =
-            beside.1.write_all(&text).and_then(|()| beside.1.sync_all()).and_then(|()| fs::rename(&beside.0, path));
+            beside.1.write_all(&text).and_then(|()| beside.1.sync_all()).and_then(|()| fs::rename(&beside.0, &path));
         written.with_context(failed).inspect_err(|_| {
             let _ = fs::remove_file(&beside.0);
         })
     }
+}
+
+/// Under which a session's attaching is kept, beside when it was seen: no folder's name holds a slash.
+fn attached_key(id: &str) -> Box<str> {
+    format!("attached/{id}").into()
 }
 
 /// A new file next to `path`, of this process alone.

@@ -2,15 +2,19 @@
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::copilot::servers::endpoints;
+use crate::core::action::Reach;
 use crate::core::fleet::Session;
+use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Sample;
 use crate::engine::BUSY;
+use crate::paths;
 use crate::seen::Seen;
 use crate::watch::process::cpu_of_descendants;
 use crate::watch::store::{Folder, Reading, SESSIONS, session_ids};
 use crate::watch::tail::Look;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 /// What was seen.
@@ -41,6 +45,7 @@ pub fn survey(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool) -> Sur
         folders.extend(ids.iter().map(|id| {
             let mut folder = Folder::new(&root, id);
             folder.session.seen = seen.at(id);
+            folder.session.live.attached = seen.attached(id);
             folder
         }));
     }
@@ -61,6 +66,7 @@ pub fn survey(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool) -> Sur
         read_recent(&mut folders, &reading, now.wall - config.list.ended_for, config.list.ended_most);
     }
     let mut sessions: Vec<_> = folders.into_iter().map(|folder| folder.session).collect();
+    deal(&mut sessions, homes, config);
     let now = sample(&mut sessions, &clock, config);
     Survey { sessions, now }
 }
@@ -76,6 +82,26 @@ fn read_recent(folders: &mut [Folder], reading: &Reading<'_>, earliest: Time, mo
     let mut buffer = Vec::new();
     for folder in recent.into_iter().take(most) {
         folder.read_history(reading, &mut buffer);
+    }
+}
+
+/// Finds out which owners run several sessions, and which of them have a server, without connecting to any.
+fn deal(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
+    let mut owners: HashMap<u32, (usize, Option<Reach>)> = HashMap::new();
+    for pid in sessions.iter().flat_map(|session| &session.holders) {
+        owners.entry(*pid).or_default().0 += 1;
+    }
+    let user_home = paths::user_home();
+    for session in sessions {
+        let Some((count, reach)) = session.owner.pid().and_then(|pid| owners.get_mut(&pid)) else { continue };
+        session.dealings.others = count.saturating_sub(1);
+        if let Owner::Alive { pid, .. } = session.owner {
+            let look = || match endpoints(pid, homes, &config.servers, user_home.as_deref()).is_empty() {
+                true => Reach::Nowhere,
+                false => Reach::Listens,
+            };
+            session.dealings.reach = reach.get_or_insert_with(look).clone();
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
 
 mod cases {
+    mod actions;
     mod answered;
     mod background;
     mod ends;

@@ -10,10 +10,16 @@
 mod support;
 
 mod e2e {
+    mod actions;
+    mod attached;
     mod ends;
     mod homes;
+    mod hosted;
     mod permissions;
+    mod reach;
+    mod recover;
     mod resumed;
+    mod servers;
     mod silence;
     mod stage;
     mod terminal;

@@ -1,14 +1,15 @@
 //! `pilotlight explain ID`: why a session has its status, and what would change it.
 
-use super::{Context, LINE_MAX, USAGE, say};
+use super::pick::pick;
+use super::{Context, LINE_MAX};
+use crate::core::action::{Offer, offers};
 use crate::core::fleet::{Row, Session};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::text::{counted, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{Phase, Said, Turn};
-use crate::core::verdict::Verdict;
-use crate::survey::survey;
+use crate::core::verdict::{Status, Verdict};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -22,35 +23,12 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    context.tell_problems();
-    let unreadable = context.unreadable_homes();
-    if context.has_no_home() {
-        unreadable.iter().for_each(|problem| say(problem));
-        return Ok(ExitCode::from(super::NO_HOME));
-    }
-    let survey = survey(&context.homes, &context.config, &context.seen, true);
-    let mut found: Vec<_> = survey.sessions.iter().filter(|session| session.id.starts_with(&arguments.id)).collect();
-    if found.iter().any(|session| *session.id == *arguments.id) {
-        found.retain(|session| *session.id == *arguments.id);
-    }
-    match found[..] {
-        [session] => {
-            write!(io::stdout(), "{}", explain(session, survey.now, &context.config.limits))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        [] => {
-            say(&format!(
-                "no session's id begins with {:?}; `pilotlight status --all --json` lists them",
-                arguments.id
-            ));
-            Ok(ExitCode::from(USAGE))
-        }
-        _ => {
-            let ids: Vec<_> = found.iter().map(|session| &*session.id).take(5).collect();
-            say(&format!("{} begin with {:?}: {}", counted(found.len(), "session's id"), arguments.id, ids.join(", ")));
-            Ok(ExitCode::from(USAGE))
-        }
-    }
+    let (session, now) = match pick(context, &arguments.id, true) {
+        Ok(found) => found,
+        Err(code) => return Ok(code),
+    };
+    write!(io::stdout(), "{}", explain(&session, now, &context.config.limits))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Lines of `name: value`, the names in one column.
@@ -76,7 +54,7 @@ fn explain(session: &Session, now: Moment, limits: &Limits) -> String {
     about(&mut page, session, &row);
     turn(&mut page, session, now);
     limits_that_apply(&mut page, session.facts.turn.as_ref(), limits);
-    actions(&mut page, session, &row);
+    actions(&mut page, session, row.status);
     page.0
 }
 
@@ -152,7 +130,8 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
     }
     for request in &session.facts.requests {
         let agent = request.agent.as_deref().map(|agent| format!(", by sub-agent {agent}")).unwrap_or_default();
-        page.line("asks permission", format!("{} for {}{agent}", request.kind, ago(now, request.at.wall)));
+        let (kind, since) = (&request.kind, ago(now, request.at.wall));
+        page.line("asks permission", format!("{kind} for {since}{agent}, request {}", request.request));
     }
 }
 
@@ -167,25 +146,12 @@ fn limits_that_apply(page: &mut Page, turn: Option<&Turn>, limits: &Limits) {
     page.line("limits", format!("{situation}: quiet after {quiet} of silence, stuck after {stuck}{busy}"));
 }
 
-/// What can be done by hand: this version acts on nothing by itself.
-fn actions(page: &mut Page, session: &Session, row: &Row) {
-    let id = &session.id;
-    page.line("actions", "none yet: this version only looks");
-    match session.owner {
-        Owner::Alive { pid, .. } => {
-            page.line("by hand", format!("in its terminal; or `kill -INT {pid}`, which ends it cleanly"));
+/// What each action would do now, or why it is refused.
+fn actions(page: &mut Page, session: &Session, status: Status) {
+    for Offer { action, what } in offers(session, status) {
+        match what {
+            Ok(does) => page.line(action.name(), does),
+            Err(why) => page.line(action.name(), format!("refused: {why}")),
         }
-        Owner::Unknown { .. } => {}
-        Owner::Gone { .. } | Owner::Never if is_uuid(id) => {
-            let folder = row.cwd.as_deref().map(|cwd| format!(" in {}", plain(cwd, 400))).unwrap_or_default();
-            page.line("by hand", format!("`copilot --resume={id}`{folder}"));
-        }
-        Owner::Gone { .. } | Owner::Never => {}
     }
-}
-
-/// Whether an id has the form that Copilot gives them: nothing else is put into a command line.
-fn is_uuid(id: &str) -> bool {
-    let lengths = id.split('-').map(str::len);
-    lengths.eq([8, 4, 4, 4, 12]) && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }

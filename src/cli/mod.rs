@@ -1,9 +1,11 @@
 //! The command line: one file a subcommand. Arguments are read here; what they mean is decided in each command.
 
+mod act;
 mod config;
 mod explain;
 mod keyboard;
 mod live;
+mod pick;
 mod replay;
 mod status;
 mod table;
@@ -35,6 +37,9 @@ const EXAMPLES: &str = "Examples:
   pilotlight status --json --all      every session that is on disk, as JSON
   pilotlight watch --json             a line for each change, for scripts
   pilotlight explain 3aac             why a session has its status
+  pilotlight approve 3aac             show the permission request that is open, and allow it once
+  pilotlight stop 3aac                abort its turn
+  pilotlight reconnect 3aac           bring a session that was lost back under control
   pilotlight replay events.jsonl      what would have been said of a log
   pilotlight --home ~/other/.copilot status
 
@@ -64,6 +69,18 @@ enum Command {
     Watch(watch::Arguments),
     /// Say why a session has its status, and what would change it
     Explain(explain::Arguments),
+    /// Allow a permission request, once
+    Approve(act::Answer),
+    /// Refuse a permission request
+    Deny(act::Answer),
+    /// Abort a session's turn; a session in a terminal is ended, after asking
+    Stop(act::Stop),
+    /// Bring a session that lost its client, or its process, back under control
+    Reconnect(act::Reconnect),
+    /// Resume a session in a terminal
+    Resume(act::One),
+    /// Bring the terminal of a session to the front
+    Show(act::One),
     /// Run a log through the same judgement, in its own time
     Replay(replay::Arguments),
     /// Show the settings
@@ -93,6 +110,12 @@ pub fn run() -> ExitCode {
         Some(Command::Status(arguments)) => status::run(&context, &arguments),
         Some(Command::Watch(arguments)) => watch::run(&context, &arguments),
         Some(Command::Explain(arguments)) => explain::run(&context, &arguments),
+        Some(Command::Approve(arguments)) => act::approve(&context, &arguments),
+        Some(Command::Deny(arguments)) => act::deny(&context, &arguments),
+        Some(Command::Stop(arguments)) => act::stop(&context, &arguments),
+        Some(Command::Reconnect(arguments)) => act::reconnect(&context, &arguments),
+        Some(Command::Resume(arguments)) => act::resume(&context, &arguments),
+        Some(Command::Show(arguments)) => act::show(&context, &arguments),
         Some(Command::Replay(arguments)) => replay::run(&context, &arguments),
         Some(Command::Config(arguments)) => config::run(&context, &arguments),
     };

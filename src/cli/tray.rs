@@ -3,6 +3,7 @@
 
 use super::live::Live;
 use super::{Context, say};
+use crate::config::Permissions;
 use crate::desktop::feed::Tell;
 use crate::desktop::instance::{Claim, Instance};
 use crate::desktop::{self, Start, menu::Menu};
@@ -33,10 +34,16 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         say(&format!("{problem}; waiting for it"));
     }
     let user_home = paths::user_home().map(|home| home.to_string_lossy().into_owned());
-    let menu = Menu::new(context.config.limits, context.config.list, user_home);
+    let approves_all = context.config.actions.permissions == Permissions::ApproveAll;
+    let menu = Menu::new(context.config.limits, context.config.list, user_home, approves_all);
+    let (homes, terminal) = (context.homes.clone(), context.config.actions.terminal.clone());
     let engine = context.engine();
+    // Without the lock another tray may run, and serve it.
+    let control_folder = project.as_ref().map(paths::runtime_folder).filter(|_| instance.is_some());
+    let owner_names = context.config.owners.names.clone();
     let tell = Box::new(Terminal { context: Arc::new(context), instance, table: None, lit: false });
-    desktop::run(Start { engine, menu, tell, own_log, state_folder })?;
+    let start = Start { engine, menu, tell, own_log, state_folder, homes, terminal, control_folder, owner_names };
+    desktop::run(start)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,14 +4,16 @@
 //! a wrong key costs that key, a file that is no TOML costs the whole file, and the program runs with defaults for what
 //! it lost. A watcher that stays dark because of a typo would be worse than one that watches with the usual limits.
 //!
-//! `settings.rs` is the one list of keys; this file walks a document along it. `span.rs` reads and words spans of time,
-//! `problem.rs` words what went wrong.
+//! `settings.rs` is the one list of keys; this file walks a document along it, `value.rs` reads the values. `server.rs` is
+//! for the tables that there may be several of. `span.rs` reads and words spans of time, `problem.rs` words what went wrong.
 
 mod problem;
+mod server;
 mod settings;
 mod span;
 #[cfg(test)]
 mod tests;
+mod value;
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -23,9 +25,11 @@ use toml::de::{DeString, DeTable, DeValue};
 pub use self::problem::{Position, Problem};
 pub use self::settings::print;
 pub use self::span::parse as parse_span;
+pub use self::value::{COMMAND, FOLDER};
 
 use self::problem::{Report, shown};
 use self::settings::{SETTINGS, Setting, nearest, table};
+use crate::copilot::servers::ServerSetting;
 use crate::core::limits::Limits;
 use crate::core::time::Span;
 
@@ -44,6 +48,10 @@ pub struct Config {
     pub owners: Owners,
     /// `[list]`.
     pub list: List,
+    /// `[actions]`.
+    pub actions: Actions,
+    /// `[[server]]`: each with another address, all on loopback.
+    pub servers: Vec<ServerSetting>,
 }
 
 /// `[owners]`: which processes count as Copilot.
@@ -65,6 +73,49 @@ pub struct List {
 impl Default for List {
     fn default() -> Self {
         Self { ended_for: Span::hours(24), ended_most: 10 }
+    }
+}
+
+/// `[actions]`: what a click leads to, and what is done without one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actions {
+    /// `terminal`: the words of the terminal that sessions are opened in, with [`COMMAND`] and [`FOLDER`] as placeholders.
+    /// Empty: it is found.
+    pub terminal: Vec<String>,
+    /// `copilot`: the Copilot CLI, as written: a leading `~` is not expanded yet ([`crate::paths::expand`] does). `None`: it
+    /// is looked for on `PATH`.
+    pub copilot: Option<PathBuf>,
+    /// `permissions`.
+    pub permissions: Permissions,
+    /// `auto-reconnect`: whether sessions are reconnected without a click.
+    pub auto_reconnect: bool,
+    /// `resend`: whether a reconnection without a click sends the last prompt again, where no tool succeeded in its turn.
+    pub resend: bool,
+}
+
+/// What becomes of the permission requests of sessions that we are attached to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Permissions {
+    /// The user is asked.
+    #[default]
+    Ask,
+    /// Every one is approved, once.
+    ApproveAll,
+    /// We answer none: another client may.
+    Observe,
+}
+
+impl Permissions {
+    /// Every policy.
+    pub const ALL: [Self; 3] = [Self::Ask, Self::ApproveAll, Self::Observe];
+
+    /// Its word in the config.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::ApproveAll => "approve-all",
+            Self::Observe => "observe",
+        }
     }
 }
 
@@ -145,6 +196,10 @@ struct Reader<'t> {
 impl Reader<'_> {
     fn document(&mut self, document: &DeTable<'_>) {
         for (key, value) in document {
+            if key.get_ref() == server::TABLE {
+                self.config.servers = server::read(key.span().start, value, &mut self.report);
+                continue;
+            }
             let Some(table) = table(key.get_ref()) else {
                 self.setting("", key, value);
                 continue;

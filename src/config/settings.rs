@@ -1,16 +1,18 @@
 //! The list of settings: each key with its meaning, its form, its default and the field that it sets. Reading, the printed
 //! config and the hint at the nearest key all go along this list; a new setting is a field in [`Config`] and an entry here.
+//! Only `[[server]]`, of which there may be any number, has a list of its own, in `server.rs`.
 //!
 //! A default is not written down a second time: it is what the field holds in `Config::default()`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::Config;
-use super::problem::shown;
-use super::span;
+use super::value::{
+    Wrong, as_count, as_list, as_own_program, as_path, as_permissions, as_program, as_span, as_switch, as_terminal,
+};
+use super::{Config, Permissions, server, span};
 use crate::core::time::Span;
 
 /// One key of the config.
@@ -33,10 +35,18 @@ pub(super) enum Field {
     Count(fn(&mut Config) -> &mut usize),
     Folders(fn(&mut Config) -> &mut Vec<PathBuf>),
     Programs(fn(&mut Config) -> &mut Vec<String>),
+    Terminal(fn(&mut Config) -> &mut Vec<String>),
+    OwnProgram(fn(&mut Config) -> &mut Option<PathBuf>),
+    Permissions(fn(&mut Config) -> &mut Permissions),
+    Switch(fn(&mut Config) -> &mut bool),
 }
 
 const fn limit(key: &'static str, meaning: &'static str, field: fn(&mut Config) -> &mut Span) -> Setting {
     Setting { table: "limits", key, meaning, at_most: &[], field: Field::Span(field) }
+}
+
+const fn action(key: &'static str, meaning: &'static str, field: Field) -> Setting {
+    Setting { table: "actions", key, meaning, at_most: &[], field }
 }
 
 const fn at_most(setting: Setting, at_most: &'static [&'static str]) -> Setting {
@@ -117,6 +127,33 @@ pub(super) const SETTINGS: &[Setting] = &[
         at_most: &[],
         field: Field::Count(|c| &mut c.list.ended_most),
     },
+    action(
+        "terminal",
+        "The terminal that sessions are opened in, word by word. Where no word is {command}, the command comes last; {folder} is \
+         the session's folder. Empty: $TERMINAL, the desktop's, or a well-known one.",
+        Field::Terminal(|c| &mut c.actions.terminal),
+    ),
+    action(
+        "copilot",
+        "The Copilot CLI that resumes sessions, in a terminal or a server of our own. Empty: `copilot`, found on PATH.",
+        Field::OwnProgram(|c| &mut c.actions.copilot),
+    ),
+    action(
+        "permissions",
+        "What becomes of permission requests in sessions that Pilotlight is attached to: you are asked, all are approved, or \
+         they are left to others.",
+        Field::Permissions(|c| &mut c.actions.permissions),
+    ),
+    action(
+        "auto-reconnect",
+        "Reconnect by itself to sessions that lost their permissions, at most twice each.",
+        Field::Switch(|c| &mut c.actions.auto_reconnect),
+    ),
+    action(
+        "resend",
+        "Where it reconnects by itself, send the last prompt again, if no tool succeeded in its turn.",
+        Field::Switch(|c| &mut c.actions.resend),
+    ),
 ];
 
 /// The table of this name, if settings are in one.
@@ -127,16 +164,12 @@ pub(super) fn table(name: &str) -> Option<&'static str> {
 impl Setting {
     /// The key with its table.
     pub(super) fn name(&self) -> String {
-        if self.table.is_empty() { self.key.to_owned() } else { format!("{}.{}", self.table, self.key) }
+        name(self.table, self.key)
     }
 }
 
-/// A value that its setting cannot have.
-pub(super) struct Wrong {
-    /// Its offset in the text.
-    pub(super) at: usize,
-    /// What it is instead of what the setting wants.
-    pub(super) what: String,
+fn name(table: &str, key: &str) -> String {
+    if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") }
 }
 
 impl Field {
@@ -147,6 +180,12 @@ impl Field {
             Self::Count(_) => "an integer, 0 or more",
             Self::Folders(_) => "a list of folders, each absolute or beginning with ~/",
             Self::Programs(_) => "a list of file names of programs",
+            Self::Terminal(_) => {
+                "a list of words, the first of which is a program on PATH, absolute or beginning with ~/"
+            }
+            Self::OwnProgram(_) => "the path of a program, absolute or beginning with ~/, or \"\"",
+            Self::Permissions(_) => "\"ask\", \"approve-all\" or \"observe\"",
+            Self::Switch(_) => "true or false",
         }
     }
 
@@ -155,8 +194,12 @@ impl Field {
         match self {
             Self::Span(field) => *field(config) = as_span(value)?,
             Self::Count(field) => *field(config) = as_count(value)?,
-            Self::Folders(field) => *field(config) = as_list(value, as_folder)?,
+            Self::Folders(field) => *field(config) = as_list(value, as_path)?,
             Self::Programs(field) => *field(config) = as_list(value, as_program)?,
+            Self::Terminal(field) => *field(config) = as_terminal(value)?,
+            Self::OwnProgram(field) => *field(config) = as_own_program(value)?,
+            Self::Permissions(field) => *field(config) = as_permissions(value)?,
+            Self::Switch(field) => *field(config) = as_switch(value)?,
         }
         Ok(())
     }
@@ -168,7 +211,10 @@ impl Field {
             Self::Span(field) => *field(config) = *field(&mut default),
             Self::Count(field) => *field(config) = *field(&mut default),
             Self::Folders(field) => field(config).clone_from(field(&mut default)),
-            Self::Programs(field) => field(config).clone_from(field(&mut default)),
+            Self::Programs(field) | Self::Terminal(field) => field(config).clone_from(field(&mut default)),
+            Self::OwnProgram(field) => field(config).clone_from(field(&mut default)),
+            Self::Permissions(field) => *field(config) = *field(&mut default),
+            Self::Switch(field) => *field(config) = *field(&mut default),
         }
     }
 
@@ -180,7 +226,13 @@ impl Field {
             Self::Span(field) => format!("\"{}\"", span::text(*field(&mut config))),
             Self::Count(field) => field(&mut config).to_string(),
             Self::Folders(field) => list(field(&mut config).iter().map(|p| p.to_string_lossy().into_owned()).collect()),
-            Self::Programs(field) => list(std::mem::take(field(&mut config))),
+            Self::Programs(field) | Self::Terminal(field) => list(std::mem::take(field(&mut config))),
+            Self::OwnProgram(field) => {
+                let path = field(&mut config).take().unwrap_or_default();
+                toml::Value::from(&*path.to_string_lossy()).to_string()
+            }
+            Self::Permissions(field) => format!("\"{}\"", field(&mut config).word()),
+            Self::Switch(field) => field(&mut config).to_string(),
         }
     }
 
@@ -193,67 +245,6 @@ impl Field {
     }
 }
 
-fn wrong(value: &Spanned<DeValue<'_>>, what: impl Into<String>) -> Wrong {
-    Wrong { at: value.span().start, what: what.into() }
-}
-
-fn wrong_type(value: &Spanned<DeValue<'_>>) -> Wrong {
-    wrong(value, format!("this is of type {}", value.get_ref().type_str()))
-}
-
-fn as_integer(value: &DeValue<'_>) -> Option<Option<i64>> {
-    value.as_integer().map(|integer| i64::from_str_radix(integer.as_str(), integer.radix()).ok())
-}
-
-fn as_span(value: &Spanned<DeValue<'_>>) -> Result<Span, Wrong> {
-    if let Some(text) = value.get_ref().as_str() {
-        span::parse(text).map_err(|why| wrong(value, format!("\"{}\" {why}", shown(text))))
-    } else if let Some(seconds) = as_integer(value.get_ref()) {
-        span::of_seconds(seconds).map_err(|why| wrong(value, format!("this {why}")))
-    } else {
-        Err(wrong_type(value))
-    }
-}
-
-fn as_count(value: &Spanned<DeValue<'_>>) -> Result<usize, Wrong> {
-    let integer = as_integer(value.get_ref()).ok_or_else(|| wrong_type(value))?;
-    let count = integer.and_then(|n| usize::try_from(n).ok());
-    count.ok_or_else(|| wrong(value, "this is out of range"))
-}
-
-fn as_list<T>(value: &Spanned<DeValue<'_>>, item: fn(&str) -> Result<T, &'static str>) -> Result<Vec<T>, Wrong> {
-    let items = value.get_ref().as_array().ok_or_else(|| wrong_type(value))?;
-    let read = |value: &Spanned<DeValue<'_>>| {
-        let text = value.get_ref().as_str().ok_or_else(|| wrong_type(value))?;
-        item(text).map_err(|why| wrong(value, format!("\"{}\" {why}", shown(text))))
-    };
-    items.iter().map(read).collect()
-}
-
-fn as_folder(text: &str) -> Result<PathBuf, &'static str> {
-    let path = Path::new(text);
-    if text.contains('\0') {
-        Err("has a null character")
-    } else if path.is_absolute() || path.starts_with("~") {
-        Ok(path.to_owned())
-    } else {
-        // Relative to what? The tray starts somewhere else than a command in a terminal.
-        Err("is neither")
-    }
-}
-
-fn as_program(text: &str) -> Result<String, &'static str> {
-    if text.is_empty() {
-        Err("is empty")
-    } else if text.contains(['/', '\\']) {
-        Err("is a path")
-    } else if text.contains(char::is_control) {
-        Err("has control characters")
-    } else {
-        Ok(text.to_owned())
-    }
-}
-
 /// The known key, or table, that `key` in `table` most likely stands for; `None` where none is like it. A key of another
 /// table is named with its table.
 pub(super) fn nearest(table: &str, key: &str) -> Option<String> {
@@ -263,13 +254,18 @@ pub(super) fn nearest(table: &str, key: &str) -> Option<String> {
     const ELSEWHERE: f64 = 0.05;
     // Slips of style are none of substance; and the comparison is quadratic, so a key of hostile length is cut.
     let key = key.chars().take(60).collect::<String>().to_lowercase().replace(['_', ' '], "-");
-    let keys = SETTINGS.iter().map(|setting| {
-        let alike = strsim::jaro_winkler(setting.key, &key).max(strsim::jaro_winkler(&setting.name(), &key));
-        if setting.table == table { (alike, setting.key.to_owned()) } else { (alike - ELSEWHERE, setting.name()) }
-    });
-    let tables = SETTINGS.iter().filter(|setting| !setting.table.is_empty()).map(|setting| {
+    let servers = server::KEYS.iter().map(|&(key, _)| (server::TABLE, key));
+    let keys =
+        SETTINGS.iter().map(|setting| (setting.table, setting.key)).chain(servers).map(|(its_table, its_key)| {
+            let name = name(its_table, its_key);
+            let alike = strsim::jaro_winkler(its_key, &key).max(strsim::jaro_winkler(&name, &key));
+            if its_table == table { (alike, its_key.to_owned()) } else { (alike - ELSEWHERE, name) }
+        });
+    let headed =
+        SETTINGS.iter().filter(|setting| !setting.table.is_empty()).map(|s| (s.table, format!("[{}]", s.table)));
+    let tables = headed.chain([(server::TABLE, server::HEAD.to_owned())]).map(|(its_name, shown)| {
         let far = if table.is_empty() { 0.0 } else { ELSEWHERE };
-        (strsim::jaro_winkler(setting.table, &key) - far, format!("[{}]", setting.table))
+        (strsim::jaro_winkler(its_name, &key) - far, shown)
     });
     let (alike, name) = keys.chain(tables).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
     (alike > LIKE).then_some(name)
@@ -290,7 +286,7 @@ pub fn print(config: &Config) -> String {
         out +=
             &format!("\n# {meaning}\n# Takes {form}. Default: {default}\n{} = {}\n", setting.key, field.show(config));
     }
-    out
+    out + &server::print(&config.servers)
 }
 
 #[cfg(test)]
@@ -316,6 +312,12 @@ mod tests {
             ("list", "fresh-stuck", Some("limits.fresh-stuck")),
             ("limits", "homes", Some("homes")),
             ("limits", "colour", None),
+            ("", "terminal", Some("actions.terminal")),
+            ("", "servers", Some("[[server]]")),
+            ("server", "adress", Some("address")),
+            ("server", "token_file", Some("token-file")),
+            ("actions", "autoreconnect", Some("auto-reconnect")),
+            ("actions", "permission", Some("permissions")),
             ("", "x", None),
             ("", "", None),
         ] {

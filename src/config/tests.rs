@@ -1,5 +1,7 @@
 //! What is read from a config, what is said about a wrong one, and that what is printed is read back.
 
+mod actions;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -27,7 +29,7 @@ fn wrong(text: &str) -> Vec<String> {
 
 #[test]
 fn nothing_set_is_the_defaults() {
-    for text in ["", "\n\n", "# only words\n", "[limits]\n[owners]\n[list]\n", "\u{feff}"] {
+    for text in ["", "\n\n", "# only words\n", "[limits]\n[owners]\n[list]\n[actions]\n", "server = []", "\u{feff}"] {
         assert_eq!(right(text), Config::default());
     }
 }
@@ -58,6 +60,7 @@ fn every_kind_of_setting_is_read() {
             limits,
             owners: Owners { names: vec!["copilot-nightly".into()] },
             list: List { ended_for: Span::hours(48), ended_most: 0 },
+            ..Config::default()
         }
     );
 }
@@ -82,7 +85,7 @@ fn the_list_of_settings_is_in_order() {
     let mut tables: Vec<_> = SETTINGS.iter().map(|setting| setting.table).collect();
     assert_eq!(tables[0], "", "the top level cannot follow a table");
     tables.dedup();
-    assert_eq!(tables, ["", "limits", "owners", "list"], "the settings of a table stand together");
+    assert_eq!(tables, ["", "limits", "owners", "list", "actions"], "the settings of a table stand together");
     for setting in SETTINGS {
         assert!(!setting.meaning.contains('\n'));
         for key in setting.at_most {
@@ -339,9 +342,10 @@ fn any_config() -> impl Strategy<Value = Config> {
     let homes = prop::collection::vec(folder, 0..4);
     let names = prop::collection::vec(program, 0..4);
     let limits = prop::collection::vec(span(), SETTINGS.len());
-    (homes, names, limits, span(), 0..usize::MAX >> 1).prop_map(|(homes, names, limits, ended_for, ended_most)| {
-        let list = List { ended_for, ended_most };
-        let mut config = Config { homes, owners: Owners { names }, list, ..Config::default() };
+    let list = (span(), 0..usize::MAX >> 1).prop_map(|(ended_for, ended_most)| List { ended_for, ended_most });
+    let rest = (list, actions::any_actions(), actions::any_servers());
+    (homes, names, limits, rest).prop_map(|(homes, names, limits, (list, actions, servers))| {
+        let mut config = Config { homes, owners: Owners { names }, list, actions, servers, ..Config::default() };
         for (setting, limit) in SETTINGS.iter().zip(limits) {
             if let ("limits", settings::Field::Span(field)) = (setting.table, &setting.field) {
                 *field(&mut config) = limit;
@@ -370,7 +374,7 @@ proptest! {
 
     /// Each problem shows as one harmless line, whatever the file.
     #[test]
-    fn no_file_is_too_odd(text in "(\\[(limits|list)\\]|homes|fresh-quiet|ended-most|=|\"|\\[|\\]|\n|\\.|1|-|\\PC|\\p{Cc}){0,40}") {
+    fn no_file_is_too_odd(text in "(\\[(limits|list|actions|\\[server\\])\\]|homes|fresh-quiet|ended-most|terminal|token(-env)?|address|=|\"|\\[|\\]|\n|\\.|1|-|\\PC|\\p{Cc}){0,40}") {
         for problem in read_text(&text).1 {
             prop_assert!(!problem.contains(char::is_control), "{problem:?}");
         }

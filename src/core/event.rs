@@ -97,6 +97,8 @@ pub enum Body<'a> {
         call: Option<Text<'a>>,
         /// What kind of thing: `shell`, `read`, `write`, `mcp`, `url`...
         kind: Option<Text<'a>>,
+        /// The one text that says all that is asked for, where one does.
+        asks: Option<Text<'a>>,
         /// A hook has answered already: nobody waits.
         by_hook: bool,
     },

@@ -1,5 +1,6 @@
 //! All sessions together: what is shown of each, in which order, under which name, and what changed.
 
+use super::action::{Dealings, Reach, offers};
 use super::limits::Limits;
 use super::owner::Owner;
 use super::session::Facts;
@@ -20,10 +21,14 @@ pub struct Session {
     pub facts: Facts,
     /// Who runs it.
     pub owner: Owner,
+    /// The processes that have it open, or may have.
+    pub holders: Vec<u32>,
     /// More than one live process has a lock on it.
     pub contested: bool,
     /// What is known beside the log.
     pub live: Live,
+    /// What we have to do with it.
+    pub dealings: Dealings,
     /// Why its log cannot be read, in words for the user.
     pub problem: Option<Box<str>>,
     /// When its log, or else its folder, was last written.
@@ -124,6 +129,15 @@ impl Session {
             || matches!(self.owner, Owner::Alive { .. } | Owner::Unknown { .. })
     }
 
+    /// Who runs it: its owner, or a server of our own that has not written a lock yet.
+    pub fn runner(&self) -> Owner {
+        match (&self.owner, &self.dealings.reach) {
+            (Owner::Alive { .. }, _) => self.owner.clone(),
+            (_, &Reach::Hosted(pid)) => Owner::Alive { pid, started: None },
+            (owner, _) => owner.clone(),
+        }
+    }
+
     /// Judges the session, and words it.
     pub fn row(&self, now: Moment, limits: &Limits) -> (Row, Verdict) {
         let mut verdict = self.judge(now, limits);
@@ -146,7 +160,7 @@ impl Session {
                 agents: self.facts.background_agents(now, limits).count(),
                 shells: self.facts.shells.len(),
             },
-            actions: Vec::new(),
+            actions: self.actions(verdict.status),
         };
         (row, verdict)
     }
@@ -163,7 +177,7 @@ impl Session {
         if self.unread {
             return plain(Status::Ended, self.touched, "no process has it open".into());
         }
-        let mut verdict = judge(&self.facts, &self.owner, &self.live, self.seen, now, limits);
+        let mut verdict = judge(&self.facts, &self.runner(), &self.live, self.seen, now, limits);
         if let Some(problem) = &self.problem {
             // What cannot be read cannot be judged: no guess, but for what the owner's end says.
             let over = matches!(self.owner, Owner::Gone { .. }) || self.owner == Owner::Never && self.has_log;
@@ -193,14 +207,30 @@ impl Session {
         news && self.seen.is_none_or(|seen| seen < verdict.since)
     }
 
+    /// The names of what can be done with it now.
+    fn actions(&self, status: Status) -> Vec<&'static str> {
+        if self.unread && !self.has_log {
+            return Vec::new();
+        }
+        offers(self, status).into_iter().filter(|offer| offer.what.is_ok()).map(|offer| offer.action.name()).collect()
+    }
+
     fn owner_shown(&self) -> Option<OwnerShown> {
-        let (state, attachable) = match self.owner {
+        let runner = self.runner();
+        let (state, attachable) = match runner {
             Owner::Never => return None,
-            Owner::Alive { .. } => ("alive", None),
+            Owner::Alive { .. } => {
+                let attachable = match self.dealings.reach {
+                    Reach::Attached | Reach::Hosted(_) => Some(true),
+                    Reach::Nowhere | Reach::Refused(_) => Some(false),
+                    Reach::Listens | Reach::Unknown => None,
+                };
+                ("alive", attachable)
+            }
             Owner::Gone { .. } => ("gone", Some(false)),
             Owner::Unknown { .. } => ("unknown", None),
         };
-        Some(OwnerShown { pid: self.owner.pid()?, state, attachable })
+        Some(OwnerShown { pid: runner.pid()?, state, attachable })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The judgement: pure functions of what was observed. No I/O, no clock, no threads, no async; it imports nothing of the
 //! rest of the house, so that every rule can be tested by writing down its inputs.
 
+pub mod action;
 pub mod event;
 pub mod fleet;
 pub mod limits;

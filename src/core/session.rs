@@ -4,12 +4,13 @@
 //! is for [`verdict`](super::verdict). The one thing that both share is that a turn can end by time alone; where it does is
 //! told by [`Facts::lapse`], which the fold asks before each event and the verdict asks now.
 
+use super::action::Tally;
 use super::event::{Begun, Body, Event};
 use super::limits::Limits;
 use super::scan::Text;
 use super::text::{COMMAND_MAX, NAME_MAX, plain};
 use super::time::{Moment, Span};
-use super::turn::{Agent, Call, Closed, Denials, Ending, Lapse, OpenTool, Phase, Request, Said, Turn};
+use super::turn::{ASKS_MAX, Agent, Call, Closed, Denials, Ending, Lapse, OpenTool, Phase, Request, Said, Turn};
 use std::collections::VecDeque;
 
 /// What the log says of a session, up to some event.
@@ -53,6 +54,10 @@ pub struct Facts {
     pub events: u64,
     /// Lines that were no event.
     pub skipped: u64,
+    /// A tool succeeded since the last prompt: sending that again might do things twice.
+    pub spent: bool,
+    /// What the recoveries of a session are counted by.
+    pub tally: Tally,
     /// Hashes of the last events' ids.
     recent: VecDeque<u64>,
 }
@@ -155,7 +160,8 @@ impl Facts {
         }
         match body {
             Body::PermissionAsked { .. } | Body::PermissionDone { .. } => self.fold_permission(body, Some(id), at),
-            Body::ToolDone { call, unasked, .. } => {
+            Body::ToolDone { call, unasked, success, .. } => {
+                self.spent |= success;
                 self.requests.retain(|request| request.call != Some(Call::new(*call)));
                 self.denials.push(at, *unasked);
             }
@@ -174,6 +180,8 @@ impl Facts {
             Body::Prompt { continuation, autopilot, .. } => {
                 self.close(Ending::Prompted, at, false);
                 if !continuation {
+                    self.tally.prompts += 1;
+                    self.spent = false;
                     self.denials = Denials::default();
                 }
                 self.compaction = None;
@@ -216,6 +224,7 @@ impl Facts {
             }
             Body::PermissionAsked { .. } | Body::PermissionDone { .. } => self.fold_permission(body, None, at),
             Body::Abort => {
+                self.tally.aborted += 1;
                 self.stop_all(Ending::Aborted, at);
             }
             Body::Error { kind, message, status } => {
@@ -307,6 +316,7 @@ impl Facts {
         let Some(index) = turn.tools.iter().position(|tool| tool.call == call) else { return };
         let tool = turn.tools.remove(index);
         turn.succeeded += u32::from(success);
+        self.spent |= success;
         if success && (tool.detached || shell.is_some()) && self.shells.len() < OPEN_MAX {
             self.shells.push(shell.map_or_else(|| "?".into(), |id| plain(&id.read(NAME_MAX), NAME_MAX)));
         }
@@ -315,11 +325,20 @@ impl Facts {
 
     fn fold_permission(&mut self, body: &Body<'_>, agent: Option<Box<str>>, at: Moment) {
         match *body {
-            Body::PermissionAsked { request, call, kind, by_hook: false } => {
+            Body::PermissionAsked { request, call, kind, asks, by_hook: false } => {
                 let id = Call::new(request);
                 if self.requests.len() < OPEN_MAX && !self.requests.iter().any(|open| open.id == id) {
                     let kind = plain(&kind.map_or("tool".into(), |kind| kind.read(NAME_MAX)), NAME_MAX);
-                    self.requests.push(Request { id, call: call.map(Call::new), kind, agent, at });
+                    let asks = asks.map(|asks| asks.read(ASKS_MAX + 1)).filter(|asks| asks.chars().count() <= ASKS_MAX);
+                    self.requests.push(Request {
+                        id,
+                        request: plain(&request.read(NAME_MAX), NAME_MAX),
+                        call: call.map(Call::new),
+                        kind,
+                        asks: asks.map(Into::into),
+                        agent,
+                        at,
+                    });
                 }
             }
             Body::PermissionDone { request, call, unasked } => {
@@ -357,13 +376,14 @@ impl Facts {
 
     fn open(&mut self, at: Moment, prompted: bool) -> &mut Turn {
         let start_known = prompted || self.whole || self.closed.is_some();
-        self.turn.get_or_insert_with(|| Turn::new(at, start_known))
+        self.turn.get_or_insert_with(|| Turn::new(at, start_known, prompted))
     }
 
     /// Ends the open turn, and with it every tool and request that was part of it. With none open it changes nothing.
     fn close(&mut self, ending: Ending, at: Moment, asks: bool) {
         self.end_foreground_agents();
         if self.turn.take().is_some() {
+            self.tally.completed += u32::from(ending == Ending::Completed);
             self.closed = Some(Closed { ending, at, asks });
             let background = &self.agents;
             self.requests.retain(|request| background.iter().any(|agent| request.agent.as_ref() == Some(&agent.id)));

@@ -43,7 +43,7 @@ pub fn plain(text: &str, most: usize) -> Box<str> {
 /// Characters that are not seen but change what is: marks and overrides of direction, joiners and other format characters
 /// without a width, tags, byte-order marks (Unicode's Bidi_Control and Default_Ignorable_Code_Point, without the two
 /// joiners that scripts and emoji need).
-fn is_invisible(c: char) -> bool {
+pub fn is_invisible(c: char) -> bool {
     matches!(u32::from(c),
         0xAD | 0x34F | 0x61C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B | 0x200E | 0x200F | 0x202A..=0x202E
         | 0x2060..=0x206F | 0x3164 | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A
@@ -71,6 +71,12 @@ pub fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// Whether an id has the form that Copilot gives them, a UUID's: nothing else is put into a command line or the clipboard.
+pub fn is_uuid(id: &str) -> bool {
+    let lengths = id.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,5 +97,24 @@ mod tests {
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
         assert_eq!(counted(1, "request"), "1 request");
         assert_eq!(counted(0, "request"), "0 requests");
+    }
+
+    #[test]
+    fn only_a_uuid_is_one() {
+        assert!(is_uuid("36535f61-5c7b-4f09-a70b-2f8aed970001") && is_uuid("36535F61-5C7B-4F09-A70B-2F8AED970001"));
+        for not in [
+            "",
+            "36535f61",
+            "36535f61-5c7b-4f09-a70b-2f8aed97000",
+            "36535f61-5c7b-4f09-a70b-2f8aed97000g",
+            "36535f61-5c7b-4f09-a70b-2f8aed970001\n",
+            "36535f61-5c7b-4f09-a70b-2f8aed97000 ",
+            "36535f615c7b4f09a70b2f8aed970001----",
+            "36535f61-5c7b-4f09-a70b-2f8aed97ä01",
+            "--------------------------------------",
+            "$(touch x)",
+        ] {
+            assert!(!is_uuid(not), "{not:?}");
+        }
     }
 }

@@ -53,6 +53,8 @@ pub struct Turn {
     pub opened: Moment,
     /// Its beginning was read; false where the log is cut.
     pub start_known: bool,
+    /// A prompt opened it.
+    pub prompted: bool,
     /// Tools that have started and not ended.
     pub tools: Vec<OpenTool>,
     /// How many tools were started in it.
@@ -97,10 +99,11 @@ pub enum Phase {
 }
 
 impl Turn {
-    pub(super) const fn new(opened: Moment, start_known: bool) -> Self {
+    pub(super) const fn new(opened: Moment, start_known: bool, prompted: bool) -> Self {
         Self {
             opened,
             start_known,
+            prompted,
             tools: Vec::new(),
             used: 0,
             succeeded: 0,
@@ -129,8 +132,20 @@ impl Turn {
 }
 
 /// A tool call's or a permission request's id, as a hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call(pub(super) u64);
+
+impl Call {
+    /// As a number, for naming it.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The one of this number.
+    pub const fn of_number(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// A tool that has started and not ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,15 +164,23 @@ pub struct OpenTool {
     pub at: Moment,
 }
 
+/// What a permission request asks for is kept up to this many characters; what is longer is shown by its server alone.
+pub const ASKS_MAX: usize = 2000;
+
 /// A permission request that nobody has answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// Pairs it with its answer.
     pub id: Call,
+    /// Its id, as its server knows it.
+    pub request: Box<str>,
     /// The tool call that asks.
     pub call: Option<Call>,
     /// What kind of thing is asked for: `shell`, `read`, `write`...
     pub kind: Box<str>,
+    /// What is asked for, whole and unaltered, where one text of at most [`ASKS_MAX`] characters says it all: a command, the
+    /// path of a file to read, an address.
+    pub asks: Option<Box<str>>,
     /// The sub-agent that asks.
     pub agent: Option<Box<str>>,
     /// Since when it is open.

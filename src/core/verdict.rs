@@ -90,6 +90,8 @@ pub struct Live {
     pub has_active_work: Option<bool>,
     /// When we last attached with a permission handler, by the wall clock: denials before that no longer count.
     pub attached: Option<Time>,
+    /// When we last stopped a turn of it, by the wall clock.
+    pub stopped: Option<Time>,
 }
 
 /// One look at the CPU use of an owner's descendants.
@@ -101,6 +103,8 @@ pub struct Sample {
     pub at: Moment,
 }
 
+/// For so long after a stop of ours, a round that nobody prompted is the rest of the turn that was stopped.
+const STOPPED: Span = Span::seconds(5);
 /// How long a look at the CPU use takes.
 pub const SAMPLE_TAKES: Span = Span::seconds(5);
 /// A sample is begun this long before the limit that asks for it, so that it is there in time.
@@ -193,6 +197,13 @@ impl<'a> Judge<'a> {
         };
         let asks = matches!(turn.said, Said::Answer { asks: true });
         let over = |ending, at| (None, Some(Closed { ending, at, asks }));
+        if let Some(stopped) = self.live.stopped
+            && !turn.prompted
+            && turn.opened.wall >= stopped
+            && !self.passed(turn.opened, STOPPED - (turn.opened.wall - stopped))
+        {
+            return (None, Some(Closed { ending: Ending::Aborted, at: turn.opened, asks: false }));
+        }
         if self.live.has_active_work == Some(false) {
             return over(Ending::NoActiveWork, self.progress());
         }

@@ -3,11 +3,12 @@
 //! The lines are always the same in number and order, whatever is known: a line that came and went would be a change of
 //! shape, and close the menu under the user's hand each time a tool starts.
 
+use super::actions::{self, Asked};
 use super::view::{Effect, Item, ItemId, Kind, Most};
-use crate::core::fleet::{Kind as Use, Row, Session, mark};
+use crate::core::fleet::{Row, Session, mark};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
-use crate::core::text::{counted, listed, plain};
+use crate::core::text::{counted, is_uuid, listed, plain};
 use crate::core::time::Time;
 use crate::engine::Key;
 use std::path::{Path, PathBuf};
@@ -57,8 +58,8 @@ pub fn gone(name: &str) -> String {
     format!("○ gone   {}", plain(name, NAME))
 }
 
-/// The submenu of a session.
-pub fn submenu(source: &Source<'_>, words: &Words<'_>) -> Vec<Item> {
+/// The submenu of a session; `asked` are the requests that it shows.
+pub fn submenu(source: &Source<'_>, words: &Words<'_>, asked: &[Asked]) -> Vec<Item> {
     let Source { key, row, session, path } = *source;
     let id = |kind| ItemId::of(key, kind);
     let folder = row.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()).map(Path::to_owned);
@@ -71,7 +72,11 @@ pub fn submenu(source: &Source<'_>, words: &Words<'_>) -> Vec<Item> {
     let mut lines = 0..;
     let mut fact =
         |line: String| Item::action(id(Kind::Fact(lines.next().unwrap_or(0))), plain(&line, LINE), true, Effect::Seen);
-    let mut items: Vec<_> = facts(source, words).into_iter().map(&mut fact).collect();
+    let (mut items, actions) = actions::items(source, asked);
+    if !items.is_empty() {
+        items.push(Item::Separator);
+    }
+    items.extend(facts(source, words).into_iter().map(&mut fact));
     items.push(Item::Submenu {
         id: id(Kind::Why),
         text: "Why this status".into(),
@@ -79,7 +84,8 @@ pub fn submenu(source: &Source<'_>, words: &Words<'_>) -> Vec<Item> {
         items: why(source, words).into_iter().map(fact).collect(),
     });
     items.push(Item::Separator);
-    items.push(Item::text(plain(&reconnect(session), LINE)));
+    items.extend(actions);
+    items.push(Item::Separator);
     items.push(Item::action(
         id(Kind::OpenFolder),
         "Open folder",
@@ -119,8 +125,8 @@ pub fn most(source: &Source<'_>, words: &Words<'_>) -> Most {
     }
 }
 
-/// Folder, branch, model, what goes on, last activity, owner, background work.
-fn facts(source: &Source<'_>, words: &Words<'_>) -> [String; 7] {
+/// Folder, branch, model, what goes on, last activity, owner, background work, our part.
+fn facts(source: &Source<'_>, words: &Words<'_>) -> [String; 8] {
     let Source { row, session, .. } = *source;
     let folder = row.cwd.as_deref().map_or("not known".into(), |cwd| short_path(cwd, words.user_home));
     let age = match row.last_progress {
@@ -138,6 +144,7 @@ fn facts(source: &Source<'_>, words: &Words<'_>) -> [String; 7] {
         format!("Last activity: {age}"),
         format!("Owner: {}", owner(&session.owner)),
         format!("Background: {}", background(row)),
+        actions::dealings(source),
     ]
 }
 
@@ -204,29 +211,4 @@ fn why(source: &Source<'_>, words: &Words<'_>) -> [String; 4] {
         _ => format!("Permissions: {denied} of the last {results} tools denied, because nobody could be asked"),
     };
     [format!("{}: {}", row.status, row.because), changes, turn, denials]
-}
-
-/// Whether the session can be taken over from here, and if not, why. As far as this version
-/// goes: it looks, and attaches to nothing.
-fn reconnect(session: &Session) -> String {
-    match (&session.owner, session.about.kind) {
-        (Owner::Alive { .. }, Use::Terminal) => {
-            "Reconnect: no. Its terminal has it open; a second owner would fork its log".into()
-        }
-        (Owner::Alive { pid, .. }, _) => {
-            format!("Reconnect: no. Process {pid} has it open, and is not attached to yet")
-        }
-        (Owner::Unknown { pid }, _) => {
-            format!("Reconnect: no. Process {pid} may have it open, and cannot be looked at")
-        }
-        (Owner::Gone { .. } | Owner::Never, _) => {
-            "Reconnect: nothing has it open. Resume it with the command below".into()
-        }
-    }
-}
-
-/// Whether an id has the form that Copilot gives them: nothing else is put into a command line.
-fn is_uuid(id: &str) -> bool {
-    let lengths = id.split('-').map(str::len);
-    lengths.eq([8, 4, 4, 4, 12]) && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }

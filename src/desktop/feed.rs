@@ -145,7 +145,7 @@ pub fn is_first_run(marker: &Path) -> bool {
 
 fn note_down(marker: &Path) -> std::io::Result<()> {
     if let Some(folder) = marker.parent() {
-        std::fs::create_dir_all(folder)?;
+        crate::paths::make_folder(folder)?;
     }
     std::fs::write(marker, "the first run was welcomed\n")
 }

@@ -34,7 +34,7 @@ impl Instance {
     pub fn claim(folder: &Path) -> anyhow::Result<Claim> {
         let path = folder.join(LOCK);
         let failed = || format!("cannot find out whether Pilotlight runs already: {}", path.display());
-        fs::create_dir_all(folder).with_context(failed)?;
+        crate::paths::make_folder(folder).with_context(failed)?;
         let lock = File::options().create(true).truncate(false).write(true).open(&path).with_context(failed)?;
         let note = folder.join(NOTE);
         match lock.try_lock() {

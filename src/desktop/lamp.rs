@@ -4,13 +4,17 @@
 use super::feed::News;
 use super::notify::{Note, Notifier};
 use super::open::{self, Clipboard};
+use super::terminal::Terminals;
 use super::tray::Tray;
 use super::view::{Effect, ItemId, MenuView};
+use crate::act::{Ask, Given, Order, Outcome, Report};
 use crate::engine::{Command, Key};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{self, UnboundedSender};
 
 /// What the main thread is told.
 #[derive(Clone, Debug)]
@@ -110,13 +114,24 @@ pub struct Hands {
     commander: UnboundedSender<Command>,
     notifier: Notifier,
     clipboard: Clipboard,
+    runtime: Handle,
     own_log: Option<PathBuf>,
+    homes: Vec<PathBuf>,
+    terminal: Vec<String>,
 }
 
 impl Hands {
-    /// Hands that command the engine, and say with notifications what went wrong.
-    pub fn new(commander: UnboundedSender<Command>, notifier: Notifier, own_log: Option<PathBuf>) -> Self {
-        Self { commander, notifier, clipboard: Clipboard::default(), own_log }
+    /// Hands that command the engine, and say with notifications what went wrong. `homes` and `terminal` are for what is shown
+    /// in a terminal.
+    pub fn new(
+        commander: UnboundedSender<Command>,
+        notifier: Notifier,
+        runtime: Handle,
+        own_log: Option<PathBuf>,
+        homes: Vec<PathBuf>,
+        terminal: Vec<String>,
+    ) -> Self {
+        Self { commander, notifier, clipboard: Clipboard::default(), runtime, own_log, homes, terminal }
     }
 
     fn command(&self, command: Command) {
@@ -137,6 +152,9 @@ impl Hands {
             Effect::SeenAll => self.command(Command::SeenAll),
             Effect::Refresh => self.command(Command::Refresh),
             Effect::Quit => self.command(Command::Quit),
+            Effect::Act(order) => self.order(order),
+            Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(order)),
+            Effect::Details { id, request } => self.details(&id, &request),
             Effect::OpenFolder(path) => self.open(path, open::folder),
             Effect::OpenLog(path) => self.open(path, open::log),
             Effect::OwnLog => match self.own_log.clone() {
@@ -144,6 +162,44 @@ impl Hands {
                 None => self.trouble()("there is no folder to keep a log in".into()),
             },
             Effect::Copy(text) => self.clipboard.copy(text, self.trouble()),
+        }
+    }
+
+    /// Has something done with a session, and says what came of it where the menu does not.
+    fn order(&self, order: Order) {
+        let says = matches!(order.ask, Ask::Reconnect { .. });
+        let (reply, mut reports) = mpsc::unbounded_channel();
+        self.command(Command::Act(Given { order, reply }));
+        let notifier = self.notifier.clone();
+        self.runtime.spawn(async move {
+            while let Some(report) = reports.recv().await {
+                let (title, body) = match report {
+                    Report::End(Outcome::Refused(why)) => ("Pilotlight did not do that", why),
+                    Report::End(Outcome::Failed(why)) => ("Pilotlight could not do that", why),
+                    Report::End(Outcome::Done(what)) if says => ("Done", what),
+                    _ => continue,
+                };
+                notifier.send(&Note { title: title.into(), body }, || ());
+            }
+        });
+    }
+
+    /// Shows a request whole in a terminal, where it can be answered: this program does, asked for that one request.
+    fn details(&self, id: &str, request: &str) {
+        let Ok(program) = std::env::current_exe() else {
+            return self.trouble()("this program is not where it was when it was started".into());
+        };
+        let mut command: Vec<OsString> = vec![program.into(), "approve".into(), "--ask".into()];
+        command.extend(self.homes.iter().flat_map(|home| ["--home".into(), home.clone().into_os_string()]));
+        command.extend([format!("--request={request}").into(), "--".into(), id.into()]);
+        let (terminals, failed) = (Terminals::new(Some(self.terminal.clone())), self.trouble());
+        let work = move || {
+            if let Err(reason) = terminals.open(&command, None, &[]) {
+                failed(reason);
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("terminal".into()).spawn(work) {
+            self.trouble()(error.to_string());
         }
     }
 

@@ -10,12 +10,16 @@
 //!
 //! Everything here is pure: sessions and the time come in, a [`MenuView`] goes out, or nothing where it equals the last.
 
+use super::actions::{self, Asked};
 use super::details::{self, Source, Words};
 use super::icon::{self, Icon};
 use super::view::{Effect, Item, ItemId, Kind, MenuView, same_shape};
+use crate::act::{Ask, Order};
 use crate::config::List;
-use crate::core::fleet::{Row, rank, summary};
+use crate::core::action::{Action, Reach, offer};
+use crate::core::fleet::{Kind as Use, Row, rank, summary};
 use crate::core::limits::Limits;
+use crate::core::owner::Owner;
 use crate::core::text::{counted, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Status;
@@ -37,6 +41,8 @@ const ROWS: usize = 30;
 struct Place {
     key: Key,
     name: String,
+    /// The permission requests that it shows.
+    asked: Vec<Asked>,
     /// What is in its submenu, for when its session is gone.
     items: Vec<Item>,
     /// Since when, by the awake clock, it is over.
@@ -49,6 +55,7 @@ pub struct Menu {
     limits: Limits,
     list: List,
     user_home: Option<String>,
+    approves_all: bool,
     open: Vec<Place>,
     recent: Vec<Place>,
     /// When the menu was last laid out.
@@ -60,12 +67,14 @@ pub struct Menu {
 }
 
 impl Menu {
-    /// A menu that has shown nothing. `list` says which ended sessions are listed; `user_home` is written `~`.
-    pub fn new(limits: Limits, list: List, user_home: Option<String>) -> Self {
+    /// A menu that has shown nothing. `list` says which ended sessions are listed; `user_home` is written `~`; `approves_all`:
+    /// whatever attached sessions ask for is allowed, which is said wherever one is.
+    pub fn new(limits: Limits, list: List, user_home: Option<String>, approves_all: bool) -> Self {
         Self {
             limits,
             list,
             user_home,
+            approves_all,
             open: Vec::new(),
             recent: Vec::new(),
             shaped: None,
@@ -138,6 +147,15 @@ impl Menu {
         {
             return true;
         }
+        let asks_anew = |place: &Place| {
+            sources.get(&place.key).is_some_and(|source| {
+                let is_shown = |asked: &Asked| place.asked.iter().any(|shown| shown == asked);
+                !actions::asked(source).iter().all(is_shown)
+            })
+        };
+        if self.open.iter().any(asks_anew) {
+            return true;
+        }
         let stands = |places: &[Place], key: &Key| places.iter().any(|place| place.key == *key);
         let full = self.open.len() >= ROWS && self.open.iter().all(|place| place.over.is_none());
         let yields =
@@ -158,6 +176,7 @@ impl Menu {
         let place = |source: &&Source<'_>| Place {
             key: source.key.clone(),
             name: source.row.name.clone(),
+            asked: actions::asked(source),
             items: Vec::new(),
             over: None,
         };
@@ -180,7 +199,11 @@ impl Menu {
         let seen = sources.values().map(|source| (source.row, source.session.seen));
         let unseen = rows.iter().filter(|row| row.unseen).count();
         let icon = Icon { state: icon::state(seen.clone()), unseen: unseen > 0 };
-        let summary = summary(&rows);
+        let attached = |source: &Source<'_>| source.session.dealings.reach.is_attached();
+        let mut summary = summary(&rows);
+        if self.approves_all && sources.values().any(attached) {
+            summary.push_str("; approving all that attached sessions ask");
+        }
         let mut items = vec![Item::text(match unseen {
             0 => capital(&summary),
             n => format!("{}; {n} not looked at yet", capital(&summary)),
@@ -205,7 +228,8 @@ impl Menu {
         items.push(Item::Submenu { id, text, enabled: any_recent, items: recent });
         items.push(Item::Separator);
         let keeps = |(row, seen): (&Row, Option<Time>)| icon::keeps_when_seen(row.status) && icon::colours(row, seen);
-        items.extend(footer(unseen > 0 || seen.clone().any(keeps)));
+        let ends: Vec<_> = sources.values().filter(|source| ends_with_us(source)).collect();
+        items.extend(footer(unseen > 0 || seen.clone().any(keeps), left_open(sources), &ends));
         let most =
             sources.values().filter(|source| source.row.status != Status::Ended).min_by_key(|source| urgency(source));
         MenuView { icon, tooltip: summary, items, most: most.map(|source| details::most(source, &words)) }
@@ -219,7 +243,7 @@ impl Place {
             return Item::Submenu { id, text: details::gone(&self.name), enabled: false, items: self.items.clone() };
         };
         self.name.clone_from(&source.row.name);
-        self.items = details::submenu(source, words);
+        self.items = details::submenu(source, words, &self.asked);
         // In "Recent" everything is over, and there to be looked at; in its old place it only waits to be moved there.
         let enabled = recent || self.over.is_none();
         Item::Submenu { id, text: details::row(source, words), enabled, items: self.items.clone() }
@@ -234,13 +258,38 @@ fn urgency(source: &Source<'_>) -> (bool, u8, bool, Reverse<Time>, Key) {
     (!colours, if colours { rank(row.status) } else { 0 }, !row.unseen, Reverse(row.since), source.key.clone())
 }
 
-fn footer(any_unseen: bool) -> Vec<Item> {
+/// The sessions whose process went without a word: what was open when the machine went down.
+fn left_open(sources: &HashMap<&Key, Source<'_>>) -> Vec<Order> {
+    let was_open = |source: &&Source<'_>| {
+        let session = source.session;
+        matches!(session.owner, Owner::Gone { .. })
+            && session.about.kind != Use::Sdk
+            && session.facts.shut_down.is_none()
+            && !session.unread
+            && offer(Action::Resume, session, source.row.status).is_ok()
+    };
+    let mut left: Vec<_> = sources.values().filter(was_open).collect();
+    left.sort_by_key(|source| source.key.clone());
+    left.iter().map(|source| Order { id: source.row.id.clone(), ask: Ask::Resume }).collect()
+}
+
+/// Whether a session's work ends when we let go of it, as far as can be told: who else is attached to its server cannot.
+fn ends_with_us(source: &Source<'_>) -> bool {
+    match source.session.dealings.reach {
+        Reach::Hosted(_) => true,
+        Reach::Attached => source.session.about.kind != Use::Terminal,
+        _ => false,
+    }
+}
+
+fn footer(any_unseen: bool, left_open: Vec<Order>, ends: &[&Source<'_>]) -> Vec<Item> {
     let own = ItemId::own;
     let version = format!("Pilotlight {}", env!("CARGO_PKG_VERSION"));
     let about = [version.as_str(), env!("CARGO_PKG_DESCRIPTION"), "It reads, and touches nothing until you click"];
     vec![
         Item::action(own(Kind::SeenAll), "Mark all as seen", any_unseen, Effect::SeenAll),
         Item::action(own(Kind::Refresh), "Refresh", true, Effect::Refresh),
+        actions::reopen(left_open),
         Item::action(own(Kind::OwnLog), "Open log", true, Effect::OwnLog),
         Item::Submenu {
             id: own(Kind::About),
@@ -248,8 +297,21 @@ fn footer(any_unseen: bool) -> Vec<Item> {
             enabled: true,
             items: about.iter().map(|line| Item::text(plain(line, 130))).collect(),
         },
-        Item::action(own(Kind::Quit), "Quit", true, Effect::Quit),
+        quit(ends),
     ]
+}
+
+/// The end of the program; where sessions would end with it, they are named, and it takes a second click.
+fn quit(ends: &[&Source<'_>]) -> Item {
+    let quit = |text: &str| Item::action(ItemId::own(Kind::Quit), text, true, Effect::Quit);
+    if ends.is_empty() {
+        return quit("Quit");
+    }
+    let mut names: Vec<_> = ends.iter().map(|source| plain(&source.row.name, 60)).collect();
+    names.sort_unstable();
+    let mut items: Vec<_> = names.iter().map(|name| Item::text(format!("This may end: {name}"))).collect();
+    items.push(quit("Quit all the same: what ends can be resumed"));
+    Item::Submenu { id: ItemId::own(Kind::Quitting), text: "Quit…".into(), enabled: true, items }
 }
 
 fn capital(text: &str) -> String {
@@ -262,7 +324,7 @@ impl MenuView {
     pub fn before_the_first_look() -> Self {
         let icon = Icon { state: icon::State::Well, unseen: false };
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
-        items.extend(footer(false));
+        items.extend(footer(false, Vec::new(), &[]));
         Self { icon, tooltip: "looking for sessions".into(), items, most: None }
     }
 

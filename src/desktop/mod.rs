@@ -10,8 +10,9 @@
 //! - [`tray`] makes a view stand in the panel, [`lamp`] holds what the main thread needs, and `linux` or `elsewhere` is its
 //!   loop.
 //! - [`feed`] is the engine's view. `bus` tells what becomes of the session bus on Linux.
-//! - [`notify`] and [`open`] are what a click may lead to; [`instance`] sees that there is one light.
+//! - [`notify`], [`open`] and [`terminal`] are what a click may lead to; [`instance`] sees that there is one light.
 
+pub mod actions;
 #[cfg(target_os = "linux")]
 pub mod bus;
 pub mod details;
@@ -26,16 +27,19 @@ mod linux;
 pub mod menu;
 pub mod notify;
 pub mod open;
+pub mod terminal;
 pub mod tray;
 pub mod view;
 
+use crate::control::{self, Served};
 use crate::engine::{Command, Engine};
 use feed::{Feed, News, Tell, Welcome};
 use lamp::{Hands, Lamp, Told};
 use notify::Notifier;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
 
 #[cfg(not(target_os = "linux"))]
 use elsewhere::Loop;
@@ -59,6 +63,14 @@ pub struct Start {
     pub own_log: Option<PathBuf>,
     /// Where things are remembered.
     pub state_folder: Option<PathBuf>,
+    /// The homes that are watched.
+    pub homes: Vec<PathBuf>,
+    /// The user's terminal, as it is set.
+    pub terminal: Vec<String>,
+    /// Where the control socket is served.
+    pub control_folder: Option<PathBuf>,
+    /// Names of further programs that count as Copilot: what they start answers no permission request.
+    pub owner_names: Vec<String>,
 }
 
 /// Runs until Quit, a signal, or the end of the desktop session. Call it on the main thread.
@@ -66,13 +78,13 @@ pub struct Start {
 /// # Errors
 /// Where the system refuses what every program needs: threads, signals, on macOS and Windows an event loop.
 pub fn run(start: Start) -> anyhow::Result<()> {
-    let Start { engine, menu, tell, own_log, state_folder } = start;
+    let Start { engine, menu, tell, own_log, state_folder, homes, terminal, control_folder, owner_names } = start;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let main_loop = Loop::new()?;
     let (to_main, commander) = (main_loop.sender(), engine.commander());
     let (news, news_of_desktop) = mpsc::channel();
     let notifier = Notifier::new(runtime.handle().clone());
-    let hands = Hands::new(commander.clone(), notifier.clone(), own_log);
+    let hands = Hands::new(commander.clone(), notifier.clone(), runtime.handle().clone(), own_log, homes, terminal);
     let tell_news = move |it: News| {
         // Both fail only when the engine has ended.
         let _ = news.send(it);
@@ -84,12 +96,14 @@ pub fn run(start: Start) -> anyhow::Result<()> {
     #[cfg(target_os = "linux")]
     let follow_bus = linux::follow_bus(to_main.clone(), tell_news, engine.commander(), lamp.has_icon());
     let (main_is_back, back) = mpsc::channel::<()>();
+    let orders = engine.commander();
     let work = move || {
         let send = to_main.clone();
         let mut feed = Feed::new(menu, move |view| send(Told::View(Box::new(view))), news_of_desktop, tell, welcome);
         let result = runtime.block_on(async {
             #[cfg(target_os = "linux")]
             tokio::spawn(follow_bus);
+            let _served = control_folder.and_then(|folder| serve(&folder, owner_names, orders));
             engine.run(&mut feed).await
         });
         drop(feed); // the terminal is as it was before
@@ -106,6 +120,17 @@ pub fn run(start: Start) -> anyhow::Result<()> {
     drop(main_is_back);
     let worked = engine.join().map_err(|_| anyhow::anyhow!("the engine broke down"))?;
     ran.and(worked)
+}
+
+/// Serves the control socket, over which commands hand in what they were asked to do. Where it cannot be, commands do it
+/// themselves.
+fn serve(folder: &Path, owner_names: Vec<String>, commander: UnboundedSender<Command>) -> Option<Served> {
+    let orders = move |given| {
+        let _ = commander.send(Command::Act(given)); // fails only when the engine has ended
+    };
+    control::serve(folder, owner_names, orders)
+        .inspect_err(|error| tracing::warn!("commands cannot hand anything to this tray: {error}"))
+        .ok()
 }
 
 /// Ends the program past a main thread that does not come back. Everything that must be put in order has been: the engine is

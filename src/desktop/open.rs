@@ -3,7 +3,7 @@
 //! Each runs on a thread of its own, for as long as it takes: neither a slow file manager nor a clipboard that does not
 //! answer may hold the menu. No shell is in between, and what is opened is looked at first.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf, Prefix};
 
 /// Opens a folder in the file manager.
 ///
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Where it is no folder of this machine, or nothing opens folders.
 pub fn folder(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
-    anyhow::ensure!(path.is_absolute() && !is_remote(path) && path.is_dir(), "there is no folder {shown} here");
+    anyhow::ensure!(is_local_folder(path), "there is no folder {shown} here");
     // On macOS a folder can be a program, which opening would start.
     #[cfg(target_os = "macos")]
     let opened = open::with_detached(path, "Finder");
@@ -31,9 +31,14 @@ pub fn log(path: &Path) -> anyhow::Result<()> {
     open::that_detached(path).map_err(|error| anyhow::anyhow!("nothing here opens the log {shown}: {error}"))
 }
 
-/// A path that leads to another machine by its form alone: `\\server\share`.
-fn is_remote(path: &Path) -> bool {
-    cfg!(windows) && path.as_os_str().to_string_lossy().starts_with(r"\\")
+/// Whether this is the path, from the root on, of a folder that is here. One that leads to another machine or a device by its
+/// form alone (`\\server\share`, `\\.\pipe`) is not even looked at.
+pub fn is_local_folder(path: &Path) -> bool {
+    let is_here = match path.components().next() {
+        Some(Component::Prefix(prefix)) => matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_)),
+        _ => true,
+    };
+    is_here && path.is_absolute() && path.is_dir()
 }
 
 /// The clipboard. On Linux what was copied is there for as long as the program that copied it: it is kept open.

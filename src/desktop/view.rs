@@ -5,6 +5,8 @@
 //! stand in the same places: then only words change, and a menu that is open stays open.
 
 use super::icon::Icon;
+use crate::act::Order;
+use crate::core::turn::Call;
 use crate::engine::Key;
 use std::fmt;
 use std::path::PathBuf;
@@ -84,6 +86,32 @@ pub enum Kind {
     Fact(u8),
     /// Why it has its status.
     Why,
+    /// What a permission request asks for.
+    Asks(Call),
+    /// It is allowed, once.
+    Approve(Call),
+    /// It is refused.
+    Deny(Call),
+    /// It is shown whole elsewhere, and answered there.
+    Details(Call),
+    /// Attaches to its server, or resumes it.
+    Reconnect,
+    /// The same, and sends the last prompt again.
+    Resend,
+    /// Stops its turn.
+    Stop,
+    /// The ways to end its process.
+    Ending,
+    /// Ends its process.
+    End,
+    /// Kills its process.
+    ForceQuit,
+    /// Resumes it in a terminal.
+    Resume,
+    /// Brings its terminal to the front.
+    ShowTerminal,
+    /// Lets go of it.
+    Detach,
     /// Shows its folder.
     OpenFolder,
     /// Its id, into the clipboard.
@@ -104,6 +132,10 @@ pub enum Kind {
     OwnLog,
     /// What this program is.
     About,
+    /// Resumes all that was open.
+    Reopen,
+    /// The ways to end the program, where sessions would end with it.
+    Quitting,
     /// The end.
     Quit,
 }
@@ -117,6 +149,17 @@ pub enum Effect {
     SeenAll,
     /// Everything is looked at now.
     Refresh,
+    /// Something is done with a session.
+    Act(Order),
+    /// A permission request is shown whole, and answered, in a terminal.
+    Details {
+        /// The session's id.
+        id: Box<str>,
+        /// The request's.
+        request: Box<str>,
+    },
+    /// These sessions are resumed.
+    Reopen(Vec<Order>),
     /// A folder is opened in the file manager.
     OpenFolder(PathBuf),
     /// A log is opened in whatever shows text.
@@ -130,9 +173,23 @@ pub enum Effect {
 }
 
 const FACT: &str = "fact-";
-const KINDS: [(Kind, &str); 13] = [
+/// Makes the kind of an item of a request's.
+type OfRequest = fn(Call) -> Kind;
+/// The kinds that carry a request.
+const REQUESTS: [(OfRequest, &str); 4] =
+    [(Kind::Asks, "asks-"), (Kind::Approve, "approve-"), (Kind::Deny, "deny-"), (Kind::Details, "details-")];
+const KINDS: [(Kind, &str); 24] = [
     (Kind::Row, "row"),
     (Kind::Why, "why"),
+    (Kind::Reconnect, "reconnect"),
+    (Kind::Resend, "resend"),
+    (Kind::Stop, "stop"),
+    (Kind::Ending, "ending"),
+    (Kind::End, "end"),
+    (Kind::ForceQuit, "force-quit"),
+    (Kind::Resume, "resume"),
+    (Kind::ShowTerminal, "show-terminal"),
+    (Kind::Detach, "detach"),
     (Kind::OpenFolder, "open-folder"),
     (Kind::CopyId, "copy-id"),
     (Kind::CopyResume, "copy-resume"),
@@ -143,6 +200,8 @@ const KINDS: [(Kind, &str); 13] = [
     (Kind::Refresh, "refresh"),
     (Kind::OwnLog, "own-log"),
     (Kind::About, "about"),
+    (Kind::Reopen, "reopen"),
+    (Kind::Quitting, "quitting"),
     (Kind::Quit, "quit"),
 ];
 
@@ -163,6 +222,10 @@ impl fmt::Display for ItemId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             Kind::Fact(n) => write!(f, "{FACT}{n}")?,
+            Kind::Asks(call) | Kind::Approve(call) | Kind::Deny(call) | Kind::Details(call) => {
+                let name = REQUESTS.iter().find(|(kind, _)| kind(call) == self.kind).map_or("", |(_, name)| name);
+                write!(f, "{name}{:x}", call.number())?;
+            }
             kind => f.write_str(KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name))?,
         }
         match &self.session {
@@ -180,7 +243,10 @@ impl FromStr for ItemId {
         let name = parts.next().ok_or(())?;
         let kind = match name.strip_prefix(FACT) {
             Some(n) => Kind::Fact(n.parse().map_err(drop)?),
-            None => KINDS.iter().find(|(_, known)| *known == name).ok_or(())?.0,
+            None => match request_kind(name) {
+                Some((kind, call)) => kind(call),
+                None => KINDS.iter().find(|(_, known)| *known == name).ok_or(())?.0,
+            },
         };
         let session = match (parts.next(), parts.next()) {
             (Some(home), Some(id)) => Some((home.parse().map_err(drop)?, id.into())),
@@ -189,6 +255,14 @@ impl FromStr for ItemId {
         };
         Ok(Self { session, kind })
     }
+}
+
+/// The kind of an item that carries a request, and which one.
+fn request_kind(name: &str) -> Option<(OfRequest, Call)> {
+    REQUESTS.iter().find_map(|(kind, prefix)| {
+        let number = u64::from_str_radix(name.strip_prefix(prefix)?, 16).ok()?;
+        Some((*kind, Call::of_number(number)))
+    })
 }
 
 impl Item {
@@ -257,7 +331,9 @@ mod tests {
 
     #[test]
     fn an_items_name_is_read_back_as_it_was_written() {
-        for kind in KINDS.map(|(kind, _)| kind).into_iter().chain([Kind::Fact(0), Kind::Fact(255)]) {
+        let requests = REQUESTS.map(|(kind, _)| kind(Call::of_number(u64::MAX)));
+        let facts = [Kind::Fact(0), Kind::Fact(255)];
+        for kind in KINDS.map(|(kind, _)| kind).into_iter().chain(facts).chain(requests) {
             for session in [None, Some((0, "36535f61".into())), Some((12, "a:b:c".into())), Some((1, "".into()))] {
                 let id = ItemId { session, kind };
                 assert_eq!(id.to_string().parse(), Ok(id));

@@ -4,9 +4,9 @@ use crate::core::fleet::{Row, Session, distinguish};
 use crate::core::limits::Limits;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{SAMPLE_TAKES, Sample, Verdict};
-use crate::watch::process::{CpuSample, cpu_of_descendants};
+use crate::watch::process::{CpuSample, Lock, cpu_of_descendants};
 use crate::watch::store::Folder;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// A session: the index of its home, and its id.
@@ -36,12 +36,19 @@ pub struct Fleet {
     entries: BTreeMap<Key, Entry>,
     limits: Limits,
     names_stale: bool,
+    /// Some session's owner is another one than before.
+    owners_stale: bool,
 }
 
 impl Entry {
     /// What was observed of it.
     pub const fn session(&self) -> &Session {
         &self.folder.session
+    }
+
+    /// The lock of its owner.
+    pub(super) fn owners_lock(&self) -> Option<Lock> {
+        self.folder.owners_lock()
     }
 
     /// Where its folder is.
@@ -52,7 +59,7 @@ impl Entry {
 
 impl Fleet {
     pub(super) const fn new(limits: Limits) -> Self {
-        Self { entries: BTreeMap::new(), limits, names_stale: false }
+        Self { entries: BTreeMap::new(), limits, names_stale: false, owners_stale: false }
     }
 
     /// The rows of all sessions that are to be shown, in no order of interest.
@@ -81,8 +88,13 @@ impl Fleet {
     /// Judges a session anew. Whether its row differs from what was told.
     pub(super) fn judge(&mut self, key: &Key, now: Moment) -> bool {
         let Some(entry) = self.entries.get_mut(key) else { return false };
-        let listed = entry.folder.session.is_listed();
-        let (mut row, verdict) = entry.folder.session.row(now, &self.limits);
+        let session = &mut entry.folder.session;
+        if session.dealings.under_way.is_none() {
+            session.dealings.attempts.settle(session.facts.tally);
+        }
+        let listed = session.is_listed();
+        let (mut row, verdict) = session.row(now, &self.limits);
+        self.owners_stale |= entry.row.owner != row.owner;
         let same_name = entry.own_name == row.name && entry.row.cwd == row.cwd && entry.row.branch == row.branch;
         if same_name {
             row.name.clone_from(&entry.row.name);
@@ -102,6 +114,7 @@ impl Fleet {
         let (row, verdict) = folder.session.row(now, &self.limits);
         let listed = folder.session.is_listed();
         self.names_stale |= listed;
+        self.owners_stale = true;
         self.entries.insert(key, Entry { own_name: row.name.clone(), folder, verdict, row, listed, sampling: None });
         listed
     }
@@ -110,7 +123,32 @@ impl Fleet {
     pub(super) fn remove(&mut self, key: &Key) -> bool {
         let Some(entry) = self.entries.remove(key) else { return false };
         self.names_stale |= entry.listed;
+        self.owners_stale = true;
         entry.listed
+    }
+
+    /// Counts anew how many sessions each process runs, where that may have changed; adds those whose row changed by it.
+    pub(super) fn share_owners(&mut self, now: Moment, changed: &mut Vec<Key>) {
+        if !std::mem::take(&mut self.owners_stale) {
+            return;
+        }
+        let mut owners: HashMap<u32, usize> = HashMap::new();
+        for pid in self.entries.values().flat_map(|entry| &entry.folder.session.holders) {
+            *owners.entry(*pid).or_default() += 1;
+        }
+        let shared = |session: &Session| {
+            let count = session.owner.pid().and_then(|pid| owners.get(&pid)).copied().unwrap_or(0);
+            count.saturating_sub(1)
+        };
+        let mut keys = Vec::new();
+        for (key, entry) in &mut self.entries {
+            let session = &mut entry.folder.session;
+            let others = shared(session);
+            if std::mem::replace(&mut session.dealings.others, others) != others {
+                keys.push(key.clone());
+            }
+        }
+        changed.extend(keys.into_iter().filter(|key| self.judge(key, now)));
     }
 
     /// Tells rows apart that read alike, where that may have changed; adds those whose name changed by it.

@@ -4,6 +4,7 @@
 //! finds ends up in a [`Session`](crate::core::fleet::Session) of the core; nothing here judges.
 
 pub mod process;
+pub mod prompt;
 pub mod store;
 pub mod tail;
 pub mod watcher;

@@ -13,11 +13,15 @@
 //! - [`owner_of`]: the lock's process, now.
 //! - [`Exits`]: tells when a process ends, with no polling.
 //! - [`cpu_of_descendants`]: what an owner's tools use, two samples of which say busy or not.
+//! - [`listening`]: where a process can be reached.
+//! - [`copilot_ancestor`]: whether a process was started by Copilot.
+//! - [`terminal_of`]: the terminal that a process runs in.
+//! - [`Target`]: an owner that can be signalled, and nobody else instead. Nothing but it ever sends a signal.
 //!
-//! Nothing here ever sends a signal, and nothing here reads the wall clock. An id may change hands between two calls:
-//! watch it first and read its owner afterwards, and then no end is missed; whoever signals reads the owner again right
-//! before.
+//! Nothing here reads the wall clock. An id may change hands between two calls: watch it first and read its owner
+//! afterwards, and then no end is missed.
 
+mod ancestry;
 mod cpu;
 mod exits;
 #[cfg(target_os = "linux")]
@@ -26,6 +30,9 @@ mod platform;
 #[cfg(not(target_os = "linux"))]
 #[path = "process/elsewhere.rs"]
 mod platform;
+mod ports;
+mod target;
+mod terminal;
 #[cfg(test)]
 mod tests;
 
@@ -35,8 +42,12 @@ use std::path::{Path, PathBuf};
 use crate::core::owner::Owner;
 use crate::core::time::{Span, Time};
 
+pub use ancestry::{AGENT_MARKS, ancestors, copilot_ancestor};
 pub use cpu::CpuSample;
 pub use exits::Exits;
+pub use ports::listening;
+pub use target::{Force, Target};
+pub use terminal::terminal_of;
 
 /// How much later than its lock a process may seem to have started and still be the one that made it. Covers the coarse
 /// clock of file times (10 ms), whole seconds on macOS and Windows, and small steps of the wall clock.
@@ -92,6 +103,11 @@ pub fn cpu_of_descendants(pid: u32) -> Option<CpuSample> {
     platform::descendants(pid)
 }
 
+/// Whether the process is of the user that we run as. `false` where that cannot be read, and where there is none.
+pub fn is_of_our_user(pid: u32) -> bool {
+    platform::is_of_our_user(pid)
+}
+
 /// What the system shows of a process id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Reading {
@@ -123,22 +139,34 @@ fn decide(lock: Lock, reading: Reading, names: &[String], arguments: impl FnOnce
     if started.is_some_and(|started| started > lock.made + SLACK) {
         return gone;
     }
-    let Some(name) = executable.as_deref().and_then(Path::file_name) else { return unknown };
-    let runs_copilot = if is_named(name, "copilot") || names.iter().any(|other| is_named(name, other)) {
-        true
-    } else if is_named(name, "node") || is_named(name, "nodejs") {
-        match arguments() {
-            Some(arguments) => arguments.iter().any(|argument| names_the_package(argument)),
-            None => return unknown,
-        }
-    } else {
-        false
-    };
+    let Some(runs_copilot) = executable.and_then(|path| runs_copilot(&path, names, arguments)) else { return unknown };
     match (runs_copilot, started) {
         (false, _) => gone,
         (true, Some(_)) => Owner::Alive { pid, started },
         (true, None) => unknown, // a Copilot, but perhaps a later one with the same id
     }
+}
+
+/// Whether a process that runs this executable is Copilot; `None` where it is a node whose arguments cannot be read.
+fn runs_copilot(
+    executable: &Path,
+    names: &[String],
+    arguments: impl FnOnce() -> Option<Vec<OsString>>,
+) -> Option<bool> {
+    let name = executable.file_name()?;
+    if is_named(name, "copilot") || names.iter().any(|other| is_named(name, other)) {
+        Some(true)
+    } else if is_named(name, "node") || is_named(name, "nodejs") {
+        Some(arguments()?.iter().any(|argument| names_the_package(argument)))
+    } else {
+        Some(false)
+    }
+}
+
+/// Whether the process, now, provably is Copilot.
+fn is_copilot(pid: u32, names: &[String]) -> bool {
+    let executable = platform::executable(pid);
+    executable.and_then(|path| runs_copilot(&path, names, || platform::arguments(pid))) == Some(true)
 }
 
 /// Whether an executable's file name is `wanted`: to the letter on Linux, without regard to case elsewhere, and on Windows

@@ -205,6 +205,11 @@ impl Folder {
             Owner::Never => 0,
         };
         owners.sort_by_key(|(owner, made)| (weight(owner), *made));
+        let holds = |owner: &Owner| match *owner {
+            Owner::Alive { pid, .. } | Owner::Unknown { pid } => Some(pid),
+            Owner::Gone { .. } | Owner::Never => None,
+        };
+        self.session.holders = owners.iter().filter_map(|(owner, _)| holds(owner)).collect();
         self.session.contested = owners.iter().filter(|(owner, _)| matches!(owner, Owner::Alive { .. })).count() > 1;
         self.session.owner = owners.pop().map(|(owner, _)| owner).unwrap_or_default();
     }
@@ -228,6 +233,12 @@ impl Folder {
         &self.path
     }
 
+    /// The lock of its owner.
+    pub fn owners_lock(&self) -> Option<Lock> {
+        let owner = self.session.owner.pid()?;
+        self.locks.iter().find(|lock| lock.pid == owner).copied()
+    }
+
     /// The processes named by the locks.
     pub fn pids(&self) -> impl Iterator<Item = u32> {
         self.locks.iter().map(|lock| lock.pid)
@@ -237,6 +248,7 @@ impl Folder {
     pub fn process_ended(&mut self, pid: u32, at: Time) {
         let ended = self.locks.iter().filter(|lock| lock.pid == pid).map(|lock| (*lock, at));
         self.ended.extend(ended);
+        self.session.holders.retain(|holder| *holder != pid);
         if self.session.owner.pid() == Some(pid) {
             self.session.owner = Owner::Gone { pid, at: Some(at) };
         }

@@ -154,6 +154,7 @@ pub(crate) fn beside(story: Story, end: Span, owner: u8, live: u8, when: i64) ->
         busy: [None, sample(true), sample(false)][usize::from(live % 3)],
         has_active_work: [None, None, Some(true), Some(false)][usize::from(live / 3 % 4)],
         attached: (live > 60).then_some(at),
+        stopped: None,
     };
     let seen: Option<Time> = (when % 3 == 0).then_some(at);
     let mut story = story.owned(owner).with_live(live);

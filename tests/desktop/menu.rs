@@ -61,29 +61,48 @@ fn the_submenu_holds_the_details_and_what_can_be_done() {
     let _light = user.light(&bus);
     panel.wait_for_icon();
     let row = user.agrees(&panel, &session, "idle");
+    let pid = user.row(&session).unwrap()["owner"]["pid"].clone();
+    // What is too long for a menu is cut.
+    let refused = |name: &str| format!("{name}: no, its terminal (process {pid}) has no server that others can talk…");
     let expected = [
         format!("Folder: {}", sessions.work().display()),
         "Branch: main".into(),
         "Model: gpt-5.2".into(),
         "Now: no turn is open".into(),
         "Last activity: just now".into(),
-        format!("Owner: process {}", user.row(&session).unwrap()["owner"]["pid"]),
+        format!("Owner: process {pid}"),
         "Background: nothing".into(),
+        "Our part: none, it is only watched".into(),
         "Why this status".into(),
         String::new(),
-        "Reconnect: no. Its terminal has it open; a second owner would fork its log".into(),
+        refused("Reconnect"),
+        refused("Send the last prompt again"),
+        refused("Stop the turn"),
+        "End this session…".into(),
+        format!("Resume in a terminal: no, process {pid} runs it: a second owner would fork its log"),
+        "Show its terminal".into(),
+        "Let go of it: no, Pilotlight is not attached to it".into(),
+        String::new(),
         "Open folder".into(),
         "Copy id".into(),
         "Copy “copilot --resume=36535f61…”".into(),
         "Open log".into(),
         "Mark as seen".into(),
     ];
-    assert_eq!(words(&row.entries), expected);
+    let shown = words(&row.entries);
+    assert_eq!(shown.len(), expected.len(), "{shown:#?}");
+    for (shown, expected) in shown.iter().zip(&expected) {
+        match expected.strip_suffix('…').filter(|_| expected.contains(": no")) {
+            Some(begins) => assert!(shown.starts_with(begins) && shown.ends_with('…'), "{shown}"),
+            None => assert_eq!(shown, expected),
+        }
+    }
     // CASES.md 70: what is refused is shown with its reason, and is nothing to click.
     assert!(!row.get("Reconnect").enabled);
     assert!(row.get("Why").entries[0].shown().starts_with("idle: done, your turn"), "{row:#?}");
-    let footer: Vec<_> = words(&panel.menu()).into_iter().rev().take(6).collect();
-    assert_eq!(footer, ["Quit", "About", "Open log", "Refresh", "Mark all as seen", ""]);
+    let footer: Vec<_> = words(&panel.menu()).into_iter().rev().take(7).collect();
+    let reopen = "Reopen what was open: nothing was left open";
+    assert_eq!(footer, ["Quit", "About", "Open log", reopen, "Refresh", "Mark all as seen", ""]);
 }
 
 /// CASES.md 103.

@@ -15,7 +15,7 @@ fn case_3_an_owner_that_dies_in_a_turn_has_crashed() {
     session.prompt();
     let watch = user.watch();
     let row = watch.told(&session, "working");
-    assert_eq!(row["owner"], json!({"pid": owner.pid(), "state": "alive", "attachable": null}));
+    assert_eq!(row["owner"], json!({"pid": owner.pid(), "state": "alive", "attachable": false}));
     let pid = owner.kill();
     let row = watch.told(&session, "crashed");
     assert_eq!(row["owner"], json!({"pid": pid, "state": "gone", "attachable": false}));

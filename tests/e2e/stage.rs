@@ -36,7 +36,12 @@ impl Stage {
 
     /// A session of a client that cannot ask anybody.
     pub(crate) fn without_person() -> Self {
-        Self::with(Person::who(Manner::Leaves), None, "")
+        Self::without_person_configured("")
+    }
+
+    /// The same, watched by a Pilotlight with this config.
+    pub(crate) fn without_person_configured(config: &str) -> Self {
+        Self::with(Person::who(Manner::Leaves), None, config)
     }
 
     fn with(person: Person, asked: Option<&Person>, config: &str) -> Self {

@@ -8,6 +8,7 @@
 use super::model::Model;
 use super::{SOON, target_dir, wait_until};
 use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -133,6 +134,23 @@ impl Home {
         command
     }
 
+    /// A program that is the CLI with the environment of this home, for whoever starts it without that.
+    pub(crate) fn program(&self, model: &Model) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let command = self.copilot(model);
+        let mut script = "#!/bin/sh\n".to_owned();
+        for (key, value) in command.get_envs() {
+            let value = value.unwrap_or_default().to_str().unwrap();
+            assert!(!value.contains('\''), "{value}");
+            script += &format!("export {}='{value}'\n", key.to_str().unwrap());
+        }
+        script += &format!("exec '{}' \"$@\"\n", cli().display());
+        let path = self.root.path().join("copilot.sh");
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
     /// The folders of all sessions in this home.
     pub(crate) fn sessions(&self) -> Vec<Folder> {
         let Ok(entries) = std::fs::read_dir(self.dir().join("session-state")) else { return Vec::new() };
@@ -205,6 +223,23 @@ impl Folder {
     /// Waits until the log holds an event of this type, and returns it.
     pub(crate) fn wait(&self, kind: &str) -> Value {
         self.wait_nth(kind, 1)
+    }
+
+    /// Checks that the log is one chain: no event was lost, doubled, or written by a second owner.
+    pub(crate) fn assert_one_chain(&self) {
+        let events = self.events();
+        let key = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        let kinds: HashMap<_, _> = events.iter().map(|event| (key(event, "id"), key(event, "type"))).collect();
+        assert_eq!(kinds.len(), events.len(), "an event is doubled\n{}", self.dump());
+        let mut parents = HashSet::new();
+        for parent in events.iter().skip(1).map(|event| key(event, "parentId")) {
+            let kind = kinds.get(&parent).unwrap_or_else(|| panic!("an event is lost\n{}", self.dump()));
+            // An abort may be written after the end of the round that follows it; whoever resumes then goes on from it.
+            assert!(parents.insert(parent) || kind == "abort", "the log is forked\n{}", self.dump());
+        }
+        let in_use = |event: &Value| event["data"]["alreadyInUse"] == true;
+        assert!(!events.iter().any(in_use), "two owners\n{}", self.dump());
+        assert!(self.locks().len() <= 1, "two owners\n{}", self.dump());
     }
 
     /// The pids that the locks name.

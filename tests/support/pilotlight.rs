@@ -12,6 +12,7 @@ use super::tmux::Tmux;
 use super::wait_until;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -55,6 +56,11 @@ impl Pilot {
 
     /// Starts to watch these homes with this config file.
     pub(crate) fn configured(homes: &[&Home], config: &str) -> Self {
+        Self::with(homes, config, &[])
+    }
+
+    /// Starts to watch these homes with this config file, in this environment: what it starts inherits it.
+    pub(crate) fn with(homes: &[&Home], config: &str, environment: &[(OsString, OsString)]) -> Self {
         let homes: Vec<PathBuf> = homes.iter().map(|home| home.dir()).collect();
         let scratch = tempfile::Builder::new().prefix("pilotlight-user-").tempdir().unwrap();
         std::fs::write(scratch.path().join(CONFIG), config).unwrap();
@@ -75,6 +81,7 @@ impl Pilot {
         let light = command(&scratch, &homes, &["tray"])
             .env("DBUS_SESSION_BUS_ADDRESS", bus.address())
             .env("XDG_RUNTIME_DIR", run)
+            .envs(environment.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -101,6 +108,57 @@ impl Pilot {
                 (heard && self.table_shows(&row) && self.menu_shows(&row)).then_some(row)
             },
         )
+    }
+
+    /// Clicks an entry of the session's submenu, found by how its label begins, once it can be clicked.
+    pub(crate) fn click(&self, id: &str, label: &str) {
+        let what = format!("{label:?} of {id} can be clicked");
+        let dump = || self.dump(id);
+        let entry = wait_until(TOLD, &what, dump, || {
+            let row = self.row(id)?;
+            let name: String = row["name"].as_str()?.chars().take(24).collect();
+            let layout = self.panel.layout().1;
+            let submenu = layout.find(&|entry: &Entry| !entry.entries.is_empty() && entry.shown().contains(&name))?;
+            submenu
+                .find(&|entry: &Entry| entry.shown().starts_with(label) && entry.enabled && entry.entries.is_empty())
+                .cloned()
+        });
+        assert!(self.panel.click(entry.id), "the menu does not know the entry any more: {entry:?}");
+    }
+
+    /// Waits until the menu holds an entry whose label contains this.
+    pub(crate) fn menu_says(&self, id: &str, text: &str) {
+        let says = || self.panel.layout().1.find(&|entry: &Entry| entry.shown().contains(text)).map(drop);
+        wait_until(TOLD, &format!("the menu says {text:?}"), || self.dump(id), says);
+    }
+
+    /// Runs a command beside the tray, which it can reach.
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        let mut command = self.command(args);
+        command.env("XDG_RUNTIME_DIR", self.scratch.path().join("run"));
+        Ran::of(command)
+    }
+
+    /// Runs a command as if no tray ran.
+    pub(crate) fn run_alone(&self, args: &[&str]) -> Ran {
+        Ran::of(self.command(args))
+    }
+
+    /// A command, ready to be started, that knows of no tray.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        command(&self.scratch, &self.homes, args)
+    }
+
+    /// Ends the tray by a signal that asks for it, and waits until it has ended.
+    pub(crate) fn end_tray(&mut self) {
+        super::process::signal(self.light.id(), rustix::process::Signal::TERM);
+        self.light.wait().unwrap();
+    }
+
+    /// The tray's own log.
+    pub(crate) fn log(&self) -> String {
+        let log = self.scratch.path().join(".local/state/pilotlight/pilotlight.log");
+        std::fs::read_to_string(log).unwrap_or_default()
     }
 
     /// Waits until a row of `status --json` fits, for what has no status of its own.
@@ -183,7 +241,8 @@ impl Pilot {
             .filter(|line| line["id"] == id)
             .map(|line| format!("  {} {} {}", line["status"], line["because"], line["removed"]))
             .collect();
-        let table = format!("{}\nmenu:\n{:#?}", self.table.screen(), self.panel.menu());
+        let (screen, menu, log) = (self.table.screen(), self.panel.menu(), self.log());
+        let table = format!("{screen}\nmenu:\n{menu:#?}\nlog:\n{log}");
         format!("status: {row}\nwatch:\n{}\ntable:\n{}\n{folder}", lines.join("\n"), table.trim_end())
     }
 }
@@ -194,6 +253,26 @@ impl Drop for Pilot {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+}
+
+/// What a command came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// Its exit code.
+    pub(crate) code: Option<i32>,
+    /// What it printed.
+    pub(crate) out: String,
+    /// What it complained of.
+    pub(crate) err: String,
+}
+
+impl Ran {
+    /// Runs a command to its end, with nobody at its standard input.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
     }
 }
 

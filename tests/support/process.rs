@@ -1,6 +1,6 @@
 //! Processes that the tests started: each is named by its pid, and ended by it.
 
-use super::block_on;
+use super::{SOON, block_on, wait_until};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::time::Duration;
 
@@ -15,6 +15,39 @@ pub(crate) fn signal(pid: u32, with: Signal) {
 /// Whether a process of this pid exists.
 pub(crate) fn is_live(pid: u32) -> bool {
     test_kill_process(raw(pid)).is_ok()
+}
+
+/// Kills exactly this process, and waits until nothing of it runs any more. It may still want to be reaped.
+pub(crate) fn kill(pid: u32) {
+    signal(pid, Signal::KILL);
+    let stat = format!("/proc/{pid}/stat");
+    let over = || {
+        let stat = std::fs::read_to_string(&stat).unwrap_or_default();
+        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+        matches!(state, None | Some('Z' | 'X')).then_some(())
+    };
+    wait_until(PATIENCE, "the killed process is gone", String::new, over);
+}
+
+/// The port of loopback that a process listens on.
+pub(crate) fn port(pid: u32) -> u16 {
+    let sockets = || -> Vec<String> {
+        let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
+        let links = open.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+        links.filter_map(|link| Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())).collect()
+    };
+    wait_until(SOON, "the process listens", String::new, || {
+        let sockets = sockets();
+        let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        table.lines().find_map(|row| {
+            let columns: Vec<&str> = row.split_ascii_whitespace().collect();
+            // The local address, the state (0A: it listens), the socket's inode.
+            let port = columns.get(1)?.strip_prefix("0100007F:")?;
+            let listens =
+                columns.get(3) == Some(&"0A") && sockets.iter().any(|inode| columns.get(9) == Some(&&**inode));
+            listens.then(|| u16::from_str_radix(port, 16).unwrap())
+        })
+    })
 }
 
 /// Asks a child to end, and waits until it has; kills it when it does not.

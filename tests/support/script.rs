@@ -67,6 +67,7 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
         ("seq", 1) => calls(bash("exit 3", "fail")),
         ("sleep", 0) => calls(bash(&format!("sleep {number}; echo slept"), "sleep")),
         ("tool", 0) => calls(bash(UNTIL_GO, "work until told")),
+        ("script", 0) => calls(bash("sh ./script.sh", "run the script")),
         ("spin", 0) => calls(bash("until [ -e go ] || [ ! -e seed.txt ]; do :; done", "spin until told")),
         ("big", 0) => calls(bash("head -c 400000 /dev/zero | tr '\\0' x", "write much")),
         ("denied", round) if (round as u64) < number => calls(bash(&format!("touch denied{round}.txt"), "touch")),

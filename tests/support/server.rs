@@ -16,6 +16,7 @@ use github_copilot_sdk::{
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -46,7 +47,13 @@ pub(crate) struct Session {
 impl Server {
     /// Starts a server in `home`; its sessions use `model`.
     pub(crate) fn start(home: &Home, model: &Model) -> Self {
+        Self::guarded(home, model, None)
+    }
+
+    /// The same, and who connects must show this token.
+    pub(crate) fn guarded(home: &Home, model: &Model, token: Option<&str>) -> Self {
         let mut command: tokio::process::Command = home.copilot(model).into();
+        command.envs(token.map(|token| ("COPILOT_CONNECTION_TOKEN", token)));
         command.args(["--server", "--port", "0"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let (child, port) = block_on(async {
@@ -67,6 +74,16 @@ impl Server {
             .with_wire_api("completions")
             .with_api_key(KEY);
         Self { child, port, provider, sessions: home.dir().join("session-state"), project: home.project() }
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
+    /// What a session must be told to use the model, as JSON.
+    pub(crate) fn provider(&self) -> Value {
+        serde_json::to_value(&self.provider).unwrap()
     }
 
     /// Connects once more.

@@ -21,6 +21,9 @@ pub(super) struct Data<'a> {
     shell: Option<Text<'a>>,
     result_kind: Option<Text<'a>>,
     permission_kind: Option<Text<'a>>,
+    asked_command: Option<Text<'a>>,
+    asked_path: Option<Text<'a>>,
+    asked_url: Option<Text<'a>>,
     by_hook: bool,
     delivery: Option<Text<'a>>,
     source: Option<Text<'a>>,
@@ -65,6 +68,9 @@ impl<'a> Data<'a> {
                 b"permissionRequest" => scan.object_or_skip(|key, scan| {
                     match key {
                         b"kind" => self.permission_kind = scan.text()?,
+                        b"fullCommandText" => self.asked_command = scan.text()?,
+                        b"path" => self.asked_path = scan.text()?,
+                        b"url" => self.asked_url = scan.text()?,
                         b"toolCallId" => self.call = self.call.or(scan.text()?),
                         _ => scan.skip()?,
                     }
@@ -172,6 +178,7 @@ impl<'a> Data<'a> {
                 request: self.request.ok_or(Malformed)?,
                 call: self.call,
                 kind: self.permission_kind,
+                asks: self.asks(),
                 by_hook: self.by_hook,
             },
             b"permission.completed" => Body::PermissionDone {
@@ -190,6 +197,17 @@ impl<'a> Data<'a> {
             b"system.notification" if is(self.notified, b"shell_completed") => Body::ShellDone { shell: self.shell },
             _ => Body::Progress,
         })
+    }
+
+    /// The one text that says all that a permission request asks for. Writing a file, calling a tool of a server and the like
+    /// have no such text.
+    fn asks(&self) -> Option<Text<'a>> {
+        match self.permission_kind?.0 {
+            b"shell" => self.asked_command,
+            b"read" => self.asked_path,
+            b"url" => self.asked_url,
+            _ => None,
+        }
     }
 
     /// Whether a failed tool says that nobody could be asked (three signatures, recorded in tests/traces 03a, 03b and 44a). A refusal by the user has

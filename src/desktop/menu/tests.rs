@@ -1,7 +1,9 @@
 //! The rules of places, one after the other, with no desktop and no clock.
 
 use super::*;
+use crate::act::Which;
 use crate::core::fleet::{About, Session};
+use crate::core::turn::{Call, Request};
 use std::path::Path;
 
 /// Sessions that a test writes down.
@@ -13,7 +15,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let menu = Menu::new(Limits::default(), List::default(), Some("/home/dev".into()));
+        let menu = Menu::new(Limits::default(), List::default(), Some("/home/dev".into()), false);
         Self { sessions: Vec::new(), menu, now: Moment::of(Time(1_700_000_000_000)) }
     }
 
@@ -248,4 +250,112 @@ fn only_what_is_shown_and_enabled_can_be_clicked() {
     assert_eq!(view.effect_of(&item("another", Kind::CopyId)), None);
     assert_eq!(view.effect_of(&ItemId::own(Kind::Quit)), Some(&Effect::Quit));
     assert_eq!(view.effect_of(&item(id, Kind::OpenFolder)), Some(&Effect::OpenFolder("/home/dev/x".into())));
+}
+
+impl World {
+    /// A session asks for a permission, over a server that can be reached.
+    fn ask(&mut self, name: &str, request: u64, command: &str) {
+        let now = self.now;
+        let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
+        session.owner = Owner::Alive { pid: 1, started: None };
+        session.dealings.reach = Reach::Listens;
+        session.facts.requests.push(Request {
+            id: Call::of_number(request),
+            request: format!("request-{request}").into(),
+            call: None,
+            kind: "shell".into(),
+            asks: Some(command.into()),
+            agent: None,
+            at: now,
+        });
+        self.set(name, Status::NeedsPermission);
+    }
+
+    fn answered(&mut self, name: &str) {
+        let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
+        session.facts.requests.clear();
+        self.set(name, Status::Working);
+    }
+
+    fn effect(&self, name: &str, kind: Kind) -> Option<&Effect> {
+        self.menu.shown.as_ref().unwrap().effect_of(&ItemId::of(&(0, name.into()), kind))
+    }
+}
+
+/// CASES.md 107b.
+#[test]
+fn case_107b_an_item_answers_the_request_that_it_shows_or_none() {
+    let mut world = World::new();
+    world.add("a", Status::Working);
+    world.ask("a", 1, "make");
+    world.update().unwrap();
+    let approve = |request| Kind::Approve(Call::of_number(request));
+    let asks = |id: &str, text: &str| Ask::Approve(Which::Shown { id: id.into(), text: text.into() });
+    assert_eq!(
+        world.effect("a", approve(1)),
+        Some(&Effect::Act(Order { id: "a".into(), ask: asks("request-1", "make") }))
+    );
+    // Answered elsewhere, and another one opened, while the menu stands: within the second its shape is as it was.
+    world.answered("a");
+    world.ask("a", 2, "rm -r .");
+    let between = world.after(Span(200)).unwrap();
+    assert_eq!((world.effect("a", approve(1)), world.effect("a", approve(2))), (None, None));
+    let after = world.after(Span::seconds(1)).unwrap();
+    assert!(!after.has_shape_of(&between), "another request is another shape");
+    assert_eq!(world.effect("a", approve(1)), None);
+    assert!(world.effect("a", approve(2)).is_some());
+    // What is gone stays where it is, disabled, until then.
+    world.answered("a");
+    let answered = world.after(Span::seconds(5)).unwrap();
+    assert!(answered.has_shape_of(&after) && world.effect("a", approve(2)).is_none());
+}
+
+#[test]
+fn a_request_that_cannot_be_shown_whole_offers_only_its_details() {
+    let mut world = World::new();
+    for (name, command) in [
+        ("long", "x".repeat(500)),
+        ("odd", "echo \u{202e}fr- mr".into()),
+        ("lines", "a\nb".into()),
+        ("none", "".into()),
+    ] {
+        world.add(name, Status::Working);
+        world.ask(name, 7, &command);
+    }
+    world.update().unwrap();
+    for name in ["long", "odd", "lines", "none"] {
+        assert_eq!(world.effect(name, Kind::Approve(Call::of_number(7))), None, "{name}");
+        let details = Effect::Details { id: name.into(), request: "request-7".into() };
+        assert_eq!(world.effect(name, Kind::Details(Call::of_number(7))), Some(&details));
+    }
+}
+
+/// CASES.md 107e.
+#[test]
+fn case_107e_quitting_as_the_last_client_names_what_would_end_and_takes_a_second_click() {
+    let mut world = World::new();
+    world.add("a", Status::Working);
+    world.update().unwrap();
+    let quit = |view: &MenuView| view.items.last().cloned().unwrap();
+    assert!(matches!(quit(world.menu.shown.as_ref().unwrap()), Item::Action { effect: Effect::Quit, .. }));
+    world.sessions[0].1.dealings.reach = Reach::Hosted(7);
+    let view = world.after(Span::seconds(2)).unwrap();
+    let Item::Submenu { items, .. } = quit(&view) else { panic!("{:?}", quit(&view)) };
+    assert_eq!(text(&items[0]), "This may end: a");
+    assert!(matches!(items[1], Item::Action { effect: Effect::Quit, .. }));
+}
+
+#[test]
+fn what_was_open_when_the_machine_went_down_is_reopened_together() {
+    let mut world = World::new();
+    let ids = ["36535f61-5c7b-4f09-a70b-2f8aed972800", "36535f61-5c7b-4f09-a70b-2f8aed972801", "not-an-id"];
+    for id in ids {
+        world.add(id, Status::Crashed);
+        let (_, session, _) = world.sessions.last_mut().unwrap();
+        session.owner = Owner::Gone { pid: 1, at: None };
+    }
+    world.update().unwrap();
+    let orders = ids[..2].iter().map(|id| Order { id: (*id).into(), ask: Ask::Resume }).collect();
+    let item = ItemId::own(Kind::Reopen);
+    assert_eq!(world.menu.shown.as_ref().unwrap().effect_of(&item), Some(&Effect::Reopen(orders)));
 }

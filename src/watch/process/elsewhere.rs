@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
 
+use super::ancestry::Family;
 use super::cpu::{CpuSample, Key, Usage};
 use super::exits::has_ended;
 use super::{Reading, SLACK, with_real_scripts};
@@ -29,10 +30,20 @@ pub(super) fn read(pid: u32, now: Time) -> Reading {
     if matches!(process.status(), ProcessStatus::Zombie | ProcessStatus::Dead) {
         return Reading::Absent;
     }
-    let name = || Some(PathBuf::from(process.name())).filter(|name| !name.as_os_str().is_empty());
-    let executable = process.exe().map(PathBuf::from).filter(|path| path.file_name().is_some()).or_else(name);
     // A start in the future says that the clock was set back, and nothing about which came first.
-    Reading::Process { started: started(process).filter(|started| *started <= now + SLACK), executable }
+    let started = started(process).filter(|started| *started <= now + SLACK);
+    Reading::Process { started, executable: executable_of(process) }
+}
+
+/// The path of the executable of `pid`, or its file name alone. `None` where neither can be read.
+pub(super) fn executable(pid: u32) -> Option<PathBuf> {
+    let system = listed(pid, ProcessRefreshKind::nothing().with_exe(UpdateKind::Always))?;
+    executable_of(system.process(Pid::from_u32(pid))?)
+}
+
+fn executable_of(process: &Process) -> Option<PathBuf> {
+    let name = || Some(PathBuf::from(process.name())).filter(|name| !name.as_os_str().is_empty());
+    process.exe().map(PathBuf::from).filter(|path| path.file_name().is_some()).or_else(name)
 }
 
 /// The command line of `pid`, and behind it the real paths of its scripts. `None` where it cannot be read.
@@ -42,6 +53,38 @@ pub(super) fn arguments(pid: u32) -> Option<Vec<OsString>> {
     let process = system.process(Pid::from_u32(pid))?;
     let arguments = process.cmd().to_vec();
     if arguments.is_empty() { None } else { Some(with_real_scripts(arguments, process.cwd())) }
+}
+
+/// Whether the process is of the user that we run as.
+pub(super) fn is_of_our_user(pid: u32) -> bool {
+    let user = |pid| {
+        let system = listed(pid, ProcessRefreshKind::nothing().with_user(UpdateKind::Always))?;
+        system.process(Pid::from_u32(pid))?.user_id().cloned()
+    };
+    user(pid).is_some_and(|theirs| user(std::process::id()) == Some(theirs))
+}
+
+/// What each process is told of: its parent, and when it started. All processes are listed once.
+pub(super) fn families() -> impl Fn(u32) -> Option<Family> {
+    let mut system = System::new().ok();
+    if let Some(system) = &mut system {
+        system.refresh_processes_specifics(ProcessesToUpdate::All, true, ProcessRefreshKind::nothing());
+    }
+    move |pid| {
+        let process = system.as_ref()?.process(Pid::from_u32(pid))?;
+        Some(Family { parent: process.parent().map_or(0, Pid::as_u32), started: process.start_time() })
+    }
+}
+
+/// Whether one of these variables is set, and not empty, in the environment that `pid` was started with. `false` where
+/// that cannot be read.
+pub(super) fn is_started_with(pid: u32, names: &[&str]) -> bool {
+    let system = listed(pid, ProcessRefreshKind::nothing().with_environ(UpdateKind::Always));
+    let Some(process) = system.as_ref().and_then(|system| system.process(Pid::from_u32(pid))) else { return false };
+    process.environ().iter().any(|variable| {
+        let value = |name: &&str| variable.as_encoded_bytes().strip_prefix(name.as_bytes())?.strip_prefix(b"=");
+        names.iter().filter_map(value).any(|value| !value.is_empty())
+    })
 }
 
 /// Not told here: no list of locks names the processes that hold them.

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
+use super::ancestry::Family;
 use super::cpu::{CpuSample, Key, Usage};
 use super::{Reading, with_real_scripts};
 use crate::core::time::{Span, Time};
@@ -27,6 +28,8 @@ use crate::core::time::{Span, Time};
 const DELETED: &[u8] = b" (deleted)";
 /// How much of a command line is looked at: the script comes first, prompts later.
 const ARGUMENTS_LIMIT: u64 = 64 * 1024;
+/// How much of an environment is looked at: the most that the kernel lets a program start with (6 MiB), and more.
+const ENVIRONMENT_LIMIT: u64 = 8 * 1024 * 1024;
 
 /// What `/proc` shows of `pid`; `now` is the wall clock.
 pub(super) fn read(pid: u32, now: Time) -> Reading {
@@ -34,15 +37,17 @@ pub(super) fn read(pid: u32, now: Time) -> Reading {
     if stat.has_ended() || is_thread(pid) {
         return Reading::Absent;
     }
-    let executable = match fs::read_link(format!("/proc/{pid}/exe")) {
-        Ok(path) => Some(without_deleted(path)),
-        // Another user's (EACCES), a kernel thread (ENOENT), or it ended this very moment.
-        Err(_) => match Stat::read(pid) {
-            Ok(still) if !still.has_ended() => None,
-            _ => return Reading::Absent,
-        },
-    };
+    let executable = executable(pid);
+    // Another user's (EACCES), a kernel thread (ENOENT), or it ended this very moment.
+    if executable.is_none() && !Stat::read(pid).is_ok_and(|still| !still.has_ended()) {
+        return Reading::Absent;
+    }
     Reading::Process { started: Some(now - (since_boot() - stat.started())), executable }
+}
+
+/// The path of the executable of `pid`. `None` where it cannot be read.
+pub(super) fn executable(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe")).ok().map(without_deleted)
 }
 
 /// The command line of `pid`, and behind it the real paths of its scripts. `None` where it cannot be read; a process
@@ -57,6 +62,39 @@ pub(super) fn arguments(pid: u32) -> Option<Vec<OsString>> {
     let arguments = line.split(|byte| *byte == 0).map(|argument| OsStr::from_bytes(argument).to_owned()).collect();
     let folder = fs::read_link(format!("/proc/{pid}/cwd")).ok();
     Some(with_real_scripts(arguments, folder.as_deref()))
+}
+
+/// Whether the process runs as the user that we run as.
+pub(super) fn is_of_our_user(pid: u32) -> bool {
+    // Not the owner of `/proc/<pid>`: that is root for a process that does not let itself be looked into.
+    status_line(pid, b"Uid:").is_some_and(|ids| {
+        let effective = ids.split(u8::is_ascii_whitespace).filter(|id| !id.is_empty()).nth(1).and_then(number);
+        effective == Some(rustix::process::geteuid().as_raw())
+    })
+}
+
+/// What each process is told of: its parent, and when it started.
+pub(super) fn families() -> impl Fn(u32) -> Option<Family> {
+    |pid| Stat::read(pid).ok().map(|stat| Family { parent: stat.parent, started: stat.started })
+}
+
+/// Whether one of these variables is set, and not empty, in the environment that `pid` was started with. `false` where
+/// that cannot be read.
+pub(super) fn is_started_with(pid: u32, names: &[&str]) -> bool {
+    let mut environment = Vec::new();
+    let read = File::open(format!("/proc/{pid}/environ"))
+        .and_then(|file| file.take(ENVIRONMENT_LIMIT).read_to_end(&mut environment));
+    read.is_ok()
+        && environment.split(|byte| *byte == 0).any(|variable| {
+            let value = |name: &&str| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
+            names.iter().filter_map(value).any(|value| !value.is_empty())
+        })
+}
+
+/// The number of the controlling terminal's device, as [`Stat`] has it. `None` where there is no such process, or it
+/// has no terminal.
+pub(super) fn terminal(pid: u32) -> Option<u32> {
+    Stat::read(pid).ok().map(|stat| stat.terminal).filter(|terminal| *terminal != 0)
 }
 
 /// Whether the process holds a lock (flock) on the file, by the system's list of locks: asked without touching the file.
@@ -146,6 +184,8 @@ impl Children {
 struct Stat {
     state: u8,
     parent: u32,
+    /// The device number of the controlling terminal: minor in bits 0 to 7 and 20 to 31, major in 8 to 19; 0 for none.
+    terminal: u32,
     threads: u32,
     /// Since boot.
     started: u64,
@@ -170,6 +210,7 @@ impl Stat {
         Some(Self {
             state: *fields.first()?.first()?,
             parent: u32::try_from(field(4)?).ok()?,
+            terminal: fields.get(4).copied().and_then(number::<i32>)?.cast_unsigned(),
             threads: u32::try_from(field(20)?).ok()?,
             started: field(22)?,
             own: field(14)? + field(15)?,
@@ -197,13 +238,18 @@ fn without_stat(pid: u32) -> Reading {
 
 /// Whether `pid` is provably the id of a thread that is not its process's first.
 fn is_thread(pid: u32) -> bool {
-    let mut status = [0; 512]; // Name, Umask, State, Tgid: line breaks in the name are escaped
-    let read = File::open(format!("/proc/{pid}/status")).and_then(|mut file| file.read(&mut status));
-    read.is_ok_and(|length| thread_group(&status[..length]).is_some_and(|group| group != pid))
+    status_line(pid, b"Tgid:").and_then(|group| number::<u32>(&group)).is_some_and(|group| group != pid)
 }
 
-fn thread_group(status: &[u8]) -> Option<u32> {
-    status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Tgid:")).and_then(number)
+/// The line of `/proc/<pid>/status` that begins with `name`, without it: `Tgid:` or `Uid:`.
+fn status_line(pid: u32, name: &[u8]) -> Option<Vec<u8>> {
+    let mut status = [0; 512]; // Name, Umask, State, Tgid, ..., Uid: line breaks in the name are escaped
+    let length = File::open(format!("/proc/{pid}/status")).and_then(|mut file| file.read(&mut status)).ok()?;
+    line_of(&status[..length], name).map(<[u8]>::to_vec)
+}
+
+fn line_of<'a>(status: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name))
 }
 
 fn without_deleted(path: PathBuf) -> PathBuf {
@@ -237,7 +283,15 @@ mod tests {
     fn a_stat_line_is_read_by_its_fields() {
         let line =
             b"4321 (Main) Thread (x)) S 77 1 1 34816 1 4194304 900 5000 0 3 250 50 1000 200 20 0 11 0 987654 1 2 3\n";
-        let stat = Stat { state: b'S', parent: 77, threads: 11, started: 987_654, own: 300, waited_for: 1200 };
+        let stat = Stat {
+            state: b'S',
+            parent: 77,
+            terminal: 34816,
+            threads: 11,
+            started: 987_654,
+            own: 300,
+            waited_for: 1200,
+        };
         assert_eq!(Stat::parse(line), Some(stat));
         for broken in [&b""[..], b"1 (x", b"1 (x)", b"1 (x) S 77 1", b"1 (x) S a b c d e f g h i j k l m n o p q r s"] {
             assert_eq!(Stat::parse(broken), None);
@@ -246,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_zombie_with_threads_left_has_not_ended() {
-        let stat = |state, threads| Stat { state, parent: 1, threads, started: 1, own: 0, waited_for: 0 };
+        let stat = |state, threads| Stat { state, parent: 1, terminal: 0, threads, started: 1, own: 0, waited_for: 0 };
         assert!(stat(b'Z', 1).has_ended());
         assert!(stat(b'X', 0).has_ended());
         assert!(!stat(b'Z', 3).has_ended());
@@ -255,8 +309,9 @@ mod tests {
 
     #[test]
     fn a_thread_group_is_read_past_any_name() {
-        assert_eq!(thread_group(b"Name:\tx\\nTgid:\t9\nUmask:\t0022\nState:\tS\nTgid:\t42\nNgid:\t0\n"), Some(42));
-        assert_eq!(thread_group(b"Name:\tx\n"), None);
+        let status = b"Name:\tx\\nTgid:\t9\nUmask:\t0022\nState:\tS\nTgid:\t42\nNgid:\t0\n";
+        assert_eq!(line_of(status, b"Tgid:").and_then(number), Some(42));
+        assert_eq!(line_of(b"Name:\tx\n", b"Tgid:"), None);
     }
 
     #[test]

@@ -2,11 +2,17 @@
 //! carry its numbers.
 
 #[cfg(target_os = "linux")]
+mod ancestry;
+#[cfg(target_os = "linux")]
 mod cpu;
 mod exits;
 #[cfg(target_os = "linux")]
 mod owner;
+#[cfg(unix)]
+mod ports;
 mod support;
+#[cfg(target_os = "linux")]
+mod target;
 
 use super::*;
 

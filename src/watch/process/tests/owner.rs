@@ -15,12 +15,12 @@ use super::support::{Running, now, waiting};
 
 /// Copies a program under another name. By `cp`: a file that this process ever had open for writing may be held open by
 /// a child that another test's thread starts at that moment, and cannot be run then (ETXTBSY).
-fn copy(program: &str, to: &Path) {
+pub(super) fn copy(program: &str, to: &Path) {
     assert!(Command::new("cp").arg(program).arg(to).status().unwrap().success());
 }
 
 /// A folder with an executable of the given name that waits for input, and that running.
-fn named(name: &OsStr) -> (tempfile::TempDir, PathBuf, Running) {
+pub(super) fn named(name: &OsStr) -> (tempfile::TempDir, PathBuf, Running) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     copy("/bin/cat", &path);

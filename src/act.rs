@@ -1,0 +1,147 @@
+//! What is asked of a session, and what comes back: the same words for the menu, the commands and the control socket.
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Something to be done with one session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Order {
+    /// The session's whole id.
+    pub id: Box<str>,
+    /// What.
+    pub ask: Ask,
+}
+
+/// What can be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ask {
+    /// Open requests are allowed, once.
+    Approve(Which),
+    /// Open requests are refused.
+    Deny(Which),
+    /// The session is brought back under control.
+    Reconnect {
+        /// The last prompt is sent again, if no tool succeeded in its turn.
+        resend: bool,
+    },
+    /// The turn that runs is aborted.
+    Stop,
+    /// The process that owns the session is interrupted, then terminated.
+    End,
+    /// The process that owns the session is killed.
+    ForceQuit,
+    /// The session is resumed in a terminal.
+    Resume,
+    /// The terminal that the session runs in is brought to the front.
+    ShowTerminal,
+    /// We let go of a session that we are attached to.
+    Detach,
+}
+
+/// Which of a session's open permission requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Which {
+    /// The one that has been open for longest.
+    Oldest,
+    /// Every one.
+    All,
+    /// The one of this id.
+    One(String),
+    /// The one of this id, provided that it asks for exactly what the user was shown.
+    Shown {
+        /// Its id.
+        id: String,
+        /// What the user was shown.
+        text: String,
+    },
+}
+
+/// What comes back, in order: any number of steps, then one end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Report {
+    /// Something was done on the way.
+    Step(Step, String),
+    /// A permission request, whole: what is about to be answered.
+    Request(String),
+    /// It is over.
+    End(Outcome),
+}
+
+/// The steps of a recovery. Their names are the tags in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// A connection to the session's server, as one more client.
+    Attach,
+    /// Its open requests are ours to answer.
+    TakeOver,
+    /// The turn that ran is stopped.
+    Abort,
+    /// The session is loaded in a server of our own, or in a terminal.
+    Resume,
+    /// The last prompt was sent again.
+    Resend,
+    /// It was looked whether that had its effect.
+    Verify,
+    /// Nothing more is tried.
+    GiveUp,
+}
+
+/// How it ended, in words for the user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// As asked.
+    Done(String),
+    /// Tried in vain: which step failed, why, and what to do next.
+    Failed(String),
+    /// Not tried, and why.
+    Refused(String),
+    /// Whoever was asked does not watch this session.
+    Unknown,
+}
+
+impl Step {
+    /// Its tag in the log.
+    pub const fn tag(self) -> &'static str {
+        match self {
+            Self::Attach => "attach",
+            Self::TakeOver => "take-over",
+            Self::Abort => "abort",
+            Self::Resume => "resume",
+            Self::Resend => "resend",
+            Self::Verify => "verify",
+            Self::GiveUp => "give-up",
+        }
+    }
+}
+
+/// An order on its way to the engine, and where its reports go.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// What is asked.
+    pub order: Order,
+    /// Takes the reports, the last of which is an end. Whoever listens may leave before that; the order is carried out.
+    pub reply: UnboundedSender<Report>,
+}
+
+impl Given {
+    /// Sends a report, if somebody still listens.
+    pub fn report(&self, report: Report) {
+        let _ = self.reply.send(report);
+    }
+}
+
+impl Outcome {
+    /// Its words for the user.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Done(words) | Self::Failed(words) | Self::Refused(words) => words,
+            Self::Unknown => "there is no such session any more",
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! `pilotlight reconnect`, `stop`, `approve`, `deny`, `resume` and `show`: what the menu does, from a terminal or a script.
+//!
+//! Here an order is made out of the arguments and, where it ends something or answers somebody, out of what the user says
+//! when asked. [`carry`] sees that it is carried out, by the tray that runs or else here; [`tell`] shows what comes back.
+
+mod carry;
+mod tell;
+
+use super::pick::pick;
+use super::{Context, USAGE, say};
+use crate::act::{Ask, Order, Outcome, Which};
+use crate::control::{ORDER_MAX, caller};
+use crate::core::action::Reach;
+use crate::core::fleet::{Kind, Session};
+use crate::core::owner::Owner;
+use carry::carry_out;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::process::ExitCode;
+use tell::{AfterShown, Shown, Teller};
+
+/// Exit code: tried in vain.
+const FAILED: u8 = 1;
+/// Exit code: not tried; the reason is on standard error.
+const REFUSED: u8 = 4;
+/// What no request reads: one that must ask for exactly this is shown, and stays unanswered.
+const UNSHOWN: &str = "\0";
+
+/// Arguments of `reconnect`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Reconnect {
+    /// The session's id, or as much of its beginning as no other shares
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Send its last prompt again, if no tool succeeded in that turn
+    #[arg(long)]
+    resend: bool,
+}
+
+/// Arguments of `stop`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Stop {
+    /// The session's id, or as much of its beginning as no other shares
+    #[arg(value_name = "ID")]
+    id: String,
+    /// End the session without asking, where only that stops it
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Arguments of `approve` and `deny`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Answer {
+    /// The session's id, or as much of its beginning as no other shares
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Answer the request of this id, not the one that has been open for longest; `pilotlight explain ID` names them
+    #[arg(long, value_name = "RID", conflicts_with = "all")]
+    request: Option<String>,
+    /// Answer every open request
+    #[arg(long)]
+    all: bool,
+    /// Show each request and ask before it is answered
+    #[arg(long)]
+    ask: bool,
+}
+
+/// Arguments of `resume` and `show`.
+#[derive(Debug, clap::Args)]
+pub(super) struct One {
+    /// The session's id, or as much of its beginning as no other shares
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Result<ExitCode> {
+    with(context, &arguments.id, |session| {
+        carry_out(
+            context,
+            order(session, Ask::Reconnect { resend: arguments.resend }),
+            keeps_connection(session),
+            &mut Teller,
+        )
+    })
+}
+
+pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCode> {
+    with(context, &arguments.id, |session| {
+        let ask = if needs_end(session) { Ask::End } else { Ask::Stop };
+        if ask == Ask::End && !arguments.yes {
+            match confirm("End this session? Its tool is killed; it can be resumed.") {
+                Some(true) => {}
+                Some(false) => return Ok(refuse("the session was left as it is")),
+                None => {
+                    return Ok(refuse(
+                        "only its end stops a session in a terminal, and there is no terminal to ask on whether that is meant: \
+                         `--yes` says so",
+                    ));
+                }
+            }
+        }
+        carry_out(context, order(session, ask), false, &mut Teller)
+    })
+}
+
+pub(super) fn approve(context: &Context, arguments: &Answer) -> anyhow::Result<ExitCode> {
+    answer(context, arguments, "Approve this request, once?", Ask::Approve)
+}
+
+pub(super) fn deny(context: &Context, arguments: &Answer) -> anyhow::Result<ExitCode> {
+    answer(context, arguments, "Deny this request?", Ask::Deny)
+}
+
+pub(super) fn resume(context: &Context, arguments: &One) -> anyhow::Result<ExitCode> {
+    with(context, &arguments.id, |session| carry_out(context, order(session, Ask::Resume), false, &mut Teller))
+}
+
+pub(super) fn show(context: &Context, arguments: &One) -> anyhow::Result<ExitCode> {
+    with(context, &arguments.id, |session| carry_out(context, order(session, Ask::ShowTerminal), false, &mut Teller))
+}
+
+/// Finds the session, has something done with it, and makes an exit code of how that ended.
+fn with(
+    context: &Context,
+    id: &str,
+    act: impl FnOnce(&Session) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<ExitCode> {
+    let session = match pick(context, id, false) {
+        Ok((session, _)) => session,
+        Err(code) => return Ok(code),
+    };
+    Ok(match act(&session)? {
+        Outcome::Done(_) => ExitCode::SUCCESS,
+        Outcome::Failed(_) => ExitCode::from(FAILED),
+        Outcome::Refused(_) => ExitCode::from(REFUSED),
+        Outcome::Unknown => ExitCode::from(USAGE),
+    })
+}
+
+fn order(session: &Session, ask: Ask) -> Order {
+    Order { id: session.id.clone(), ask }
+}
+
+/// Whether only the end of its process stops a session: nobody else than its terminal can abort its turn.
+fn needs_end(session: &Session) -> bool {
+    matches!(session.owner, Owner::Alive { .. })
+        && session.about.kind == Kind::Terminal
+        && session.dealings.reach == Reach::Nowhere
+}
+
+/// Whether a session that was reconnected depends on our connection: one that is resumed in a terminal does not.
+fn keeps_connection(session: &Session) -> bool {
+    matches!(session.owner, Owner::Alive { .. }) || session.about.kind != Kind::Terminal
+}
+
+fn answer(context: &Context, arguments: &Answer, question: &str, ask: fn(Which) -> Ask) -> anyhow::Result<ExitCode> {
+    with(context, &arguments.id, |session| {
+        // The tray looks at this too; but whoever answers here must not be an agent either.
+        if let Some(reason) = caller::agent_behind(std::process::id(), &context.config.owners.names) {
+            return Ok(refuse(&reason));
+        }
+        if arguments.ask {
+            return answer_one_by_one(context, arguments, session, question, ask);
+        }
+        let which = match &arguments.request {
+            Some(id) => Which::One(id.clone()),
+            None if arguments.all => Which::All,
+            None => Which::Oldest,
+        };
+        carry_out(context, order(session, ask(which)), false, &mut Teller)
+    })
+}
+
+/// Shows each request and asks about it. Only what was shown is answered: one that is answered elsewhere meanwhile, or asks
+/// for something else now, is not.
+fn answer_one_by_one(
+    context: &Context,
+    arguments: &Answer,
+    session: &Session,
+    question: &str,
+    ask: fn(Which) -> Ask,
+) -> anyhow::Result<Outcome> {
+    if !has_terminal() {
+        return Ok(refuse("there is no terminal to ask on; without `--ask` the request is shown and answered"));
+    }
+    let most = if arguments.all { usize::MAX } else { 1 };
+    let ids: Vec<String> = match &arguments.request {
+        Some(id) => vec![id.clone()],
+        None => session.facts.requests.iter().take(most).map(|request| request.request.to_string()).collect(),
+    };
+    let mut outcome = None;
+    for id in ids {
+        let mut shown = Shown::default();
+        let look = ask(Which::Shown { id: id.clone(), text: UNSHOWN.into() });
+        let looked = carry_out(context, order(session, look), false, &mut shown)?;
+        let this = match shown.request {
+            None => {
+                tell::end(&looked);
+                looked
+            }
+            Some(text) if confirm(question) == Some(true) => {
+                let answered = order(session, ask(as_shown(session, id, text, ask)));
+                carry_out(context, answered, false, &mut AfterShown)?
+            }
+            Some(_) => refuse("the request was left open"),
+        };
+        outcome = Some(worse(outcome, this));
+    }
+    Ok(outcome.unwrap_or_else(|| refuse("no permission request of this session is open")))
+}
+
+/// The request that was shown: by its text as well where that fits into an order, else by its id alone.
+fn as_shown(session: &Session, id: String, text: String, ask: fn(Which) -> Ask) -> Which {
+    let shown = Which::Shown { id, text };
+    let length = serde_json::to_vec(&order(session, ask(shown.clone()))).map_or(usize::MAX, |line| line.len());
+    match shown {
+        Which::Shown { id, .. } if length >= ORDER_MAX => Which::One(id),
+        shown => shown,
+    }
+}
+
+/// The outcome that counts of several: a failure before a refusal before success.
+fn worse(before: Option<Outcome>, this: Outcome) -> Outcome {
+    let rank = |outcome: &Outcome| match outcome {
+        Outcome::Done(_) => 0,
+        Outcome::Refused(_) | Outcome::Unknown => 1,
+        Outcome::Failed(_) => 2,
+    };
+    before.filter(|before| rank(before) >= rank(&this)).unwrap_or(this)
+}
+
+/// Says why something is not done.
+fn refuse(reason: &str) -> Outcome {
+    say(reason);
+    Outcome::Refused(reason.into())
+}
+
+/// Whether there is a terminal that a question can be put on, and answered.
+fn has_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks on the terminal; `None` where there is none. Anything but a yes is a no.
+fn confirm(question: &str) -> Option<bool> {
+    if !has_terminal() {
+        return None;
+    }
+    forget_typed();
+    let mut stderr = io::stderr();
+    let _ = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()); // it is a terminal
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).ok()?;
+    Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// What was typed before a question stood there is no answer to it: a new window may take the keys that were meant for
+/// another.
+fn forget_typed() {
+    #[cfg(unix)]
+    {
+        use rustix::termios::{QueueSelector, tcflush};
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush); // a terminal that cannot has nothing waiting
+    }
+}

@@ -1,0 +1,125 @@
+//! How an order is carried out: by the tray that runs, where connections stay, else by an engine of the command's own.
+
+use super::tell::Tell;
+use crate::act::{Given, Order, Outcome, Report};
+use crate::cli::{Context, runtime, say};
+use crate::control::{self, Asked};
+use crate::core::time::Moment;
+use crate::engine::{Command, Fleet, Key, View};
+use crate::paths;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::timeout;
+
+/// A tray that has said nothing for so long is said to be waited for.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// Carries an order out, tells of it, and returns how it ended. `stays`: what is done depends on a connection, so that where
+/// the command had to do it itself, it goes on until a signal.
+pub(super) fn carry_out(context: &Context, order: Order, stays: bool, tell: &mut dyn Tell) -> anyhow::Result<Outcome> {
+    runtime()?.block_on(async {
+        match by_the_tray(&order, tell).await {
+            // A tray that watches other homes leaves it to us.
+            None | Some(Outcome::Unknown) => {}
+            Some(outcome) => return Ok(outcome),
+        }
+        by_ourselves(context, order, stays, tell).await
+    })
+}
+
+/// `None` where no tray runs.
+async fn by_the_tray(order: &Order, tell: &mut dyn Tell) -> Option<Outcome> {
+    let folder = paths::runtime_folder(&paths::project()?);
+    let outcome = match hand_over(folder, order, tell).await {
+        Ok(outcome) => return outcome,
+        Err(error) => Outcome::Failed(error.to_string()),
+    };
+    tell.report(&Report::End(outcome.clone()));
+    Some(outcome)
+}
+
+async fn hand_over(folder: PathBuf, order: &Order, tell: &mut dyn Tell) -> io::Result<Option<Outcome>> {
+    let first = async {
+        let Some(mut asked) = control::ask(&folder, order).await? else { return Ok(None) };
+        let report = asked.next().await?;
+        io::Result::Ok(Some((asked, report)))
+    };
+    let mut first = pin!(first);
+    let first = match timeout(SILENCE, &mut first).await {
+        Ok(first) => first,
+        Err(_) => {
+            say("waiting for the tray that runs; Ctrl-C leaves it to the tray");
+            first.await
+        }
+    };
+    let Some((asked, report)) = first? else { return Ok(None) };
+    follow(asked, report, tell).await.map(Some)
+}
+
+/// Tells every report up to the end.
+async fn follow(mut asked: Asked, mut report: Option<Report>, tell: &mut dyn Tell) -> io::Result<Outcome> {
+    while let Some(it) = report {
+        if it == Report::End(Outcome::Unknown) {
+            return Ok(Outcome::Unknown);
+        }
+        tell.report(&it);
+        if let Report::End(outcome) = it {
+            return Ok(outcome);
+        }
+        report = asked.next().await?;
+    }
+    Err(io::Error::other("the tray did not say how it ended"))
+}
+
+async fn by_ourselves(context: &Context, order: Order, stays: bool, tell: &mut dyn Tell) -> anyhow::Result<Outcome> {
+    let engine = context.engine();
+    let commander = engine.commander();
+    let send = |command| {
+        let _ = commander.send(command); // fails only when the engine has ended
+    };
+    let (reply, mut reports) = unbounded_channel();
+    send(Command::Act(Given { order, reply }));
+    let mut nobody = Nobody;
+    let mut run = pin!(engine.run(&mut nobody));
+    let mut ended = None;
+    loop {
+        tokio::select! {
+            // What was reported before the engine ended is told.
+            biased;
+            report = reports.recv(), if ended.is_none() => {
+                let unsaid = || Report::End(Outcome::Failed("it broke off before it was over".into()));
+                let report = report.unwrap_or_else(unsaid);
+                tell.report(&report);
+                if let Report::End(outcome) = report {
+                    if stays && matches!(outcome, Outcome::Done(_)) {
+                        say("no tray runs to keep the connection: this command stays connected; Ctrl-C lets go");
+                    } else {
+                        send(Command::Quit);
+                    }
+                    ended = Some(outcome);
+                }
+            }
+            ran = &mut run => {
+                ran?;
+                return Ok(ended.unwrap_or_else(|| {
+                    let outcome = Outcome::Failed("interrupted before it was over".into());
+                    tell.report(&Report::End(outcome.clone()));
+                    outcome
+                }));
+            }
+        }
+    }
+}
+
+/// Nobody looks.
+struct Nobody;
+
+impl View for Nobody {
+    fn show(&mut self, _fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}

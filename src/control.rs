@@ -1,0 +1,169 @@
+//! The control socket: how a command hands what it was asked to do to the tray that runs, so that the connections which that
+//! takes stay when the command has ended.
+//!
+//! A Unix socket of mode 0600 in the folder that also holds the lock of the running tray, a named pipe on Windows. A client
+//! writes one [`Order`] as a line of JSON and reads lines of JSON, each a [`Report`], the last of which is its end. Its own
+//! end stays open meanwhile: one that closes it is not told any more. The order is carried out all the same.
+//!
+//! - [`serve`] is the tray's side, [`ask`] the command's.
+//! - [`caller`] is who may ask: the same user alone, and for answers to permission requests nobody whom Copilot started.
+//!
+//! Nothing here is trusted for coming from the same user: lines are bounded, clients are few at a time and must not be slow,
+//! and what is not understood is refused in words. Nothing is logged of what an order is about.
+
+pub mod caller;
+mod client;
+#[cfg(unix)]
+#[path = "control/unix.rs"]
+mod place;
+#[cfg(windows)]
+#[path = "control/windows.rs"]
+mod place;
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
+
+pub use client::{Asked, ask};
+
+use crate::act::{Given, Order, Outcome, Report};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+/// An order is at most so long, in bytes, its line break included: ids, and at most one request's text.
+pub const ORDER_MAX: usize = 64 << 10;
+/// So many clients are heard at once; further ones wait until one of these is done.
+const CLIENTS_MAX: usize = 16;
+/// A client has so long to write its order, and to take each report.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Where clients cannot be let in (no descriptors are left), the next try is so much later.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The control socket, served for as long as this is held. Its end closes every connection and removes the socket.
+#[derive(Debug)]
+pub struct Served {
+    accepting: AbortHandle,
+    _mark: place::Mark,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+/// What every conversation needs.
+struct House {
+    names: Vec<String>,
+    orders: Box<dyn Fn(Given) + Send + Sync>,
+}
+
+/// Serves the control socket in `folder`, on the runtime that this is called on. Whoever calls holds the lock of the running
+/// tray: a socket that stands there is a dead one's, and is replaced.
+///
+/// `names` are file names of further executables that count as Copilot, from the config. `orders` is called with each order
+/// that may be given.
+///
+/// # Errors
+/// Where the folder is not the user's own, or others may write to it; where the socket cannot be made there. The words say
+/// what to do.
+pub fn serve(folder: &Path, names: Vec<String>, orders: impl Fn(Given) + Send + Sync + 'static) -> io::Result<Served> {
+    let (listener, mark) = place::bind(folder)?;
+    let house = Arc::new(House { names, orders: Box::new(orders) });
+    let accepting = tokio::spawn(accept(listener, house)).abort_handle();
+    Ok(Served { accepting, _mark: mark })
+}
+
+/// Lets clients in. Those who are in go with this.
+async fn accept(mut listener: place::Listener, house: Arc<House>) {
+    let mut clients = JoinSet::new();
+    loop {
+        tokio::select! {
+            _ = clients.join_next(), if !clients.is_empty() => {}
+            accepted = listener.accept(), if clients.len() < CLIENTS_MAX => match accepted {
+                Ok(Some((stream, caller))) => {
+                    let house = Arc::clone(&house);
+                    clients.spawn(async move {
+                        if let Err(error) = converse(stream, caller, &house).await {
+                            tracing::debug!(%error, "a client of the control socket has gone");
+                        }
+                    });
+                }
+                Ok(None) => {} // another user's, closed
+                Err(error) => {
+                    tracing::warn!(%error, "a command cannot be let in over the control socket");
+                    sleep(PAUSE).await;
+                }
+            },
+        }
+    }
+}
+
+/// One client: its order in, its reports out.
+async fn converse(stream: place::ServerStream, caller: Option<u32>, house: &House) -> io::Result<()> {
+    let (mut from, mut to) = tokio::io::split(stream);
+    let order = match timeout(PATIENCE, read_order(&mut from)).await {
+        Ok(Ok(Some(order))) => order,
+        Ok(Ok(None)) => return Ok(()), // it only looked whether somebody is here
+        Ok(Err(reason)) => return refuse(&mut to, reason).await,
+        Err(_) => return refuse(&mut to, format!("no order came within {} s", PATIENCE.as_secs())).await,
+    };
+    if let Err(reason) = caller::may_ask(&order.ask, caller, &house.names) {
+        tracing::warn!("an order over the control socket was refused: {reason}");
+        return refuse(&mut to, reason).await;
+    }
+    let (reply, mut reports) = unbounded_channel();
+    (house.orders)(Given { order, reply });
+    let mut more = [0];
+    loop {
+        tokio::select! {
+            report = reports.recv() => {
+                let unsaid = || Report::End(Outcome::Failed("the tray did not say how it ended".into()));
+                let report = report.unwrap_or_else(unsaid);
+                write(&mut to, &report).await?;
+                if matches!(report, Report::End(_)) {
+                    return Ok(());
+                }
+            }
+            // Nothing more is expected of it: its end, or a word too many, ends the conversation, not the order.
+            _ = from.read(&mut more) => return Ok(()),
+        }
+    }
+}
+
+/// The client's order; `None` if it left without a word. An error is the reason to refuse it.
+async fn read_order(from: &mut ReadHalf<place::ServerStream>) -> Result<Option<Order>, String> {
+    let mut line = Vec::new();
+    let mut from = BufReader::new(from.take(ORDER_MAX as u64));
+    let read = from.read_until(b'\n', &mut line).await.map_err(|error| format!("the order cannot be read: {error}"))?;
+    match line.last() {
+        None => Ok(None),
+        Some(b'\n') => serde_json::from_slice(&line).map(Some).map_err(|error| {
+            format!(
+                "the tray does not understand this order ({error}); if it is of another version, quit it from its menu and \
+                 start `pilotlight` again"
+            )
+        }),
+        Some(_) if read == ORDER_MAX => Err(format!("an order is at most {} KB long", ORDER_MAX >> 10)),
+        Some(_) => Err("the order breaks off: it is one line, with its line break".into()),
+    }
+}
+
+async fn refuse(to: &mut WriteHalf<place::ServerStream>, reason: String) -> io::Result<()> {
+    write(to, &Report::End(Outcome::Refused(reason))).await
+}
+
+async fn write(to: &mut WriteHalf<place::ServerStream>, report: &Report) -> io::Result<()> {
+    let mut line = serde_json::to_vec(report)?;
+    line.push(b'\n');
+    let written = async {
+        to.write_all(&line).await?;
+        to.flush().await
+    };
+    timeout(PATIENCE, written).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+}

@@ -1,0 +1,67 @@
+//! The command's side: hands an order to the tray that runs, if one does.
+
+use super::{ORDER_MAX, place};
+use crate::act::{Order, Report};
+use std::io;
+use std::path::Path;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+
+/// A report is at most so long, in bytes: a request is told whole.
+const REPORT_MAX: u64 = 64 << 20;
+
+/// An order that a tray has taken. Dropping it leaves the order with the tray.
+#[derive(Debug)]
+pub struct Asked {
+    stream: BufReader<place::ClientStream>,
+    over: bool,
+}
+
+/// Hands an order to the tray that serves the control socket in `folder`; `None` where none does.
+///
+/// # Errors
+/// Where the socket is there and cannot be used, or is another user's; where the order is longer than a tray takes. In words
+/// for the user.
+pub async fn ask(folder: &Path, order: &Order) -> io::Result<Option<Asked>> {
+    let mut line = serde_json::to_vec(order)?;
+    line.push(b'\n');
+    if line.len() > ORDER_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the order is longer than the tray takes"));
+    }
+    let failed = |error: io::Error| {
+        let words = format!("the tray that runs cannot be asked over {}: {error}", place::shown(folder));
+        io::Error::new(error.kind(), words)
+    };
+    let Some(mut stream) = place::connect(folder).await.map_err(failed)? else { return Ok(None) };
+    stream.write_all(&line).await.map_err(failed)?;
+    stream.flush().await.map_err(failed)?;
+    Ok(Some(Asked { stream: BufReader::new(stream), over: false }))
+}
+
+impl Asked {
+    /// The next report, as soon as there is one; `None` after the end was reported. To be awaited to its end: where it is
+    /// dropped before, a report may be lost.
+    ///
+    /// # Errors
+    /// Where the tray ends, or breaks off, before it reported an end. In words for the user.
+    pub async fn next(&mut self) -> io::Result<Option<Report>> {
+        if self.over {
+            return Ok(None);
+        }
+        let mut line = Vec::new();
+        let mut bounded = (&mut self.stream).take(REPORT_MAX);
+        // A connection that is reset says no more than one that is closed.
+        let _ = bounded.read_until(b'\n', &mut line).await;
+        if line.last() != Some(&b'\n') {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the tray broke off before it said how it ended; `pilotlight status` tells how the session is",
+            ));
+        }
+        let report = serde_json::from_slice(&line).map_err(|error| {
+            let words = format!("the tray's answer is not understood ({error}); is it of another version?");
+            io::Error::new(io::ErrorKind::InvalidData, words)
+        })?;
+        self.over = matches!(report, Report::End(_));
+        Ok(Some(report))
+    }
+}

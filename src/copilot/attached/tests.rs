@@ -1,0 +1,108 @@
+use super::super::fake::{Fake, Say, event, greeting};
+use super::*;
+use crate::copilot::recover::Sight;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+fn run<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+/// What every server answers here, with what is special about one.
+fn answers(method: &str) -> Say {
+    Say::Answer(match method {
+        "connect" => return greeting(),
+        "session.resume" => json!({"sessionId": "s"}),
+        "session.metadata.activity" => json!({"abortable": false, "hasActiveWork": false}),
+        "session.permissions.pendingRequests" => json!({"items": []}),
+        _ => json!({"success": true}),
+    })
+}
+
+async fn attached(fake: &Fake, policy: Policy) -> (Attached, mpsc::UnboundedReceiver<Event>) {
+    let (_sender, sight) = watch::channel(Sight::default());
+    let site = Site { id: "s".into(), cwd: None, endpoints: vec![fake.endpoint.clone()], owned: true, sight };
+    let (events, heard) = mpsc::unbounded_channel();
+    (attach(&site, policy, events, 9, &|_, _| ()).await.unwrap(), heard)
+}
+
+async fn next(heard: &mut mpsc::UnboundedReceiver<Event>) -> What {
+    let event = timeout(Duration::from_secs(5), heard.recv()).await.expect("an event comes").expect("events come");
+    assert_eq!((event.generation, &*event.id), (9, "s"));
+    event.what
+}
+
+#[test]
+fn case_51_an_event_that_comes_while_attaching_is_not_lost() {
+    run(async {
+        let fake = Fake::start(|method, _, _| match method {
+            "session.resume" => Say::Events(vec![event("1", "session.idle", &json!({}))], json!({"sessionId": "s"})),
+            _ => answers(method),
+        })
+        .await;
+        let (_attached, mut heard) = attached(&fake, Policy::Ask).await;
+        assert_eq!(next(&mut heard).await, What::Active(false));
+        assert_eq!(next(&mut heard).await, What::Idle);
+    });
+}
+
+#[test]
+fn a_server_that_stops_answering_is_lost() {
+    run(async {
+        let fake = Fake::start(|method, _, before| match method {
+            "ping" if before > 1 => Say::Nothing,
+            _ => answers(method),
+        })
+        .await;
+        let (_attached, mut heard) = attached(&fake, Policy::Ask).await;
+        assert_eq!(next(&mut heard).await, What::Active(false));
+        assert!(matches!(next(&mut heard).await, What::Lost(Fault::Silent { .. })));
+        assert_eq!(heard.recv().await, None, "that was the last");
+        assert_eq!(fake.called("ping"), 3);
+    });
+}
+
+#[test]
+fn what_is_approved_by_itself_is_approved_once_and_only_where_that_is_allowed() {
+    let asked = |id: &str, managed: bool| {
+        let request = json!({"kind": "shell", "fullCommandText": "ls", "managedApprovalRequired": managed});
+        event(id, "permission.requested", &json!({"requestId": id, "permissionRequest": request}))
+    };
+    let open = |id: &str, managed: bool| {
+        let request = json!({"kind": "commands", "fullCommandText": "ls", "managedApprovalRequired": managed});
+        json!({"requestId": id, "request": request})
+    };
+    let answered = |policy: Policy| {
+        run(async {
+            let (sender, mut answered) = mpsc::unbounded_channel();
+            let fake = Fake::start(move |method, params: &Value, _| match method {
+                // Two are asked while we attach, and are in the list as well; the list has one more, and one for a person.
+                "session.resume" => Say::Events(vec![asked("a", false), asked("m", true)], json!({"sessionId": "s"})),
+                "session.permissions.pendingRequests" => {
+                    Say::Answer(json!({"items": [open("a", false), open("b", false), open("m", true)]}))
+                }
+                "session.permissions.handlePendingPermissionRequest" => {
+                    assert_eq!(params["result"], json!({"kind": "approve-once"}));
+                    sender.send(params["requestId"].as_str().unwrap().to_owned()).unwrap();
+                    answers(method)
+                }
+                _ => answers(method),
+            })
+            .await;
+            let (attached, _heard) = attached(&fake, policy).await;
+            // Whatever is still under way is answered before this.
+            attached.link.ping(Duration::from_secs(5)).await.unwrap();
+            drop(attached);
+            let mut ids = Vec::new();
+            while let Ok(id) = answered.try_recv() {
+                ids.push(id);
+            }
+            ids.sort();
+            ids
+        })
+    };
+    assert_eq!(answered(Policy::ApproveAll), ["a", "b"]);
+    assert!(answered(Policy::Ask).is_empty());
+    assert!(answered(Policy::Observe).is_empty());
+}

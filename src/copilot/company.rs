@@ -1,0 +1,46 @@
+//! Who else is connected to a server. Servers do not tell; the system's table of connections does, on Linux.
+
+use std::net::SocketAddr;
+
+/// Whether the connection from `local` is the only one to `server`. `Some(true)` or not known.
+pub(super) fn is_alone(server: SocketAddr, local: SocketAddr) -> Option<bool> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let table = if server.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
+    let table = std::fs::read_to_string(table).ok()?;
+    let peers = peers(&table, server.port());
+    // Where even we are not found, the table is not of the network that the server is in.
+    (peers == [local.port()]).then_some(true)
+}
+
+/// The ports that are connected to this port of this machine. The table has a row for each end of a connection.
+fn peers(table: &str, server: u16) -> Vec<u16> {
+    const ESTABLISHED: &str = "01";
+    let port = |address: &str| u16::from_str_radix(address.rsplit(':').next()?, 16).ok();
+    let peer = |row: &str| {
+        let mut columns = row.split_ascii_whitespace().skip(1);
+        let (local, remote, state) = (columns.next()?, columns.next()?, columns.next()?);
+        (state == ESTABLISHED && port(local)? == server).then(|| port(remote))?
+    };
+    table.lines().skip(1).filter_map(peer).collect()
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn the_only_connection_is_told_from_one_of_several() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let server = listener.local_addr().unwrap();
+        let ours = TcpStream::connect(server).unwrap();
+        let _accepted = listener.accept().unwrap();
+        assert_eq!(is_alone(server, ours.local_addr().unwrap()), Some(true));
+        let _other = TcpStream::connect(server).unwrap();
+        assert_eq!(is_alone(server, ours.local_addr().unwrap()), None);
+        assert_eq!(is_alone("127.0.0.1:1".parse().unwrap(), ours.local_addr().unwrap()), None);
+    }
+}

@@ -1,0 +1,129 @@
+//! Why something over a connection failed, in a person's words: what was tried, where, and what to do.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+/// Which server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The one that listens there.
+    At(SocketAddr),
+    /// One that we started ourselves.
+    Own,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(address) => write!(f, "the Copilot server at {address}"),
+            Self::Own => f.write_str("the Copilot server that Pilotlight started"),
+        }
+    }
+}
+
+/// Why something over a connection failed. Shows no token, no prompt and no command.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The address is not on this machine.
+    #[error(
+        "{0} is not an address of this machine's loopback, and Pilotlight connects to no other; correct the server's address in the settings"
+    )]
+    NotLocal(SocketAddr),
+    /// Nobody listens there.
+    #[error(
+        "nobody listens at {0}: the Copilot server has ended or moved; if its session still runs, start the server again or correct its address in the settings"
+    )]
+    Refused(SocketAddr),
+    /// The connection could not be made for another reason.
+    #[error("no connection to {0}: {1}")]
+    Unreachable(Place, Box<str>),
+    /// The server wants another token.
+    #[error("{0} does not accept the token that Pilotlight has for it; correct the server's token in the settings")]
+    WrongToken(Place),
+    /// The server wants a token, and there is none.
+    #[error("{0} wants a token, and Pilotlight has none for it; name the server with its token in the settings")]
+    TokenNeeded(Place),
+    /// The server was started without a token.
+    #[error("{0} was started without a token, but was sent one; remove the server's token from the settings")]
+    TokenUnexpected(Place),
+    /// Whoever answers there is no Copilot server.
+    #[error(
+        "what listens as {0} does not speak as a Copilot server does; correct the server's address in the settings"
+    )]
+    NotCopilot(Place),
+    /// The server speaks another version of the protocol.
+    #[error("{0} speaks version {1} of the protocol, and Pilotlight speaks {ours}; bring the older of the two up to date", ours = github_copilot_sdk::SDK_PROTOCOL_VERSION)]
+    Protocol(Place, i64),
+    /// The server does not know something that we asked of it.
+    #[error("{0} does not know the call {1}: it is too old for this, or too new; do it in the session's own client")]
+    Unknown(Place, &'static str),
+    /// The session is not loaded in that server.
+    #[error(
+        "the session is not loaded in {0}: it has ended there, or runs in another process; look at its status again"
+    )]
+    NotLoaded(Place),
+    /// Another process took the session up while we had it, before anything was sent.
+    #[error(
+        "another process has taken up the session meanwhile, and a prompt sent now would fork its log; go on there, or end that process and reconnect"
+    )]
+    Taken(Place),
+    /// No answer came in time.
+    #[error("{place} did not answer within {seconds} s: it hangs or is overloaded; try again, or end its process")]
+    Silent {
+        /// Which server.
+        place: Place,
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// The connection ended before the answer.
+    #[error(
+        "{0} ended the connection: it has crashed, was stopped or is shutting down; look at the session's status again"
+    )]
+    Gone(Place),
+    /// The server sent more than is read.
+    #[error(
+        "{0} sent more than Pilotlight reads at once (64 MB), so the connection was closed; try again, or use the session's own client"
+    )]
+    TooLong(Place),
+    /// The server said no.
+    #[error("{0} refused: {1}")]
+    Rejected(Place, Box<str>),
+    /// The server answered, but not what was expected.
+    #[error(
+        "{0} answered the call {1} in a way that Pilotlight does not understand; do it in the session's own client"
+    )]
+    Misunderstood(Place, &'static str),
+    /// A server of our own could not be started, or ended at once.
+    #[error("{0}")]
+    NotStarted(Box<str>),
+}
+
+impl Fault {
+    /// The server that it is about; `None` where there is none yet.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Self::NotLocal(address) | Self::Refused(address) => Some(Place::At(*address)),
+            Self::NotStarted(_) => None,
+            Self::Unreachable(place, _)
+            | Self::WrongToken(place)
+            | Self::TokenNeeded(place)
+            | Self::TokenUnexpected(place)
+            | Self::NotCopilot(place)
+            | Self::Protocol(place, _)
+            | Self::Unknown(place, _)
+            | Self::NotLoaded(place)
+            | Self::Taken(place)
+            | Self::Silent { place, .. }
+            | Self::Gone(place)
+            | Self::TooLong(place)
+            | Self::Rejected(place, _)
+            | Self::Misunderstood(place, _) => Some(*place),
+        }
+    }
+
+    /// Whether the server itself is the trouble, rather than what was asked of it: the same will befall each of its
+    /// sessions, so that one warning is enough.
+    pub fn is_the_servers(&self) -> bool {
+        !matches!(self, Self::NotLoaded(_) | Self::Taken(_) | Self::Rejected(..) | Self::NotStarted(_))
+    }
+}

@@ -1,0 +1,316 @@
+//! What is done for a session over its server: requests answered, a turn stopped, a prompt sent again.
+//!
+//! Answering and stopping attach to nothing: see [`client`](super::client). Each function here reports its steps on the way,
+//! in words that hold nothing of what the session says, and ends with what was achieved or with the step that failed.
+
+use super::attached::Attached;
+use super::client::{Activity, Decision, Link};
+use super::fault::Fault;
+use super::request::Request;
+use super::servers::Endpoint;
+use crate::act::{Step, Which};
+use crate::core::text::counted;
+use crate::core::time::Time;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+/// How long an effect may take that is to be seen on disk or at the server.
+const SEEN_WITHIN: Duration = Duration::from_secs(5);
+/// How often a server is asked meanwhile. What is on disk is told to us.
+const LOOK: Duration = Duration::from_millis(250);
+/// How long a log may stand still after a prompt was sent, before the turn is aborted and the prompt sent once more.
+pub const GROWN_WITHIN: Duration = Duration::from_secs(30);
+
+/// Takes the steps.
+pub type Steps<'a> = &'a (dyn Fn(Step, String) + Send + Sync);
+/// Takes what is about to be answered, whole.
+pub type Show<'a> = &'a (dyn Fn(String) + Send + Sync);
+
+/// What is seen of a session on disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// A turn is open.
+    pub turn_open: bool,
+    /// How many tools are open.
+    pub tools_open: usize,
+    /// A tool succeeded in this turn.
+    pub tool_succeeded: bool,
+    /// How many events the log has; or anything else that changes when it grows.
+    pub events: u64,
+    /// When the last turn was aborted that was.
+    pub aborted: Option<Time>,
+    /// The session was silent for longer than it may.
+    pub silent: bool,
+    /// The log of a process that is gone has tools that started and never ended.
+    pub unmatched_tools: bool,
+}
+
+/// A session, and where it may be reached.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// The session's whole id.
+    pub id: Box<str>,
+    /// The folder it works in.
+    pub cwd: Option<PathBuf>,
+    /// Where to look for it, in this order.
+    pub endpoints: Vec<Endpoint>,
+    /// Whether these endpoints are of the session's verified, living owner: only then a server is asked to join a session
+    /// that it does not admit to having. See [`Link::reach`].
+    pub owned: bool,
+    /// What is seen of it on disk, kept up to date.
+    pub sight: watch::Receiver<Sight>,
+}
+
+/// Why something was not achieved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The step that failed.
+    pub step: Step,
+    /// Why.
+    pub why: String,
+    /// What can be done instead.
+    pub next: Option<String>,
+    /// Nothing was done, because it would not be what was asked for.
+    pub refused: bool,
+    /// What went wrong with which server.
+    pub faults: Vec<Fault>,
+}
+
+impl Failure {
+    pub(super) fn of(step: Step, fault: Fault) -> Self {
+        Self { step, why: fault.to_string(), next: None, refused: false, faults: vec![fault] }
+    }
+
+    pub(super) fn because(step: Step, why: &str, next: &str) -> Self {
+        Self { step, why: why.to_owned(), next: Some(next.to_owned()), refused: false, faults: Vec::new() }
+    }
+
+    pub(super) fn refusal(step: Step, why: &str) -> Self {
+        Self { step, why: why.to_owned(), next: None, refused: true, faults: Vec::new() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.refused {
+            write!(f, "the step \"{}\" failed: ", self.step.tag())?;
+        }
+        f.write_str(&self.why)?;
+        match &self.next {
+            Some(next) => write!(f, "; {next}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Finds the server that has the session loaded, and connects to it.
+pub(super) async fn find(site: &Site, steps: Steps<'_>) -> Result<(Link, Activity), Failure> {
+    let cwd = site.cwd.as_deref().unwrap_or(Path::new(""));
+    let mut faults = Vec::new();
+    for endpoint in &site.endpoints {
+        let tried = async {
+            let link = Link::open(endpoint, cwd).await?;
+            let activity = link.reach(&site.id, site.owned).await?;
+            Ok((link, activity))
+        };
+        match tried.await {
+            Ok((link, activity)) => {
+                steps(Step::Attach, format!("connected to {}", link.place()));
+                return Ok((link, activity));
+            }
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if faults.is_empty() {
+        return Err(Failure::refusal(Step::Attach, "no server is known that could have this session"));
+    }
+    let why = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    Err(Failure { step: Step::Attach, why, next: None, refused: false, faults })
+}
+
+/// Answers open permission requests, without attaching. Each is shown whole before it is answered by its id.
+pub async fn answer(
+    site: &Site,
+    which: &Which,
+    approve: bool,
+    show: Show<'_>,
+    steps: Steps<'_>,
+) -> Result<String, Failure> {
+    let (link, _) = find(site, steps).await?;
+    answer_over(&link, &site.id, which, approve, show, steps).await
+}
+
+/// The same over a connection that is there.
+pub(super) async fn answer_over(
+    link: &Link,
+    id: &str,
+    which: &Which,
+    approve: bool,
+    show: Show<'_>,
+    steps: Steps<'_>,
+) -> Result<String, Failure> {
+    let failed = |fault| Failure::of(Step::TakeOver, fault);
+    let chosen = choose(link.pending(id).await.map_err(failed)?, which, show)?;
+    for request in &chosen {
+        show(request.shown());
+    }
+    let (decision, done) = if approve { (Decision::Approve, "approved") } else { (Decision::Deny, "denied") };
+    let (mut answered, mut fault) = (Vec::new(), None);
+    for request in &chosen {
+        match link.answer(id, &request.id, decision).await {
+            Ok(true) => answered.push(&request.id),
+            Ok(false) => {}
+            Err(error) => {
+                fault = Some(error);
+                break;
+            }
+        }
+    }
+    let told = format!("{done} {}", counted(answered.len(), "request"));
+    if let Some(fault) = fault {
+        let why = format!("{told} of {}, then {fault}", chosen.len());
+        return Err(Failure { why, ..failed(fault) });
+    }
+    if answered.is_empty() {
+        return Err(gone());
+    }
+    steps(Step::TakeOver, told.clone());
+    let closed = async {
+        loop {
+            let open = link.pending(id).await?;
+            if !open.iter().any(|request| answered.contains(&&request.id)) {
+                return Ok(());
+            }
+            sleep(LOOK).await;
+        }
+    };
+    match timeout(SEEN_WITHIN, closed).await {
+        Ok(Ok(())) => steps(Step::Verify, "no longer open".to_owned()),
+        // A session that ends with its last answer has nothing open any more.
+        Ok(Err(Fault::NotLoaded(_))) => steps(Step::Verify, "the session has ended".to_owned()),
+        Ok(Err(fault)) => return Err(Failure::of(Step::Verify, fault)),
+        Err(_) => {
+            let why = "the answer was taken, but the request is still open";
+            return Err(Failure::because(Step::Verify, why, "answer it in the session's own client"));
+        }
+    }
+    Ok(match chosen.len() - answered.len() {
+        0 => told,
+        n => format!("{told}; {} meanwhile answered by somebody else", counted(n, "request")),
+    })
+}
+
+fn gone() -> Failure {
+    Failure::refusal(Step::TakeOver, "the request is no longer open: somebody else answered it, or its turn has ended")
+}
+
+/// Those of the open requests that are meant. One that is not what the user was shown is shown, and refused.
+fn choose(open: Vec<Request>, which: &Which, show: Show<'_>) -> Result<Vec<Request>, Failure> {
+    let by_id = |id: &str| open.iter().find(|request| *request.id == *id).cloned().ok_or_else(gone);
+    match which {
+        Which::Oldest | Which::All if open.is_empty() => {
+            Err(Failure::refusal(Step::TakeOver, "no permission request is open"))
+        }
+        Which::Oldest => Ok(open.into_iter().take(1).collect()),
+        Which::All => Ok(open),
+        Which::One(id) => by_id(id).map(|request| vec![request]),
+        Which::Shown { id, text } => {
+            let request = by_id(id)?;
+            if request.decisive() != Some(text) && request.shown() != *text {
+                // So that whoever asked sees what there is instead.
+                show(request.shown());
+                let why = "the request asks for more, or for something else, than was shown; look at it in Details and answer it there";
+                return Err(Failure::refusal(Step::TakeOver, why));
+            }
+            Ok(vec![request])
+        }
+    }
+}
+
+/// Aborts the turn that runs, without attaching, and sees to it that it ended.
+pub async fn stop(site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
+    let (link, _) = find(site, steps).await?;
+    abort(&link, site, steps).await
+}
+
+/// The same over a connection that is there.
+pub(super) async fn abort(link: &Link, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
+    let next = "reconnect the session, or end its process";
+    let mut sight = site.sight.clone();
+    let before = sight.borrow_and_update().aborted;
+    let failed = |step, fault| Failure { next: Some(next.to_owned()), ..Failure::of(step, fault) };
+    link.abort(&site.id).await.map_err(|fault| failed(Step::Abort, fault))?;
+    steps(Step::Abort, "told to stop".to_owned());
+    let ended = async {
+        loop {
+            let on_disk = {
+                let sight = sight.borrow_and_update();
+                sight.aborted != before || !sight.turn_open
+            };
+            if on_disk || !link.activity(&site.id).await?.has_active_work {
+                return Ok(());
+            }
+            // Wakes early when the disk tells something; where nobody looks any more, the server alone is asked.
+            if let Ok(Err(_)) = timeout(LOOK, sight.changed()).await {
+                sleep(LOOK).await;
+            }
+        }
+    };
+    match timeout(SEEN_WITHIN, ended).await {
+        Ok(Ok(())) => {
+            steps(Step::Verify, "the turn has ended".to_owned());
+            Ok("stopped".to_owned())
+        }
+        Ok(Err(fault)) => Err(failed(Step::Verify, fault)),
+        Err(_) => {
+            let why = format!("told to stop, the session still works after {} s", SEEN_WITHIN.as_secs());
+            Err(Failure::because(Step::Verify, &why, next))
+        }
+    }
+}
+
+/// Sends a prompt into a session that we are attached to. Where the log does not grow within `span` and no tool is open, the
+/// turn is aborted and the prompt sent once more, and that is all. Refused where a tool succeeded in the turn that is to be
+/// repeated: it would be done twice.
+pub async fn resend(
+    attached: &Attached,
+    prompt: &str,
+    site: &Site,
+    span: Duration,
+    steps: Steps<'_>,
+) -> Result<String, Failure> {
+    let mut sight = site.sight.clone();
+    if sight.borrow().tool_succeeded {
+        let why = "a tool has succeeded in this turn, and what it did would be done twice; write a prompt that goes on from there";
+        return Err(Failure::refusal(Step::Resend, why));
+    }
+    for attempt in 1..=2 {
+        let before = sight.borrow_and_update().events;
+        attached.send(prompt).await.map_err(|fault| Failure::of(Step::Resend, fault))?;
+        steps(Step::Resend, format!("sent, attempt {attempt}"));
+        let until = Instant::now() + span;
+        let moved = |sight: &Sight| sight.events != before;
+        let grown = timeout_at(until, sight.wait_for(moved)).await.is_ok_and(|seen| seen.is_ok());
+        if grown {
+            steps(Step::Verify, "the session works on it".to_owned());
+            return Ok("the prompt was sent again".to_owned());
+        }
+        if sight.borrow().tools_open > 0 {
+            steps(Step::Verify, "a tool is still open".to_owned());
+            return Ok("the prompt was sent, and waits for a tool that is still open".to_owned());
+        }
+        if attempt == 1 {
+            abort(&attached.link, site, steps).await?;
+        }
+    }
+    let why = format!("sent twice, and nothing came into the log within {} s", span.as_secs());
+    Err(Failure::because(Step::Resend, &why, "stop the session, or resume it in a terminal"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+use super::super::fake::{Fake, Say, greeting};
+use super::*;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+fn run<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+fn request(id: &str, command: &str) -> Value {
+    json!({"requestId": id, "request": {"kind": "commands", "fullCommandText": command, "intention": ""}})
+}
+
+fn open(commands: &[(&str, &str)]) -> Vec<Request> {
+    commands.iter().map(|(id, command)| Request::read(&request(id, command)).unwrap()).collect()
+}
+
+fn site(fakes: &[&Fake]) -> (Site, watch::Sender<Sight>) {
+    let (sender, sight) = watch::channel(Sight { turn_open: true, ..Sight::default() });
+    let endpoints = fakes.iter().map(|fake| fake.endpoint.clone()).collect();
+    (Site { id: "s".into(), cwd: None, endpoints, owned: false, sight }, sender)
+}
+
+#[test]
+fn the_oldest_is_the_first_and_all_are_all() {
+    let both = || open(&[("a", "one"), ("b", "two")]);
+    let ids =
+        |chosen: Result<Vec<Request>, Failure>| chosen.unwrap().iter().map(|r| r.id.to_string()).collect::<Vec<_>>();
+    assert_eq!(ids(choose(both(), &Which::Oldest, &|_| ())), ["a"]);
+    assert_eq!(ids(choose(both(), &Which::All, &|_| ())), ["a", "b"]);
+    assert_eq!(ids(choose(both(), &Which::One("b".to_owned()), &|_| ())), ["b"]);
+    for which in [Which::Oldest, Which::All] {
+        assert!(choose(Vec::new(), &which, &|_| ()).unwrap_err().refused);
+    }
+}
+
+#[test]
+fn case_107b_a_request_that_is_not_what_was_shown_is_refused() {
+    let shown = |id: &str, text: &str| Which::Shown { id: id.to_owned(), text: text.to_owned() };
+    let now = || open(&[("b", "rm -rf /")]);
+    // A was answered elsewhere and B opened while A's popup stood.
+    assert!(choose(now(), &shown("a", "ls"), &|_| ()).unwrap_err().refused);
+    assert!(choose(now(), &Which::One("a".to_owned()), &|_| ()).unwrap_err().refused);
+    // The same id, but not what was shown of it, be it by one character.
+    for text in ["ls", "rm -rf / ", "rm -rf", ""] {
+        assert!(choose(now(), &shown("b", text), &|_| ()).unwrap_err().refused, "{text:?}");
+    }
+    assert_eq!(choose(now(), &shown("b", "rm -rf /"), &|_| ()).unwrap().len(), 1);
+}
+
+#[test]
+fn case_92_a_request_that_somebody_else_answered_is_told() {
+    run(async {
+        let fake = Fake::start(|method, _, _| match method {
+            "connect" => greeting(),
+            "session.metadata.activity" => Say::Answer(json!({"abortable": true, "hasActiveWork": true})),
+            "session.permissions.pendingRequests" => Say::Answer(json!({"items": [request("a", "ls")]})),
+            _ => Say::Answer(json!({"success": false})),
+        })
+        .await;
+        let (site, _sight) = site(&[&fake]);
+        let failure = answer(&site, &Which::Oldest, true, &|_| (), &|_, _| ()).await.unwrap_err();
+        assert!(failure.refused, "{failure}");
+        assert!(failure.to_string().starts_with("the request is no longer open"), "{failure}");
+    });
+}
+
+#[test]
+fn an_answer_that_has_no_effect_is_no_success() {
+    run(async {
+        let fake = Fake::start(|method, params, _| match method {
+            "connect" => greeting(),
+            "session.metadata.activity" => Say::Answer(json!({"abortable": true, "hasActiveWork": true})),
+            "session.permissions.pendingRequests" => Say::Answer(json!({"items": [request("a", "ls")]})),
+            _ => {
+                assert_eq!(params["result"]["kind"], "reject");
+                Say::Answer(json!({"success": true}))
+            }
+        })
+        .await;
+        let (site, _sight) = site(&[&fake]);
+        let shown = Mutex::new(Vec::new());
+        let failure = answer(&site, &Which::Oldest, false, &|text| shown.lock().unwrap().push(text), &|_, _| ())
+            .await
+            .unwrap_err();
+        assert_eq!((failure.step, failure.refused), (Step::Verify, false), "{failure}");
+        assert_eq!(*shown.lock().unwrap(), ["Run this command:\n\nls"]);
+    });
+}
+
+#[test]
+fn the_server_that_has_the_session_is_found_among_others() {
+    run(async {
+        let without = Fake::start(|method, _, _| match method {
+            "connect" => greeting(),
+            _ => Say::Error(-32603, "Session not found"),
+        })
+        .await;
+        let with = Fake::start(|method, _, _| match method {
+            "connect" => greeting(),
+            _ => Say::Answer(json!({"abortable": false, "hasActiveWork": false})),
+        })
+        .await;
+        let gone = Fake::start(|_, _, _| Say::Close).await;
+        let (both, _sight) = site(&[&gone, &without, &with]);
+        let (link, _) = find(&both, &|_, _| ()).await.unwrap();
+        assert_eq!(link.place().to_string(), format!("the Copilot server at {}", with.endpoint.address));
+
+        let (neither, _sight) = site(&[&gone, &without]);
+        let failure = find(&neither, &|_, _| ()).await.unwrap_err();
+        assert_eq!((failure.step, failure.faults.len()), (Step::Attach, 2));
+        assert!(failure.to_string().starts_with("the step \"attach\" failed: the Copilot server at"), "{failure}");
+        let (none, _sight) = site(&[]);
+        assert!(find(&none, &|_, _| ()).await.unwrap_err().refused);
+    });
+}
+
+/// A server that takes every abort, and of which `busy` says whether it works after so many of them.
+async fn abortable(busy: impl Fn(usize) -> bool + Send + Sync + 'static) -> Fake {
+    let aborts = AtomicUsize::new(0);
+    Fake::start(move |method, _, _| match method {
+        "connect" => greeting(),
+        "session.abort" => {
+            aborts.fetch_add(1, Ordering::SeqCst);
+            Say::Answer(json!({"success": true}))
+        }
+        _ => Say::Answer(json!({"abortable": true, "hasActiveWork": busy(aborts.load(Ordering::SeqCst))})),
+    })
+    .await
+}
+
+#[test]
+fn a_stop_is_seen_at_the_server_or_on_disk() {
+    run(async {
+        let fake = abortable(|aborts| aborts == 0).await;
+        let (by_server, _sight) = site(&[&fake]);
+        assert_eq!(stop(&by_server, &|_, _| ()).await.unwrap(), "stopped");
+
+        // Something in the background works on, but the log says that the turn was aborted.
+        let fake = abortable(|_| true).await;
+        let (by_disk, sight) = site(&[&fake]);
+        let sight = Arc::new(sight);
+        let seen = Arc::clone(&sight);
+        let steps = move |step, _| {
+            if step == Step::Abort {
+                seen.send_modify(|sight| sight.aborted = Some(Time(1)));
+            }
+        };
+        assert_eq!(stop(&by_disk, &steps).await.unwrap(), "stopped");
+    });
+}
+
+#[test]
+fn a_stop_without_effect_names_what_to_do_next() {
+    run(async {
+        let fake = abortable(|_| true).await;
+        let (site, _sight) = site(&[&fake]);
+        let failure = stop(&site, &|_, _| ()).await.unwrap_err();
+        assert_eq!(failure.step, Step::Verify);
+        assert!(failure.to_string().contains("reconnect the session, or end its process"), "{failure}");
+    });
+}

@@ -1,0 +1,390 @@
+//! What can be done with a session now; and for what cannot, why not.
+//!
+//! The table is that of DESIGN's actions: what may be done hangs on who owns the session. A live owner with a server is
+//! talked to; a live terminal without one can only be ended; nothing at all is done to a process that cannot be told, or that
+//! runs other sessions as well. What nobody runs any more is resumed. Everything here is asked twice: for showing it, and
+//! again right before it is done.
+
+use super::fleet::{Kind, Session};
+use super::owner::Owner;
+use super::text::{counted, is_uuid};
+use super::time::Time;
+use super::verdict::Status;
+
+/// Something that can be done with a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Allow what it asks for, once.
+    Approve,
+    /// Refuse what it asks for.
+    Deny,
+    /// Bring it back under control: attach to its server, or resume it.
+    Reconnect,
+    /// The same, and send the last prompt again.
+    Resend,
+    /// Abort the turn that runs.
+    Stop,
+    /// Interrupt its process, then terminate it.
+    End,
+    /// Kill its process.
+    ForceQuit,
+    /// Resume it in a terminal.
+    Resume,
+    /// Bring its terminal to the front.
+    ShowTerminal,
+    /// Let go of it, where we are attached.
+    Detach,
+}
+
+impl Action {
+    /// Every action, in the order in which they are shown.
+    pub const ALL: [Self; 10] = [
+        Self::Approve,
+        Self::Deny,
+        Self::Reconnect,
+        Self::Resend,
+        Self::Stop,
+        Self::End,
+        Self::ForceQuit,
+        Self::Resume,
+        Self::ShowTerminal,
+        Self::Detach,
+    ];
+
+    /// Its name in JSON and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Deny => "deny",
+            Self::Reconnect => "reconnect",
+            Self::Resend => "resend",
+            Self::Stop => "stop",
+            Self::End => "end",
+            Self::ForceQuit => "force-quit",
+            Self::Resume => "resume",
+            Self::ShowTerminal => "show-terminal",
+            Self::Detach => "detach",
+        }
+    }
+}
+
+/// Recoveries of one session that are tried before nothing more is: the last one is the user's.
+pub const ATTEMPTS: u8 = 2;
+
+/// What is known of a session's server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Nothing: no live owner, or nobody looked.
+    #[default]
+    Unknown,
+    /// Its owner listens nowhere: it talks to one program alone, or is a plain terminal.
+    Nowhere,
+    /// Its owner listens on loopback; nobody has tried it.
+    Listens,
+    /// It was tried in vain, and why.
+    Refused(Box<str>),
+    /// We are attached to it.
+    Attached,
+    /// It runs in a server of our own, with this process id. Copilot writes no lock and nothing else before the first prompt.
+    Hosted(u32),
+}
+
+impl Reach {
+    /// We are attached, to whomever's server.
+    pub const fn is_attached(&self) -> bool {
+        matches!(self, Self::Attached | Self::Hosted(_))
+    }
+}
+
+/// What we have to do with a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dealings {
+    /// Its server.
+    pub reach: Reach,
+    /// How many other sessions its owner runs, or may run.
+    pub others: usize,
+    /// What is being done with it.
+    pub under_way: Option<Action>,
+    /// The recoveries that were tried.
+    pub attempts: Attempts,
+    /// What came of the last thing that was done with it, and when.
+    pub outcome: Option<(Time, Box<str>)>,
+}
+
+/// How often something that only the user, or a turn's good end, counts anew was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Prompts that were not Copilot's own.
+    pub prompts: u32,
+    /// Turns that ended with an answer.
+    pub completed: u32,
+    /// Turns that were stopped.
+    pub aborted: u32,
+}
+
+/// The recoveries of one session. They are counted anew after a turn that completed, and after a prompt or an abort of the
+/// user's, never by anything that we sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attempts {
+    count: u8,
+    /// What of the tally is known, our own doings included.
+    known: Tally,
+    /// A turn that we sent may run: its end proves nothing.
+    ours: bool,
+}
+
+impl Attempts {
+    /// One more is tried.
+    pub const fn tried(&mut self, now: Tally) {
+        self.count = self.count.saturating_add(1);
+        self.known = now;
+    }
+
+    /// We are about to send a prompt.
+    pub const fn prompts(&mut self) {
+        self.known.prompts = self.known.prompts.saturating_add(1);
+        self.ours = true;
+    }
+
+    /// We are about to abort a turn.
+    pub const fn aborts(&mut self) {
+        self.known.aborted = self.known.aborted.saturating_add(1);
+    }
+
+    /// It is over: what is in the log by now is no sign that the user went on.
+    pub const fn ended(&mut self, now: Tally) {
+        let known = &mut self.known;
+        (known.prompts, known.aborted) = (most(known.prompts, now.prompts), most(known.aborted, now.aborted));
+        known.completed = most(known.completed, now.completed);
+    }
+
+    /// How many there were, by what the log says now.
+    pub const fn counted(&self, now: Tally) -> u8 {
+        let fresh = now.prompts > self.known.prompts
+            || now.aborted > self.known.aborted
+            || now.completed > self.known.completed && !self.ours;
+        if fresh { 0 } else { self.count }
+    }
+
+    /// Forgets what no longer counts.
+    pub const fn settle(&mut self, now: Tally) {
+        if self.count > 0 && self.counted(now) == 0 {
+            *self = Self { count: 0, known: now, ours: false };
+        }
+    }
+}
+
+const fn most(one: u32, other: u32) -> u32 {
+    if one > other { one } else { other }
+}
+
+/// An action as it is offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Which.
+    pub action: Action,
+    /// What it would do, or why it is refused.
+    pub what: Result<String, String>,
+}
+
+/// Every action, with what it would do or why it is refused.
+pub fn offers(session: &Session, status: Status) -> [Offer; 10] {
+    Action::ALL.map(|action| Offer { action, what: offer(action, session, status) })
+}
+
+/// What an action would do to a session with this status.
+///
+/// # Errors
+/// Why it is refused, in words for the user.
+pub fn offer(action: Action, session: &Session, status: Status) -> Result<String, String> {
+    let dealings = &session.dealings;
+    if let Some(under_way) = dealings.under_way
+        && action != Action::ShowTerminal
+    {
+        return Err(format!("{} is under way", under_way.name()));
+    }
+    match action {
+        Action::Approve | Action::Deny => answer(action, session),
+        Action::Reconnect => reconnect(session, status),
+        Action::Resend => resend(session, status),
+        Action::Stop => stop(session, status),
+        Action::End | Action::ForceQuit => end(action, session),
+        Action::Resume => resume(session, status),
+        Action::ShowTerminal => match session.owner {
+            Owner::Alive { .. } if session.about.kind != Kind::Sdk => Ok("brings its terminal to the front".into()),
+            Owner::Alive { .. } => Err("a program runs it, not a terminal".into()),
+            _ => Err("nothing runs it".into()),
+        },
+        Action::Detach => match dealings.reach {
+            Reach::Hosted(_) => {
+                Ok("lets go of it: the server that we started for it ends, and it can be resumed".into())
+            }
+            Reach::Attached => Ok("lets go of it; where no other client has it open, its server ends its work".into()),
+            _ => Err("Pilotlight is not attached to it".into()),
+        },
+    }
+}
+
+fn answer(action: Action, session: &Session) -> Result<String, String> {
+    let open = session.facts.requests.len();
+    if open == 0 {
+        return Err("it asks for no permission".into());
+    }
+    reachable(session, "answer it there")?;
+    let verb = if action == Action::Approve { "allows" } else { "refuses" };
+    Ok(format!("{verb} what it asks for, once ({} open)", counted(open, "request")))
+}
+
+/// Whether its server can be talked to; otherwise why not, and what is left to do.
+fn reachable(session: &Session, instead: &str) -> Result<(), String> {
+    let terminal = session.about.kind == Kind::Terminal;
+    match (&session.runner(), &session.dealings.reach) {
+        (Owner::Alive { .. }, Reach::Listens | Reach::Refused(_) | Reach::Attached | Reach::Hosted(_)) => Ok(()),
+        (Owner::Alive { pid, .. }, _) if terminal => {
+            Err(format!("its terminal (process {pid}) has no server that others can talk to: {instead}"))
+        }
+        (Owner::Alive { pid, .. }, _) => Err(format!(
+            "its owner (process {pid}) listens nowhere, it talks to the program that started it: {instead}"
+        )),
+        (Owner::Unknown { pid }, _) => {
+            Err(format!("process {pid} may run it, and cannot be looked at (another user, a container)"))
+        }
+        (Owner::Gone { .. } | Owner::Never, _) => Err("nothing runs it".into()),
+    }
+}
+
+fn reconnect(session: &Session, status: Status) -> Result<String, String> {
+    match session.runner() {
+        Owner::Alive { .. } => {
+            if session.dealings.reach.is_attached() && status != Status::Stuck {
+                return Err("Pilotlight is attached to it already".into());
+            }
+            let terminal = session.about.kind == Kind::Terminal;
+            let why =
+                if terminal { "a second owner would fork its log; go to its terminal" } else { "go to that program" };
+            reachable(session, why)?;
+            attempts_left(session)?;
+            Ok(if status == Status::Stuck {
+                "attaches to its server, stops the silent turn and keeps the connection".into()
+            } else {
+                "attaches to its server, takes over what it asks for and keeps the connection".into()
+            })
+        }
+        _ if session.about.kind == Kind::Sdk => {
+            resumable(session, status)?;
+            attempts_left(session)?;
+            Ok("resumes it in a server of our own, for as long as Pilotlight runs".into())
+        }
+        _ => resume(session, status),
+    }
+}
+
+/// Whether the last prompt may be sent again: not where a tool has had its effect since.
+fn resend(session: &Session, status: Status) -> Result<String, String> {
+    let facts = &session.facts;
+    if facts.tally.prompts == 0 {
+        return Err("its last prompt is not known".into());
+    }
+    if facts.spent {
+        return Err("a tool succeeded since the last prompt: sending it again might do things twice".into());
+    }
+    let at_rest = facts.turn.is_none() && !matches!(status, Status::Working | Status::Finishing);
+    if !at_rest && !matches!(status, Status::Stuck | Status::Crashed | Status::Ended) {
+        return Err("its turn is still open".into());
+    }
+    if session.dealings.reach.is_attached() {
+        attempts_left(session)?;
+        return Ok("sends the last prompt again".into());
+    }
+    let by_server = session.about.kind == Kind::Sdk || matches!(session.owner, Owner::Alive { .. });
+    if !by_server {
+        return Err("a terminal resumes it: send it there".into());
+    }
+    Ok(format!("{}; sends the last prompt again", reconnect(session, status)?))
+}
+
+fn attempts_left(session: &Session) -> Result<(), String> {
+    match session.dealings.attempts.counted(session.facts.tally) {
+        ATTEMPTS.. => Err(format!(
+            "it was tried {ATTEMPTS} times, and no turn has completed since: send it a prompt, or start a new session"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn stop(session: &Session, status: Status) -> Result<String, String> {
+    match session.runner() {
+        Owner::Gone { .. } | Owner::Never => return Err("nothing runs it, there is nothing to stop".into()),
+        Owner::Alive { .. } | Owner::Unknown { .. } => {}
+    }
+    let terminal = session.about.kind == Kind::Terminal;
+    reachable(session, if terminal { "press Esc there, or end the session" } else { "stop it there" })?;
+    let works = matches!(
+        status,
+        Status::Working
+            | Status::Finishing
+            | Status::Quiet
+            | Status::Stuck
+            | Status::NeedsPermission
+            | Status::PermissionLost
+            | Status::NeedsInput
+    );
+    // A question or lost permissions may outlast their turn.
+    if !works || session.facts.turn.is_none() && session.facts.agents.is_empty() {
+        return Err("no turn is open, there is nothing to stop".into());
+    }
+    Ok("stops the turn that runs; the session goes on".into())
+}
+
+fn end(action: Action, session: &Session) -> Result<String, String> {
+    if let Reach::Hosted(_) = session.dealings.reach {
+        return Err("it runs in a server of our own: let go of it instead".into());
+    }
+    let pid = match session.owner {
+        Owner::Alive { pid, .. } => pid,
+        Owner::Unknown { pid } => {
+            return Err(format!(
+                "process {pid} cannot be looked at (another user, a container): it is never signalled"
+            ));
+        }
+        Owner::Gone { .. } | Owner::Never => return Err("nothing runs it, there is nothing to end".into()),
+    };
+    if session.about.kind != Kind::Terminal {
+        return Err(format!("process {pid} is no terminal: end it with the program that started it"));
+    }
+    if session.contested {
+        return Err("two live processes have a lock on it: end it in the terminal that you want to leave".into());
+    }
+    if session.dealings.others > 0 {
+        let others = counted(session.dealings.others, "other session");
+        return Err(format!("process {pid} has {others} open, which would end as well: end it in its terminal"));
+    }
+    Ok(match action {
+        Action::ForceQuit => {
+            format!("kills process {pid}: nothing more is written down, its tool may run on; it can be resumed")
+        }
+        _ => format!("ends process {pid}: its tool is killed, it can be resumed"),
+    })
+}
+
+/// Whether nobody runs it, so that somebody may.
+fn resumable(session: &Session, status: Status) -> Result<(), String> {
+    match session.runner() {
+        Owner::Alive { pid, .. } => return Err(format!("process {pid} runs it: a second owner would fork its log")),
+        Owner::Unknown { pid } => {
+            return Err(format!("process {pid} may run it, and cannot be looked at (another user, a container)"));
+        }
+        Owner::Gone { .. } => {}
+        Owner::Never if status == Status::Ended => {}
+        Owner::Never => return Err("it was written to a short while ago, and who runs it is not known".into()),
+    }
+    if !is_uuid(&session.id) {
+        return Err("its id has not the form of one: only Copilot's own ids are handed to a program".into());
+    }
+    Ok(())
+}
+
+fn resume(session: &Session, status: Status) -> Result<String, String> {
+    resumable(session, status)?;
+    Ok("resumes it in a terminal, in its folder".into())
+}

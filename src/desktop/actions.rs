@@ -1,0 +1,149 @@
+//! What can be done with one session, as entries of its submenu.
+//!
+//! A request is shown whole, or not at all: what is too long for a line, or would read otherwise than it is, is answered in a
+//! terminal, where it is shown by its server. Each request has entries of its own, named by its id, that stand until the menu
+//! is laid out anew and are disabled when it is over, so that a click meant for one request never answers another.
+
+use super::details::Source;
+use super::view::{Effect, Item, ItemId, Kind};
+use crate::act::{Ask, Order, Which};
+use crate::core::action::{Action, Offer, Reach, offers};
+use crate::core::text::{counted, plain};
+use crate::core::turn::{Call, Request};
+
+/// Lines of a submenu are at most this long, in characters: a menu does not wrap, and grows as wide as its longest line.
+const LINE: usize = 96;
+/// What is asked for is shown in the menu up to this length, in characters.
+const ASKED: usize = 120;
+/// So many requests of one session are shown; the others when these are answered.
+const REQUESTS: usize = 3;
+
+/// A permission request as it was when the menu was laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Names its entries.
+    pub call: Call,
+    id: Box<str>,
+    kind: Box<str>,
+    /// What it asks for, where that fits a line as it is.
+    text: Option<Box<str>>,
+}
+
+/// The open requests that the menu shows.
+pub fn asked(source: &Source<'_>) -> Vec<Asked> {
+    source.session.facts.requests.iter().take(REQUESTS).map(Asked::of).collect()
+}
+
+impl Asked {
+    fn of(request: &Request) -> Self {
+        let shown_whole = |text: &&str| !text.is_empty() && *plain(text, ASKED) == **text;
+        let text = request.asks.as_deref().filter(shown_whole).map(Into::into);
+        Self { call: request.id, id: request.request.clone(), kind: request.kind.clone(), text }
+    }
+
+    fn items(&self, source: &Source<'_>, offer: &Offer) -> Vec<Item> {
+        let id = |kind| ItemId::of(source.key, kind);
+        let act = |ask| Effect::Act(Order { id: source.row.id.clone(), ask });
+        let open = source.session.facts.requests.iter().any(|request| request.id == self.call);
+        let why = match (&offer.what, open) {
+            (_, false) => " (answered)",
+            (Err(_), true) => " (answer it where it was asked)",
+            (Ok(_), true) => "",
+        };
+        let enabled = open && offer.what.is_ok();
+        let Some(text) = &self.text else {
+            return vec![
+                Item::action(
+                    id(Kind::Asks(self.call)),
+                    format!("Asks: {}{why}", plain(&self.kind, 40)),
+                    true,
+                    Effect::Seen,
+                ),
+                Item::action(
+                    id(Kind::Details(self.call)),
+                    "Show it whole, and answer it, in a terminal",
+                    enabled,
+                    Effect::Details { id: source.row.id.clone(), request: self.id.clone() },
+                ),
+            ];
+        };
+        let which = || Which::Shown { id: self.id.to_string(), text: text.to_string() };
+        vec![
+            Item::action(
+                id(Kind::Asks(self.call)),
+                format!("Asks: {}: {text}{why}", plain(&self.kind, 40)),
+                true,
+                Effect::Seen,
+            ),
+            Item::action(id(Kind::Approve(self.call)), "Approve once", enabled, act(Ask::Approve(which()))),
+            Item::action(id(Kind::Deny(self.call)), "Deny", enabled, act(Ask::Deny(which()))),
+        ]
+    }
+}
+
+/// The entries for these requests and for every action; the latter are always the same in number and order.
+pub fn items(source: &Source<'_>, asked: &[Asked]) -> (Vec<Item>, Vec<Item>) {
+    let offers = offers(source.session, source.row.status);
+    let offer = |action| offers.iter().find(|offer| offer.action == action).unwrap_or(&offers[0]);
+    let requests: Vec<_> = asked.iter().flat_map(|one| one.items(source, offer(Action::Approve))).collect();
+    let item = |action, kind, name: &str, ask| {
+        let (text, enabled) = words(name, &offer(action).what);
+        Item::action(ItemId::of(source.key, kind), text, enabled, Effect::Act(Order { id: source.row.id.clone(), ask }))
+    };
+    let ends = &offer(Action::End).what;
+    let end = Item::Submenu {
+        id: ItemId::of(source.key, Kind::Ending),
+        text: words("End this session…", ends).0,
+        enabled: ends.is_ok(),
+        items: vec![
+            item(Action::End, Kind::End, "End it: its tool is killed, it can be resumed", Ask::End),
+            item(Action::ForceQuit, Kind::ForceQuit, "Force quit: nothing more is written down", Ask::ForceQuit),
+        ],
+    };
+    let actions = vec![
+        item(Action::Reconnect, Kind::Reconnect, "Reconnect", Ask::Reconnect { resend: false }),
+        item(Action::Resend, Kind::Resend, "Send the last prompt again", Ask::Reconnect { resend: true }),
+        item(Action::Stop, Kind::Stop, "Stop the turn", Ask::Stop),
+        end,
+        item(Action::Resume, Kind::Resume, "Resume in a terminal", Ask::Resume),
+        item(Action::ShowTerminal, Kind::ShowTerminal, "Show its terminal", Ask::ShowTerminal),
+        item(Action::Detach, Kind::Detach, "Let go of it", Ask::Detach),
+    ];
+    (requests, actions)
+}
+
+/// An action's words, and whether it can be used: where it cannot, the words say why.
+fn words(name: &str, what: &Result<String, String>) -> (String, bool) {
+    match what {
+        Ok(_) => (name.into(), true),
+        Err(why) => {
+            let name = name.trim_end_matches('…').split(':').next().unwrap_or(name);
+            (plain(&format!("{name}: no, {why}"), LINE).into(), false)
+        }
+    }
+}
+
+/// What our part in the session is: attached, and what came of the last thing that was done.
+pub fn dealings(source: &Source<'_>) -> String {
+    let dealings = &source.session.dealings;
+    let reach = match &dealings.reach {
+        Reach::Hosted(_) => "it runs in a server of ours",
+        Reach::Attached => "attached to its server",
+        Reach::Listens => "its server can be reached",
+        Reach::Refused(_) => "its server refused us",
+        Reach::Nowhere | Reach::Unknown => "none, it is only watched",
+    };
+    let doing = dealings.under_way.map(|action| format!("; {} is under way", action.name())).unwrap_or_default();
+    let outcome = dealings.outcome.as_ref().map(|(_, words)| format!("; {words}")).unwrap_or_default();
+    format!("Our part: {reach}{doing}{outcome}")
+}
+
+/// "Reopen what was open: 3 sessions": those whose process went without a word, as all do when the machine does.
+pub fn reopen(orders: Vec<Order>) -> Item {
+    let text = match orders.len() {
+        0 => "Reopen what was open: nothing was left open".into(),
+        n => format!("Reopen what was open: {}", counted(n, "session")),
+    };
+    let enabled = !orders.is_empty();
+    Item::action(ItemId::own(Kind::Reopen), text, enabled, Effect::Reopen(orders))
+}

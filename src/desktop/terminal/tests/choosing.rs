@@ -1,0 +1,98 @@
+//! Which terminal is opened.
+
+use super::*;
+use std::os::unix::fs::symlink;
+
+/// The name and the program of the terminal that is chosen.
+fn chosen(scene: &Scene, change: impl FnOnce(&mut Terminals)) -> Result<(String, PathBuf), String> {
+    let mut terminals = scene.terminals(&[]);
+    change(&mut terminals);
+    scene.program("copilot", "");
+    let Start { name, way: Way::Run(words) } = terminals.start(&os(&["copilot"]), &scene.home(), &[])?;
+    Ok((name, words[0].clone().into()))
+}
+
+fn name(scene: &Scene, change: impl FnOnce(&mut Terminals)) -> String {
+    chosen(scene, change).map_or_else(|why| why, |(name, _)| name)
+}
+
+#[test]
+fn the_settings_come_first_then_the_variable_then_the_desktop() {
+    let scene = Scene::new();
+    assert_eq!(name(&scene, |_| ()), "no terminal was found here ($TERMINAL or actions.terminal may name one)");
+    for program in ["footclient", "st", "wt"] {
+        scene.program(program, "");
+    }
+    assert!(chosen(&scene, |_| ()).is_err(), "these have to be named");
+    for program in ["xterm", "urxvt", "kitty", "xfce4-terminal", "foot"] {
+        scene.program(program, "");
+    }
+    let of = |variable: Option<&str>, desktop: Option<&str>, setting: &[&str]| {
+        name(&scene, |terminals| {
+            terminals.setting = setting.iter().map(|&word| word.to_owned()).collect();
+            terminals.around.terminal = variable.map(OsString::from);
+            terminals.around.desktop = desktop.map(OsString::from);
+        })
+    };
+    assert_eq!(of(Some("urxvt"), Some("XFCE"), &["st"]), "st");
+    assert_eq!(of(Some("urxvt"), Some("XFCE"), &[]), "urxvt");
+    assert_eq!(of(Some("absent"), Some("XFCE"), &[]), "xfce4-terminal");
+    assert_eq!(
+        of(Some("absent"), Some("XFCE"), &["absent"]),
+        "the terminal of the settings, absent (actions.terminal), is not here"
+    );
+    assert_eq!(of(None, Some("ubuntu:GNOME"), &[]), "kitty", "none of GNOME's is here");
+    assert_eq!(of(None, None, &[]), "kitty");
+    let (_, program) = chosen(&scene, |terminals| terminals.around.terminal = Some("urxvt -bg black".into())).unwrap();
+    assert_eq!(program, scene.bin().join("urxvt"));
+    assert_eq!(of(Some("bin/st"), None, &[]), "kitty", "not a path from where we happen to be");
+}
+
+#[test]
+fn a_terminal_for_another_display_is_passed_over() {
+    let scene = Scene::new();
+    for program in ["foot", "urxvt"] {
+        scene.program(program, "");
+    }
+    let of = |x11, wayland| name(&scene, |terminals| (terminals.around.x11, terminals.around.wayland) = (x11, wayland));
+    assert_eq!((of(true, false), of(false, true), of(true, true)), ("urxvt".into(), "foot".into(), "foot".into()));
+}
+
+#[test]
+fn debians_alternative_is_what_it_leads_to() {
+    let scene = Scene::new();
+    let (alternative, chain) = (scene.bin().join("x-terminal-emulator"), scene.scratch.path().join("alternative"));
+    symlink(&chain, &alternative).unwrap();
+    let leads_to = |target: &str| {
+        let _ = fs::remove_file(&chain);
+        symlink(scene.program(target, ""), &chain).unwrap();
+        let found = chosen(&scene, |_| ()).unwrap();
+        fs::remove_file(scene.bin().join(target)).unwrap();
+        found
+    };
+    assert_eq!(leads_to("st"), ("st".into(), scene.bin().join("st")));
+    assert_eq!(leads_to("my-own"), ("x-terminal-emulator".into(), alternative.clone()));
+    assert_eq!(leads_to("odd.wrapper"), ("x-terminal-emulator".into(), alternative.clone()));
+    scene.program("gnome-terminal", "");
+    assert_eq!(leads_to("gnome-terminal.wrapper"), ("gnome-terminal".into(), scene.bin().join("gnome-terminal")));
+}
+
+#[test]
+fn what_the_desktop_is_set_to_comes_before_what_it_comes_with() {
+    let scene = Scene::new();
+    let config = scene.home().join(".config");
+    fs::create_dir_all(config.join("xfce4")).unwrap();
+    for program in ["konsole", "xfce4-terminal", "alacritty", "kitty"] {
+        scene.program(program, "");
+    }
+    let of = |desktop: &str| name(&scene, |terminals| terminals.around.desktop = Some(desktop.into()));
+    assert_eq!((of("KDE"), of("XFCE")), ("konsole".into(), "xfce4-terminal".into()));
+    fs::write(config.join("kdeglobals"), "[General]\nX=1\nTerminalApplication=alacritty\n").unwrap();
+    fs::write(config.join("xfce4/helpers.rc"), "WebBrowser=x\nTerminalEmulator = kitty\n").unwrap();
+    assert_eq!((of("KDE"), of("XFCE")), ("alacritty".into(), "kitty".into()));
+    for nonsense in ["TerminalApplication=$(touch pwned)", "TerminalApplication", "TerminalApplication=", "\0", "=\n=="]
+    {
+        fs::write(config.join("kdeglobals"), nonsense).unwrap();
+        assert_eq!(of("KDE"), "konsole");
+    }
+}

@@ -1,0 +1,314 @@
+//! What is done with sessions: orders in, effects out, one at a time a session.
+//!
+//! An order names a session and what is asked of it. Whether it may be done is decided by [`core::action`](crate::core::action)
+//! on what is seen right then, whatever a menu showed before. What is allowed runs as a task beside the loop and sends back what
+//! happens: steps, which are logged by their tag and passed on, and its end. A connection that is to stay is kept here. What
+//! comes of a connection that was replaced meanwhile is told by its generation, and dropped.
+
+use super::Key;
+use super::work::Work;
+use crate::act::{Ask, Given, Outcome, Report, Step};
+use crate::config::Actions;
+use crate::copilot::attached::{Attached, Event};
+use crate::copilot::fault::Fault;
+use crate::copilot::hosted::Hosted;
+use crate::copilot::recover::{Sight, Site};
+use crate::copilot::servers::Endpoint;
+use crate::copilot::warned::Warned;
+use crate::core::action::{Action, Reach};
+use crate::core::fleet::Session;
+use crate::core::owner::Owner;
+use crate::core::time::Time;
+use crate::core::turn::Ending;
+use crate::core::verdict::Status;
+use crate::watch::process::Lock;
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// So many recoveries run at a time; more would only fight for the same machine.
+const AT_ONCE: usize = 3;
+
+/// What a task beside the loop tells it.
+pub(super) enum Happening {
+    /// Something is about to be done.
+    Step(Key, Step, String),
+    /// A request, whole, that is about to be answered.
+    Request(Key, String),
+    /// It is over.
+    Over(Key, Over),
+    /// Something happened to a session that we are attached to.
+    Live(Event),
+}
+
+/// How a task ended.
+pub(super) struct Over {
+    pub(super) outcome: Outcome,
+    pub(super) bond: Option<Arc<Bond>>,
+    pub(super) generation: u64,
+    /// What went wrong with which server.
+    pub(super) faults: Vec<Fault>,
+    /// The session's server refused us: why.
+    pub(super) refused: Option<Box<str>>,
+}
+
+/// A connection that is kept.
+pub(super) enum Bond {
+    /// To a server of somebody else's.
+    Attached(Attached),
+    /// To a server of our own.
+    Hosted(Hosted),
+}
+
+impl Bond {
+    /// What both have in common.
+    pub(super) fn attached(&self) -> &Attached {
+        match self {
+            Self::Attached(attached) => attached,
+            Self::Hosted(hosted) => hosted,
+        }
+    }
+}
+
+struct Running {
+    given: Given,
+    action: Action,
+    sight: watch::Sender<Sight>,
+}
+
+struct Held {
+    bond: Arc<Bond>,
+    generation: u64,
+    sight: watch::Sender<Sight>,
+    /// When, by the awake clock, its server last said whether it works.
+    said: Option<Time>,
+}
+
+/// What an order is carried out on.
+pub(super) struct Ground<'a> {
+    pub(super) key: &'a Key,
+    pub(super) session: &'a Session,
+    pub(super) status: Status,
+    pub(super) path: &'a Path,
+    /// The lock of the session's owner.
+    pub(super) lock: Option<Lock>,
+    pub(super) endpoints: Vec<Endpoint>,
+    /// Further programs that count as Copilot.
+    pub(super) names: &'a [String],
+    pub(super) actions: &'a Actions,
+    pub(super) now: Time,
+}
+
+/// Everything that is being done.
+pub(super) struct Acting {
+    tell: mpsc::UnboundedSender<Happening>,
+    running: HashMap<Key, Running>,
+    waiting: VecDeque<(Key, Given)>,
+    held: HashMap<Key, Held>,
+    generation: u64,
+    pub(super) warned: Warned,
+}
+
+/// The action that an order asks for.
+pub(super) const fn action_of(ask: &Ask) -> Action {
+    match ask {
+        Ask::Approve(_) => Action::Approve,
+        Ask::Deny(_) => Action::Deny,
+        Ask::Reconnect { resend: false } => Action::Reconnect,
+        Ask::Reconnect { resend: true } => Action::Resend,
+        Ask::Stop => Action::Stop,
+        Ask::End => Action::End,
+        Ask::ForceQuit => Action::ForceQuit,
+        Ask::Resume => Action::Resume,
+        Ask::ShowTerminal => Action::ShowTerminal,
+        Ask::Detach => Action::Detach,
+    }
+}
+
+const fn is_recovery(action: Action) -> bool {
+    matches!(action, Action::Reconnect | Action::Resend)
+}
+
+impl Acting {
+    pub(super) fn new(tell: mpsc::UnboundedSender<Happening>) -> Self {
+        Self {
+            tell,
+            running: HashMap::new(),
+            waiting: VecDeque::new(),
+            held: HashMap::new(),
+            generation: 0,
+            warned: Warned::default(),
+        }
+    }
+
+    /// Whether another recovery may begin.
+    pub(super) fn has_room(&self, action: Action) -> bool {
+        !is_recovery(action) || self.running.values().filter(|running| is_recovery(running.action)).count() < AT_ONCE
+    }
+
+    /// Keeps an order for when there is room.
+    pub(super) fn wait(&mut self, key: Key, given: Given) {
+        self.waiting.push_back((key, given));
+    }
+
+    /// The next order that waited.
+    pub(super) fn next(&mut self) -> Option<(Key, Given)> {
+        self.has_room(Action::Reconnect).then(|| self.waiting.pop_front()).flatten()
+    }
+
+    /// How we are attached, if we are.
+    pub(super) fn attached(&self, key: &Key) -> Option<Reach> {
+        self.held.get(key).map(|held| match &*held.bond {
+            Bond::Attached(_) => Reach::Attached,
+            Bond::Hosted(hosted) => hosted.pid().map_or(Reach::Attached, Reach::Hosted),
+        })
+    }
+
+    /// Tells tasks and connections what is seen of a session now.
+    pub(super) fn see(&self, key: &Key, session: &Session, status: Status) {
+        let senders = self.running.get(key).map(|running| &running.sight).into_iter();
+        for sight in senders.chain(self.held.get(key).map(|held| &held.sight)) {
+            let now = sight_of(session, status);
+            sight.send_if_modified(|before| {
+                let differs = *before != now;
+                *before = now.clone();
+                differs
+            });
+        }
+    }
+
+    /// Passes a step on, to the log by its tag and to whoever listens.
+    pub(super) fn step(&self, key: &Key, step: Step, words: String) {
+        tracing::info!(tag = step.tag(), session = %key.1, "{words}");
+        if let Some(running) = self.running.get(key) {
+            running.given.report(Report::Step(step, words));
+        }
+    }
+
+    /// Passes a request on, to whoever listens and nowhere else.
+    pub(super) fn request(&self, key: &Key, text: String) {
+        if let Some(running) = self.running.get(key) {
+            running.given.report(Report::Request(text));
+        }
+    }
+
+    /// A task is over: its connection is kept, its outcome told.
+    pub(super) fn over(&mut self, key: &Key, over: Over) {
+        let Some(running) = self.running.remove(key) else { return };
+        let tag = match &over.outcome {
+            Outcome::Done(_) => "done",
+            Outcome::Failed(_) => Step::GiveUp.tag(),
+            Outcome::Refused(_) | Outcome::Unknown => "refused",
+        };
+        let words = over.outcome.words();
+        tracing::info!(tag, action = running.action.name(), session = %key.1, "{words}");
+        if let Some(bond) = over.bond {
+            let held = Held { bond, generation: over.generation, sight: running.sight, said: None };
+            self.held.insert(key.clone(), held);
+        } else if running.action == Action::Detach
+            && let Some(held) = self.held.remove(key)
+        {
+            tokio::spawn(leave(held.bond));
+        }
+        running.given.report(Report::End(over.outcome));
+    }
+
+    /// When a session's server last said whether it works, by the awake clock.
+    pub(super) fn said_at(&self, key: &Key) -> Option<Time> {
+        self.held.get(key)?.said
+    }
+
+    /// A session's server says whether it works.
+    pub(super) fn said(&mut self, key: &Key, now: Time) {
+        if let Some(held) = self.held.get_mut(key) {
+            held.said = Some(now);
+        }
+    }
+
+    /// Whether an event comes from the connection that is kept now; which session's it is.
+    pub(super) fn session_of(&self, generation: u64) -> Option<Key> {
+        self.held.iter().find(|(_, held)| held.generation == generation).map(|(key, _)| key.clone())
+    }
+
+    /// A connection was lost, or its session is gone.
+    pub(super) fn let_go(&mut self, key: &Key) -> bool {
+        self.held.remove(key).is_some()
+    }
+
+    /// Lets go of everything, gently, for as long as `patience` lasts.
+    pub(super) async fn leave(&mut self, patience: Duration) {
+        let all = self.held.drain().map(|(_, held)| async move { leave(held.bond).await });
+        let all: Vec<_> = all.map(tokio::spawn).collect();
+        let gone = async {
+            for one in all {
+                let _ = one.await; // what broke down while leaving is gone as well
+            }
+        };
+        let _ = tokio::time::timeout(patience, gone).await; // what takes longer ends by itself when we are gone
+    }
+
+    /// Carries an order out, which may be carried out: that was asked before.
+    pub(super) fn start(&mut self, given: Given, ground: &Ground<'_>) {
+        let key = ground.key.clone();
+        let action = action_of(&given.order.ask);
+        let (sight, seen) = watch::channel(sight_of(ground.session, ground.status));
+        let site = Site {
+            id: ground.session.id.clone(),
+            cwd: ground.session.about.cwd.as_deref().or(ground.session.facts.cwd.as_deref()).map(PathBuf::from),
+            endpoints: ground.endpoints.clone(),
+            owned: matches!(ground.session.owner, Owner::Alive { .. }),
+            sight: seen,
+        };
+        self.generation += 1;
+        let work = Work {
+            key: key.clone(),
+            tell: self.tell.clone(),
+            site,
+            ask: given.order.ask.clone(),
+            status: ground.status,
+            generation: self.generation,
+            held: self.held.get(&key).map(|held| Arc::clone(&held.bond)),
+            home: home_of(ground.path),
+            log: ground.path.join(crate::watch::store::LOG),
+            kind: ground.session.about.kind,
+            owner: ground.session.owner.clone(),
+            lock: ground.lock.map(|lock| (lock, ground.path.join(format!("inuse.{}.hold", lock.pid)))),
+            names: ground.names.to_vec(),
+            actions: ground.actions.clone(),
+            now: ground.now,
+        };
+        self.running.insert(key, Running { given, action, sight });
+        tokio::spawn(work.run());
+    }
+}
+
+async fn leave(bond: Arc<Bond>) {
+    match Arc::try_unwrap(bond) {
+        Ok(Bond::Attached(attached)) => attached.leave(),
+        Ok(Bond::Hosted(hosted)) => hosted.end().await,
+        Err(_) => {} // a task still works on it, and lets go of it at its end
+    }
+}
+
+/// The home of a session's folder.
+fn home_of(folder: &Path) -> PathBuf {
+    folder.parent().and_then(Path::parent).unwrap_or(folder).to_owned()
+}
+
+/// What a recovery needs to see of a session.
+fn sight_of(session: &Session, status: Status) -> Sight {
+    let facts = &session.facts;
+    let aborted = facts.closed.as_ref().filter(|closed| closed.ending == Ending::Aborted).map(|closed| closed.at.wall);
+    let tools_open = facts.turn.as_ref().map_or(0, |turn| turn.tools.len());
+    Sight {
+        turn_open: facts.turn.is_some(),
+        tools_open,
+        tool_succeeded: facts.spent,
+        events: facts.events,
+        aborted,
+        silent: status == Status::Stuck,
+        unmatched_tools: tools_open > 0,
+    }
+}

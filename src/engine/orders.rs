@@ -1,0 +1,255 @@
+//! Orders and what comes of them, as far as the loop has a part in it: which session is meant, whether it may be done now, and
+//! what a session's row shows of it.
+
+use super::acting::{Ground, Happening, action_of};
+use super::{Engine, Key, Round, reading};
+use crate::act::{Ask, Given, Order, Outcome, Report, Step};
+use crate::copilot::attached::{Event, What};
+use crate::copilot::fault::Fault;
+use crate::copilot::servers::{Endpoint, endpoints};
+use crate::core::action::{Action, Reach, offer};
+use crate::core::owner::Owner;
+use crate::core::verdict::Status;
+use tokio::sync::mpsc;
+
+impl Engine {
+    /// Carries an order out, has it wait, or says why it is refused.
+    pub(super) fn act(&mut self, given: Given, round: &mut Round) {
+        let Some(key) = self.find(&given.order.id, round) else {
+            return given.report(Report::End(Outcome::Unknown));
+        };
+        // What a menu showed may be over: everything is looked at once more.
+        self.look_into(&key, round);
+        self.reach(&key);
+        self.start(&key, given, round);
+    }
+
+    /// Begins to carry out what may be done now.
+    fn start(&mut self, key: &Key, given: Given, round: &mut Round) {
+        let now = self.clock.now();
+        let action = action_of(&given.order.ask);
+        let (endpoints, names) = (self.endpoints_of(key), &self.config.owners.names);
+        let refuse = |why: &str| {
+            tracing::info!(tag = "refused", action = action.name(), session = %key.1, "{why}");
+            given.report(Report::End(Outcome::Refused(why.into())));
+        };
+        let Some(entry) = self.fleet.get(key) else { return refuse("there is no such session any more") };
+        if let Err(why) = offer(action, entry.session(), entry.verdict.status) {
+            return refuse(&why);
+        }
+        if !self.acting.has_room(action) {
+            self.acting.wait(key.clone(), given);
+            return self.deal(key, round, |dealings| dealings.under_way = Some(action));
+        }
+        let ground = Ground {
+            key,
+            session: entry.session(),
+            status: entry.verdict.status,
+            path: entry.path(),
+            lock: entry.owners_lock(),
+            endpoints,
+            names,
+            actions: &self.config.actions,
+            now: now.wall,
+        };
+        self.acting.start(given, &ground);
+        let tally = entry.session().facts.tally;
+        let recovers = matches!(action, Action::Reconnect | Action::Resend);
+        self.deal(key, round, |dealings| {
+            dealings.under_way = (action != Action::ShowTerminal).then_some(action);
+            if recovers {
+                dealings.attempts.tried(tally);
+            }
+        });
+    }
+
+    /// Changes what we have to do with a session, and judges it anew.
+    fn deal(&mut self, key: &Key, round: &mut Round, change: impl FnOnce(&mut crate::core::action::Dealings)) {
+        if let Some(folder) = self.fleet.folder(key) {
+            change(&mut folder.session.dealings);
+        }
+        round.redraw = true;
+        self.judge(key, round);
+    }
+
+    /// The session of this id, read if nothing but its folder was looked at.
+    fn find(&mut self, id: &str, round: &mut Round) -> Option<Key> {
+        if let Some(key) = self.fleet.keys().find(|key| *key.1 == *id) {
+            return Some(key);
+        }
+        let key = self.history.iter().find(|key| *key.1 == *id)?.clone();
+        let mut folder = crate::watch::store::Folder::new(&self.homes[key.0], &key.1);
+        folder.session.seen = self.seen.at(&key.1);
+        folder.session.live.attached = self.seen.attached(&key.1);
+        let reading = reading(&self.config, &self.known, self.clock.now());
+        folder.look(&reading, &mut self.buffer).ok()?;
+        folder.read_history(&reading, &mut self.buffer);
+        self.hold(&key, folder, round);
+        Some(key)
+    }
+
+    /// Where the server of a session's owner can be reached.
+    fn endpoints_of(&self, key: &Key) -> Vec<Endpoint> {
+        match self.fleet.get(key).map(|entry| &entry.session().owner) {
+            Some(&Owner::Alive { pid, .. }) => self.endpoints_at(pid),
+            _ => Vec::new(),
+        }
+    }
+
+    fn endpoints_at(&self, pid: u32) -> Vec<Endpoint> {
+        let homes: Vec<_> = self.homes.iter().filter_map(|sessions| sessions.parent().map(Into::into)).collect();
+        endpoints(pid, &homes, &self.config.servers, crate::paths::user_home().as_deref())
+    }
+
+    /// Finds out whether the server of a session's owner can be reached, without connecting to it.
+    pub(super) fn reach(&mut self, key: &Key) {
+        let attached = self.acting.attached(key);
+        let Some(folder) = self.fleet.folder(key) else { return };
+        let known = &folder.session.dealings.reach;
+        let reach = match (attached, &folder.session.owner) {
+            (Some(reach), _) => reach,
+            (None, &Owner::Alive { pid, .. }) => {
+                match known {
+                    // A server that listens goes on listening; what refused us is asked again when the user asks for it.
+                    Reach::Listens | Reach::Refused(_) => return,
+                    Reach::Unknown | Reach::Nowhere | Reach::Attached | Reach::Hosted(_) => {
+                        if self.endpoints_at(pid).is_empty() { Reach::Nowhere } else { Reach::Listens }
+                    }
+                }
+            }
+            (None, _) => Reach::Unknown,
+        };
+        if let Some(folder) = self.fleet.folder(key) {
+            folder.session.dealings.reach = reach;
+        }
+    }
+
+    /// What a task, or a connection that is kept, tells.
+    pub(super) fn happened(&mut self, happening: Happening, round: &mut Round) {
+        match happening {
+            Happening::Step(key, step, words) => {
+                self.acting.step(&key, step, words);
+                if let Some(folder) = self.fleet.folder(&key)
+                    && matches!(folder.session.dealings.under_way, Some(Action::Reconnect | Action::Resend))
+                {
+                    // What we send is no sign that the user went on.
+                    match step {
+                        Step::Abort => folder.session.dealings.attempts.aborts(),
+                        Step::Resend => folder.session.dealings.attempts.prompts(),
+                        _ => {}
+                    }
+                }
+            }
+            Happening::Request(key, text) => self.acting.request(&key, text),
+            Happening::Over(key, over) => {
+                let now = self.clock.now().wall;
+                let (outcome, refused) = (over.outcome.clone(), over.refused.clone());
+                self.warn(&over.faults);
+                self.acting.over(&key, over);
+                let attached = self.acting.attached(&key);
+                if let Some(folder) = self.fleet.folder(&key) {
+                    let session = &mut folder.session;
+                    let words = outcome.words().to_owned();
+                    if matches!((&outcome, session.dealings.under_way), (Outcome::Done(_), Some(Action::Stop))) {
+                        session.live.stopped = Some(now);
+                    }
+                    session.dealings.outcome = Some((now, words.into()));
+                    if matches!(session.dealings.under_way, Some(Action::Reconnect | Action::Resend)) {
+                        session.dealings.attempts.ended(session.facts.tally);
+                    }
+                    session.dealings.under_way = None;
+                    if attached.is_some() && !session.dealings.reach.is_attached() {
+                        session.live.attached = Some(now);
+                        self.seen.mark_attached(&key.1, now);
+                        if let Err(error) = self.seen.save() {
+                            tracing::warn!("{error:#}");
+                        }
+                    }
+                    if let Some(why) = refused {
+                        session.dealings.reach = Reach::Refused(why);
+                    }
+                }
+                self.released(&key, round);
+                while let Some((key, given)) = self.acting.next() {
+                    self.deal(&key, round, |dealings| dealings.under_way = None);
+                    self.act(given, round);
+                }
+            }
+            Happening::Live(event) => self.live(event, round),
+        }
+    }
+
+    fn live(&mut self, event: Event, round: &mut Round) {
+        // What a connection tells that was replaced meanwhile says nothing of the one that is kept.
+        let Some(key) = self.acting.session_of(event.generation) else { return };
+        let active = match event.what {
+            What::Idle => Some(false),
+            What::Active(active) => Some(active),
+            What::Happened => return,
+            What::Lost(fault) => {
+                self.warn(std::slice::from_ref(&fault));
+                self.acting.let_go(&key);
+                let now = self.clock.now().wall;
+                self.deal(&key, round, |dealings| {
+                    dealings.outcome = Some((now, format!("the connection to its server was lost: {fault}").into()));
+                });
+                return self.released(&key, round);
+            }
+        };
+        self.acting.said(&key, self.clock.now().awake);
+        if let Some(folder) = self.fleet.folder(&key) {
+            folder.session.live.has_active_work = active;
+        }
+        self.judge(&key, round);
+    }
+
+    /// A session's connection came or went: what was known through it is known anew.
+    fn released(&mut self, key: &Key, round: &mut Round) {
+        if self.acting.attached(key).is_none()
+            && let Some(folder) = self.fleet.folder(key)
+        {
+            folder.session.live.has_active_work = None;
+            if folder.session.dealings.reach.is_attached() {
+                folder.session.dealings.reach = Reach::Unknown;
+            }
+        }
+        self.reach(key);
+        round.redraw = true;
+        self.look_into(key, round);
+    }
+
+    /// Warns of servers that fail, each once.
+    fn warn(&mut self, faults: &[Fault]) {
+        let now = self.clock.now().awake;
+        for fault in faults {
+            let place = fault.place().filter(|_| fault.is_the_servers());
+            if place.is_none_or(|place| self.acting.warned.failed(place, now)) {
+                tracing::warn!("{fault}");
+            }
+        }
+    }
+
+    /// Reconnects the sessions that have just lost their permissions, where the user has set that.
+    pub(super) fn reconnect_by_itself(&mut self, round: &mut Round) {
+        if !self.config.actions.auto_reconnect {
+            return;
+        }
+        let lost = |key: &&Key| {
+            self.fleet.get(key).is_some_and(|entry| {
+                entry.verdict.status == Status::PermissionLost
+                    && offer(Action::Reconnect, entry.session(), entry.verdict.status).is_ok()
+            })
+        };
+        let keys: Vec<_> = round.changed.iter().filter(lost).cloned().collect();
+        for key in keys {
+            let may_resend = self
+                .fleet
+                .get(&key)
+                .is_some_and(|entry| offer(Action::Resend, entry.session(), entry.verdict.status).is_ok());
+            let resend = self.config.actions.resend && may_resend;
+            tracing::info!(session = %key.1, resend, "it lost its permissions: reconnecting by itself, as it is set");
+            let (reply, _) = mpsc::unbounded_channel();
+            self.act(Given { order: Order { id: key.1.clone(), ask: Ask::Reconnect { resend } }, reply }, round);
+        }
+    }
+}

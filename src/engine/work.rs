@@ -1,0 +1,278 @@
+//! One order, being carried out, as a task beside the loop: nothing here waits where the loop would.
+
+use super::Key;
+use super::acting::{Bond, Happening, Over};
+use crate::act::{Ask, Outcome, Step, Which};
+use crate::config::{Actions, Permissions};
+use crate::copilot::attached::{self, Policy};
+use crate::copilot::fault::Fault;
+use crate::copilot::hosted;
+use crate::copilot::program::find_program;
+use crate::copilot::recover::{self, Failure, GROWN_WITHIN, Site};
+use crate::core::fleet::Kind;
+use crate::core::owner::Owner;
+use crate::core::time::Time;
+use crate::core::verdict::Status;
+use crate::desktop::terminal::{Terminals, resume_command, resume_env, show};
+use crate::paths::{expand, user_home};
+use crate::watch::process::{Force, Lock, Target, ancestors, terminal_of};
+use crate::watch::prompt::last_prompt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long an interrupted process may take before it is terminated. Copilot takes half a second.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked whether it has ended, meanwhile.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// One order, being carried out.
+pub(super) struct Work {
+    pub(super) key: Key,
+    pub(super) tell: mpsc::UnboundedSender<Happening>,
+    pub(super) site: Site,
+    pub(super) ask: Ask,
+    pub(super) status: Status,
+    pub(super) generation: u64,
+    pub(super) held: Option<Arc<Bond>>,
+    pub(super) home: PathBuf,
+    pub(super) log: PathBuf,
+    pub(super) kind: Kind,
+    pub(super) owner: Owner,
+    pub(super) lock: Option<(Lock, PathBuf)>,
+    pub(super) names: Vec<String>,
+    pub(super) actions: Actions,
+    pub(super) now: Time,
+}
+
+/// What came of it, before it is worded as an [`Outcome`].
+type Done = Result<(String, Option<Arc<Bond>>), Undone>;
+
+/// Why it was not done.
+struct Undone {
+    outcome: Outcome,
+    faults: Vec<Fault>,
+}
+
+impl Undone {
+    fn failed(why: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Failed(why.into()), faults: Vec::new() }
+    }
+
+    fn refused(why: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Refused(why.into()), faults: Vec::new() }
+    }
+}
+
+impl From<Failure> for Undone {
+    fn from(failure: Failure) -> Self {
+        let words = failure.to_string();
+        let refused = failure.refused || failure.faults.iter().any(refuses);
+        let outcome = if refused { Outcome::Refused(words) } else { Outcome::Failed(words) };
+        Self { outcome, faults: failure.faults }
+    }
+}
+
+/// Whether a server will not have us as it and we are.
+const fn refuses(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::WrongToken(_)
+            | Fault::TokenNeeded(_)
+            | Fault::TokenUnexpected(_)
+            | Fault::NotCopilot(_)
+            | Fault::Protocol(..)
+            | Fault::Taken(_)
+    )
+}
+
+impl Work {
+    /// Carries it out, and tells how it ended.
+    pub(super) async fn run(self) {
+        let (tell, key, generation) = (self.tell.clone(), self.key.clone(), self.generation);
+        let (outcome, bond, faults) = match self.work().await {
+            Ok((words, bond)) => (Outcome::Done(words), bond, Vec::new()),
+            Err(undone) => (undone.outcome, None, undone.faults),
+        };
+        let refused = faults.iter().find(|fault| refuses(fault)).map(|fault| fault.to_string().into());
+        let over = Over { outcome, bond, generation, faults, refused };
+        let _ = tell.send(Happening::Over(key, over)); // the engine may have ended
+    }
+
+    async fn work(self) -> Done {
+        match self.ask.clone() {
+            Ask::Approve(which) => self.answer(&which, true).await,
+            Ask::Deny(which) => self.answer(&which, false).await,
+            Ask::Reconnect { resend } => self.reconnect(resend).await,
+            Ask::Stop => self.stop().await,
+            Ask::End => self.end(&[Force::Interrupt, Force::Terminate]).await,
+            Ask::ForceQuit => self.end(&[Force::Kill]).await,
+            Ask::Resume => self.resume().await,
+            Ask::ShowTerminal => self.show_terminal().await,
+            // The loop lets go of it, when it hears of this.
+            Ask::Detach => Ok(("let go of it".into(), None)),
+        }
+    }
+
+    fn step(&self) -> impl Fn(Step, String) + Send + Sync + use<> {
+        let (tell, key) = (self.tell.clone(), self.key.clone());
+        move |step, words| {
+            let _ = tell.send(Happening::Step(key.clone(), step, words)); // fails only when the engine has ended
+        }
+    }
+
+    fn policy(&self) -> Policy {
+        match self.actions.permissions {
+            Permissions::Ask => Policy::Ask,
+            Permissions::ApproveAll => Policy::ApproveAll,
+            Permissions::Observe => Policy::Observe,
+        }
+    }
+
+    async fn answer(self, which: &Which, approve: bool) -> Done {
+        let (tell, key) = (self.tell.clone(), self.key.clone());
+        let show = move |text: String| {
+            let _ = tell.send(Happening::Request(key.clone(), text)); // fails only when the engine has ended
+        };
+        let step = self.step();
+        let words = match &self.held {
+            Some(bond) => bond.attached().answer(which, approve, &show, &step).await?,
+            None => recover::answer(&self.site, which, approve, &show, &step).await?,
+        };
+        Ok((words, None))
+    }
+
+    async fn reconnect(self, resend: bool) -> Done {
+        // Read before anything is done: a prompt that cannot be had is no reason to stop halfway.
+        let prompt = if resend { Some(self.prompt()?) } else { None };
+        let step = self.step();
+        let (bond, words) = match (&self.held, &self.owner, self.kind) {
+            (Some(bond), ..) => {
+                if self.status == Status::Stuck {
+                    bond.attached().abort(&self.site, &step).await?;
+                }
+                (Arc::clone(bond), "attached as before")
+            }
+            (None, Owner::Alive { .. }, _) => {
+                let attached =
+                    attached::attach(&self.site, self.policy(), self.events(), self.generation, &step).await?;
+                (Arc::new(Bond::Attached(attached)), "attached to its server: what it asks for comes here from now on")
+            }
+            (None, _, Kind::Sdk) => {
+                let program = self.program().await?;
+                let (events, policy) = (self.events(), self.policy());
+                let hosted =
+                    hosted::host(&program, &self.home, &self.site, policy, events, self.generation, &step).await?;
+                (Arc::new(Bond::Hosted(hosted)), "resumed in a server of our own, for as long as Pilotlight runs")
+            }
+            (None, ..) => return self.resume().await,
+        };
+        let mut words = words.to_owned();
+        let result = match prompt {
+            Some(prompt) => recover::resend(bond.attached(), &prompt, &self.site, GROWN_WITHIN, &step).await.map(drop),
+            None => Ok(()),
+        };
+        match result {
+            Ok(()) if resend => words.push_str("; the last prompt was sent again"),
+            Ok(()) => {}
+            // What was reached before is kept, and the user told of both.
+            Err(failure) => words.push_str(&format!("; but the last prompt could not be sent again: {failure}")),
+        }
+        Ok((words, if self.held.is_some() { None } else { Some(bond) }))
+    }
+
+    /// The Copilot CLI that the settings name, or that is found.
+    async fn program(&self) -> Result<PathBuf, Undone> {
+        let named = self.actions.copilot.as_deref();
+        let named = named.and_then(|named| expand(named, user_home().as_deref()));
+        find_program(named.as_deref()).await.map_err(Undone::failed)
+    }
+
+    fn prompt(&self) -> Result<String, Undone> {
+        last_prompt(&self.log).map_err(|error| {
+            Undone::failed(format!("the last prompt cannot be read from its log: {error}. Nothing was done"))
+        })
+    }
+
+    fn events(&self) -> mpsc::UnboundedSender<attached::Event> {
+        let (events, mut live) = mpsc::unbounded_channel();
+        let tell = self.tell.clone();
+        tokio::spawn(async move {
+            while let Some(event) = live.recv().await {
+                if tell.send(Happening::Live(event)).is_err() {
+                    return;
+                }
+            }
+        });
+        events
+    }
+
+    async fn stop(self) -> Done {
+        let step = self.step();
+        match &self.held {
+            Some(bond) => bond.attached().abort(&self.site, &step).await,
+            None => recover::stop(&self.site, &step).await,
+        }
+        .map(|words| (words, None))
+        .map_err(Undone::from)
+    }
+
+    /// Sends signals one after the other, each only if the one before had no effect in time.
+    async fn end(self, forces: &[Force]) -> Done {
+        let Some((lock, hold)) = &self.lock else {
+            return Err(Undone::refused("who runs it is not known any more"));
+        };
+        let target = Target::open(*lock, hold, &self.names, self.now).map_err(Undone::refused)?;
+        for &force in forces {
+            self.step()(Step::Abort, format!("{} process {}", verb(force), lock.pid));
+            target.signal(force).map_err(Undone::failed)?;
+            let ended = async {
+                while !target.has_ended() {
+                    tokio::time::sleep(LOOK).await;
+                }
+            };
+            if tokio::time::timeout(PATIENCE, ended).await.is_ok() {
+                return Ok((format!("process {} has ended; the session can be resumed", lock.pid), None));
+            }
+        }
+        let next = if forces.contains(&Force::Kill) { "look at it in its terminal" } else { "force quit is left" };
+        Err(Undone::failed(format!("process {} does not end: {next}", lock.pid)))
+    }
+
+    async fn resume(self) -> Done {
+        let program = self.program().await?;
+        let command =
+            resume_command(&program, &self.site.id).ok_or_else(|| Undone::refused("its id has not the form of one"))?;
+        let inherited = std::env::var_os("COPILOT_HOME");
+        let env = resume_env(&self.home, user_home().as_deref(), inherited.as_deref());
+        self.step()(Step::Resume, "opens a terminal".into());
+        let (setting, cwd) = (self.actions.terminal.clone(), self.site.cwd.clone());
+        let opened =
+            move || Terminals::new(Some(setting)).open(&command, cwd.as_deref(), &env).map(|opened| opened.to_string());
+        let words = apart(opened).await?;
+        Ok((words, None))
+    }
+
+    async fn show_terminal(self) -> Done {
+        let Owner::Alive { pid, .. } = self.owner else { return Err(Undone::refused("nothing runs it")) };
+        let shown = move || show(pid, &ancestors(pid), terminal_of(pid).as_deref());
+        Ok((apart(shown).await?, None))
+    }
+}
+
+const fn verb(force: Force) -> &'static str {
+    match force {
+        Force::Interrupt => "interrupts",
+        Force::Terminate => "terminates",
+        Force::Kill => "kills",
+    }
+}
+
+/// Runs what may wait on a thread of its own.
+async fn apart(work: impl FnOnce() -> Result<String, String> + Send + 'static) -> Result<String, Undone> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result.map_err(Undone::failed),
+        Err(_) => Err(Undone::failed("it broke down")),
+    }
+}

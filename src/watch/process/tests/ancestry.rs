@@ -1,0 +1,105 @@
+//! Families of processes that really run, on Linux.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::super::{ancestors, copilot_ancestor, is_copilot};
+use super::owner::copy;
+use super::support::{Running, waiting};
+
+/// A shell of the given file name that runs `script`, which prints a process id.
+struct Shell {
+    _folder: tempfile::TempDir,
+    shell: Running,
+    printed: u32,
+}
+
+impl Shell {
+    fn start(name: &str, script: &str, environment: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        copy("/bin/sh", &path);
+        let mut command = Command::new(&path);
+        command.args(["-c", script]).env_clear().envs(environment.iter().copied());
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        let mut shell = Running::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut line = String::new();
+        BufReader::new(shell.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { _folder: folder, shell, printed: line.trim().parse().unwrap() }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        // It may have left the shell's group.
+        let _ = kill_process(Pid::from_raw(self.printed as i32).unwrap(), Signal::KILL);
+    }
+}
+
+/// A tool that waits, two shells down.
+const TOOL: &str = "sh -c 'cat <&3 >/dev/null & echo $!; wait' 3<&0; exit 0";
+/// A tool that its shell hands to init, as it ends when its input does.
+const HANDED_OVER: &str = "setsid sleep 600 >/dev/null 2>&1 & echo $!; read line";
+
+/// What is so for this very test, which Copilot itself may run.
+fn here() -> Option<u32> {
+    copilot_ancestor(std::process::id(), &[])
+}
+
+#[test]
+fn ancestors_begin_with_the_parent() {
+    let mut child = waiting();
+    let found = ancestors(child.pid());
+    assert_eq!(found[..2], [std::process::id(), std::os::unix::process::parent_id()]);
+    assert_eq!(found[1..], ancestors(std::process::id()));
+    child.end();
+    assert!(ancestors(child.pid()).is_empty() && ancestors(0).is_empty());
+}
+
+#[test]
+fn case_107c_a_tool_of_a_session_has_copilot_above_it() {
+    let tree = Shell::start("copilot", TOOL, &[]);
+    assert_eq!(copilot_ancestor(tree.printed, &[]), Some(tree.shell.pid()));
+    assert_eq!(copilot_ancestor(tree.shell.pid(), &[]), Some(tree.shell.pid()), "itself included");
+    assert_eq!(ancestors(tree.printed).iter().position(|pid| *pid == tree.shell.pid()), Some(1));
+}
+
+#[test]
+fn a_name_from_the_config_counts_and_others_do_not() {
+    let tree = Shell::start("agency", TOOL, &[]);
+    assert_eq!(copilot_ancestor(tree.printed, &[]), here());
+    assert_eq!(copilot_ancestor(tree.printed, &["agency".to_owned()]), Some(tree.shell.pid()));
+}
+
+#[test]
+fn case_107c_a_tool_that_left_its_family_is_known_by_its_marks() {
+    for (environment, marked) in [
+        (&[("COPILOT_CLI", "1")][..], true),
+        (&[("A", "b"), ("COPILOT_AGENT_SESSION_ID", "0000")], true),
+        (&[("COPILOT_CLI", ""), ("COPILOT_CLI_BINARY_VERSION", "1"), ("X_COPILOT_CLI", "1")], false),
+        (&[], false),
+    ] {
+        let mut tree = Shell::start("sh", HANDED_OVER, environment);
+        tree.shell.0.wait().unwrap();
+        assert!(!ancestors(tree.printed).contains(&std::process::id()), "init has it");
+        let expected = if marked { Some(tree.printed) } else { None };
+        assert_eq!(copilot_ancestor(tree.printed, &[]), expected, "{environment:?}");
+    }
+}
+
+#[test]
+fn a_mark_on_an_ancestor_counts_where_a_tool_cleared_its_own() {
+    let tree =
+        Shell::start("sh", "env -i sh -c 'cat <&3 >/dev/null & echo $!; wait' 3<&0; exit 0", &[("COPILOT_CLI", "1")]);
+    let found = copilot_ancestor(tree.printed, &[]);
+    assert_eq!(found, here().filter(|pid| is_copilot(*pid, &[])).or(Some(tree.shell.pid())));
+}
+
+#[test]
+fn what_does_not_exist_has_no_copilot_above_it() {
+    for pid in [0, u32::MAX] {
+        assert_eq!(copilot_ancestor(pid, &[]), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! Signals to processes that really run, on Linux: doubles of Copilot that are children of the test.
+
+use std::io::Write;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+use rustix::process::Signal;
+
+use super::super::*;
+use super::owner::{Thread, copy, named, zombie};
+use super::support::{Running, now, wait_until, waiting};
+
+fn lock_of(pid: u32) -> Lock {
+    Lock { pid, made: now() }
+}
+
+fn open(lock: Lock) -> Result<Target, String> {
+    Target::open(lock, Path::new("/nonexistent/inuse.hold"), &[], now())
+}
+
+fn refused(lock: Lock) -> String {
+    let reason = open(lock).map(|target| target.pid()).unwrap_err();
+    assert!(reason.contains(&lock.pid.to_string()), "{reason}");
+    reason
+}
+
+/// What ended it, once it has ended.
+fn ended_by(process: &mut Running) -> Option<i32> {
+    let status: ExitStatus = process.0.wait().unwrap();
+    status.signal()
+}
+
+#[test]
+fn each_force_ends_exactly_its_process() {
+    for (force, signal) in
+        [(Force::Interrupt, Signal::INT), (Force::Terminate, Signal::TERM), (Force::Kill, Signal::KILL)]
+    {
+        let [(_one, _, mut process), (_two, _, mut bystander)] = [named("copilot".as_ref()), named("copilot".as_ref())];
+        let target = open(lock_of(process.pid())).unwrap();
+        assert_eq!((target.pid(), target.has_ended()), (process.pid(), false));
+        target.signal(force).unwrap();
+        assert_eq!(ended_by(&mut process), Some(signal.as_raw()));
+        assert!(target.has_ended());
+        let reason = target.signal(Force::Kill).unwrap_err();
+        assert!(reason.contains("has ended"), "{reason}");
+        assert!(bystander.0.try_wait().unwrap().is_none());
+    }
+}
+
+#[test]
+fn an_end_is_seen_before_anybody_waited_for_it() {
+    let (_folder, _, mut process) = named("copilot".as_ref());
+    let target = open(lock_of(process.pid())).unwrap();
+    process.kill();
+    wait_until("the end", || target.has_ended());
+    assert!(target.signal(Force::Interrupt).is_err());
+}
+
+#[test]
+fn case_72_a_recycled_pid_is_refused() {
+    let (_folder, _, mut process) = named("copilot".as_ref());
+    let reason = refused(Lock { pid: process.pid(), made: now() - Span::hours(1) });
+    assert!(reason.contains("another program's"), "{reason}");
+    assert!(process.0.try_wait().unwrap().is_none());
+}
+
+#[test]
+fn case_72_another_program_is_refused() {
+    let mut process = waiting();
+    refused(lock_of(process.pid()));
+    assert!(process.0.try_wait().unwrap().is_none());
+    let names = [super::support::WAITING.to_owned()];
+    let target = Target::open(lock_of(process.pid()), Path::new(""), &names, now()).unwrap();
+    target.signal(Force::Interrupt).unwrap();
+    assert_eq!(ended_by(&mut process), Some(Signal::INT.as_raw()), "a name from the config counts here too");
+}
+
+#[test]
+fn case_72_a_process_that_became_another_program_is_not_signalled() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("copilot");
+    copy("/bin/sh", &path);
+    let mut command = Command::new(&path);
+    let mut process =
+        Running::start(command.args(["-c", "read line; exec cat"]).stdin(Stdio::piped()).stdout(Stdio::null()));
+    let target = open(lock_of(process.pid())).unwrap();
+    process.0.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+    wait_until("the other program", || !is_copilot(process.pid(), &[]));
+    let reason = target.signal(Force::Interrupt).unwrap_err();
+    assert!(reason.contains("no longer runs Copilot"), "{reason}");
+    assert!(!target.has_ended() && process.0.try_wait().unwrap().is_none());
+}
+
+#[test]
+fn case_71_what_has_ended_is_refused() {
+    let (_folder, _, mut process) = named("copilot".as_ref());
+    process.end();
+    refused(lock_of(process.pid()));
+    refused(lock_of(zombie().pid()));
+}
+
+#[test]
+fn ids_that_name_no_owner_are_refused() {
+    for pid in [0, std::process::id(), i32::MAX as u32, i32::MAX as u32 + 1, u32::MAX] {
+        refused(lock_of(pid));
+    }
+    let thread = Thread::start();
+    refused(lock_of(thread.id));
+}
+
+/// Only root can start such a process, and only root could signal it.
+#[test]
+fn case_74_another_users_process_is_refused() {
+    const NOBODY: u32 = 65534;
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = folder.path().join("copilot");
+    copy("/bin/cat", &path);
+    let mut command = Command::new(&path);
+    let mut process = Running::start(command.uid(NOBODY).stdin(Stdio::piped()).stdout(Stdio::null()));
+    assert!(!is_of_our_user(process.pid()));
+    let reason = refused(lock_of(process.pid()));
+    assert!(reason.contains("another user's"), "{reason}");
+    assert!(process.0.try_wait().unwrap().is_none());
+}
+
+#[test]
+fn our_own_processes_are_of_our_user() {
+    assert!(is_of_our_user(std::process::id()));
+    let mut child = waiting();
+    assert!(is_of_our_user(child.pid()));
+    child.end();
+    assert!(!is_of_our_user(child.pid()) && !is_of_our_user(0));
+}

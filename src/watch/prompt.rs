@@ -1,0 +1,79 @@
+//! The last prompt of a log, for sending it again: the only place that reads what a user wrote, and it keeps nothing.
+
+use crate::core::event::is_fresh_prompt;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// How far back a prompt is looked for, in bytes. What lies further back was followed by so much that it is no longer what the
+/// user waits for.
+const BACK: u64 = 64 * 1024 * 1024;
+/// The first look goes back so far; each further one four times as far.
+const STEP: u64 = 64 * 1024;
+
+/// The text of the last prompt that was not Copilot's own.
+///
+/// # Errors
+/// Where the log cannot be read, or holds no such prompt as far back as is looked.
+pub fn last_prompt(log: &Path) -> io::Result<String> {
+    if !std::fs::symlink_metadata(log)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
+    }
+    let mut file = File::open(log)?;
+    let length = file.metadata()?.len();
+    let mut back = STEP;
+    loop {
+        let start = length.saturating_sub(back);
+        file.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        (&mut file).take(back).read_to_end(&mut bytes)?;
+        let whole = if start == 0 { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |end| end + 1) };
+        if let Some(prompt) = bytes[whole..].split(|byte| *byte == b'\n').rev().find_map(text_of) {
+            return Ok(prompt);
+        }
+        if start == 0 || back >= BACK {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "there is no prompt in it"));
+        }
+        back *= 4;
+    }
+}
+
+fn text_of(line: &[u8]) -> Option<String> {
+    if !line.starts_with(b"{") || !is_fresh_prompt(line) {
+        return None;
+    }
+    let event: serde_json::Value = serde_json::from_slice(line).ok()?;
+    let text = event.get("data")?.get("content")?.as_str()?;
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(text: &str, more: &str) -> String {
+        format!(
+            r#"{{"type":"user.message","data":{{"content":"{text}"{more}}},"id":"1","timestamp":"2026-01-01T00:00:00.000Z","parentId":null}}"#
+        )
+    }
+
+    #[test]
+    fn the_last_prompt_of_the_users_is_found_however_far_back_it_lies() {
+        let scratch = tempfile::tempdir().unwrap();
+        let log = scratch.path().join("events.jsonl");
+        let tool = r#"{"type":"tool.execution_complete","data":{"toolCallId":"a","result":"user.message"},"id":"2","timestamp":"2026-01-01T00:00:01.000Z","parentId":null}"#;
+        let lines = [
+            prompt("first", ""),
+            prompt("say \\\"hi\\\"", ""),
+            prompt("steer", r#","delivery":"steering""#),
+            prompt("go on", r#","isAutopilotContinuation":true"#),
+            tool.to_owned() + &" ".repeat(300_000),
+            "broken {".into(),
+        ];
+        std::fs::write(&log, lines.join("\n")).unwrap();
+        assert_eq!(last_prompt(&log).unwrap(), "say \"hi\"");
+        std::fs::write(&log, tool).unwrap();
+        assert!(last_prompt(&log).is_err());
+        assert!(last_prompt(scratch.path()).is_err(), "a folder");
+    }
+}

@@ -1,0 +1,229 @@
+//! What may be done with a session, and what is refused with which reason. What really happens then is tested with the real
+//! CLI, in tests/e2e; here are the rules.
+
+use super::story::{PID, Story};
+use pilotlight::core::action::{Action, Attempts, Dealings, Reach, Tally, offer};
+use pilotlight::core::fleet::{About, Kind, Session};
+use pilotlight::core::limits::Limits;
+use pilotlight::core::owner::Owner;
+use pilotlight::core::verdict::Live;
+use pilotlight::core::verdict::Status::{Idle, Working};
+
+const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";
+
+/// A story's session, so many seconds after its start.
+struct Case {
+    session: Session,
+    story: Story,
+    at: i32,
+}
+
+impl Case {
+    fn of(story: Story, at: i32, kind: Kind) -> Self {
+        let session = Session {
+            id: ID.into(),
+            about: About { kind, cwd: Some("/home/dev/project".into()), ..About::default() },
+            facts: story.facts(at),
+            owner: story.owner.clone(),
+            has_log: true,
+            ..Session::default()
+        };
+        Self { session, story, at }
+    }
+
+    fn reach(mut self, reach: Reach) -> Self {
+        self.session.dealings.reach = reach;
+        self
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Session)) -> Self {
+        change(&mut self.session);
+        self
+    }
+
+    fn offer(&self, action: Action) -> Result<String, String> {
+        let status = self.session.row(self.story.moment(self.at), &Limits::default()).0.status;
+        offer(action, &self.session, status)
+    }
+
+    /// What may be done with it.
+    fn actions(&self) -> Vec<&'static str> {
+        self.session.row(self.story.moment(self.at), &Limits::default()).0.actions
+    }
+
+    #[track_caller]
+    fn refuses(&self, action: Action, why: &str) -> &Self {
+        let refused = self.offer(action).expect_err("it is allowed");
+        assert!(refused.contains(why), "{refused:?} does not say {why:?}");
+        self
+    }
+
+    #[track_caller]
+    fn allows(&self, action: Action) -> &Self {
+        self.offer(action).expect("it is refused");
+        self
+    }
+}
+
+fn mid_tool() -> Story {
+    Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash")
+}
+
+fn asking() -> Story {
+    mid_tool().permission(2, "r1", "t1")
+}
+
+#[test]
+fn the_table_of_actions_by_owner() {
+    let sdk = Case::of(asking(), 3, Kind::Sdk).reach(Reach::Listens);
+    assert_eq!(sdk.actions(), ["approve", "deny", "reconnect", "stop"]);
+    let stdio = Case::of(asking(), 3, Kind::Sdk).reach(Reach::Nowhere);
+    assert_eq!(stdio.actions(), [""; 0]);
+    stdio.refuses(Action::Reconnect, "listens nowhere").refuses(Action::Stop, "listens nowhere");
+    let terminal = Case::of(asking(), 3, Kind::Terminal).reach(Reach::Nowhere);
+    assert_eq!(terminal.actions(), ["end", "force-quit", "show-terminal"]);
+    terminal.refuses(Action::Approve, "answer it there").refuses(Action::Reconnect, "fork its log");
+    let with_server = Case::of(asking(), 3, Kind::Terminal).reach(Reach::Listens);
+    let all = ["approve", "deny", "reconnect", "stop", "end", "force-quit", "show-terminal"];
+    assert_eq!(with_server.actions(), all);
+    let crashed = Case::of(asking().owner_gone(), 3, Kind::Sdk);
+    assert_eq!(crashed.actions(), ["reconnect", "resend", "resume"]);
+    crashed.refuses(Action::Stop, "nothing to stop").refuses(Action::Approve, "nothing runs it");
+    let crashed = Case::of(asking().owner_gone(), 3, Kind::Terminal);
+    assert_eq!(crashed.actions(), ["reconnect", "resume"]);
+    let ended = Case::of(Story::prompted().answers(1, "Done.").shutdown(2).owner_gone(), 3, Kind::Terminal);
+    assert_eq!(ended.actions(), ["reconnect", "resume"]);
+}
+
+/// PP#230 and #285: what is tried a third time would not help either.
+#[test]
+fn case_37_a_third_recovery_is_refused_and_says_so() {
+    let mut attempts = Attempts::default();
+    let tally = mid_tool().facts(300).tally;
+    attempts.tried(tally);
+    let twice = {
+        let mut twice = attempts;
+        twice.tried(tally);
+        twice
+    };
+    let case = |attempts| {
+        Case::of(mid_tool(), 700, Kind::Sdk)
+            .reach(Reach::Listens)
+            .with(|session| session.dealings = Dealings { attempts, ..session.dealings.clone() })
+    };
+    case(attempts).allows(Action::Reconnect);
+    case(twice).refuses(Action::Reconnect, "tried 2 times").allows(Action::Stop);
+}
+
+/// PP#285: what comes while one is under way is refused, whatever it is.
+#[test]
+fn case_38_two_clicks_at_once_are_one_recovery() {
+    let busy = Case::of(asking(), 3, Kind::Sdk)
+        .reach(Reach::Listens)
+        .with(|session| session.dealings.under_way = Some(Action::Reconnect));
+    for action in Action::ALL.into_iter().filter(|action| *action != Action::ShowTerminal) {
+        busy.refuses(action, "reconnect is under way");
+    }
+}
+
+/// PP#285.
+#[test]
+fn case_39_only_a_completed_turn_and_the_user_count_attempts_anew() {
+    let before = Tally { prompts: 3, completed: 2, aborted: 1 };
+    let tried = {
+        let mut attempts = Attempts::default();
+        attempts.tried(before);
+        attempts.tried(before);
+        attempts
+    };
+    assert_eq!(tried.counted(before), 2, "a tool's success is in no tally");
+    assert_eq!(tried.counted(Tally { completed: 3, ..before }), 0, "a completed turn");
+    assert_eq!(tried.counted(Tally { prompts: 4, ..before }), 0, "the user's prompt");
+    assert_eq!(tried.counted(Tally { aborted: 2, ..before }), 0, "the user's abort");
+    let mut ours = tried;
+    ours.aborts();
+    assert_eq!(ours.counted(Tally { aborted: 2, ..before }), 2, "an abort of ours");
+    ours.prompts();
+    let resent = Tally { prompts: 4, completed: 2, aborted: 2 };
+    assert_eq!(ours.counted(resent), 2, "a prompt of ours");
+    assert_eq!(ours.counted(Tally { completed: 3, ..resent }), 2, "what it came to");
+    assert_eq!(ours.counted(Tally { prompts: 5, ..resent }), 0, "the user's next prompt");
+    let mut settled = tried;
+    settled.settle(Tally { prompts: 4, ..before });
+    assert_eq!(settled.counted(Tally { prompts: 4, ..before }), 0);
+    settled.tried(Tally { prompts: 4, ..before });
+    assert_eq!(settled.counted(Tally { prompts: 4, ..before }), 1, "counted anew");
+}
+
+/// PP#285.
+#[test]
+fn case_40_where_a_tool_succeeded_the_prompt_is_not_sent_again() {
+    let hosted = |story: Story, at| Case::of(story.owner_gone(), at, Kind::Sdk);
+    hosted(mid_tool(), 3).allows(Action::Resend);
+    let ran = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").done(2, "t1").tool(3, "t2", "bash");
+    hosted(ran.clone(), 4).refuses(Action::Resend, "might do things twice").allows(Action::Reconnect);
+    // The next prompt is another one.
+    hosted(ran.prompt(5).round(5), 6).allows(Action::Resend);
+    hosted(Story::new(), 1).refuses(Action::Resend, "not known");
+    let working = Case::of(Story::prompted(), 5, Kind::Sdk).reach(Reach::Listens);
+    working.refuses(Action::Resend, "still open");
+}
+
+/// PP#417.
+#[test]
+fn case_70_a_live_lock_of_another_process_refuses_reconnect_with_the_reason() {
+    let plain = Case::of(mid_tool(), 700, Kind::Terminal).reach(Reach::Nowhere);
+    plain.refuses(Action::Reconnect, "a second owner would fork its log").refuses(Action::Resume, "second owner");
+    plain.refuses(Action::Resend, "its log");
+}
+
+/// PP#417.
+#[test]
+fn case_74_and_107g_what_cannot_be_looked_at_is_neither_signalled_nor_resumed() {
+    let story = mid_tool().owned(Owner::Unknown { pid: PID });
+    let unknown = Case::of(story, 3, Kind::Terminal);
+    assert_eq!(unknown.actions(), [""; 0]);
+    for action in [Action::End, Action::ForceQuit, Action::Resume, Action::Reconnect, Action::Stop] {
+        unknown.refuses(action, "cannot be looked at");
+    }
+}
+
+/// Safety.
+#[test]
+fn case_107d_a_process_with_two_sessions_is_never_signalled() {
+    let shared = Case::of(mid_tool(), 3, Kind::Terminal).with(|session| session.dealings.others = 1);
+    shared.refuses(Action::End, "1 other session").refuses(Action::ForceQuit, "1 other session");
+    let contested = Case::of(mid_tool(), 3, Kind::Terminal).with(|session| session.contested = true);
+    contested.refuses(Action::End, "two live processes");
+    let server = Case::of(mid_tool(), 3, Kind::Sdk).reach(Reach::Listens);
+    server.refuses(Action::End, "no terminal");
+}
+
+#[test]
+fn only_ids_of_copilots_form_reach_a_command_line() {
+    for id in ["--help", "a b", "$(reboot)", "36535f61-5c7b-4f09-a70b-2f8aed97280g", "", "36535f61"] {
+        let odd = Case::of(mid_tool().owner_gone(), 3, Kind::Terminal).with(|session| session.id = id.into());
+        odd.refuses(Action::Resume, "form");
+    }
+}
+
+#[test]
+fn a_session_without_an_owner_is_resumed_only_when_it_is_over() {
+    let story = mid_tool().owned(Owner::Never);
+    Case::of(story.clone(), 30, Kind::Terminal).refuses(Action::Resume, "a short while ago");
+    Case::of(story, 700, Kind::Terminal).allows(Action::Resume);
+}
+
+/// PP#399.
+#[test]
+fn case_53_a_round_after_our_stop_is_ignored_for_5_s() {
+    let stopped = Story::prompted().tool(1, "t1", "bash").abort(10).round(11);
+    let at = stopped.moment(10).wall;
+    let stopped = stopped.with_live(Live { stopped: Some(at), ..Live::default() });
+    stopped.is(11, Idle).is(14.999, Idle).is(15, Working);
+    assert_eq!(stopped.verdict(11).recheck_at, Some(stopped.moment(15).awake));
+    // A prompt of the user's is none of the rest.
+    let prompted = Story::prompted().abort(10).prompt(11).round(11).with_live(stopped.live);
+    prompted.is(11, Working);
+    Story::prompted().abort(10).round(16).with_live(stopped.live).is(16, Working);
+}

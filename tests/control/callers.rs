@@ -1,0 +1,123 @@
+//! CASES.md 107c: an agent must not approve itself.
+
+use super::trays::{Double, Tray, socket};
+use crate::made_up::{User, wait_until};
+use pilotlight::act::{Ask, Outcome, Report};
+use rustix::process::Signal;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// A shell that passes for Copilot.
+fn copilot(user: &User) -> PathBuf {
+    let program = user.scratch.path().join("bin").join("copilot");
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    fs::copy("/bin/bash", &program).unwrap();
+    program
+}
+
+/// Runs a script in that shell, which stays its parent; `$PILOTLIGHT` is the program.
+fn by_copilot(user: &User, script: &str) -> Output {
+    let mut command = Command::new(copilot(user));
+    let mine = user.pilotlight(&[]);
+    command.env_clear().envs(mine.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    command.env("PILOTLIGHT", env!("CARGO_BIN_EXE_pilotlight"));
+    command.args(["-c", &format!("{script}\nexit $?")]);
+    // A test that forks at this moment holds the new program open for writing until it execs.
+    wait_until(
+        "the shell can be started",
+        || match command.output() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
+            output => Some(output.unwrap()),
+        },
+        String::new,
+    )
+}
+
+fn is_refused(output: &Output) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert!(said.contains("an agent must not answer permission requests, and this was started"), "{said}");
+}
+
+#[test]
+fn case_107c_an_agents_approve_and_deny_are_refused() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let scripts = [
+        "$PILOTLIGHT approve 00000001",
+        "$PILOTLIGHT deny 00000001 --all",
+        "$PILOTLIGHT approve 00000001 --ask --request r1",
+        "sh -c 'sh -c \"$PILOTLIGHT approve 00000001; exit \\$?\"; exit $?'",
+    ];
+    for script in scripts {
+        is_refused(&by_copilot(&user, script));
+    }
+    let double = Double::start(&user, |_| vec![Report::End(Outcome::Done("it is done".into()))]);
+    for script in scripts {
+        is_refused(&by_copilot(&user, script));
+    }
+    assert_eq!(double.orders(), [], "the tray was not even asked");
+}
+
+/// A process that let go of its parent is known by what Copilot leaves in the environment.
+#[test]
+fn case_107c_an_agent_that_detached_is_refused_too() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    let mut command = user.pilotlight(&["approve", "00000001"]);
+    is_refused(&command.env("COPILOT_AGENT_SESSION_ID", &session.id).output().unwrap());
+}
+
+/// Past the command, over the socket itself.
+#[test]
+fn case_107c_the_tray_refuses_an_agents_answer() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let tray = Tray::start(&user);
+    let ask = |ask: &str| {
+        format!(
+            "perl -e 'use IO::Socket::UNIX; $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die; print $s \"$ARGV[1]\\n\"; \
+             $s->flush; print <$s>' {} '{{\"id\":\"{}\",\"ask\":{ask}}}'",
+            socket(&user).display(),
+            session.id
+        )
+    };
+    for answer in [r#"{"approve":"oldest"}"#, r#"{"deny":"all"}"#, r#"{"approve":{"one":"r1"}}"#] {
+        let output = by_copilot(&user, &ask(answer));
+        let Ok(Report::End(Outcome::Refused(reason))) = serde_json::from_slice(&output.stdout) else {
+            panic!("{output:?}")
+        };
+        assert!(reason.contains("this was started by Copilot ("), "{reason}");
+    }
+    tray.says("an order over the control socket was refused: an agent must not");
+
+    // Who connected and went before it could be looked at may have been anybody.
+    tray.signal(Signal::STOP);
+    let script = ask(r#"{"approve":"oldest"}"#).replace("print <$s>", "exit 7");
+    let status = Command::new("sh").args(["-c", &script]).status().unwrap();
+    assert_eq!(status.code(), Some(7));
+    tray.signal(Signal::CONT);
+    tray.says("who asks for this cannot be told");
+}
+
+/// What an agent could do without us it may do with us.
+#[test]
+fn an_agent_may_stop_reconnect_and_resume() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    let double = Double::start(&user, |_| vec![Report::End(Outcome::Done("it is done".into()))]);
+    for script in ["stop --yes", "reconnect", "resume", "show"] {
+        let (name, options) = script.split_once(' ').unwrap_or((script, ""));
+        let output = by_copilot(&user, &format!("$PILOTLIGHT {name} 00000001 {options}"));
+        assert!(output.status.success(), "{output:?}");
+    }
+    let asked: Vec<_> = double.orders().into_iter().map(|order| order.ask).collect();
+    assert_eq!(asked, [Ask::End, Ask::Reconnect { resend: false }, Ask::Resume, Ask::ShowTerminal]);
+}

@@ -1,0 +1,188 @@
+//! What is asked before something is ended or answered: on a terminal, or not at all.
+
+use super::trays::Double;
+use crate::made_up::{Folder, User};
+use crate::support::tmux::Tmux;
+use crate::support::{SOON, wait_until};
+use pilotlight::act::{Ask, Outcome, Report, Which};
+use std::process::Command;
+
+const END: &str = "End this session? Its tool is killed; it can be resumed. [y/N]";
+
+fn done() -> Vec<Report> {
+    vec![Report::End(Outcome::Done("it is done".into()))]
+}
+
+/// The program in a terminal, which says at last what it exited with.
+fn in_terminal(user: &User, arguments: &[&str]) -> Tmux {
+    let mine = user.pilotlight(arguments);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "\"$0\" \"$@\"; echo \"exited with $?\"; exec sleep 600"]);
+    shell.arg(mine.get_program()).args(mine.get_args());
+    shell.envs(mine.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
+    Tmux::start(&shell, 110, 40)
+}
+
+fn shows(terminal: &Tmux, what: &str) {
+    wait_until(
+        SOON,
+        &format!("the terminal shows {what:?}"),
+        || terminal.screen(),
+        || terminal.screen().contains(what).then_some(()),
+    );
+}
+
+/// A session with a live owner, in which these requests are open.
+fn asking(user: &User, requests: &[&str]) -> (Folder, crate::made_up::Owner) {
+    let session = user.session(1);
+    let owner = session.owner(user);
+    session.prompt();
+    for request in requests {
+        let data =
+            format!(r#"{{"requestId":"{request}","permissionRequest":{{"kind":"shell","toolCallId":"{request}"}}}}"#);
+        session.say("permission.requested", &data);
+    }
+    (session, owner)
+}
+
+#[test]
+fn a_session_in_a_terminal_is_ended_only_after_a_yes() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    let double = Double::start(&user, |_| done());
+
+    let output = user.run(&["stop", "00000001"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(4) && said.contains("no terminal to ask on") && said.contains("--yes"),
+        "{said}"
+    );
+    for answer in ["", "n", "yesterday"] {
+        let terminal = in_terminal(&user, &["stop", "00000001"]);
+        shows(&terminal, END);
+        terminal.text(answer);
+        terminal.press(&["Enter"]);
+        shows(&terminal, "the session was left as it is");
+        shows(&terminal, "exited with 4");
+    }
+    assert_eq!(double.orders(), []);
+
+    for answer in ["y", "YES"] {
+        let terminal = in_terminal(&user, &["stop", "00000001"]);
+        shows(&terminal, END);
+        terminal.text(answer);
+        terminal.press(&["Enter"]);
+        shows(&terminal, "it is done");
+        shows(&terminal, "exited with 0");
+    }
+    assert!(user.run(&["stop", "00000001", "--yes"]).status.success());
+    assert!(double.orders().iter().all(|order| order.ask == Ask::End));
+    assert_eq!(double.orders().len(), 3);
+}
+
+/// Whoever answers sees the request whole, and what is answered is what was seen.
+#[test]
+fn with_ask_each_request_is_shown_before_it_is_answered() {
+    let user = User::new();
+    let (_session, _owner) = asking(&user, &["r-1", "r-2", "r-3"]);
+    let double = Double::start(&user, |order| match &order.ask {
+        Ask::Approve(Which::Shown { id, text }) => {
+            let whole = format!("shell: rm {id}");
+            let end = if *text == whole {
+                Outcome::Done(format!("{id} is allowed"))
+            } else {
+                Outcome::Refused("it asks for something else".into())
+            };
+            vec![Report::Request(whole), Report::End(end)]
+        }
+        other => panic!("{other:?}"),
+    });
+    let answered = || -> Vec<String> {
+        let orders = double.orders().into_iter();
+        let text = |ask| match ask {
+            Ask::Approve(Which::Shown { text, .. }) => Some(text).filter(|text| text != "\0"),
+            _ => None,
+        };
+        orders.filter_map(|order| text(order.ask)).collect()
+    };
+
+    let output = user.run(&["approve", "00000001", "--ask"]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no terminal to ask on"));
+
+    let terminal = in_terminal(&user, &["approve", "00000001", "--ask"]);
+    shows(&terminal, "    shell: rm r-1\nApprove this request, once? [y/N]");
+    assert_eq!(answered(), [""; 0], "not before the answer");
+    terminal.press(&["y", "Enter"]);
+    shows(&terminal, "r-1 is allowed\nexited with 0");
+    assert_eq!(terminal.screen().matches("shell: rm").count(), 1, "shown once");
+
+    let terminal = in_terminal(&user, &["approve", "00000001", "--ask", "--request", "r-9"]);
+    shows(&terminal, "    shell: rm r-9\n");
+    terminal.press(&["n", "Enter"]);
+    shows(&terminal, "the request was left open\nexited with 4");
+
+    let terminal = in_terminal(&user, &["approve", "00000001", "--ask", "--all"]);
+    for (request, key) in [("r-1", "n"), ("r-2", "y"), ("r-3", "y")] {
+        shows(&terminal, &format!("    shell: rm {request}\nApprove this request, once? [y/N]"));
+        terminal.press(&[key, "Enter"]);
+    }
+    shows(&terminal, "exited with 4");
+    assert_eq!(answered(), ["shell: rm r-1", "shell: rm r-2", "shell: rm r-3"]);
+}
+
+#[test]
+fn with_ask_what_cannot_be_shown_is_not_asked_about() {
+    let user = User::new();
+    let (_session, _owner) = asking(&user, &["r-1"]);
+    let double = Double::start(&user, |_| vec![Report::End(Outcome::Refused("it is no longer open".into()))]);
+    let terminal = in_terminal(&user, &["deny", "00000001", "--ask"]);
+    shows(&terminal, "pilotlight: it is no longer open\nexited with 4");
+    assert_eq!(double.orders().len(), 1);
+    let none = User::new();
+    let (_session, _owner) = asking(&none, &[]);
+    let terminal = in_terminal(&none, &["deny", "00000001", "--ask"]);
+    shows(&terminal, "no permission request of this session is open\nexited with 4");
+}
+
+/// A request that is too long for an order is answered by its id: it was shown all the same.
+#[test]
+fn with_ask_a_very_long_request_is_answered_by_its_id() {
+    let user = User::new();
+    let (_session, _owner) = asking(&user, &["r-1"]);
+    let double = Double::start(&user, |order| match &order.ask {
+        Ask::Deny(Which::Shown { .. }) => {
+            vec![Report::Request("x".repeat(70_000)), Report::End(Outcome::Refused("not this".into()))]
+        }
+        _ => done(),
+    });
+    let terminal = in_terminal(&user, &["deny", "00000001", "--ask"]);
+    shows(&terminal, "Deny this request? [y/N]");
+    terminal.press(&["y", "Enter"]);
+    shows(&terminal, "it is done\nexited with 0");
+    assert_eq!(double.orders()[1].ask, Ask::Deny(Which::One("r-1".into())));
+}
+
+/// What was typed before the question stood there is no answer to it.
+#[test]
+fn what_was_typed_before_the_question_does_not_count() {
+    let user = User::new();
+    let (_session, _owner) = asking(&user, &["r-1"]);
+    let (typed, is_typed) = std::sync::mpsc::channel();
+    let is_typed = std::sync::Mutex::new(is_typed);
+    let double = Double::start(&user, move |_| {
+        is_typed.lock().unwrap().recv().unwrap();
+        vec![Report::Request("shell: ls".into()), Report::End(Outcome::Refused("not this".into()))]
+    });
+    let terminal = in_terminal(&user, &["approve", "00000001", "--ask"]);
+    wait_until(SOON, "it looks", || terminal.screen(), || (double.orders().len() == 1).then_some(()));
+    terminal.text("y");
+    terminal.press(&["Enter"]);
+    shows(&terminal, "y\n");
+    typed.send(()).unwrap();
+    shows(&terminal, "Approve this request, once? [y/N]");
+    terminal.press(&["Enter"]);
+    shows(&terminal, "the request was left open");
+    assert_eq!(double.orders().len(), 1);
+}

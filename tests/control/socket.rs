@@ -1,0 +1,177 @@
+//! The socket: whose it is, who is heard, and what becomes of it when trays come and go.
+
+use super::trays::{Tray, answer, connect, folder, socket};
+use crate::made_up::{User, wait_until};
+use pilotlight::act::{Outcome, Report};
+use rustix::process::Signal;
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A session that nobody can do anything with: a process that passes for a server of Copilot's, and listens nowhere.
+fn unreachable(user: &User) -> (crate::made_up::Folder, crate::made_up::Owner) {
+    let session = user.session(1);
+    session.workspace(&format!("id: {}\ncwd: /home/dev/project\nclient_name: sdk\n", session.id));
+    let owner = session.owner(user);
+    session.prompt();
+    (session, owner)
+}
+
+fn approve(user: &User) -> Output {
+    user.run(&["approve", "00000001"])
+}
+
+fn reason(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn the_socket_is_the_users_alone_and_goes_with_the_tray() {
+    let user = User::new();
+    let mode = |path: &std::path::Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
+    // Whatever the umask says.
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 0; exec \"$0\" tray", env!("CARGO_BIN_EXE_pilotlight")]).env_clear();
+    command.env("HOME", user.scratch.path());
+    let tray = Tray::start_from(&user, command);
+    wait_until("the tray serves its socket", || socket(&user).exists().then_some(()), || tray.said());
+    assert!(fs::symlink_metadata(socket(&user)).unwrap().file_type().is_socket());
+    assert_eq!((mode(&socket(&user)), mode(&folder(&user))), (0o600, 0o700));
+    tray.end(Signal::TERM);
+    assert!(!socket(&user).exists());
+}
+
+#[test]
+fn the_folder_of_the_login_session_comes_first() {
+    let user = User::new();
+    let run = user.scratch.path().join("run");
+    fs::create_dir(&run).unwrap();
+    let mut command = user.pilotlight(&["tray"]);
+    command.env("XDG_RUNTIME_DIR", &run);
+    let tray = Tray::start_from(&user, command);
+    let there = run.join("pilotlight/pilotlight.sock");
+    wait_until("the socket is there", || there.exists().then_some(()), || tray.said());
+    assert!(!socket(&user).exists());
+}
+
+#[test]
+fn where_others_may_write_nothing_is_served_and_commands_act_by_themselves() {
+    let user = User::new();
+    fs::create_dir_all(folder(&user)).unwrap();
+    fs::set_permissions(folder(&user), Permissions::from_mode(0o770)).unwrap();
+    let (_session, _owner) = unreachable(&user);
+    let tray = Tray::start_from(&user, user.pilotlight(&["tray"]));
+    tray.says("commands cannot hand anything to this tray: others may write to the folder");
+    assert!(!socket(&user).exists());
+    reason(&approve(&user));
+}
+
+/// The order goes to the tray: while that stands still nothing happens, and the command says what it waits for.
+#[test]
+fn an_order_is_handed_to_the_tray_and_a_slow_one_is_waited_for() {
+    let user = User::new();
+    let (_session, _owner) = unreachable(&user);
+    let tray = Tray::start(&user);
+    reason(&approve(&user));
+    tray.signal(Signal::STOP);
+    let said = user.scratch.path().join("waits");
+    let mut command = user.pilotlight(&["approve", "00000001"]);
+    let mut waits = command.stderr(fs::File::create(&said).unwrap()).stdout(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    let says = || fs::read_to_string(&said).unwrap();
+    wait_until("it says that it waits", || says().contains("waiting for the tray").then_some(()), says);
+    assert!(begun.elapsed() >= Duration::from_secs(2));
+    assert!(waits.try_wait().unwrap().is_none(), "it waits on");
+    tray.signal(Signal::CONT);
+    assert_eq!(waits.wait().unwrap().code(), Some(4), "{}", says());
+}
+
+#[test]
+fn the_second_tray_leaves_the_socket_alone_and_the_next_replaces_what_a_dead_one_left() {
+    let user = User::new();
+    let (_session, _owner) = unreachable(&user);
+    let tray = Tray::start(&user);
+    let second = user.run(&["tray"]);
+    assert!(second.status.success() && String::from_utf8_lossy(&second.stdout).contains("runs already"), "{second:?}");
+    reason(&approve(&user));
+    tray.end(Signal::KILL);
+    assert!(socket(&user).exists(), "it was killed without a word");
+    // Nobody answers there: the command does it itself.
+    reason(&approve(&user));
+    let next = Tray::start(&user);
+    reason(&approve(&user));
+    next.end(Signal::TERM);
+    assert!(!socket(&user).exists());
+}
+
+#[test]
+fn clients_that_misbehave_harm_nobody_else() {
+    let user = User::new();
+    let (session, _owner) = unreachable(&user);
+    let _tray = Tray::start(&user);
+    let refused = |answer: String| match serde_json::from_str(&answer) {
+        Ok(Report::End(Outcome::Refused(reason))) => reason,
+        other => panic!("{other:?}: {answer}"),
+    };
+    // Slow ones, as many as are let in but one.
+    let slow: Vec<_> = (0..15).map(|_| connect(&user)).collect();
+    for (bytes, words) in [(&b"nonsense\n"[..], "does not understand"), (&[b'x'; 1 << 20], "64 KB")] {
+        let mut stream = connect(&user);
+        let _ = stream.write_all(bytes); // it is refused before it is written
+        let reason = refused(answer(stream));
+        assert!(reason.contains(words), "{reason}");
+    }
+    // Those that vanish: without a word, in the middle of a word, after their order.
+    let order = format!("{{\"id\":\"{}\",\"ask\":\"detach\"}}\n", session.id);
+    for bytes in ["", "{\"id\":", &order] {
+        connect(&user).write_all(bytes.as_bytes()).unwrap();
+    }
+    reason(&approve(&user));
+    for stream in slow {
+        assert!(refused(answer(stream)).contains("no order came within 5 s"));
+    }
+    reason(&approve(&user));
+}
+
+#[test]
+fn another_users_connection_is_closed() {
+    if !rustix::process::geteuid().is_root() {
+        return; // another user's process cannot be made without being root
+    }
+    let user = User::new();
+    let (session, _owner) = unreachable(&user);
+    let tray = Tray::start(&user);
+    let socket = socket(&user);
+    let order = format!("{{\"id\":\"{}\",\"ask\":\"stop\"}}", session.id);
+    let script = r#"use IO::Socket::UNIX; $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die "not let in: $!";
+        print $s "$ARGV[1]\n"; $s->flush; print "answered: ", <$s>"#;
+    let ask = || {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]);
+        command.args(["perl", "-e", script]).arg(&socket).arg(&order).output().unwrap()
+    };
+    let closed = ask();
+    assert!(String::from_utf8_lossy(&closed.stderr).contains("not let in"), "{closed:?}");
+    // Even where somebody opened every door.
+    for path in socket.ancestors().take_while(|path| path.starts_with(user.scratch.path())) {
+        fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
+    }
+    let closed = ask();
+    assert_eq!(String::from_utf8_lossy(&closed.stdout), "answered: ", "{closed:?}");
+    tray.says("the control socket was tried by another user (number 65534)");
+    // And another user's socket in that place is not trusted with an order.
+    tray.end(Signal::TERM);
+    let mut squatter = Command::new("setpriv");
+    squatter.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "perl", "-e"]);
+    squatter.arg("use IO::Socket::UNIX; $l = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 1) or die; alarm 60; $l->accept while 1");
+    let mut squatter = squatter.arg(&socket).spawn().unwrap();
+    wait_until("it listens", || socket.exists().then_some(()), String::new);
+    let output = approve(&user);
+    squatter.kill().unwrap();
+    squatter.wait().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("another user (number 65534) serves it"), "{output:?}");
+}

@@ -1,0 +1,135 @@
+//! Two trays: the real one, without a desktop, and a double that takes orders and answers as the test says.
+
+use crate::made_up::{User, wait_until};
+use pilotlight::act::{Order, Report};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The folder that the socket is in, where the login session has none of its own.
+pub(crate) fn folder(user: &User) -> PathBuf {
+    user.scratch.path().join(".local/state/pilotlight")
+}
+
+pub(crate) fn socket(user: &User) -> PathBuf {
+    folder(user).join("pilotlight.sock")
+}
+
+/// The real tray.
+pub(crate) struct Tray {
+    child: Child,
+    said: PathBuf,
+}
+
+impl Tray {
+    /// Starts it, and waits until it serves its socket.
+    pub(crate) fn start(user: &User) -> Self {
+        let before = fs::symlink_metadata(socket(user)).ok().map(|meta| identity(&meta));
+        let tray = Self::start_from(user, user.pilotlight(&["tray"]));
+        let is_new = || fs::symlink_metadata(socket(user)).is_ok_and(|meta| Some(identity(&meta)) != before);
+        wait_until("the tray serves its socket", || is_new().then_some(()), || tray.said());
+        tray
+    }
+
+    /// Starts it as this command.
+    pub(crate) fn start_from(user: &User, mut command: Command) -> Self {
+        let said = user.scratch.path().join("said");
+        let file = fs::File::options().create(true).append(true).open(&said).unwrap();
+        command.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/bus");
+        command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
+        Self { child: command.spawn().unwrap(), said }
+    }
+
+    /// What it said so far.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(&self.said).unwrap_or_default()
+    }
+
+    pub(crate) fn says(&self, what: &str) {
+        wait_until(&format!("it says {what:?}"), || self.said().contains(what).then_some(()), || self.said());
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Signals it, and waits for its end.
+    pub(crate) fn end(mut self, signal: Signal) {
+        self.signal(signal);
+        self.child.wait().unwrap();
+    }
+}
+
+fn identity(meta: &fs::Metadata) -> (u64, i64) {
+    use std::os::unix::fs::MetadataExt;
+    (meta.ino(), meta.ctime_nsec())
+}
+
+impl Drop for Tray {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A connection of the test's to whatever serves the socket.
+pub(crate) fn connect(user: &User) -> UnixStream {
+    let stream = UnixStream::connect(socket(user)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+/// What is answered up to the end of the connection.
+pub(crate) fn answer(mut stream: UnixStream) -> String {
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer); // what was left unread resets the connection behind the answer
+    String::from_utf8(answer).unwrap()
+}
+
+/// The double. Ends with the test's process.
+pub(crate) struct Double {
+    orders: Arc<Mutex<Vec<Order>>>,
+}
+
+impl Double {
+    /// Serves the socket: each order is answered by these reports, after which the connection is closed.
+    pub(crate) fn start(user: &User, answer: impl Fn(&Order) -> Vec<Report> + Send + 'static) -> Self {
+        let write_all = move |order: &Order, stream: &mut UnixStream| {
+            for report in answer(order) {
+                let mut line = serde_json::to_vec(&report).unwrap();
+                line.push(b'\n');
+                stream.write_all(&line).unwrap();
+            }
+        };
+        Self::start_raw(user, write_all)
+    }
+
+    /// The same, with the connection in the test's hands.
+    pub(crate) fn start_raw(user: &User, answer: impl Fn(&Order, &mut UnixStream) + Send + 'static) -> Self {
+        fs::create_dir_all(folder(user)).unwrap();
+        let listener = UnixListener::bind(socket(user)).unwrap();
+        let orders: Arc<Mutex<Vec<Order>>> = Arc::default();
+        let taken = Arc::clone(&orders);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut line = String::new();
+                BufReader::new(&stream).read_line(&mut line).unwrap();
+                let order: Order = serde_json::from_str(&line).unwrap();
+                taken.lock().unwrap().push(order.clone());
+                answer(&order, &mut stream);
+            }
+        });
+        Self { orders }
+    }
+
+    /// What it was asked so far.
+    pub(crate) fn orders(&self) -> Vec<Order> {
+        self.orders.lock().unwrap().clone()
+    }
+}

@@ -1,0 +1,203 @@
+//! Pilotlight as one more client of a session.
+
+use super::reach::{Reach, Steps, hearing, ignored, site_seen, unseen};
+use crate::support::person::{Manner, Person};
+use crate::support::process::kill;
+use crate::support::server::Server;
+use crate::support::{SOON, block_on, wait_until};
+use pilotlight::act::{Step, Which};
+use pilotlight::copilot::attached::{Policy, What, attach};
+use pilotlight::copilot::fault::Fault;
+use pilotlight::copilot::recover::resend;
+use std::time::Duration;
+
+#[test]
+fn a_session_that_could_not_ask_asks_again() {
+    let reach = Reach::without_person();
+    // Attached in the middle of a turn whose tools are all denied.
+    let fourth = reach.model.hold("denied", 3);
+    reach.session.send("SCRIPT:denied5 Paint the fence");
+    reach.session.folder.wait_nth("tool.execution_complete", 3);
+    reach.model.wait_asked("denied", 3);
+    let before = reach.session.folder.types();
+    assert!(!before.iter().any(|kind| kind.starts_with("permission.")), "nobody was asked");
+    let (events, _heard) = hearing();
+    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1, &ignored)).unwrap();
+    assert_eq!(reach.session.folder.types(), before, "attaching writes nothing");
+
+    // The next request stays open, until it is answered.
+    fourth.release();
+    for asked in 1..=2 {
+        reach.session.folder.wait_nth("permission.requested", asked);
+        assert!(block_on(attached.activity()).unwrap().abortable);
+        assert_eq!(block_on(attached.answer(&Which::Oldest, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+    }
+    reach.session.folder.wait_nth("assistant.turn_end", 6);
+    let made = |name| reach.home.project().join(name).exists();
+    assert_eq!(["denied2.txt", "denied3.txt", "denied4.txt"].map(made), [false, true, true]);
+    attached.leave();
+    reach.session.folder.assert_one_chain();
+    assert!(!reach.session.folder.types().iter().any(|kind| kind == "session.resume" || kind == "session.shutdown"));
+}
+
+#[test]
+fn approves_everything_where_the_settings_say_so() {
+    let reach = Reach::set(Manner::Leaves);
+    reach.session.send("SCRIPT:two Paint the fence");
+    reach.session.folder.wait_nth("permission.requested", 2);
+    let (events, _heard) = hearing();
+    // What is open is taken over, and what comes is approved.
+    let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1, &ignored)).unwrap();
+    reach.session.folder.wait_nth("permission.completed", 2);
+    block_on(attached.send("SCRIPT:seq Paint the door")).unwrap();
+    reach.session.folder.wait_nth("permission.completed", 3);
+    reach.session.folder.wait_nth("assistant.turn_end", 5);
+    assert!(reach.home.project().join("a.txt").exists());
+    reach.session.folder.assert_one_chain();
+}
+
+#[test]
+fn the_last_client_keeps_the_session_alive() {
+    let reach = Reach::set(Manner::Waits);
+    reach.ask();
+    let (events, heard) = hearing();
+    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 7, &ignored)).unwrap();
+    assert_eq!(attached.is_last_client(), None, "its own client may be");
+    reach.client.leave();
+    wait_until(SOON, "we are the last", String::new, || attached.is_last_client());
+    // Case 107e: the request that nobody else can answer is still open.
+    assert_eq!(block_on(attached.answer(&Which::Oldest, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+    reach.home.go();
+    let idle = heard.wait("it is idle", |what| *what == What::Idle);
+    assert_eq!((idle.generation, &*idle.id), (7, &*reach.session.id()));
+    heard.wait("it works no more", |what| *what == What::Active(false));
+    assert!(!reach.session.folder.types().iter().any(|kind| kind == "session.shutdown"));
+    attached.leave();
+    reach.session.folder.wait("session.shutdown");
+    reach.session.folder.assert_one_chain();
+    assert!(!heard.all().iter().any(|event| matches!(event.what, What::Lost(_))), "we left, and lost nothing");
+}
+
+#[test]
+fn a_silent_turn_is_aborted() {
+    let reach = Reach::set(Manner::Approves);
+    reach.session.send("SCRIPT:hang Paint the fence");
+    reach.model.wait_asked("hang", 0);
+    let (events, heard) = hearing();
+    let silent = site_seen(&reach.session.folder, &[reach.server.address()], true, |sight| sight.silent = true);
+    let watched = block_on(attach(&silent, Policy::Observe, events.clone(), 1, &ignored)).unwrap();
+    assert!(block_on(watched.activity()).unwrap().has_active_work, "who only observes aborts nothing");
+    watched.leave();
+
+    let steps = Steps::default();
+    let attached = block_on(attach(&silent, Policy::Ask, events, 2, &steps.take())).unwrap();
+    assert_eq!((steps.count(Step::Abort), steps.count(Step::Verify)), (1, 1));
+    reach.session.folder.wait("abort");
+    let first = heard.all().into_iter().find(|event| event.generation == 2).unwrap();
+    assert_eq!(first.what, What::Active(true), "the first event tells what it does");
+    block_on(attached.send("SCRIPT:plain Never mind")).unwrap();
+    reach.session.folder.wait_nth("user.message", 2);
+    heard.wait("it works no more", |what| *what == What::Active(false));
+    reach.session.folder.assert_one_chain();
+}
+
+#[test]
+fn an_open_request_is_no_silence() {
+    let reach = Reach::set(Manner::Waits);
+    reach.ask();
+    let (events, _heard) = hearing();
+    let silent = site_seen(&reach.session.folder, &[reach.server.address()], true, |sight| sight.silent = true);
+    let attached = block_on(attach(&silent, Policy::Ask, events, 1, &ignored)).unwrap();
+    assert!(!reach.session.folder.types().iter().any(|kind| kind == "abort"));
+    assert_eq!(block_on(attached.answer(&Which::All, false, &unseen, &ignored)).unwrap(), "denied 1 request");
+}
+
+#[test]
+fn case_64_a_prompt_that_is_stuck_is_sent_once_more() {
+    let reach = Reach::set(Manner::Approves);
+    reach.session.send("SCRIPT:hang Paint the fence");
+    reach.model.wait_asked("hang", 0);
+    let (events, _heard) = hearing();
+    let site = reach.site();
+    let attached = block_on(attach(&site, Policy::Ask, events, 1, &ignored)).unwrap();
+    // The silent turn keeps the prompt waiting.
+    let steps = Steps::default();
+    let prompt = "SCRIPT:plain Paint the fence";
+    let done = block_on(resend(&attached, prompt, &site, Duration::from_secs(2), &steps.take()));
+    assert_eq!(done.unwrap(), "the prompt was sent again");
+    assert_eq!((steps.count(Step::Resend), steps.count(Step::Abort)), (2, 1));
+    let said = reach.session.folder.wait_nth("user.message", 2);
+    assert_eq!(said["data"]["content"], prompt);
+    reach.session.folder.wait("assistant.message");
+    assert_eq!(reach.model.asked("plain", 0), 1, "it was not done twice");
+    reach.session.folder.assert_one_chain();
+
+    // Case 40: not after a tool succeeded.
+    block_on(attached.send("SCRIPT:seq Paint the door")).unwrap();
+    reach.session.folder.wait_nth("tool.execution_complete", 2);
+    wait_until(SOON, "it is seen", String::new, || site.sight.borrow().tool_succeeded.then_some(()));
+    let failure = block_on(resend(&attached, prompt, &site, Duration::from_secs(2), &ignored)).unwrap_err();
+    assert!(failure.refused, "{failure}");
+}
+
+#[test]
+fn case_50_a_server_that_dies_is_lost_once() {
+    let mut reach = Reach::set(Manner::Approves);
+    let (events, heard) = hearing();
+    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 3, &ignored)).unwrap();
+    reach.session.send("SCRIPT:hang Paint the fence");
+    heard.wait("it works", |what| *what == What::Active(true));
+    reach.server.kill();
+    let lost = heard.wait("it is lost", |what| matches!(what, What::Lost(_)));
+    assert!(matches!(lost.what, What::Lost(Fault::Gone(_))), "{lost:?}");
+    assert!(matches!(block_on(attached.send("SCRIPT:plain Go on")), Err(Fault::Gone(_))));
+    let after = heard.all();
+    assert!(matches!(after.last().unwrap().what, What::Lost(_)), "{after:?}");
+}
+
+#[test]
+fn a_session_that_its_server_ends_is_lost() {
+    let reach = Reach::set(Manner::Approves);
+    let (events, heard) = hearing();
+    let _attached = block_on(attach(&reach.site(), Policy::Ask, events, 3, &ignored)).unwrap();
+    reach.client.call("sessions.close", serde_json::json!({"sessionId": reach.session.id()}));
+    let lost = heard.wait("it is lost", |what| matches!(what, What::Lost(_)));
+    assert!(matches!(lost.what, What::Lost(Fault::NotLoaded(_))), "{lost:?}");
+}
+
+#[test]
+fn case_41_a_server_that_dies_while_we_attach_leaves_the_session_as_it_was() {
+    // At the first step (connected), the second (attached), the third (its requests are taken over).
+    for fatal in 1..=3 {
+        let mut reach = Reach::set(Manner::Waits);
+        reach.ask();
+        let pid = reach.server.pid();
+        let count = std::sync::atomic::AtomicUsize::new(0);
+        let deadly = move |_: Step, _: String| {
+            if count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == fatal {
+                kill(pid);
+            }
+        };
+        let (events, heard) = hearing();
+        let site = site_seen(&reach.session.folder, &[reach.server.address()], true, |sight| sight.silent = true);
+        match block_on(attach(&site, Policy::Ask, events, 1, &deadly)) {
+            Err(failure) => {
+                let step = if fatal == 1 { Step::Attach } else { Step::TakeOver };
+                assert_eq!(failure.step, step, "{failure}");
+                assert!(matches!(failure.faults[..], [Fault::Gone(_)]), "{failure}");
+            }
+            Ok(_attached) => {
+                assert_eq!(fatal, 3, "nothing is asked after the last step");
+                heard.wait("it is lost", |what| matches!(what, What::Lost(Fault::Gone(_))));
+            }
+        }
+        reach.server.kill();
+        reach.session.folder.assert_one_chain();
+        let server = Server::start(&reach.home, &reach.model);
+        let client = server.connect();
+        let resumed = server.resume(&client, &reach.session.id(), &Person::who(Manner::Approves), None);
+        resumed.send("SCRIPT:plain Go on");
+        resumed.folder.wait("session.resume");
+        resumed.folder.assert_one_chain();
+    }
+}

@@ -1,0 +1,163 @@
+//! A session whose server died, in a server of Pilotlight's own.
+
+use super::reach::{Reach, Steps, hearing, ignored, site_seen};
+use crate::support::person::{Manner, Person};
+use crate::support::process::{is_live, kill};
+use crate::support::server::Server;
+use crate::support::{SOON, block_on, wait_until};
+use pilotlight::act::Step;
+use pilotlight::copilot::attached::{Policy, What};
+use pilotlight::copilot::fault::{Fault, Place};
+use pilotlight::copilot::hosted::{Hosted, host};
+use pilotlight::copilot::program::find_program;
+use pilotlight::copilot::recover::{Failure, Site, Steps as Reported};
+use serde_json::json;
+use std::path::Path;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// A session whose server was killed while its tool ran.
+fn crashed() -> (Reach, Site) {
+    let mut reach = Reach::set(Manner::Approves);
+    reach.session.send("SCRIPT:tool Paint the fence");
+    reach.session.folder.wait("permission.completed");
+    reach.server.kill();
+    let mut site = site_seen(&reach.session.folder, &[], false, |sight| sight.unmatched_tools = true);
+    site.cwd = Some(reach.home.project());
+    (reach, site)
+}
+
+fn hosted(
+    reach: &Reach,
+    site: &Site,
+    events: UnboundedSender<pilotlight::copilot::attached::Event>,
+    steps: Reported<'_>,
+) -> Result<Hosted, Failure> {
+    let program = reach.home.program(&reach.model);
+    block_on(host(&program, &reach.home.dir(), site, Policy::ApproveAll, events, 1, steps))
+}
+
+/// Only a session's own client knows its model: here the tests stand in for that.
+fn give_model(reach: &Reach, hosted: &Hosted) {
+    let options = json!({"sessionId": reach.session.id(), "provider": reach.server.provider()});
+    block_on(hosted.link().sdk().call("session.options.update", Some(options))).unwrap();
+}
+
+#[test]
+fn a_crashed_session_works_again() {
+    let (reach, site) = crashed();
+    let dead = reach.session.folder.locks();
+    let before = reach.session.folder.types();
+    let (events, heard) = hearing();
+    let steps = Steps::default();
+    let hosted = hosted(&reach, &site, events, &steps.take()).unwrap();
+    let pid = hosted.pid().unwrap();
+    assert_eq!((steps.count(Step::Resume), steps.count(Step::Abort)), (2, 0), "it is not busy, and not aborted");
+    assert_eq!(hosted.is_last_client(), Some(true));
+    let folder = &reach.session.folder;
+    assert_eq!((folder.types(), folder.locks()), (before.clone(), dead), "nothing is written before the first prompt");
+
+    give_model(&reach, &hosted);
+    block_on(hosted.send("SCRIPT:seq Go on")).unwrap();
+    heard.wait("it works", |what| *what == What::Active(true));
+    folder.wait_nth("assistant.turn_end", 3);
+    heard.wait("it is idle", |what| *what == What::Idle);
+    assert_eq!(folder.locks(), [pid], "the server of ours owns it");
+    let since = folder.events().split_off(before.len());
+    let kinds: Vec<&str> = since.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds[..4], ["session.resume", "tool.execution_complete", "session.warning", "user.message"]);
+    assert_eq!(since[1]["data"]["error"]["code"], "interrupted", "the unmatched tool is over");
+    assert!(reach.home.project().join("a.txt").exists(), "its tools run, approved by the settings");
+
+    block_on(hosted.end());
+    assert!(!is_live(pid));
+    assert_eq!((folder.types().pop().as_deref(), folder.locks().len()), (Some("session.shutdown"), 0));
+    folder.assert_one_chain();
+}
+
+#[test]
+fn a_server_of_ours_does_not_outlive_us() {
+    let (reach, site) = crashed();
+    let (events, _heard) = hearing();
+    let hosted = hosted(&reach, &site, events, &ignored).unwrap();
+    let pid = hosted.pid().unwrap();
+    block_on(async { drop(hosted) });
+    wait_until(SOON, "the server is gone", String::new, || (!is_live(pid)).then_some(()));
+}
+
+#[test]
+fn case_62_who_took_the_session_up_meanwhile_keeps_it() {
+    let (reach, site) = crashed();
+    let (events, _heard) = hearing();
+    let hosted = hosted(&reach, &site, events, &ignored).unwrap();
+    give_model(&reach, &hosted);
+
+    let server = Server::start(&reach.home, &reach.model);
+    let client = server.connect();
+    let resumed = server.resume(&client, &reach.session.id(), &Person::who(Manner::Approves), None);
+    resumed.send("SCRIPT:plain Go on");
+    resumed.folder.wait("assistant.turn_end");
+    let before = resumed.folder.types();
+    assert_eq!(block_on(hosted.send("SCRIPT:plain Go on")), Err(Fault::Taken(Place::Own)));
+    block_on(hosted.end());
+    assert_eq!((resumed.folder.types(), resumed.folder.locks()), (before, vec![server.pid()]));
+    resumed.folder.assert_one_chain();
+}
+
+#[test]
+fn case_41_a_server_of_ours_that_dies_leaves_the_session_as_it_was() {
+    for fatal in 1..=2 {
+        let (reach, site) = crashed();
+        let before = reach.session.folder.types();
+        let (count, project) = (std::sync::atomic::AtomicUsize::new(0), reach.home.project());
+        let deadly = move |_: Step, _: String| {
+            if count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == fatal {
+                servers_in(&project).into_iter().for_each(kill);
+            }
+        };
+        let (events, _heard) = hearing();
+        let failure = hosted(&reach, &site, events, &deadly).unwrap_err();
+        assert!(matches!(failure.faults[..], [Fault::Gone(Place::Own)]), "{failure}");
+        assert_eq!(reach.session.folder.types(), before);
+
+        // The next attempt succeeds.
+        let (events, _heard) = hearing();
+        let hosted = hosted(&reach, &site, events, &ignored).unwrap();
+        give_model(&reach, &hosted);
+        block_on(hosted.send("SCRIPT:plain Go on")).unwrap();
+        reach.session.folder.wait("session.resume");
+        reach.session.folder.assert_one_chain();
+    }
+}
+
+/// The servers over standard input that work in this folder.
+fn servers_in(project: &Path) -> Vec<u32> {
+    let pids =
+        std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    let is_there = |pid: &u32| {
+        let words = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let folder = std::fs::read_link(format!("/proc/{pid}/cwd"));
+        folder.is_ok_and(|folder| folder == project) && words.contains("--stdio")
+    };
+    pids.filter(is_there).collect()
+}
+
+#[test]
+fn what_is_no_server_is_told() {
+    let (reach, site) = crashed();
+    let (events, _heard) = hearing();
+    let start = |program: &str| {
+        block_on(host(program.as_ref(), &reach.home.dir(), &site, Policy::Ask, events.clone(), 1, &ignored))
+            .unwrap_err()
+    };
+    assert!(matches!(start("/bin/false").faults[..], [Fault::Gone(Place::Own)]));
+    let missing = start("/nowhere/copilot");
+    assert!(matches!(missing.faults[..], [Fault::NotStarted(_)]), "{missing}");
+    assert!(missing.to_string().ends_with("resume the session in a terminal"), "{missing}");
+}
+
+#[test]
+fn the_real_program_is_known_for_what_it_is() {
+    let reach = Reach::set(Manner::Approves);
+    let program = reach.home.program(&reach.model);
+    assert_eq!(block_on(find_program(Some(&program))), Ok(program));
+}

@@ -1,0 +1,269 @@
+//! Requests answered and turns stopped over a session's server, without attaching to it.
+
+use super::reach::{Reach, Steps, ignored, site, unseen};
+use crate::support::home::Home;
+use crate::support::model::Model;
+use crate::support::person::{Manner, Person};
+use crate::support::process::{kill, port, signal};
+use crate::support::server::Server;
+use crate::support::terminal::Terminal;
+use crate::support::{SOON, block_on, wait_until};
+use pilotlight::act::{Step, Which};
+use pilotlight::copilot::client::Link;
+use pilotlight::copilot::fault::{Fault, Place};
+use pilotlight::copilot::recover::{answer, stop};
+use pilotlight::copilot::servers::{Endpoint, Token};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Mutex;
+
+/// The open requests of a session, as its server tells them.
+fn pending(reach: &Reach) -> Vec<Value> {
+    reach.session.call("session.permissions.pendingRequests", json!({}))["items"].as_array().unwrap().clone()
+}
+
+#[test]
+fn approves_what_another_client_is_asked_for() {
+    let reach = Reach::set(Manner::Waits);
+    reach.ask();
+    let command = pending(&reach)[0]["request"]["fullCommandText"].as_str().unwrap().to_owned();
+    let (shown, steps) = (Mutex::new(Vec::new()), Steps::default());
+    let done =
+        block_on(answer(&reach.site(), &Which::Oldest, true, &|text| shown.lock().unwrap().push(text), &steps.take()));
+    assert_eq!(done.unwrap(), "approved 1 request");
+    let shown = shown.into_inner().unwrap().concat();
+    assert!(
+        shown.starts_with("Run this command (the agent: work until told):") && shown.ends_with(&command),
+        "{shown}"
+    );
+    assert_eq!([Step::Attach, Step::TakeOver, Step::Verify].map(|step| steps.count(step)), [1, 1, 1]);
+
+    let completed = reach.session.folder.wait("permission.completed");
+    assert_eq!(completed["data"]["result"]["kind"], "approved");
+    // The client that was asked answers too late, which harms nothing.
+    reach.person.now(Manner::Refuses);
+    reach.home.go();
+    assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], true);
+    reach.session.folder.wait_nth("assistant.turn_end", 2);
+    reach.session.folder.assert_one_chain();
+}
+
+#[test]
+fn denies_what_another_client_is_asked_for() {
+    let reach = Reach::set(Manner::Waits);
+    reach.ask();
+    assert_eq!(block_on(answer(&reach.site(), &Which::All, false, &unseen, &ignored)).unwrap(), "denied 1 request");
+    let completed = reach.session.folder.wait("permission.completed");
+    assert_eq!(completed["data"]["result"]["kind"], "denied-interactively-by-user");
+    assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], false);
+    // As in the terminal, who says no has the next word.
+    reach.session.folder.wait("abort");
+    reach.session.folder.assert_one_chain();
+}
+
+#[test]
+fn case_107b_a_click_on_what_is_gone_approves_nothing() {
+    let reach = Reach::set(Manner::Waits);
+    reach.session.send("SCRIPT:two Paint the fence");
+    reach.session.folder.wait_nth("permission.requested", 2);
+    let open = pending(&reach);
+    let of =
+        |item: &Value| (item["requestId"].as_str().unwrap().to_owned(), item["request"]["fullCommandText"].clone());
+    let ((first, first_text), (second, second_text)) = (of(&open[0]), of(&open[1]));
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    // The first is answered elsewhere while its popup stands.
+    let elsewhere = json!({"requestId": first, "result": {"kind": "reject", "feedback": "not this"}});
+    reach.session.call("session.permissions.handlePendingPermissionRequest", elsewhere);
+
+    let site = reach.site();
+    let late = Which::Shown { id: first.clone(), text: text(&first_text) };
+    let other = Which::Shown { id: second.clone(), text: text(&first_text) };
+    for which in [late, other, Which::One(first)] {
+        let failure = block_on(answer(&site, &which, true, &unseen, &ignored)).unwrap_err();
+        assert!(failure.refused, "{failure}");
+    }
+    assert_eq!(pending(&reach).len(), 1);
+    assert!(!["one.txt", "two.txt"].iter().any(|name| reach.home.project().join(name).exists()));
+    let right = Which::Shown { id: second, text: text(&second_text) };
+    assert_eq!(block_on(answer(&site, &right, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+    reach.session.folder.wait_nth("assistant.turn_end", 2);
+    let written = |name| reach.home.project().join(name).exists();
+    assert_eq!(written("two.txt"), second_text.to_string().contains("two.txt"));
+    assert_ne!(written("one.txt"), written("two.txt"), "one was refused, the other approved");
+    let failure = block_on(answer(&site, &Which::Oldest, true, &unseen, &ignored)).unwrap_err();
+    assert_eq!(failure.to_string(), "no permission request is open");
+}
+
+#[test]
+fn approves_what_was_asked_of_a_client_that_went() {
+    let reach = Reach::set(Manner::Waits);
+    let other = reach.server.connect();
+    let _stays = reach.server.resume(&other, &reach.session.id(), &Person::who(Manner::Leaves), None);
+    reach.ask();
+    reach.client.leave();
+    assert_eq!(block_on(answer(&reach.site(), &Which::Oldest, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+    reach.home.go();
+    reach.session.folder.wait_nth("assistant.turn_end", 2);
+    reach.session.folder.assert_one_chain();
+}
+
+#[test]
+fn stops_a_tool_that_hangs_and_a_silent_model() {
+    let reach = Reach::set(Manner::Approves);
+    // Case 42: another session of the same server is not touched.
+    let other = reach.server.create(&reach.client, Some(&reach.person));
+    let answer_of_other = reach.model.hold("question", 0);
+    other.send("SCRIPT:question Paint the door");
+
+    let site = reach.site();
+    reach.session.send("SCRIPT:tool Paint the fence");
+    reach.session.folder.wait("permission.completed");
+    assert_eq!(block_on(stop(&site, &ignored)).unwrap(), "stopped");
+    reach.session.folder.wait_nth("abort", 1);
+    reach.session.send("SCRIPT:hang Paint the fence");
+    reach.model.wait_asked("hang", 0);
+    let steps = Steps::default();
+    assert_eq!(block_on(stop(&site, &steps.take())).unwrap(), "stopped");
+    assert_eq!([Step::Attach, Step::Abort, Step::Verify].map(|step| steps.count(step)), [1, 1, 1]);
+    reach.session.folder.wait_nth("abort", 2);
+
+    reach.session.send("SCRIPT:plain Never mind");
+    let answered = |event: &Value| event["data"]["content"] == "Done.";
+    let log = &reach.session.folder;
+    wait_until(SOON, "it works again", || log.dump(), || log.events().iter().any(answered).then_some(()));
+    log.assert_one_chain();
+    assert!(!other.folder.types().iter().any(|kind| kind == "abort"));
+    answer_of_other.release();
+    other.folder.wait("assistant.turn_end");
+    // An idle session is stopped already.
+    assert_eq!(block_on(stop(&site, &ignored)).unwrap(), "stopped");
+}
+
+#[test]
+fn a_session_of_another_server_is_not_loaded_twice() {
+    let reach = Reach::set(Manner::Waits);
+    reach.ask();
+    let before = reach.session.folder.types();
+    let wrong = Server::start(&reach.home, &reach.model);
+    let site = site(&reach.session.folder, &[wrong.address()], false);
+    let failure = block_on(answer(&site, &Which::Oldest, true, &unseen, &ignored)).unwrap_err();
+    assert_eq!(failure.faults, [Fault::NotLoaded(Place::At(wrong.address()))]);
+    let failure = block_on(stop(&site, &ignored)).unwrap_err();
+    assert_eq!((failure.step, failure.faults.len()), (Step::Attach, 1));
+    // Nothing was loaded there, and nothing was written.
+    let link = block_on(Link::open(&Endpoint { address: wrong.address(), token: None }, Path::new(""))).unwrap();
+    assert!(matches!(block_on(link.activity(&site.id)), Err(Fault::NotLoaded(_))));
+    assert_eq!((reach.session.folder.types(), reach.session.folder.locks()), (before, vec![reach.server.pid()]));
+}
+
+#[test]
+fn a_token_is_right_wrong_missing_or_not_wanted() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let guarded = Server::guarded(&home, &model, Some("open sesame"));
+    let open = |server: &Server, token: Option<&str>| {
+        let token = token.map(|token| Token::new(token).unwrap());
+        let endpoint = Endpoint { address: server.address(), token };
+        block_on(async {
+            let link = Link::open(&endpoint, Path::new("")).await?;
+            link.ping(std::time::Duration::from_secs(5)).await
+        })
+    };
+    let place = Place::At(guarded.address());
+    assert_eq!(open(&guarded, Some("open sesame")), Ok(()));
+    assert_eq!(open(&guarded, Some("open barley")), Err(Fault::WrongToken(place)));
+    assert_eq!(open(&guarded, None), Err(Fault::TokenNeeded(place)));
+    let unguarded = Server::start(&home, &model);
+    assert_eq!(open(&unguarded, None), Ok(()));
+    assert_eq!(open(&unguarded, Some("open sesame")), Err(Fault::TokenUnexpected(Place::At(unguarded.address()))));
+}
+
+#[test]
+fn a_terminal_with_a_server_loses_nothing() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let terminal = Terminal::start(&home, &model, &["--ui-server", "--port", "0"]);
+    let at = [([127, 0, 0, 1], port(terminal.pid())).into()];
+    terminal.enter("SCRIPT:tool Paint the fence");
+    terminal.folder.wait("permission.requested");
+    terminal.wait_screen("Do you want to run this command?");
+    let before = terminal.folder.types();
+
+    // A server that is not known to be the owner is not asked to join.
+    let failure =
+        block_on(answer(&site(&terminal.folder, &at, false), &Which::Oldest, true, &unseen, &ignored)).unwrap_err();
+    assert!(matches!(failure.faults[..], [Fault::NotLoaded(_)]), "{failure}");
+    // Joined and left: the request stays answerable in the terminal.
+    let owned = site(&terminal.folder, &at, true);
+    let nothing = Which::One("none".to_owned());
+    assert!(block_on(answer(&owned, &nothing, true, &unseen, &ignored)).unwrap_err().refused);
+    assert_eq!(terminal.folder.types(), before, "nothing is written");
+    terminal.approve();
+    home.go();
+    terminal.folder.wait_nth("assistant.turn_end", 2);
+
+    // The next one is approved from here, and its dialog goes.
+    std::fs::remove_file(home.project().join(crate::support::script::GO)).unwrap();
+    terminal.enter("SCRIPT:tool Paint the door");
+    terminal.folder.wait_nth("permission.requested", 2);
+    terminal.wait_screen("Do you want to run this command?");
+    assert_eq!(block_on(answer(&owned, &Which::Oldest, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+    terminal.folder.wait_nth("permission.completed", 2);
+    let dialog = || (!terminal.screen().contains("Do you want to run this command?")).then_some(());
+    wait_until(SOON, "the dialog is gone", || terminal.screen(), dialog);
+    assert_eq!(block_on(stop(&owned, &ignored)).unwrap(), "stopped");
+    terminal.folder.wait("abort");
+
+    // It lives on, and asks as before.
+    terminal.enter("SCRIPT:two Paint the house");
+    terminal.folder.wait_nth("permission.requested", 3);
+    terminal.approve();
+    terminal.folder.wait_nth("permission.completed", 3);
+    terminal.folder.assert_one_chain();
+    assert_eq!(terminal.folder.locks(), [terminal.pid()]);
+}
+
+#[test]
+fn a_server_that_hangs_is_told_and_may_come_back() {
+    let reach = Reach::set(Manner::Waits);
+    reach.ask();
+    signal(reach.server.pid(), Signal::STOP);
+    let failure = block_on(answer(&reach.site(), &Which::Oldest, true, &unseen, &ignored)).unwrap_err();
+    assert_eq!(failure.faults, [Fault::Silent { place: Place::At(reach.server.address()), seconds: 5 }]);
+    signal(reach.server.pid(), Signal::CONT);
+    assert_eq!(block_on(answer(&reach.site(), &Which::Oldest, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+}
+
+#[test]
+fn case_41_a_server_that_dies_at_any_step_leaves_the_session_as_it_was() {
+    // What is done, and at which of its steps the server dies.
+    for (stopped, step) in [(false, Step::Attach), (false, Step::TakeOver), (true, Step::Attach), (true, Step::Abort)] {
+        let mut reach = Reach::set(Manner::Waits);
+        reach.ask();
+        let (pid, site) = (reach.server.pid(), reach.site());
+        let deadly = move |now: Step, _: String| {
+            if now == step {
+                kill(pid);
+            }
+        };
+        let failure = if stopped {
+            block_on(stop(&site, &deadly)).err()
+        } else {
+            block_on(answer(&site, &Which::Oldest, true, &unseen, &deadly)).err()
+        };
+        // An abort that had its effect before the server died is seen on disk.
+        if let Some(failure) = failure {
+            assert!(failure.to_string().contains("failed") && !failure.faults.is_empty(), "{step:?}: {failure}");
+            assert!(matches!(failure.faults[..], [Fault::Gone(_)]), "{step:?}: {failure}");
+        } else {
+            assert_eq!((stopped, step), (true, Step::Abort));
+        }
+        reach.server.kill();
+        reach.session.folder.assert_one_chain();
+        let server = Server::start(&reach.home, &reach.model);
+        let client = server.connect();
+        let resumed = server.resume(&client, &reach.session.id(), &Person::who(Manner::Approves), None);
+        resumed.send("SCRIPT:plain Go on");
+        resumed.folder.wait("session.resume");
+        resumed.folder.assert_one_chain();
+    }
+}

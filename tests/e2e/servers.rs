@@ -1,0 +1,169 @@
+//! Where the real CLI can be reached, who runs below it, and how it ends when it is asked to: what the actions rest on.
+
+use crate::support::home::Home;
+use crate::support::model::Model;
+use crate::support::person::{Manner, Person};
+use crate::support::process::end;
+use crate::support::server::Server;
+use crate::support::terminal::Terminal;
+use crate::support::{SOON, block_on, wait_until};
+use github_copilot_sdk::Client as Sdk;
+use pilotlight::copilot::servers::{Endpoint, ServerSetting, endpoints};
+use pilotlight::core::time::Time;
+use pilotlight::watch::process::{
+    Force, Lock, Target, ancestors, copilot_ancestor, is_of_our_user, listening, terminal_of,
+};
+use serde_json::json;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::UNIX_EPOCH;
+use tokio::net::TcpStream;
+
+/// Says hello to a Copilot server at this endpoint, with its token if it has one.
+fn greet(endpoint: &Endpoint) {
+    block_on(async {
+        let (read, write) = TcpStream::connect(endpoint.address).await.unwrap().into_split();
+        let sdk = Sdk::from_streams(read, write, std::env::temp_dir()).unwrap();
+        match &endpoint.token {
+            Some(token) => drop(sdk.call("connect", Some(json!({"token": token.expose()}))).await.unwrap()),
+            None => sdk.verify_protocol_version().await.unwrap(),
+        }
+        sdk.force_stop();
+    });
+}
+
+/// The one endpoint that a process has.
+fn endpoint_of(pid: u32, homes: &[PathBuf], settings: &[ServerSetting]) -> Endpoint {
+    let mut found = endpoints(pid, homes, settings, None);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(listening(pid).unwrap(), [found[0].address]);
+    found.remove(0)
+}
+
+fn millis(time: std::time::SystemTime) -> Time {
+    Time(time.duration_since(UNIX_EPOCH).unwrap().as_millis() as i64)
+}
+
+fn now() -> Time {
+    Time(jiff::Timestamp::now().as_millisecond())
+}
+
+/// The process that holds the session's lock, to be signalled.
+fn target(folder: &Path, pid: u32) -> Target {
+    let file = |kind: &str| folder.join(format!("inuse.{pid}.{kind}"));
+    let made = millis(std::fs::metadata(file("lock")).unwrap().modified().unwrap());
+    Target::open(Lock { pid, made }, &file("hold"), &[], now()).unwrap()
+}
+
+#[test]
+fn a_server_is_found_by_its_process_alone() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let mut server = Server::start(&home, &model);
+    let endpoint = endpoint_of(server.pid(), &[home.dir()], &[]);
+    assert!(endpoint.address.ip() == Ipv4Addr::LOCALHOST && endpoint.token.is_none(), "{endpoint:?}");
+    greet(&endpoint);
+    assert!(is_of_our_user(server.pid()) && terminal_of(server.pid()).is_none());
+    let pid = server.pid();
+    server.kill();
+    assert_eq!(endpoints(pid, &[home.dir()], &[], None), []);
+}
+
+#[test]
+fn a_terminal_that_is_a_server_is_found_too() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let terminal = Terminal::start(&home, &model, &["--ui-server", "--port", "0"]);
+    greet(&endpoint_of(terminal.pid(), &[home.dir()], &[]));
+    assert!(terminal_of(terminal.pid()).is_some());
+}
+
+#[test]
+fn a_plain_terminal_listens_nowhere_and_ends_when_interrupted() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let terminal = Terminal::start(&home, &model, &[]);
+    let pid = terminal.pid();
+    assert_eq!(listening(pid).unwrap(), []);
+    let stdin = std::fs::read_link(format!("/proc/{pid}/fd/0")).unwrap();
+    assert_eq!(terminal_of(pid), Some(stdin));
+
+    terminal.enter("SCRIPT:plain Paint the fence");
+    terminal.folder.wait("assistant.turn_end");
+    let target = target(&terminal.folder.path, pid);
+    target.signal(Force::Interrupt).unwrap();
+    wait_until(SOON, "the terminal has ended", || terminal.screen(), || target.has_ended().then_some(()));
+    terminal.folder.wait("session.shutdown");
+    assert!(terminal.folder.locks().is_empty());
+    assert!(target.signal(Force::Kill).is_err());
+}
+
+#[test]
+fn the_token_of_a_managed_server_is_in_its_registry() {
+    const TOKEN: &str = "not-a-secret";
+    let (home, model) = (Home::new("project"), Model::start());
+    let mut command: tokio::process::Command = home.copilot(&model).into();
+    command
+        .args(["--server", "--managed-server", "--port", "0"])
+        .env("COPILOT_CLI_ENABLED_FEATURE_FLAGS", "SESSIONS_SIDEBAR_TAB")
+        .env("COPILOT_CONNECTION_TOKEN", TOKEN)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true);
+    let mut server = block_on(async { command.spawn().unwrap() });
+    let (pid, homes) = (server.id().unwrap(), [home.dir()]);
+    let entry = home.dir().join("servers").join(format!("{pid}.json"));
+    let known = wait_until(
+        SOON,
+        "the server is in the registry",
+        || format!("{} {:?}", entry.display(), listening(pid)),
+        || endpoints(pid, &homes, &[], None).into_iter().find(|endpoint| endpoint.token.is_some()),
+    );
+    assert_eq!(known.token.as_ref().unwrap().expose(), TOKEN);
+    assert!(!format!("{known:?}").contains(TOKEN));
+    greet(&known);
+
+    // Case 107f: the same file, with the port of a program that is not this server.
+    let other = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let SocketAddr::V4(taken) = other.local_addr().unwrap() else { panic!("asked for IPv4") };
+    let stale = std::fs::read_to_string(&entry).unwrap();
+    let stale = stale.replace(&known.address.port().to_string(), &taken.port().to_string());
+    std::fs::write(&entry, stale).unwrap();
+    assert_eq!(endpoint_of(pid, &homes, &[]).token, None);
+    end(&mut server);
+}
+
+#[test]
+fn case_107c_a_tool_is_known_as_copilots_even_when_copilot_is_gone() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let mut server = Server::start(&home, &model);
+    let (client, person) = (server.connect(), Person::who(Manner::Approves));
+    let session = server.create(&client, Some(&person));
+    session.send("SCRIPT:tool Paint the fence");
+    session.folder.wait("permission.completed");
+    let pid = server.pid();
+    let tool = wait_until(SOON, "the tool runs", || session.folder.dump(), || tool_of(pid));
+    assert_eq!(copilot_ancestor(tool, &[]), Some(pid));
+    assert_eq!(copilot_ancestor(pid, &[]), Some(pid));
+    assert_eq!(terminal_of(tool), None);
+
+    // A kill leaves the tool to init, as a tool may do itself.
+    server.kill();
+    wait_until(
+        SOON,
+        "the tool has another parent",
+        || format!("{:?}", ancestors(tool)),
+        || (!ancestors(tool).contains(&pid)).then_some(()),
+    );
+    assert_eq!(copilot_ancestor(tool, &[]), Some(tool), "by the marks in its environment");
+    home.go();
+}
+
+/// The shell that runs a tool of this process: a child of it that works in a shell.
+fn tool_of(pid: u32) -> Option<u32> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.find(|child| {
+        let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        ancestors(*child).first() == Some(&pid) && String::from_utf8_lossy(&line).contains("seq 600")
+    })
+}
