@@ -329,3 +329,59 @@ fn a_session_that_loses_its_permissions_is_reconnected_where_that_is_set() {
     stage.session.folder.wait("permission.requested");
     stage.told("needs-permission", "");
 }
+
+/// With a real terminal on a display, as `tests/visible/terminal.sh` starts it: what was killed goes on where it was.
+#[test]
+#[ignore = "wants a display: tests/visible/terminal.sh"]
+fn a_killed_terminal_is_resumed_in_xterm() {
+    let Some(display) = std::env::var_os("PILOTLIGHT_TEST_DISPLAY").and_then(|_| std::env::var_os("DISPLAY")) else {
+        return;
+    };
+    let (home, model) = (Home::new("project"), Model::start());
+    let mut environment = environment(&home, &model);
+    environment.extend([("DISPLAY".into(), display), ("TERMINAL".into(), "xterm".into())]);
+    let pilot = Pilot::with(&[&home], &settings(""), &environment);
+    let terminal = Terminal::start(&home, &model, &[]);
+    let id = terminal.folder.id();
+    terminal.enter("SCRIPT:tool Paint the fence");
+    terminal.folder.wait("permission.requested");
+    terminal.signal(rustix::process::Signal::KILL);
+    pilot.told(&id, "crashed", "");
+    pilot.click(&id, "Resume in a terminal");
+    let xdotool = |args: &[&str]| {
+        let mut command = std::process::Command::new("xdotool");
+        command.args(args);
+        Ran::of(command)
+    };
+    let window = wait_until(SOON, "the terminal's window is there", String::new, || {
+        let found = xdotool(&["search", "--onlyvisible", "--class", "xterm"]).out;
+        found.lines().next().map(str::to_owned)
+    });
+    xdotool(&["windowfocus", "--sync", &window]);
+    // The interface takes no keys before it has drawn itself: the prompt is typed until it is there.
+    wait_until(
+        SOON,
+        "the resumed session takes a prompt",
+        || terminal.folder.dump(),
+        || {
+            let prompts = terminal.folder.types().iter().filter(|kind| *kind == "user.message").count();
+            if prompts < 2 {
+                xdotool(&["type", "--clearmodifiers", "--window", &window, "SCRIPT:plain And the gate"]);
+                xdotool(&["key", "--window", &window, "Return"]);
+            }
+            (prompts >= 2).then_some(())
+        },
+    );
+    terminal.folder.wait("assistant.turn_end");
+    let row = pilot.told(&id, "idle", "");
+    assert_eq!(row["owner"]["state"], "alive", "{row}");
+    if let Some(picture) = std::env::var_os("PILOTLIGHT_TEST_PICTURE") {
+        let mut command = std::process::Command::new("import");
+        command.args(["-window", "root"]).arg(picture);
+        Ran::of(command);
+    }
+    let pid = row["owner"]["pid"].as_u64().unwrap().try_into().unwrap();
+    crate::support::process::signal(pid, rustix::process::Signal::TERM);
+    pilot.told(&id, "ended", "");
+    is_one_chain(&terminal.folder);
+}

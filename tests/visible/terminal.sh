@@ -2,10 +2,12 @@
 # Terminals on a real display: Xvfb, a window manager, xterm and every other known terminal that is installed. Each is told
 # to run a program in a folder with a hostile name, with words made to break it; windows are brought to the front.
 #
-# The tests are Rust's, beside the code, and ignored elsewhere: they want the display. Linux only; installs what is missing.
+# And a session of the real Copilot CLI is killed and resumed in a window; where the CLI lies, tests/all.sh says.
+#
+# The tests are Rust's, and ignored elsewhere: they want the display. Linux only; installs what is missing.
 set -euo pipefail
 
-readonly PACKAGES=(Xvfb:xvfb openbox:openbox xterm:xterm dbus-run-session:dbus-daemon tmux:tmux)
+readonly PACKAGES=(Xvfb:xvfb openbox:openbox xterm:xterm dbus-run-session:dbus-daemon tmux:tmux xdotool:xdotool)
 
 fail() {
     printf '%s\n' "$*" >&2
@@ -39,6 +41,9 @@ inside() {
     openbox >/dev/null 2>&1 & manager=$!
     PILOTLIGHT_TEST_DISPLAY=1 cargo test --locked --quiet --lib desktop::terminal -- --ignored --nocapture \
         --test-threads=1 --skip opens_what_it_is_told || status=$?
+    # A session of the real CLI, killed, and resumed in a window.
+    PILOTLIGHT_TEST_DISPLAY=1 cargo test --locked --quiet --test e2e a_killed_terminal_is_resumed_in_xterm -- --ignored \
+        --nocapture || status=$?
     kill "$manager"
     return "$status"
 }
@@ -47,7 +52,7 @@ main() {
     local display scratch server status=0
     cd "$(dirname "${BASH_SOURCE[0]}")/../.."
     install_packages
-    cargo test --locked --quiet --lib --no-run
+    cargo test --locked --quiet --lib --tests --no-run
     scratch=$(mktemp -d)
     mkdir -p "$scratch"/{home,run}
     chmod 700 "$scratch/run"
