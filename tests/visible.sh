@@ -172,9 +172,12 @@ aim() {
     point "$icon_x" "$icon_y"
     xdotool click 3
     sleep 0.5
-    point $((width - 260)) 76
-    sleep 0.6
+    point $((width - 800)) 76
+    sleep 0.8
     point $((width - 400)) 76
+    sleep 0.2
+    # A line of its details, wherever the submenu begins.
+    point $((width - 400)) 171
 }
 
 # A part of the last picture, as it is and enlarged.

@@ -230,7 +230,7 @@ fn answer(action: Action, session: &Session) -> Result<String, String> {
     if open == 0 {
         return Err("it asks for no permission".into());
     }
-    reachable(session, "answer it there")?;
+    reachable(session, "answer it where it asks")?;
     let verb = if action == Action::Approve { "allows" } else { "refuses" };
     Ok(format!("{verb} what it asks for, once ({} open)", counted(open, "request")))
 }
@@ -240,12 +240,9 @@ fn reachable(session: &Session, instead: &str) -> Result<(), String> {
     let terminal = session.about.kind == Kind::Terminal;
     match (&session.runner(), &session.dealings.reach) {
         (Owner::Alive { .. }, Reach::Listens | Reach::Refused(_) | Reach::Attached | Reach::Hosted(_)) => Ok(()),
-        (Owner::Alive { pid, .. }, _) if terminal => {
-            Err(format!("its terminal (process {pid}) has no server that others can talk to: {instead}"))
-        }
-        (Owner::Alive { pid, .. }, _) => Err(format!(
-            "its owner (process {pid}) listens nowhere, it talks to the program that started it: {instead}"
-        )),
+        // What to do comes first: a menu cuts what is long.
+        (Owner::Alive { .. }, _) if terminal => Err(format!("{instead} (its terminal has no server)")),
+        (Owner::Alive { pid, .. }, _) => Err(format!("{instead} (process {pid} listens nowhere)")),
         (Owner::Unknown { pid }, _) => {
             Err(format!("process {pid} may run it, and cannot be looked at (another user, a container)"))
         }
@@ -260,8 +257,7 @@ fn reconnect(session: &Session, status: Status) -> Result<String, String> {
                 return Err("Pilotlight is attached to it already".into());
             }
             let terminal = session.about.kind == Kind::Terminal;
-            let why =
-                if terminal { "a second owner would fork its log; go to its terminal" } else { "go to that program" };
+            let why = if terminal { "a second owner would fork its log" } else { "it talks to its own program alone" };
             reachable(session, why)?;
             attempts_left(session)?;
             Ok(if status == Status::Stuck {
@@ -318,7 +314,7 @@ fn stop(session: &Session, status: Status) -> Result<String, String> {
         Owner::Alive { .. } | Owner::Unknown { .. } => {}
     }
     let terminal = session.about.kind == Kind::Terminal;
-    reachable(session, if terminal { "press Esc there, or end the session" } else { "stop it there" })?;
+    reachable(session, if terminal { "press Esc there, or end the session" } else { "stop it in its own program" })?;
     let works = matches!(
         status,
         Status::Working

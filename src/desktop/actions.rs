@@ -81,7 +81,8 @@ impl Asked {
     }
 }
 
-/// The entries for these requests and for every action; the latter are always the same in number and order.
+/// The entries for these requests and for every action; the latter are always the same in number and order, but for the one
+/// that lets go of a session that we are attached to.
 pub fn items(source: &Source<'_>, asked: &[Asked]) -> (Vec<Item>, Vec<Item>) {
     let offers = offers(source.session, source.row.status);
     let offer = |action| offers.iter().find(|offer| offer.action == action).unwrap_or(&offers[0]);
@@ -100,15 +101,17 @@ pub fn items(source: &Source<'_>, asked: &[Asked]) -> (Vec<Item>, Vec<Item>) {
             item(Action::ForceQuit, Kind::ForceQuit, "Force quit: nothing more is written down", Ask::ForceQuit),
         ],
     };
-    let actions = vec![
+    let mut actions = vec![
         item(Action::Reconnect, Kind::Reconnect, "Reconnect", Ask::Reconnect { resend: false }),
         item(Action::Resend, Kind::Resend, "Send the last prompt again", Ask::Reconnect { resend: true }),
         item(Action::Stop, Kind::Stop, "Stop the turn", Ask::Stop),
         end,
         item(Action::Resume, Kind::Resume, "Resume in a terminal", Ask::Resume),
         item(Action::ShowTerminal, Kind::ShowTerminal, "Show its terminal", Ask::ShowTerminal),
-        item(Action::Detach, Kind::Detach, "Let go of it", Ask::Detach),
     ];
+    if source.session.dealings.reach.is_attached() {
+        actions.push(item(Action::Detach, Kind::Detach, "Let go of it", Ask::Detach));
+    }
     (requests, actions)
 }
 

@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
@@ -32,10 +33,17 @@ pub enum Told {
     End,
 }
 
+/// For so long after the menu was laid out anew, a click on something of a session's does nothing. A panel closes what was open
+/// then, and opens the submenu of whatever row stands under the pointer now, a quarter of a second later: the button that was
+/// on its way down would hit the same entry of another session.
+const SETTLES: Duration = Duration::from_millis(1200);
+
 /// The tray and what it shows.
 pub struct Lamp {
     tray: Option<Tray>,
     view: MenuView,
+    /// When the menu was last laid out.
+    laid_out: Instant,
     hands: Hands,
     news: Box<dyn Fn(News)>,
     has_icon: Arc<AtomicBool>,
@@ -44,7 +52,8 @@ pub struct Lamp {
 impl Lamp {
     /// A lamp that is not lit. `news` tells where it is lit and why not.
     pub fn new(hands: Hands, news: Box<dyn Fn(News)>) -> Self {
-        Self { tray: None, view: MenuView::before_the_first_look(), hands, news, has_icon: Arc::default() }
+        let view = MenuView::before_the_first_look();
+        Self { tray: None, view, laid_out: Instant::now(), hands, news, has_icon: Arc::default() }
     }
 
     /// Whether the icon is up, for other threads to look at.
@@ -82,6 +91,9 @@ impl Lamp {
         {
             tracing::warn!("the menu cannot be shown: {error:#}");
         }
+        if !view.has_shape_of(&self.view) {
+            self.laid_out = Instant::now();
+        }
         self.view = view;
     }
 
@@ -89,6 +101,16 @@ impl Lamp {
     pub fn item(&mut self, name: &str) {
         let Ok(id) = name.parse::<ItemId>() else { return };
         match self.view.effect_of(&id) {
+            Some(effect) if id.session.is_some() && self.laid_out.elapsed() < SETTLES => {
+                tracing::info!("a click came just after the menu had changed, and was ignored");
+                if let Effect::Act(_) = effect {
+                    let title = "Nothing was done".into();
+                    let body =
+                        "The menu changed under the pointer just before your click: look again, and click again."
+                            .into();
+                    self.hands.note(&Note { title, body });
+                }
+            }
             Some(effect) => self.hands.act(id.session.as_ref(), effect.clone()),
             None => tracing::debug!("a click on what is not shown any more"),
         }

@@ -82,7 +82,7 @@ fn the_table_of_actions_by_owner() {
     stdio.refuses(Action::Reconnect, "listens nowhere").refuses(Action::Stop, "listens nowhere");
     let terminal = Case::of(asking(), 3, Kind::Terminal).reach(Reach::Nowhere);
     assert_eq!(terminal.actions(), ["end", "force-quit", "show-terminal"]);
-    terminal.refuses(Action::Approve, "answer it there").refuses(Action::Reconnect, "fork its log");
+    terminal.refuses(Action::Approve, "answer it where it asks").refuses(Action::Reconnect, "fork its log");
     let with_server = Case::of(asking(), 3, Kind::Terminal).reach(Reach::Listens);
     let all = ["approve", "deny", "reconnect", "stop", "end", "force-quit", "show-terminal"];
     assert_eq!(with_server.actions(), all);

@@ -87,8 +87,33 @@ fn case_106_a_click_never_lands_on_another_session() {
     assert!(!panel.click(aimed_at), "the id means nothing any more");
     panel.settle();
     assert_eq!(user.row(&new).unwrap()["unseen"], true);
+    panel.rest();
     assert!(now.get("Mark as seen").id != aimed_at && panel.click(now.get("Mark as seen").id));
     wait_until(SOON, "the real click counts", String::new, || (user.row(&new)?["unseen"] == false).then_some(()));
+}
+
+/// A panel closes what was open when the menu is laid out anew, and opens what stands under the pointer then: the click that was
+/// on its way would hit the same entry of another session.
+#[test]
+fn case_106_a_click_just_after_the_menu_changed_does_nothing() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let old = sessions.add("the old one");
+    old.prompt();
+    old.answer("Done.");
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &old, "idle");
+    panel.rest();
+    let _new = sessions.add("the new one");
+    panel.wait_for("the new one", |entry| entry.shown().contains("the new one"));
+    let seen = || panel.layout().1.find(&|entry: &Entry| entry.label == "Mark as seen" && entry.enabled).unwrap().id;
+    assert!(panel.click(seen()));
+    panel.settle();
+    assert_eq!(user.row(&old).unwrap()["unseen"], true, "the click was ignored");
+    panel.rest();
+    assert!(panel.click(seen()));
+    wait_until(SOON, "the next click counts", String::new, || (user.row(&old)?["unseen"] == false).then_some(()));
 }
 
 /// Two sessions change places at a change of shape; the ids of before must not run the other's items.

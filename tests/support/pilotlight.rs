@@ -114,15 +114,17 @@ impl Pilot {
     pub(crate) fn click(&self, id: &str, label: &str) {
         let what = format!("{label:?} of {id} can be clicked");
         let dump = || self.dump(id);
-        let entry = wait_until(TOLD, &what, dump, || {
+        let find = || {
             let row = self.row(id)?;
             let name: String = row["name"].as_str()?.chars().take(24).collect();
             let layout = self.panel.layout().1;
             let submenu = layout.find(&|entry: &Entry| !entry.entries.is_empty() && entry.shown().contains(&name))?;
-            submenu
-                .find(&|entry: &Entry| entry.shown().starts_with(label) && entry.enabled && entry.entries.is_empty())
-                .cloned()
-        });
+            let fits = |entry: &Entry| entry.shown().starts_with(label) && entry.enabled && entry.entries.is_empty();
+            submenu.find(&fits).cloned()
+        };
+        wait_until(TOLD, &what, dump, find);
+        self.panel.rest();
+        let entry = wait_until(TOLD, &what, dump, find);
         assert!(self.panel.click(entry.id), "the menu does not know the entry any more: {entry:?}");
     }
 

@@ -4,7 +4,7 @@ use super::bus::Bus;
 use crate::support::{SOON, block_on, spawn, wait_until};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use zbus::export::futures_core::Stream;
 use zbus::message::Header;
 use zbus::zvariant::{OwnedValue, Value};
@@ -158,6 +158,18 @@ impl Panel {
         let icon = self.icon();
         let event = (id, "clicked", Value::from(0i32), 0u32);
         block_on(self.connection.call_method(Some(&*icon), "/MenuBar", Some(MENU), "Event", &event)).is_ok()
+    }
+
+    /// Waits until the menu has not been laid out anew for as long as a click on a session wants.
+    pub(crate) fn rest(&self) {
+        let mut last = (0, Instant::now());
+        wait_until(SOON, "the menu rests", String::new, || {
+            let laid_out = self.signals("LayoutUpdated");
+            if laid_out != last.0 {
+                last = (laid_out, Instant::now());
+            }
+            (last.1.elapsed() > Duration::from_millis(1400)).then_some(())
+        });
     }
 
     /// Clicks the icon with the left button.
