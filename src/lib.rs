@@ -1,7 +1,8 @@
 //! Pilotlight: a pilot light for your coding agents.
 //!
 //! GitHub Copilot sessions leave their traces on disk: a folder each, a log that grows with every event, a lock that names the
-//! process. Pilotlight reads these traces, and nothing else, and says of each session what it does, how stale it is, and why.
+//! process. Pilotlight reads these traces, says of each session what it does, how stale it is, and why, and puts it right when
+//! the user asks for that.
 //!
 //! Data runs one way through the house:
 //!
@@ -9,10 +10,13 @@
 //! - [`core`] judges: pure functions from observations to a verdict, with no clock and no file in sight, so that every
 //!   rule can be tested by writing down its inputs, and a recorded log can be replayed in its own time.
 //! - [`engine`] is the one loop that brings both together and sleeps in between; [`survey`] does the same once.
+//! - [`copilot`] talks to the sessions' servers, for what the user asks, and for nothing else.
 //! - [`desktop`] shows it all in an icon with a menu.
 //! - [`cli`] shows: each file there is a subcommand.
 //!
 //! [`act`] has the words for what is asked of a session, and [`control`] hands them from a command to the tray that runs.
+//!
+//! [`act`] has the words in which something is asked of a session; [`control`] takes them from commands.
 //!
 //! [`config`] and [`paths`] say what the user has set and where things are, [`seen`] what the user has looked at, [`log`] what we say of ourselves, [`clock`] is the one place that reads the time,
 //! and [`signals`] the one that is told to stop.
