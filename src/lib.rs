@@ -16,10 +16,8 @@
 //!
 //! [`act`] has the words for what is asked of a session, and [`control`] hands them from a command to the tray that runs.
 //!
-//! [`act`] has the words in which something is asked of a session; [`control`] takes them from commands.
-//!
-//! [`config`] and [`paths`] say what the user has set and where things are, [`seen`] what the user has looked at, [`log`] what we say of ourselves, [`clock`] is the one place that reads the time,
-//! and [`signals`] the one that is told to stop.
+//! [`config`] and [`paths`] say what the user has set and where things are, [`seen`] what the user has looked at, [`log`]
+//! what we say of ourselves, [`clock`] is the one place that reads the time, and [`signals`] the one that is told to stop.
 
 pub mod act;
 pub mod cli;

@@ -55,6 +55,7 @@ pub(super) struct Over {
 }
 
 /// A connection that is kept.
+#[allow(clippy::large_enum_variant, reason = "there are a few of them, each in an `Arc` of its own")]
 pub(super) enum Bond {
     /// To a server of somebody else's.
     Attached(Attached),
