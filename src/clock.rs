@@ -1,6 +1,7 @@
 //! The one place that reads a clock.
 
 use crate::core::time::{Moment, Span, Time};
+use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Both clocks of a running program.
@@ -30,6 +31,44 @@ impl Clock {
     }
 }
 
+/// What the clock on the user's wall reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WallClock {
+    /// Minutes since midnight.
+    pub minute: u16,
+}
+
+impl WallClock {
+    /// Its reading at a time, by the time zone that the system has now; UTC where it has none.
+    pub fn at(time: Time) -> Self {
+        let minute = local(time).map_or(0, |at| i32::from(at.hour()) * 60 + i32::from(at.minute()));
+        Self { minute: u16::try_from(minute).unwrap_or_default() }
+    }
+}
+
+/// As a clock shows it: `18:30`.
+impl fmt::Display for WallClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{:02}", self.minute / 60, self.minute % 60)
+    }
+}
+
+/// When the clock on the user's wall next reads this full hour.
+pub fn next(hour: i8, after: Time) -> Time {
+    let next = || {
+        let now = local(after)?;
+        let today = now.with().hour(hour).minute(0).second(0).subsec_nanosecond(0).build().ok()?;
+        let next = if today > now { today } else { today.checked_add(jiff::Span::new().days(1)).ok()? };
+        Some(Time(next.timestamp().as_millisecond()))
+    };
+    next().unwrap_or_else(|| after + Span::hours(24))
+}
+
+fn local(time: Time) -> Option<jiff::Zoned> {
+    let zone = jiff::tz::TimeZone::try_system().unwrap_or(jiff::tz::TimeZone::UTC);
+    Some(jiff::Timestamp::from_millisecond(time.0).ok()?.to_zoned(zone))
+}
+
 fn span(duration: Duration) -> Span {
     Span(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
 }
@@ -40,5 +79,20 @@ fn wall() -> Time {
     match now.duration_since(UNIX_EPOCH) {
         Ok(age) => Time::default() + span(age),
         Err(before) => Time::default() - span(before.duration()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_full_hour_is_ahead_and_within_a_day() {
+        for minutes in 0..48 * 60 {
+            let now = Time(1_763_700_000_000) + Span::minutes(minutes);
+            let at = next(6, now);
+            assert!(at > now && at - now <= Span::hours(25), "{now} {at}");
+            assert_eq!(WallClock::at(at).to_string(), "6:00");
+        }
     }
 }

@@ -16,8 +16,9 @@
 //!
 //! [`act`] has the words for what is asked of a session, and [`control`] hands them from a command to the tray that runs.
 //!
-//! [`config`] and [`paths`] say what the user has set and where things are, [`seen`] what the user has looked at, [`log`]
-//! what we say of ourselves, [`clock`] is the one place that reads the time, and [`signals`] the one that is told to stop.
+//! [`config`] and [`paths`] say what the user has set and where things are, [`seen`] what the user has looked at, [`kept`]
+//! how that is written down, [`log`] what we say of ourselves, [`clock`] is the one place that reads the time, and
+//! [`signals`] the one that is told to stop.
 
 pub mod act;
 pub mod cli;
@@ -28,6 +29,7 @@ pub mod copilot;
 pub mod core;
 pub mod desktop;
 pub mod engine;
+pub mod kept;
 pub mod log;
 pub mod paths;
 pub mod seen;

@@ -1,21 +1,18 @@
 //! When the user last looked at each session, and when we last attached to it, kept over restarts in the state folder.
 //!
-//! The file is replaced as a whole, by rename, so that a crash or a full disk leaves the old one. One that is broken counts
-//! as empty: what it says is a convenience, and a session shown as unseen once too often is no loss.
+//! A file that is broken counts as empty: what it says is a convenience, and a session shown as unseen once too often is no
+//! loss.
 
 use crate::core::time::Time;
+use crate::kept;
 use anyhow::Context;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The file's name in the state folder.
 pub const FILE: &str = "seen.json";
 /// So many sessions are remembered, the last seen first.
 const REMEMBERED: usize = 1000;
-/// A larger file is not ours. In bytes.
-const LENGTH_MAX: u64 = 1 << 20;
 
 /// When the user last looked at each session.
 #[derive(Clone, Debug, Default)]
@@ -27,9 +24,7 @@ pub struct Seen {
 impl Seen {
     /// Reads what is kept at `path`; without one, nothing is remembered beyond this run.
     pub fn load(path: Option<PathBuf>) -> Self {
-        let mut text = String::new();
-        let read = |path: &PathBuf| File::open(path)?.take(LENGTH_MAX).read_to_string(&mut text);
-        let _ = path.as_ref().filter(|path| path.is_file()).map(read); // a file that cannot be read is as good as none
+        let text = path.as_deref().map(kept::read).unwrap_or_default();
         let kept: BTreeMap<Box<str>, String> = serde_json::from_str(&text).unwrap_or_default();
         let at = kept.into_iter().filter_map(|(id, at)| Some((id, Time::parse(at.as_bytes())?))).collect();
         Self { path, at }
@@ -86,16 +81,9 @@ impl Seen {
             let oldest = times[times.len() - REMEMBERED];
             self.at.retain(|_, at| *at >= oldest);
         }
-        let folder = path.parent().context("the state file has no folder")?;
         let failed = || format!("what was seen cannot be kept in {}", path.display());
-        crate::paths::make_folder(folder).with_context(failed)?;
-        let mut beside = tempfile_beside(&path)?;
         let text = serde_json::to_vec_pretty(&self.at).with_context(failed)?;
-        let written =
-            beside.1.write_all(&text).and_then(|()| beside.1.sync_all()).and_then(|()| fs::rename(&beside.0, &path));
-        written.with_context(failed).inspect_err(|_| {
-            let _ = fs::remove_file(&beside.0);
-        })
+        kept::replace(&path, &text).with_context(failed)
     }
 }
 
@@ -104,16 +92,10 @@ fn attached_key(id: &str) -> Box<str> {
     format!("attached/{id}").into()
 }
 
-/// A new file next to `path`, of this process alone.
-fn tempfile_beside(path: &Path) -> anyhow::Result<(PathBuf, File)> {
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
-    let file = File::create(&beside).with_context(|| format!("cannot write {}", beside.display()))?;
-    Ok((beside, file))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn what_was_seen_is_there_after_a_restart() {

@@ -11,6 +11,7 @@
 
 mod cases {
     mod actions;
+    mod alerts;
     mod answered;
     mod background;
     mod ends;

@@ -9,9 +9,11 @@ mod support;
 use support::desktop as desk;
 
 mod desktop {
+    mod alerts;
     mod bus;
     mod figures;
     mod life;
     mod menu;
     mod places;
+    mod popups;
 }

@@ -15,6 +15,7 @@ mod e2e {
     mod ends;
     mod homes;
     mod hosted;
+    mod notifications;
     mod permissions;
     mod reach;
     mod recover;

@@ -5,6 +5,7 @@ mod config;
 mod explain;
 mod keyboard;
 mod live;
+mod notify_test;
 mod pick;
 mod replay;
 mod status;
@@ -83,6 +84,8 @@ enum Command {
     Show(act::One),
     /// Run a log through the same judgement, in its own time
     Replay(replay::Arguments),
+    /// Send a notification, and say what this desktop can do with one
+    NotifyTest,
     /// Show the settings
     Config(config::Arguments),
 }
@@ -117,6 +120,7 @@ pub fn run() -> ExitCode {
         Some(Command::Resume(arguments)) => act::resume(&context, &arguments),
         Some(Command::Show(arguments)) => act::show(&context, &arguments),
         Some(Command::Replay(arguments)) => replay::run(&context, &arguments),
+        Some(Command::NotifyTest) => notify_test::run(&context),
         Some(Command::Config(arguments)) => config::run(&context, &arguments),
     };
     match result {

@@ -41,8 +41,20 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     // Without the lock another tray may run, and serve it.
     let control_folder = project.as_ref().map(paths::runtime_folder).filter(|_| instance.is_some());
     let owner_names = context.config.owners.names.clone();
+    let notifications = context.config.notifications.clone();
     let tell = Box::new(Terminal { context: Arc::new(context), instance, table: None, lit: false });
-    let start = Start { engine, menu, tell, own_log, state_folder, homes, terminal, control_folder, owner_names };
+    let start = Start {
+        engine,
+        menu,
+        tell,
+        own_log,
+        state_folder,
+        homes,
+        terminal,
+        control_folder,
+        owner_names,
+        notifications,
+    };
     desktop::run(start)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -30,6 +30,7 @@ pub use self::value::{COMMAND, FOLDER};
 use self::problem::{Report, shown};
 use self::settings::{SETTINGS, Setting, nearest, table};
 use crate::copilot::servers::ServerSetting;
+use crate::core::alert;
 use crate::core::limits::Limits;
 use crate::core::time::Span;
 
@@ -50,6 +51,8 @@ pub struct Config {
     pub list: List,
     /// `[actions]`.
     pub actions: Actions,
+    /// `[notifications]`.
+    pub notifications: Notifications,
     /// `[[server]]`: each with another address, all on loopback.
     pub servers: Vec<ServerSetting>,
 }
@@ -91,6 +94,21 @@ pub struct Actions {
     pub auto_reconnect: bool,
     /// `resend`: whether a reconnection without a click sends the last prompt again, where no tool succeeded in its turn.
     pub resend: bool,
+}
+
+/// `[notifications]`: what is told beside the menu.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notifications {
+    /// `enabled`: whether there are any.
+    pub enabled: bool,
+    /// All other keys.
+    pub rules: alert::Settings,
+}
+
+impl Default for Notifications {
+    fn default() -> Self {
+        Self { enabled: true, rules: alert::Settings::default() }
+    }
 }
 
 /// What becomes of the permission requests of sessions that we are attached to.

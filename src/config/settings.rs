@@ -10,9 +10,11 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::value::{
-    Wrong, as_count, as_list, as_own_program, as_path, as_permissions, as_program, as_span, as_switch, as_terminal,
+    DETAILS, NEVER, Wrong, as_count, as_detail, as_hours, as_list, as_own_program, as_path, as_permissions, as_program,
+    as_span, as_switch, as_terminal, as_wait, hours,
 };
 use super::{Config, Permissions, server, span};
+use crate::core::alert::Detail;
 use crate::core::time::Span;
 
 /// One key of the config.
@@ -39,6 +41,11 @@ pub(super) enum Field {
     OwnProgram(fn(&mut Config) -> &mut Option<PathBuf>),
     Permissions(fn(&mut Config) -> &mut Permissions),
     Switch(fn(&mut Config) -> &mut bool),
+    /// A span after which something is done, if ever.
+    Wait(fn(&mut Config) -> &mut Option<Span>),
+    /// A part of the day.
+    Hours(fn(&mut Config) -> &mut Option<(u16, u16)>),
+    Detail(fn(&mut Config) -> &mut Detail),
 }
 
 const fn limit(key: &'static str, meaning: &'static str, field: fn(&mut Config) -> &mut Span) -> Setting {
@@ -47,6 +54,10 @@ const fn limit(key: &'static str, meaning: &'static str, field: fn(&mut Config) 
 
 const fn action(key: &'static str, meaning: &'static str, field: Field) -> Setting {
     Setting { table: "actions", key, meaning, at_most: &[], field }
+}
+
+const fn notice(key: &'static str, meaning: &'static str, field: Field) -> Setting {
+    Setting { table: "notifications", key, meaning, at_most: &[], field }
 }
 
 const fn at_most(setting: Setting, at_most: &'static [&'static str]) -> Setting {
@@ -154,6 +165,79 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Where it reconnects by itself, send the last prompt again, if no tool succeeded in its turn.",
         Field::Switch(|c| &mut c.actions.resend),
     ),
+    notice("enabled", "Whether there are notifications at all.", Field::Switch(|c| &mut c.notifications.enabled)),
+    notice(
+        "needs-permission",
+        "Tell it: a session waits for a permission.",
+        Field::Switch(|c| &mut c.notifications.rules.kinds.needs_permission),
+    ),
+    notice(
+        "needs-input",
+        "Tell it: a session waits for an answer.",
+        Field::Switch(|c| &mut c.notifications.rules.kinds.needs_input),
+    ),
+    notice(
+        "permission-lost",
+        "Tell it: a session's tools are refused because nobody can be asked.",
+        Field::Switch(|c| &mut c.notifications.rules.kinds.permission_lost),
+    ),
+    notice("stuck", "Tell it: a session is stuck.", Field::Switch(|c| &mut c.notifications.rules.kinds.stuck)),
+    notice(
+        "crashed",
+        "Tell it: a session's owner is gone, with work still open.",
+        Field::Switch(|c| &mut c.notifications.rules.kinds.crashed),
+    ),
+    notice(
+        "failed",
+        "Tell it: a session's last turn ended in an error.",
+        Field::Switch(|c| &mut c.notifications.rules.kinds.failed),
+    ),
+    notice(
+        "done",
+        "Tell it: a turn that took long is complete.",
+        Field::Switch(|c| &mut c.notifications.rules.kinds.done),
+    ),
+    notice(
+        "done-min",
+        "Only a turn that took at least this long is told as done.",
+        Field::Span(|c| &mut c.notifications.rules.done_min),
+    ),
+    notice("sound", "Popups may make a sound.", Field::Switch(|c| &mut c.notifications.rules.sound)),
+    notice(
+        "cooldown",
+        "The same of the same session is not told twice within this.",
+        Field::Span(|c| &mut c.notifications.rules.cooldown),
+    ),
+    notice(
+        "escalate",
+        "What still holds after this, and was not put away, is told once more, as urgent.",
+        Field::Wait(|c| &mut c.notifications.rules.escalate_after),
+    ),
+    notice(
+        "quiet-hours",
+        "Nothing is told in this part of the day; it may go past midnight.",
+        Field::Hours(|c| &mut c.notifications.rules.quiet_hours),
+    ),
+    notice(
+        "detail",
+        "What a popup shows: all, only the session's name and what it does, or only that there is one.",
+        Field::Detail(|c| &mut c.notifications.rules.detail),
+    ),
+    notice(
+        "permission-delay",
+        "A permission may be given within this before it is told.",
+        Field::Span(|c| &mut c.notifications.rules.permission_delay),
+    ),
+    notice(
+        "after-start",
+        "Nothing is told for this long after the start.",
+        Field::Span(|c| &mut c.notifications.rules.start_grace),
+    ),
+    notice(
+        "after-sleep",
+        "Nothing is told for this long after the machine slept.",
+        Field::Span(|c| &mut c.notifications.rules.wake_grace),
+    ),
 ];
 
 /// The table of this name, if settings are in one.
@@ -186,6 +270,9 @@ impl Field {
             Self::OwnProgram(_) => "the path of a program, absolute or beginning with ~/, or \"\"",
             Self::Permissions(_) => "\"ask\", \"approve-all\" or \"observe\"",
             Self::Switch(_) => "true or false",
+            Self::Wait(_) => "a span of time, such as \"90s\" or \"1h30m\", or \"0s\" for never",
+            Self::Hours(_) => "two times of the day, such as \"22:00-07:00\", or \"\"",
+            Self::Detail(_) => "\"full\", \"title\" or \"none\"",
         }
     }
 
@@ -200,6 +287,9 @@ impl Field {
             Self::OwnProgram(field) => *field(config) = as_own_program(value)?,
             Self::Permissions(field) => *field(config) = as_permissions(value)?,
             Self::Switch(field) => *field(config) = as_switch(value)?,
+            Self::Wait(field) => *field(config) = as_wait(value)?,
+            Self::Hours(field) => *field(config) = as_hours(value)?,
+            Self::Detail(field) => *field(config) = as_detail(value)?,
         }
         Ok(())
     }
@@ -215,6 +305,9 @@ impl Field {
             Self::OwnProgram(field) => field(config).clone_from(field(&mut default)),
             Self::Permissions(field) => *field(config) = *field(&mut default),
             Self::Switch(field) => *field(config) = *field(&mut default),
+            Self::Wait(field) => *field(config) = *field(&mut default),
+            Self::Hours(field) => *field(config) = *field(&mut default),
+            Self::Detail(field) => *field(config) = *field(&mut default),
         }
     }
 
@@ -233,6 +326,12 @@ impl Field {
             }
             Self::Permissions(field) => format!("\"{}\"", field(&mut config).word()),
             Self::Switch(field) => field(&mut config).to_string(),
+            Self::Wait(field) => format!("\"{}\"", field(&mut config).map_or(NEVER.into(), span::text)),
+            Self::Hours(field) => format!("\"{}\"", hours(*field(&mut config))),
+            Self::Detail(field) => {
+                let detail = *field(&mut config);
+                format!("\"{}\"", DETAILS.iter().find(|(one, _)| *one == detail).map_or("", |(_, word)| word))
+            }
         }
     }
 

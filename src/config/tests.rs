@@ -1,6 +1,7 @@
 //! What is read from a config, what is said about a wrong one, and that what is printed is read back.
 
 mod actions;
+mod notifications;
 
 use proptest::prelude::*;
 
@@ -85,7 +86,11 @@ fn the_list_of_settings_is_in_order() {
     let mut tables: Vec<_> = SETTINGS.iter().map(|setting| setting.table).collect();
     assert_eq!(tables[0], "", "the top level cannot follow a table");
     tables.dedup();
-    assert_eq!(tables, ["", "limits", "owners", "list", "actions"], "the settings of a table stand together");
+    assert_eq!(
+        tables,
+        ["", "limits", "owners", "list", "actions", "notifications"],
+        "the settings of a table stand together"
+    );
     for setting in SETTINGS {
         assert!(!setting.meaning.contains('\n'));
         for key in setting.at_most {
@@ -343,9 +348,10 @@ fn any_config() -> impl Strategy<Value = Config> {
     let names = prop::collection::vec(program, 0..4);
     let limits = prop::collection::vec(span(), SETTINGS.len());
     let list = (span(), 0..usize::MAX >> 1).prop_map(|(ended_for, ended_most)| List { ended_for, ended_most });
-    let rest = (list, actions::any_actions(), actions::any_servers());
-    (homes, names, limits, rest).prop_map(|(homes, names, limits, (list, actions, servers))| {
-        let mut config = Config { homes, owners: Owners { names }, list, actions, servers, ..Config::default() };
+    let rest = (list, actions::any_actions(), actions::any_servers(), notifications::any_notifications());
+    (homes, names, limits, rest).prop_map(|(homes, names, limits, (list, actions, servers, notifications))| {
+        let owners = Owners { names };
+        let mut config = Config { homes, owners, list, actions, notifications, servers, ..Config::default() };
         for (setting, limit) in SETTINGS.iter().zip(limits) {
             if let ("limits", settings::Field::Span(field)) = (setting.table, &setting.field) {
                 *field(&mut config) = limit;

@@ -7,6 +7,7 @@ use toml::de::DeValue;
 
 use super::problem::shown;
 use super::{Permissions, span};
+use crate::core::alert::Detail;
 use crate::core::time::Span;
 
 /// Stands for the command in the words of a terminal.
@@ -61,6 +62,55 @@ pub(super) fn as_permissions(value: &Spanned<DeValue<'_>>) -> Result<Permissions
     let text = value.get_ref().as_str().ok_or_else(|| wrong_type(value))?;
     let named = Permissions::ALL.into_iter().find(|permissions| permissions.word() == text);
     named.ok_or_else(|| wrong(value, format!("\"{}\" is none of them", shown(text))))
+}
+
+/// What a popup shows, each by its word.
+pub(super) const DETAILS: [(Detail, &str); 3] =
+    [(Detail::Full, "full"), (Detail::Title, "title"), (Detail::None, "none")];
+
+pub(super) fn as_detail(value: &Spanned<DeValue<'_>>) -> Result<Detail, Wrong> {
+    let text = value.get_ref().as_str().ok_or_else(|| wrong_type(value))?;
+    let named = DETAILS.into_iter().find(|(_, word)| *word == text);
+    named.map(|(detail, _)| detail).ok_or_else(|| wrong(value, format!("\"{}\" is none of them", shown(text))))
+}
+
+/// A span of time; none for no time at all.
+pub(super) fn as_wait(value: &Spanned<DeValue<'_>>) -> Result<Option<Span>, Wrong> {
+    let is_zero = value.get_ref().as_str().is_some_and(|text| text.trim() == NEVER);
+    if is_zero || as_integer(value.get_ref()) == Some(Some(0)) { Ok(None) } else { as_span(value).map(Some) }
+}
+
+/// The span that stands for never.
+pub(super) const NEVER: &str = "0s";
+
+/// `22:00-07:00`, as minutes since midnight; none for an empty text, and for hours that end when they begin.
+pub(super) fn as_hours(value: &Spanned<DeValue<'_>>) -> Result<Option<(u16, u16)>, Wrong> {
+    let text = value.get_ref().as_str().ok_or_else(|| wrong_type(value))?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let hours = text.split_once('-').and_then(|(from, to)| Some((minute(from.trim())?, minute(to.trim())?)));
+    let hours = hours.ok_or_else(|| wrong(value, format!("\"{}\" has another form", shown(text))))?;
+    if hours.0 == hours.1 {
+        return Err(wrong(value, format!("\"{}\" ends when it begins", shown(text))));
+    }
+    Ok(Some(hours))
+}
+
+/// A time of the day, as minutes since midnight.
+fn minute(text: &str) -> Option<u16> {
+    let (hours, minutes) = text.split_once(':')?;
+    let number = |text: &str, length: &[usize], below: u16| {
+        let is_number = length.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse::<u16>().ok().filter(|number| is_number && *number < below)
+    };
+    Some(number(hours, &[1, 2], 24)? * 60 + number(minutes, &[2], 60)?)
+}
+
+/// What [`as_hours`] reads.
+pub(super) fn hours(hours: Option<(u16, u16)>) -> String {
+    let text = |(from, to): (u16, u16)| format!("{:02}:{:02}-{:02}:{:02}", from / 60, from % 60, to / 60, to % 60);
+    hours.map(text).unwrap_or_default()
 }
 
 /// A program's path; none for an empty text.

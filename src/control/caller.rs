@@ -104,7 +104,12 @@ mod tests {
             let mut command = std::process::Command::new("sleep");
             command.arg("600").env_remove(MARK).env("NOT_THE_MARK", MARK);
             command.envs(session.map(|session| (MARK, session)));
-            command.spawn().unwrap()
+            let child = command.spawn().unwrap();
+            // A process that is being replaced has no environment for a moment.
+            while std::fs::read(format!("/proc/{}/environ", child.id())).unwrap().is_empty() {
+                std::thread::yield_now();
+            }
+            child
         };
         let (mut agent, mut person) = (start(Some("1234\u{1b}[31m")), start(None));
         let approve = Ask::Approve(Which::Oldest);

@@ -2,6 +2,7 @@
 //! rest of the house, so that every rule can be tested by writing down its inputs.
 
 pub mod action;
+pub mod alert;
 pub mod event;
 pub mod fleet;
 pub mod limits;

@@ -4,6 +4,7 @@
 //! shape, and close the menu under the user's hand each time a tool starts.
 
 use super::actions::{self, Asked};
+use super::hush::Notices;
 use super::view::{Effect, Item, ItemId, Kind, Most};
 use crate::core::fleet::{Row, Session, mark};
 use crate::core::limits::Limits;
@@ -42,6 +43,8 @@ pub struct Words<'a> {
     pub user_home: Option<&'a str>,
     /// Ages are counted up to this.
     pub aged: Time,
+    /// What is muted.
+    pub notices: &'a Notices,
 }
 
 /// The row: `⚑ needs-permission   Fix the parser · 2 min · asks permission: shell`.
@@ -110,6 +113,7 @@ pub fn submenu(source: &Source<'_>, words: &Words<'_>, asked: &[Asked]) -> Vec<I
         Effect::OpenLog(log.unwrap_or_else(PathBuf::new)),
     ));
     items.push(Item::action(id(Kind::Seen), "Mark as seen", wants_a_look, Effect::Seen));
+    items.extend(words.notices.of_session(key, row));
     items
 }
 

@@ -1,9 +1,11 @@
 //! The engine's view: makes a menu of what the engine sees, and hands it to the thread that owns the tray when it differs.
+//! The [`herald`](super::herald) tells what is to be told beside it.
 //!
 //! What becomes of the desktop comes in beside it, as [`News`], because what to say of it depends on what there is to say it
 //! on: where no panel shows the light, the terminal does.
 
 use super::details::Source;
+use super::herald::Herald;
 use super::menu::Menu;
 use super::notify::{Note, Notifier};
 use super::view::MenuView;
@@ -40,6 +42,7 @@ pub trait Tell: Send {
 /// Makes menus of what the engine sees.
 pub struct Feed {
     menu: Menu,
+    herald: Herald,
     send: Box<dyn Fn(MenuView) + Send>,
     news: Receiver<News>,
     tell: Box<dyn Tell>,
@@ -61,12 +64,20 @@ impl Feed {
     /// Sends the menus with `send`; `welcome` where this is the first run.
     pub fn new(
         menu: Menu,
+        herald: Herald,
         send: impl Fn(MenuView) + Send + 'static,
         news: Receiver<News>,
         tell: Box<dyn Tell>,
         welcome: Option<Welcome>,
     ) -> Self {
-        Self { menu, send: Box::new(send), news, tell, lit: None, welcome, table_at: None }
+        Self { menu, herald, send: Box::new(send), news, tell, lit: None, welcome, table_at: None }
+    }
+
+    /// Takes away what was shown, for the end of the program.
+    pub async fn end(self) {
+        let Self { herald, tell, .. } = self;
+        drop(tell); // the terminal is as it was before
+        herald.end().await;
     }
 
     fn follow_news(&mut self) {
@@ -104,6 +115,8 @@ impl Feed {
 
 impl View for Feed {
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()> {
+        self.herald.update(fleet, &self.menu, now);
+        self.menu.note(self.herald.notices());
         let sources = fleet.entries().map(|(key, entry)| Source {
             key,
             row: &entry.row,
@@ -134,7 +147,7 @@ impl View for Feed {
     }
 
     fn redraw_at(&self) -> Option<Time> {
-        self.menu.wake_at().into_iter().chain(self.table_at).min()
+        [self.menu.wake_at(), self.herald.wake_at(), self.table_at].into_iter().flatten().min()
     }
 }
 

@@ -2,6 +2,7 @@
 //! click asks for.
 
 use super::feed::News;
+use super::herald::Word;
 use super::notify::{Note, Notifier};
 use super::open::{self, Clipboard};
 use super::terminal::Terminals;
@@ -140,11 +141,15 @@ pub struct Hands {
     own_log: Option<PathBuf>,
     homes: Vec<PathBuf>,
     terminal: Vec<String>,
+    herald: Ear,
 }
+
+/// Where the herald is told something.
+pub type Ear = Arc<dyn Fn(Word) + Send + Sync>;
 
 impl Hands {
     /// Hands that command the engine, and say with notifications what went wrong. `homes` and `terminal` are for what is shown
-    /// in a terminal.
+    /// in a terminal; `herald` is told what the user wants to hear.
     pub fn new(
         commander: UnboundedSender<Command>,
         notifier: Notifier,
@@ -152,19 +157,37 @@ impl Hands {
         own_log: Option<PathBuf>,
         homes: Vec<PathBuf>,
         terminal: Vec<String>,
+        herald: Ear,
     ) -> Self {
-        Self { commander, notifier, clipboard: Clipboard::default(), runtime, own_log, homes, terminal }
+        Self { commander, notifier, clipboard: Clipboard::default(), runtime, own_log, homes, terminal, herald }
+    }
+
+    /// Further hands that do the same, for another thread.
+    pub fn twin(&self) -> Self {
+        let Self { commander, notifier, clipboard: _, runtime, own_log, homes, terminal, herald } = self;
+        Self {
+            commander: commander.clone(),
+            notifier: notifier.clone(),
+            clipboard: Clipboard::default(),
+            runtime: runtime.clone(),
+            own_log: own_log.clone(),
+            homes: homes.clone(),
+            terminal: terminal.clone(),
+            herald: Arc::clone(herald),
+        }
     }
 
     fn command(&self, command: Command) {
         let _ = self.commander.send(command); // fails only when the engine has ended
     }
 
-    fn note(&self, note: &Note) {
+    /// Shows a notification.
+    pub(super) fn note(&self, note: &Note) {
         self.notifier.send(note, || ());
     }
 
-    fn act(&mut self, session: Option<&Key>, effect: Effect) {
+    /// Does what a click asks for; `session` is the one that was clicked at.
+    pub(super) fn act(&mut self, session: Option<&Key>, effect: Effect) {
         if let Some(key) = session {
             // Whatever is clicked in a session's menu, the session was looked at.
             self.command(Command::Seen(vec![key.clone()]));
@@ -176,6 +199,8 @@ impl Hands {
             Effect::Quit => self.command(Command::Quit),
             Effect::Act(order) => self.order(order),
             Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(order)),
+            Effect::Hush(hush) => (self.herald)(Word::Hush(hush)),
+            Effect::TestNote => self.note(&Note::test()),
             Effect::Details { id, request } => self.details(&id, &request),
             Effect::OpenFolder(path) => self.open(path, open::folder),
             Effect::OpenLog(path) => self.open(path, open::log),

@@ -12,8 +12,9 @@
 
 use super::actions::{self, Asked};
 use super::details::{self, Source, Words};
+use super::hush::Notices;
 use super::icon::{self, Icon};
-use super::view::{Effect, Item, ItemId, Kind, MenuView, same_shape};
+use super::view::{Effect, Item, ItemId, Kind, MenuView, Most, same_shape};
 use crate::act::{Ask, Order};
 use crate::config::List;
 use crate::core::action::{Action, Reach, offer};
@@ -56,6 +57,7 @@ pub struct Menu {
     list: List,
     user_home: Option<String>,
     approves_all: bool,
+    notices: Notices,
     open: Vec<Place>,
     recent: Vec<Place>,
     /// When the menu was last laid out.
@@ -75,6 +77,7 @@ impl Menu {
             list,
             user_home,
             approves_all,
+            notices: Notices::default(),
             open: Vec::new(),
             recent: Vec::new(),
             shaped: None,
@@ -110,6 +113,19 @@ impl Menu {
         }
         self.shown = Some(view.clone());
         Some(view)
+    }
+
+    /// Says this of notifications, from the next update on.
+    pub fn note(&mut self, notices: &Notices) {
+        if self.notices != *notices {
+            self.notices.clone_from(notices);
+        }
+    }
+
+    /// A session in the words of a notification.
+    pub fn details(&self, source: &Source<'_>, now: Moment) -> Most {
+        let (limits, user_home) = (&self.limits, self.user_home.as_deref());
+        details::most(source, &Words { limits, user_home, aged: now.wall, notices: &self.notices })
     }
 
     /// When, by the awake clock, [`update`](Self::update) is to be called though nothing changed.
@@ -194,7 +210,12 @@ impl Menu {
     }
 
     fn view(&mut self, sources: &HashMap<&Key, Source<'_>>) -> MenuView {
-        let words = Words { limits: &self.limits, user_home: self.user_home.as_deref(), aged: self.aged.wall };
+        let words = Words {
+            limits: &self.limits,
+            user_home: self.user_home.as_deref(),
+            aged: self.aged.wall,
+            notices: &self.notices,
+        };
         let rows: Vec<Row> = sources.values().map(|source| source.row.clone()).collect();
         let seen = sources.values().map(|source| (source.row, source.session.seen));
         let unseen = rows.iter().filter(|row| row.unseen).count();
@@ -203,6 +224,10 @@ impl Menu {
         let mut summary = summary(&rows);
         if self.approves_all && sources.values().any(attached) {
             summary.push_str("; approving all that attached sessions ask");
+        }
+        if let Some(paused) = self.notices.paused() {
+            summary.push_str("; ");
+            summary.push_str(&paused);
         }
         let mut items = vec![Item::text(match unseen {
             0 => capital(&summary),
@@ -229,7 +254,7 @@ impl Menu {
         items.push(Item::Separator);
         let keeps = |(row, seen): (&Row, Option<Time>)| icon::keeps_when_seen(row.status) && icon::colours(row, seen);
         let ends: Vec<_> = sources.values().filter(|source| ends_with_us(source)).collect();
-        items.extend(footer(unseen > 0 || seen.clone().any(keeps), left_open(sources), &ends));
+        items.extend(footer(unseen > 0 || seen.clone().any(keeps), left_open(sources), &ends, &self.notices));
         let most =
             sources.values().filter(|source| source.row.status != Status::Ended).min_by_key(|source| urgency(source));
         MenuView { icon, tooltip: summary, items, most: most.map(|source| details::most(source, &words)) }
@@ -282,13 +307,14 @@ fn ends_with_us(source: &Source<'_>) -> bool {
     }
 }
 
-fn footer(any_unseen: bool, left_open: Vec<Order>, ends: &[&Source<'_>]) -> Vec<Item> {
+fn footer(any_unseen: bool, left_open: Vec<Order>, ends: &[&Source<'_>], notices: &Notices) -> Vec<Item> {
     let own = ItemId::own;
     let version = format!("Pilotlight {}", env!("CARGO_PKG_VERSION"));
     let about = [version.as_str(), env!("CARGO_PKG_DESCRIPTION"), "It reads, and touches nothing until you click"];
     vec![
         Item::action(own(Kind::SeenAll), "Mark all as seen", any_unseen, Effect::SeenAll),
         Item::action(own(Kind::Refresh), "Refresh", true, Effect::Refresh),
+        notices.submenu(),
         actions::reopen(left_open),
         Item::action(own(Kind::OwnLog), "Open log", true, Effect::OwnLog),
         Item::Submenu {
@@ -324,7 +350,7 @@ impl MenuView {
     pub fn before_the_first_look() -> Self {
         let icon = Icon { state: icon::State::Well, unseen: false };
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
-        items.extend(footer(false, Vec::new(), &[]));
+        items.extend(footer(false, Vec::new(), &[], &Notices::default()));
         Self { icon, tooltip: "looking for sessions".into(), items, most: None }
     }
 

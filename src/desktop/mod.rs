@@ -9,6 +9,7 @@
 //!   None of them knows a desktop, and all are tested without one.
 //! - [`tray`] makes a view stand in the panel, [`lamp`] holds what the main thread needs, and `linux` or `elsewhere` is its
 //!   loop.
+//! - [`herald`] raises popups and does what is clicked on them; [`hush`] is what the menu has to quieten it.
 //! - [`feed`] is the engine's view. `bus` tells what becomes of the session bus on Linux.
 //! - [`notify`], [`open`] and [`terminal`] are what a click may lead to; [`instance`] sees that there is one light.
 
@@ -19,6 +20,8 @@ pub mod details;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 pub mod feed;
+pub mod herald;
+pub mod hush;
 pub mod icon;
 pub mod instance;
 pub mod lamp;
@@ -31,12 +34,16 @@ pub mod terminal;
 pub mod tray;
 pub mod view;
 
+use crate::config::Notifications;
 use crate::control::{self, Served};
 use crate::engine::{Command, Engine};
+use crate::watch::process::copilot_ancestor;
 use feed::{Feed, News, Tell, Welcome};
+use herald::{Herald, Word};
 use lamp::{Hands, Lamp, Told};
-use notify::Notifier;
+use notify::{Means, Notifier, Popups};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
@@ -71,6 +78,8 @@ pub struct Start {
     pub control_folder: Option<PathBuf>,
     /// Names of further programs that count as Copilot: what they start answers no permission request.
     pub owner_names: Vec<String>,
+    /// What is told beside the menu.
+    pub notifications: Notifications,
 }
 
 /// Runs until Quit, a signal, or the end of the desktop session. Call it on the main thread.
@@ -78,13 +87,43 @@ pub struct Start {
 /// # Errors
 /// Where the system refuses what every program needs: threads, signals, on macOS and Windows an event loop.
 pub fn run(start: Start) -> anyhow::Result<()> {
-    let Start { engine, menu, tell, own_log, state_folder, homes, terminal, control_folder, owner_names } = start;
+    let Start {
+        engine,
+        menu,
+        tell,
+        own_log,
+        state_folder,
+        homes,
+        terminal,
+        control_folder,
+        owner_names,
+        notifications,
+    } = start;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let main_loop = Loop::new()?;
     let (to_main, commander) = (main_loop.sender(), engine.commander());
     let (news, news_of_desktop) = mpsc::channel();
     let notifier = Notifier::new(runtime.handle().clone());
-    let hands = Hands::new(commander.clone(), notifier.clone(), runtime.handle().clone(), own_log, homes, terminal);
+    let (say, words) = mpsc::channel();
+    let tell_herald: lamp::Ear = {
+        let commander = commander.clone();
+        Arc::new(move |word| {
+            // Both fail only when the engine has ended.
+            let _ = say.send(word);
+            let _ = commander.send(Command::Redraw);
+        })
+    };
+    let ear = Arc::clone(&tell_herald);
+    let hands =
+        Hands::new(commander.clone(), notifier.clone(), runtime.handle().clone(), own_log, homes, terminal, ear);
+    let names = owner_names.clone();
+    let popups = Popups::start(Means {
+        runtime: runtime.handle().clone(),
+        bus: None,
+        may_answer: Box::new(move |pid| copilot_ancestor(pid, &names).is_none()),
+        clicked: Box::new(move |id, clicked| tell_herald(Word::Clicked(id, clicked))),
+    });
+    let herald = Herald::new(&notifications, popups, words, hands.twin(), state_folder.as_deref());
     let tell_news = move |it: News| {
         // Both fail only when the engine has ended.
         let _ = news.send(it);
@@ -99,14 +138,16 @@ pub fn run(start: Start) -> anyhow::Result<()> {
     let orders = engine.commander();
     let work = move || {
         let send = to_main.clone();
-        let mut feed = Feed::new(menu, move |view| send(Told::View(Box::new(view))), news_of_desktop, tell, welcome);
+        let mut feed =
+            Feed::new(menu, herald, move |view| send(Told::View(Box::new(view))), news_of_desktop, tell, welcome);
         let result = runtime.block_on(async {
             #[cfg(target_os = "linux")]
             tokio::spawn(follow_bus);
             let _served = control_folder.and_then(|folder| serve(&folder, owner_names, orders));
-            engine.run(&mut feed).await
+            let result = engine.run(&mut feed).await;
+            feed.end().await;
+            result
         });
-        drop(feed); // the terminal is as it was before
         to_main(Told::End);
         if back.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             leave(result.is_ok());

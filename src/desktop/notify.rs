@@ -1,9 +1,27 @@
-//! Notifications: what a click on the icon shows, and the welcome on the first run.
+//! Notifications: the popups that sessions raise, what a click on the icon shows, and the welcome on the first run.
 //!
-//! None of it may hold anything up. Each is sent by a task or a thread of its own, only a few at a time and for a limited
-//! time; where it cannot be sent that is said once, in the log. What a session wrote is text: on Linux the body is markup,
-//! and `<`, `>` and `&` are escaped.
+//! None of it may hold anything up. A [`Note`] is sent by a task or a thread of its own, only a few at a time and for a
+//! limited time; [`Popups`] are kept by a task that is told what is wanted. Where nothing can be shown that is said once, in
+//! the log. What a session wrote is text: on Linux the body may be markup, and `<`, `>` and `&` are escaped.
+//!
+//! - `server` speaks with the notification server of a Linux desktop.
+//! - `popups` keeps what is shown there like what is wanted; `elsewhere` is what other systems can do of it.
 
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod popups;
+#[cfg(target_os = "linux")]
+mod server;
+
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::Popups;
+#[cfg(target_os = "linux")]
+pub use popups::Popups;
+
+#[cfg(target_os = "linux")]
+use crate::core::alert::Urgency;
+use crate::core::alert::{Button, PopupId};
 use crate::core::text::plain;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +34,11 @@ const AT_ONCE: usize = 4;
 #[cfg(target_os = "linux")]
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 /// A title is at most this long, in characters.
-const TITLE: usize = 120;
+const TITLE: usize = 200;
 /// A line of the body is.
 const LINE: usize = 240;
+/// So many lines of it are shown.
+const LINES: usize = 12;
 
 /// Sends notifications.
 #[derive(Clone, Debug)]
@@ -26,6 +46,33 @@ pub struct Notifier {
     runtime: Handle,
     on_their_way: Arc<Semaphore>,
     told: Arc<AtomicBool>,
+}
+
+/// What popups need.
+pub struct Means {
+    /// Where the work is done.
+    pub runtime: Handle,
+    /// The address of the bus that the notification server is on, instead of the session's. Linux only.
+    pub bus: Option<String>,
+    /// Whether to believe a notification server of this process id that the user clicked Approve: an agent must not be the
+    /// server that approves its own requests. Asked once a popup; Linux only.
+    pub may_answer: Box<dyn Fn(u32) -> bool + Send + Sync>,
+    /// Told what becomes of each popup that is raised and not withdrawn, once. Must return at once.
+    pub clicked: Box<dyn Fn(PopupId, Clicked) + Send + Sync>,
+}
+
+/// What becomes of a popup. It is gone with that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clicked {
+    /// The user clicked it, beside its buttons.
+    Default,
+    /// The user clicked a button, which it had.
+    Action(Button),
+    /// It is no longer there, or never was.
+    Closed {
+        /// The user put it away, so it was seen.
+        by_user: bool,
+    },
 }
 
 /// What a notification says.
@@ -37,6 +84,14 @@ pub struct Note {
     pub body: String,
 }
 
+impl Note {
+    /// What is sent to see whether notifications are shown.
+    pub fn test() -> Self {
+        let body = "Notifications are shown here. Sessions that need you look like this.";
+        Self { title: "Pilotlight: a test".into(), body: body.into() }
+    }
+}
+
 impl Notifier {
     /// Notifications that are sent on this runtime.
     pub fn new(runtime: Handle) -> Self {
@@ -46,7 +101,7 @@ impl Notifier {
     /// Sends one; returns at once. `failed` is called where it could not be shown.
     pub fn send(&self, note: &Note, failed: impl FnOnce() + Send + 'static) {
         let Ok(way) = Arc::clone(&self.on_their_way).try_acquire_owned() else { return failed() };
-        let note = Note { title: plain(&note.title, TITLE).into(), body: body(&note.body) };
+        let note = Note { title: plain(&note.title, TITLE).into(), body: note.body.clone() };
         let told = Arc::clone(&self.told);
         let sent = async move {
             let result = show(note).await;
@@ -62,32 +117,60 @@ impl Notifier {
     }
 }
 
+/// Sends a notification, and says what is possible here, line by line.
+///
+/// # Errors
+/// Where it cannot be shown, and why.
+pub async fn try_out() -> anyhow::Result<Vec<String>> {
+    show(Note::test()).await?;
+    let mut lines = vec!["A test notification was sent.".to_owned()];
+    #[cfg(target_os = "linux")]
+    {
+        let asked = async { server::Bus::connect(None).await?.meet().await };
+        let server = tokio::time::timeout(PATIENCE, asked).await??;
+        let yes = |can| if can { "yes" } else { "no" };
+        let about = tokio::time::timeout(PATIENCE, server.about()).await??;
+        lines.push(format!("Shown by: {}", plain(&about, LINE)));
+        lines.push(format!("More than a title: {}", yes(server.can.body)));
+        lines.push(match server.can.actions {
+            true => "Clicks and buttons: yes, if it shows them; some servers only tell of a click".into(),
+            false => "Clicks and buttons: no; the menu has all of them".into(),
+        });
+    }
+    #[cfg(not(target_os = "linux"))]
+    lines.push("Clicks and buttons: no; the menu has all of them".into());
+    Ok(lines)
+}
+
 /// Lines made fit to be shown; the breaks between them are ours.
-fn body(text: &str) -> String {
-    let lines: Vec<_> = text.lines().map(|line| escaped(&plain(line, LINE))).collect();
-    lines.join("\n")
+fn body(text: &str, is_markup: bool) -> String {
+    let line = |line: &str| match plain(line, LINE) {
+        line if is_markup => escaped(&line),
+        line => line.into(),
+    };
+    text.lines().take(LINES).map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// The three characters that markup is made of.
 fn escaped(text: &str) -> String {
-    if cfg!(target_os = "linux") {
-        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-    } else {
-        text.into()
-    }
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(target_os = "linux")]
 async fn show(note: Note) -> anyhow::Result<()> {
     let shown = async {
-        let capabilities = capabilities().await?;
-        let mut notification = notify_rust::Notification::new();
-        notification.appname("Pilotlight").summary(&note.title);
-        notification.hint(notify_rust::Hint::DesktopEntry("pilotlight".into()));
-        if capabilities.iter().any(|can| can == "body") {
-            notification.body(&note.body);
-        }
-        notification.show_async().await?;
+        let server = server::Bus::connect(None).await?.meet().await?;
+        let sheet = server::Sheet {
+            replaces: 0,
+            body: if server.can.body { body(&note.body, server.can.markup) } else { String::new() },
+            title: note.title,
+            actions: Vec::new(),
+            icon: super::icon::State::Well,
+            urgency: Urgency::Normal,
+            category: None,
+            sound: true,
+        };
+        server.notify(&sheet).await?;
         anyhow::Ok(())
     };
     match tokio::time::timeout(PATIENCE, shown).await {
@@ -96,18 +179,11 @@ async fn show(note: Note) -> anyhow::Result<()> {
     }
 }
 
-/// What the notification server can do. notify-rust asks only in a way that holds the thread.
-#[cfg(target_os = "linux")]
-async fn capabilities() -> zbus::Result<Vec<String>> {
-    let (name, path) = ("org.freedesktop.Notifications", "/org/freedesktop/Notifications");
-    let connection = zbus::Connection::session().await?;
-    connection.call_method(Some(name), path, Some(name), "GetCapabilities", &()).await?.body().deserialize()
-}
-
 #[cfg(not(target_os = "linux"))]
 async fn show(note: Note) -> anyhow::Result<()> {
+    let body = body(&note.body, false);
     let shown = move || {
-        notify_rust::Notification::new().appname("Pilotlight").summary(&note.title).body(&note.body).show().map(drop)
+        notify_rust::Notification::new().appname("Pilotlight").summary(&note.title).body(&body).show().map(drop)
     };
     Ok(tokio::task::spawn_blocking(shown).await??)
 }
@@ -120,12 +196,14 @@ mod tests {
     #[test]
     fn case_103_what_a_session_wrote_is_text() {
         let hostile = "<b>bold</b> & \u{1b}[31m\u{202e}txt.\nsecond";
-        let shown = body(hostile);
-        assert_eq!(shown.lines().count(), 2);
-        assert!(!shown.contains(['\u{1b}', '\u{202e}']));
-        if cfg!(target_os = "linux") {
-            assert_eq!(shown, "&lt;b&gt;bold&lt;/b&gt; &amp; [31mtxt.\nsecond");
+        for is_markup in [false, true] {
+            let shown = body(hostile, is_markup);
+            assert_eq!(shown.lines().count(), 2);
+            assert!(!shown.contains(['\u{1b}', '\u{202e}']));
         }
-        assert_eq!(body(&"x".repeat(10_000)).chars().count(), LINE);
+        assert_eq!(body(hostile, true), "&lt;b&gt;bold&lt;/b&gt; &amp; [31mtxt.\nsecond");
+        assert_eq!(body(hostile, false), "<b>bold</b> & [31mtxt.\nsecond");
+        assert_eq!(body(&"x".repeat(10_000), true).chars().count(), LINE);
+        assert_eq!(body(&"x\n".repeat(10_000), true).lines().count(), LINES);
     }
 }

@@ -4,6 +4,7 @@
 //! when it differs. It holds words and effects, nothing that is alive. Two views have the same *shape* when the same things
 //! stand in the same places: then only words change, and a menu that is open stays open.
 
+use super::hush::Hush;
 use super::icon::Icon;
 use crate::act::Order;
 use crate::core::turn::Call;
@@ -128,6 +129,24 @@ pub enum Kind {
     SeenAll,
     /// Look at everything now.
     Refresh,
+    /// It is muted, or heard again.
+    MuteSession,
+    /// Its folder is.
+    MuteFolder,
+    /// What is told beside the menu.
+    Notifications,
+    /// Nothing is told for an hour.
+    PauseHour,
+    /// Nothing is told until tomorrow.
+    PauseTomorrow,
+    /// Nothing is told until the user says so.
+    PauseOn,
+    /// The pause is over.
+    Unpause,
+    /// All that is muted is heard again.
+    UnmuteAll,
+    /// Shows what a notification looks like.
+    TestNote,
     /// Shows our own log.
     OwnLog,
     /// What this program is.
@@ -164,6 +183,10 @@ pub enum Effect {
     OpenFolder(PathBuf),
     /// A log is opened in whatever shows text.
     OpenLog(PathBuf),
+    /// The user wants to hear less, or more.
+    Hush(Hush),
+    /// A notification is sent, to see whether any are shown.
+    TestNote,
     /// Our own log is opened.
     OwnLog,
     /// Text goes into the clipboard.
@@ -178,7 +201,7 @@ type OfRequest = fn(Call) -> Kind;
 /// The kinds that carry a request.
 const REQUESTS: [(OfRequest, &str); 4] =
     [(Kind::Asks, "asks-"), (Kind::Approve, "approve-"), (Kind::Deny, "deny-"), (Kind::Details, "details-")];
-const KINDS: [(Kind, &str); 24] = [
+const KINDS: [(Kind, &str); 33] = [
     (Kind::Row, "row"),
     (Kind::Why, "why"),
     (Kind::Reconnect, "reconnect"),
@@ -198,6 +221,15 @@ const KINDS: [(Kind, &str); 24] = [
     (Kind::Recent, "recent"),
     (Kind::SeenAll, "seen-all"),
     (Kind::Refresh, "refresh"),
+    (Kind::MuteSession, "mute-session"),
+    (Kind::MuteFolder, "mute-folder"),
+    (Kind::Notifications, "notifications"),
+    (Kind::PauseHour, "pause-hour"),
+    (Kind::PauseTomorrow, "pause-tomorrow"),
+    (Kind::PauseOn, "pause-on"),
+    (Kind::Unpause, "unpause"),
+    (Kind::UnmuteAll, "unmute-all"),
+    (Kind::TestNote, "test-note"),
     (Kind::OwnLog, "own-log"),
     (Kind::About, "about"),
     (Kind::Reopen, "reopen"),

@@ -86,14 +86,16 @@ fn the_submenu_holds_the_details_and_what_can_be_done() {
         "Copy “copilot --resume=36535f61…”".into(),
         "Open log".into(),
         "Mark as seen".into(),
+        "Mute this session".into(),
+        "Mute its folder".into(),
     ];
     assert_eq!(words(&row.entries), expected);
     // CASES.md 70: what is refused is shown with its reason, and is nothing to click.
     assert!(!row.get("Reconnect").enabled);
     assert!(row.get("Why").entries[0].shown().starts_with("idle: done, your turn"), "{row:#?}");
-    let footer: Vec<_> = words(&panel.menu()).into_iter().rev().take(7).collect();
+    let footer: Vec<_> = words(&panel.menu()).into_iter().rev().take(8).collect();
     let reopen = "Reopen what was open: nothing was left open";
-    assert_eq!(footer, ["Quit", "About", "Open log", reopen, "Refresh", "Mark all as seen", ""]);
+    assert_eq!(footer, ["Quit", "About", "Open log", reopen, "Notifications: on", "Refresh", "Mark all as seen", ""]);
 }
 
 /// CASES.md 103.

@@ -34,6 +34,13 @@ impl Stage {
         Self::with(person, Some(&asked), config)
     }
 
+    /// A session whose person answers in this manner, watched by a Pilotlight with this config.
+    pub(crate) fn set_configured(manner: Manner, config: &str) -> Self {
+        let person = Person::who(manner);
+        let asked = person.clone();
+        Self::with(person, Some(&asked), config)
+    }
+
     /// A session of a client that cannot ask anybody.
     pub(crate) fn without_person() -> Self {
         Self::without_person_configured("")

@@ -7,6 +7,7 @@
 
 use super::desktop::bus::Bus;
 use super::desktop::panel::{Entry, Panel};
+use super::desktop::popups::Popups;
 use super::home::Home;
 use super::tmux::Tmux;
 use super::wait_until;
@@ -36,7 +37,7 @@ pub(crate) struct Pilot {
     table: Tmux,
     light: Child,
     panel: Panel,
-    _bus: Bus,
+    bus: Bus,
 }
 
 /// What `watch --json` has said so far.
@@ -78,6 +79,10 @@ impl Pilot {
         let panel = Panel::start(&bus);
         let run = scratch.path().join("run");
         std::fs::create_dir(&run).unwrap();
+        // A user who was welcomed long ago: what is shown beside the menu is what happened.
+        let state = scratch.path().join(".local/state/pilotlight");
+        std::fs::create_dir_all(&state).unwrap();
+        std::fs::write(state.join("welcomed"), "").unwrap();
         let light = command(&scratch, &homes, &["tray"])
             .env("DBUS_SESSION_BUS_ADDRESS", bus.address())
             .env("XDG_RUNTIME_DIR", run)
@@ -88,7 +93,12 @@ impl Pilot {
             .spawn()
             .unwrap();
         panel.wait_for_icon();
-        Self { homes, scratch, watch, watched, table, light, panel, _bus: bus }
+        Self { homes, scratch, watch, watched, table, light, panel, bus }
+    }
+
+    /// From now on the test is the notification server on the tray's bus.
+    pub(crate) fn popups(&self) -> Popups {
+        Popups::start(&self.bus)
     }
 
     /// Waits until `status --json`, `watch --json`, the table and the menu all tell this status of the session, with a reason that

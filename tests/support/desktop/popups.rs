@@ -1,33 +1,77 @@
-//! The test as the notification server: takes what is sent, and shows nothing.
+//! The test as the notification server: takes what is sent, shows nothing, and clicks as the test says.
 
 use super::bus::Bus;
 use crate::support::{SOON, block_on, wait_until};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use tokio::sync::Semaphore;
 use zbus::zvariant::OwnedValue;
 
+const NAME: &str = "org.freedesktop.Notifications";
+const PATH: &str = "/org/freedesktop/Notifications";
+
 /// What was sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Popup {
     pub(crate) title: String,
     pub(crate) body: String,
     pub(crate) actions: Vec<String>,
+    /// The number that it got: the one that it replaces, or the next.
+    pub(crate) number: u32,
+    pub(crate) replaces: u32,
+    pub(crate) icon: String,
+    /// The hints, as they are written for people; of pictures only that there is one.
+    pub(crate) hints: Vec<(String, String)>,
+}
+
+impl Popup {
+    /// A hint, if there is one.
+    pub(crate) fn hint(&self, name: &str) -> Option<&str> {
+        self.hints.iter().find(|(hint, _)| hint == name).map(|(_, value)| &**value)
+    }
+}
+
+/// How a server behaves.
+#[derive(Clone)]
+pub(crate) struct Manner {
+    pub(crate) can: Vec<&'static str>,
+    /// Answers to `Notify` wait for a permit.
+    pub(crate) held: Option<Arc<Semaphore>>,
+    pub(crate) refuses: bool,
+    /// Each popup is closed, as expired, before the call is answered.
+    pub(crate) closes_at_once: bool,
+}
+
+impl Default for Manner {
+    fn default() -> Self {
+        Self { can: vec!["body", "body-markup", "actions"], held: None, refuses: false, closes_at_once: false }
+    }
 }
 
 /// A notification server.
 pub(crate) struct Popups {
-    _connection: zbus::Connection,
-    taken: Arc<Mutex<Vec<Popup>>>,
+    connection: zbus::Connection,
+    taken: Arc<Mutex<Taken>>,
+}
+
+#[derive(Default)]
+struct Taken {
+    popups: Vec<Popup>,
+    closed: Vec<u32>,
+    asked: usize,
+    last: u32,
 }
 
 struct Server {
-    taken: Arc<Mutex<Vec<Popup>>>,
+    taken: Arc<Mutex<Taken>>,
+    manner: Manner,
 }
 
 #[zbus::interface(name = "org.freedesktop.Notifications")]
 impl Server {
-    fn get_capabilities(&self) -> Vec<String> {
-        ["body", "body-markup", "actions"].map(str::to_owned).into()
+    fn get_capabilities(&self) -> Vec<&'static str> {
+        self.taken.lock().unwrap().asked += 1;
+        self.manner.can.clone()
     }
 
     fn get_server_information(&self) -> (String, String, String, String) {
@@ -35,42 +79,87 @@ impl Server {
     }
 
     #[expect(clippy::too_many_arguments, reason = "the specification has that many")]
-    fn notify(
+    async fn notify(
         &self,
         _app: String,
-        _replaces: u32,
-        _icon: String,
+        replaces: u32,
+        icon: String,
         title: String,
         body: String,
         actions: Vec<String>,
-        _hints: HashMap<String, OwnedValue>,
+        hints: HashMap<String, OwnedValue>,
         _timeout: i32,
-    ) -> u32 {
-        let mut taken = self.taken.lock().unwrap();
-        taken.push(Popup { title, body, actions });
-        u32::try_from(taken.len()).unwrap()
+        #[zbus(connection)] connection: &zbus::Connection,
+    ) -> zbus::fdo::Result<u32> {
+        if self.manner.refuses {
+            return Err(zbus::fdo::Error::LimitsExceeded("no more".into()));
+        }
+        let written = |(name, value): (String, OwnedValue)| {
+            let value = if name.starts_with("image") { "a picture".to_owned() } else { value.to_string() };
+            (name, value)
+        };
+        let number = {
+            let mut taken = self.taken.lock().unwrap();
+            if replaces == 0 {
+                taken.last += 1;
+            }
+            let number = if replaces == 0 { taken.last } else { replaces };
+            let hints = hints.into_iter().map(written).collect();
+            taken.popups.push(Popup { title, body, actions, number, replaces, icon, hints });
+            number
+        };
+        if self.manner.closes_at_once {
+            connection.emit_signal(None::<&str>, PATH, NAME, "NotificationClosed", &(number, 1u32)).await?;
+        }
+        if let Some(held) = &self.manner.held {
+            held.acquire().await.unwrap().forget();
+        }
+        Ok(number)
     }
 
-    fn close_notification(&self, _id: u32) {}
+    async fn close_notification(&self, id: u32, #[zbus(connection)] connection: &zbus::Connection) {
+        self.taken.lock().unwrap().closed.push(id);
+        let _ = connection.emit_signal(None::<&str>, PATH, NAME, "NotificationClosed", &(id, 3u32)).await;
+    }
 }
 
 impl Popups {
     /// A server on this bus.
     pub(crate) fn start(bus: &Bus) -> Self {
-        let taken = Arc::new(Mutex::new(Vec::new()));
-        let server = Server { taken: Arc::clone(&taken) };
+        Self::with(bus, Manner::default())
+    }
+
+    /// A server on this bus that behaves so.
+    pub(crate) fn with(bus: &Bus, manner: Manner) -> Self {
+        let taken = Arc::new(Mutex::new(Taken::default()));
+        let server = Server { taken: Arc::clone(&taken), manner };
         let connection = block_on(async {
             let connection = bus.connect().await;
-            connection.object_server().at("/org/freedesktop/Notifications", server).await.unwrap();
-            connection.request_name("org.freedesktop.Notifications").await.unwrap();
+            connection.object_server().at(PATH, server).await.unwrap();
+            connection.request_name(NAME).await.unwrap();
             connection
         });
-        Self { _connection: connection, taken }
+        Self { connection, taken }
+    }
+
+    /// Its number for new popups goes on from here.
+    pub(crate) fn counts_from(&self, last: u32) {
+        self.taken.lock().unwrap().last = last;
     }
 
     /// What was sent so far.
     pub(crate) fn taken(&self) -> Vec<Popup> {
-        self.taken.lock().unwrap().clone()
+        self.taken.lock().unwrap().popups.clone()
+    }
+
+    /// The numbers of the popups that it was told to close, in order.
+    pub(crate) fn closed(&self) -> Vec<u32> {
+        self.taken.lock().unwrap().closed.clone()
+    }
+
+    /// How often it was asked what it can do.
+    pub(crate) fn asked(&self) -> usize {
+        self.taken.lock().unwrap().asked
     }
 
     /// Waits until so many were sent, and returns the last of them.
@@ -85,5 +174,32 @@ impl Popups {
                 if taken.len() >= count { taken.into_iter().nth(count - 1) } else { None }
             },
         )
+    }
+
+    /// Waits until it was told to close these.
+    pub(crate) fn wait_for_closed(&self, numbers: &[u32]) {
+        let what = format!("it is told to close {numbers:?}");
+        wait_until(SOON, &what, || format!("{:?}", self.closed()), || (self.closed() == numbers).then_some(()));
+    }
+
+    /// The user clicks: on `default`, or on a button.
+    pub(crate) fn click(&self, number: u32, action: &str) {
+        Self::forge(&self.connection, number, action);
+    }
+
+    /// Says that the user clicked, over this connection.
+    pub(crate) fn forge(connection: &zbus::Connection, number: u32, action: &str) {
+        block_on(connection.emit_signal(None::<&str>, PATH, NAME, "ActionInvoked", &(number, action))).unwrap();
+    }
+
+    /// A popup is closed: 1 as expired, 2 by the user.
+    pub(crate) fn close(&self, number: u32, reason: u32) {
+        let signal = (number, reason);
+        block_on(self.connection.emit_signal(None::<&str>, PATH, NAME, "NotificationClosed", &signal)).unwrap();
+    }
+
+    /// Goes away, with all that it shows.
+    pub(crate) fn end(self) {
+        block_on(self.connection.close()).unwrap();
     }
 }

@@ -1,0 +1,21 @@
+//! `pilotlight notify-test`: sends a notification, and says what is possible on this desktop.
+
+use super::{Context, runtime};
+use crate::desktop::notify;
+use anyhow::Context as _;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
+    context.tell_problems();
+    let shown = runtime()?.block_on(notify::try_out());
+    let lines = shown.context("no notification could be shown; the menu and `pilotlight live` tell the same")?;
+    let mut out = io::stdout().lock();
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    if !context.config.notifications.enabled {
+        writeln!(out, "Notifications of sessions are off: `notifications.enabled` is false in the config")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,287 @@
+//! Notifications: from the sessions as they are now, and what is remembered of them, to what is to be raised or withdrawn.
+//!
+//! What a session is notified for is its *cause*, and the time in which one cause holds is an *episode*. An episode waits
+//! until it is ripe (a permission may be given within 2 s, a cause is not told twice in 5 minutes, nothing is told right
+//! after a start or a sleep), then for what else comes together with it, and is told once, or is silent for good. It is over
+//! when the session does something else, is gone, or asks for another thing; then its popup is withdrawn. What became silent
+//! is not told later: the menu has it.
+//!
+//! Everything follows from the sessions, the settings and the time that [`Alerts::update`] is given. Nothing is queued: a
+//! mute, a pause or a changed setting holds from the next update on, and every span is measured on the awake clock, so that
+//! neither sleep nor a hand at the clock brings anything about. Only quiet hours and the end of a pause go by the wall.
+//!
+//! - `rules` is the state and its one step; `episode` what is remembered of one session.
+//! - `quiet` is what must survive a restart: mutes, and a pause.
+//! - `settings` is what the user sets; `words` what a popup says, and which buttons it may carry.
+
+mod episode;
+mod quiet;
+mod rules;
+mod settings;
+mod words;
+
+pub use quiet::{Pause, Quiet};
+pub use rules::Alerts;
+pub use settings::{Detail, Kinds, Settings};
+
+use super::fleet::Row;
+use super::time::{Moment, Span, Time};
+use super::verdict::Status;
+
+/// A session: the index of its home, and its id.
+pub type Key = (usize, Box<str>);
+
+/// What a session is notified for, the most pressing first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// It waits for a permission.
+    NeedsPermission,
+    /// It waits for an answer.
+    NeedsInput,
+    /// Its tools are refused because nobody can be asked.
+    PermissionLost,
+    /// A turn is open, and silence passed its limit.
+    Stuck,
+    /// Its owner is gone, with work still open.
+    Crashed,
+    /// Its last turn ended in an error.
+    Failed,
+    /// A turn that took long is complete.
+    Done,
+}
+
+impl Cause {
+    /// Every cause, in their order.
+    pub const ALL: [Self; 7] = [
+        Self::NeedsPermission,
+        Self::NeedsInput,
+        Self::PermissionLost,
+        Self::Stuck,
+        Self::Crashed,
+        Self::Failed,
+        Self::Done,
+    ];
+
+    /// The cause that a status is by itself; a turn that is done is known by more than its status.
+    pub const fn of(status: Status) -> Option<Self> {
+        match status {
+            Status::NeedsPermission => Some(Self::NeedsPermission),
+            Status::NeedsInput => Some(Self::NeedsInput),
+            Status::PermissionLost => Some(Self::PermissionLost),
+            Status::Stuck => Some(Self::Stuck),
+            Status::Crashed => Some(Self::Crashed),
+            Status::Failed => Some(Self::Failed),
+            Status::Quiet | Status::Finishing | Status::Working | Status::Idle | Status::Ended => None,
+        }
+    }
+
+    /// Its name: that of the status, and `done`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NeedsPermission => Status::NeedsPermission.name(),
+            Self::NeedsInput => Status::NeedsInput.name(),
+            Self::PermissionLost => Status::PermissionLost.name(),
+            Self::Stuck => Status::Stuck.name(),
+            Self::Crashed => Status::Crashed.name(),
+            Self::Failed => Status::Failed.name(),
+            Self::Done => "done",
+        }
+    }
+
+    /// The user's look at the session settles it, though its status stays.
+    const fn is_settled_by_a_look(self) -> bool {
+        matches!(self, Self::PermissionLost | Self::Crashed | Self::Failed)
+    }
+}
+
+/// A session, as far as notifications are concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct Alertable<'a> {
+    /// Which one.
+    pub key: &'a Key,
+    /// What is shown of it everywhere.
+    pub row: &'a Row,
+    /// Its oldest open permission request: always there where it needs a permission, though little may be known of it.
+    pub request: Option<Request<'a>>,
+    /// Its last turn, if that is complete: it ended by its answer, neither stopped nor failed nor guessed over.
+    pub completed: Option<Completed>,
+    /// The user has looked at it since it came to be so.
+    pub seen: bool,
+    /// The CLI itself notifies of the end of a turn there.
+    pub cli_notifies: bool,
+}
+
+/// An open permission request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// Tells it from every other one of its session.
+    pub id: u64,
+    /// What is asked, unaltered, where that is known.
+    pub what: Option<&'a str>,
+    /// It can be answered from here.
+    pub answerable: bool,
+}
+
+/// A turn that is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// When it ended, by the log: tells it from every other one of its session.
+    pub at: Time,
+    /// How long it took.
+    pub took: Span,
+}
+
+/// The time, and when the world last stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// Both clocks.
+    pub at: Moment,
+    /// Minutes since midnight, where the user is.
+    pub minute: u16,
+    /// When we were started, by the awake clock.
+    pub started: Time,
+    /// When the machine last woke from sleep, by the awake clock, if it did.
+    pub woke: Option<Time>,
+}
+
+/// Names a popup. No two ever have the same name within a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PopupId(pub u64);
+
+/// What is to be done with the popups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A new one is to be shown.
+    Raise(Popup),
+    /// An open one says something else now: less. Nobody need be told.
+    Replace(Popup),
+    /// An open one is to go.
+    Withdraw(PopupId),
+}
+
+/// A notification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Popup {
+    /// Its name.
+    pub id: PopupId,
+    /// Whom it is about.
+    pub about: About,
+    /// What for; the most pressing cause where there are several.
+    pub cause: Cause,
+    /// The request that Approve and Deny answer; the popup has these buttons only with it.
+    pub asked: Option<Asked>,
+    /// One line.
+    pub title: String,
+    /// A few lines, or none.
+    pub body: String,
+    /// How pressing it is.
+    pub urgency: Urgency,
+    /// It may make a sound.
+    pub sound: bool,
+    /// What can be done from it, the next step first.
+    pub buttons: Vec<Button>,
+    /// Since when it is so, by the log's own clock.
+    pub since: Time,
+}
+
+/// Whom a popup is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// One session.
+    One(Key),
+    /// Several, which came together, or found no room for a popup each. In the order of their keys.
+    Digest(Vec<Key>),
+}
+
+impl About {
+    /// The sessions.
+    pub fn keys(&self) -> &[Key] {
+        match self {
+            Self::One(key) => std::slice::from_ref(key),
+            Self::Digest(keys) => keys,
+        }
+    }
+}
+
+/// A permission request as a popup shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// [`Request::id`].
+    pub request: u64,
+    /// What the user is shown of it: all.
+    pub text: String,
+}
+
+/// How pressing a popup is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// It is good to know.
+    Low,
+    /// A session waits.
+    Normal,
+    /// It has waited for long.
+    Critical,
+}
+
+/// What can be done from a popup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Button {
+    /// The request that is shown is allowed, once.
+    Approve,
+    /// The request that is shown is refused.
+    Deny,
+    /// The session is brought back under control.
+    Reconnect,
+    /// The turn that runs is aborted.
+    Stop,
+    /// The session is resumed in a terminal.
+    Resume,
+    /// The terminal that the session runs in is brought to the front.
+    ShowTerminal,
+    /// What is known of the session is shown.
+    Details,
+    /// The session's popups are muted.
+    Mute,
+}
+
+impl Button {
+    /// Every button.
+    pub const ALL: [Self; 8] = [
+        Self::Approve,
+        Self::Deny,
+        Self::Reconnect,
+        Self::Stop,
+        Self::Resume,
+        Self::ShowTerminal,
+        Self::Details,
+        Self::Mute,
+    ];
+
+    /// The action's name, as in a row's actions and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Deny => "deny",
+            Self::Reconnect => "reconnect",
+            Self::Stop => "stop",
+            Self::Resume => "resume",
+            Self::ShowTerminal => "show-terminal",
+            Self::Details => "details",
+            Self::Mute => "mute",
+        }
+    }
+
+    /// What stands on it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Approve => "Approve once",
+            Self::Deny => "Deny",
+            Self::Reconnect => "Reconnect",
+            Self::Stop => "Stop",
+            Self::Resume => "Resume",
+            Self::ShowTerminal => "Show terminal",
+            Self::Details => "Details",
+            Self::Mute => "Mute",
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What the user does not want to hear of: sessions and folders that are muted, and a pause. All of it survives a restart.
+//!
+//! These go by the wall clock and by names, not by anything that a run of the program counts.
+
+use crate::core::time::Time;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::path::Path;
+
+/// So many sessions, and so many folders, are kept muted, the last ones; a mute is a convenience, and a file that grows for
+/// ever is none.
+const MUTED_MAX: usize = 500;
+
+/// What is muted, and whether everything is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Quiet {
+    paused: Option<Pause>,
+    sessions: Vec<Box<str>>,
+    folders: Vec<Box<str>>,
+}
+
+/// For how long nothing is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pause {
+    /// Until the wall clock reads this.
+    Until(#[serde(deserialize_with = "time")] Time),
+    /// Until the user says so.
+    UntilResumed,
+}
+
+impl Quiet {
+    /// Tells nothing, for this long.
+    pub const fn pause(&mut self, pause: Pause) {
+        self.paused = Some(pause);
+    }
+
+    /// Ends the pause.
+    pub const fn resume(&mut self) {
+        self.paused = None;
+    }
+
+    /// The pause that holds. One that was to end by now holds until the next update.
+    pub const fn paused(&self) -> Option<Pause> {
+        self.paused
+    }
+
+    /// Mutes a session by its id.
+    pub fn mute_session(&mut self, id: &str) {
+        mute(&mut self.sessions, id);
+    }
+
+    /// Lets a session be heard again.
+    pub fn unmute_session(&mut self, id: &str) {
+        self.sessions.retain(|muted| &**muted != id);
+    }
+
+    /// Mutes all sessions that work in a folder, or in one below it.
+    pub fn mute_folder(&mut self, folder: &str) {
+        mute(&mut self.folders, folder);
+    }
+
+    /// Lets the sessions in a folder be heard again.
+    pub fn unmute_folder(&mut self, folder: &str) {
+        self.folders.retain(|muted| !same_folder(muted, folder));
+    }
+
+    /// Lets all be heard again that was muted.
+    pub fn unmute_all(&mut self) {
+        self.sessions.clear();
+        self.folders.clear();
+    }
+
+    /// Whether this very session is muted.
+    pub fn is_session_muted(&self, id: &str) -> bool {
+        self.sessions.iter().any(|muted| &**muted == id)
+    }
+
+    /// The muted folder that a session in `cwd` is muted by.
+    pub fn muted_folder(&self, cwd: &str) -> Option<&str> {
+        let is_in = |muted: &&str| !muted.is_empty() && Path::new(cwd).starts_with(muted);
+        self.folders.iter().map(|muted| &**muted).find(is_in)
+    }
+
+    /// Whether a session is muted, by its id or by the folder that it works in.
+    pub fn is_muted(&self, id: &str, cwd: Option<&str>) -> bool {
+        self.is_session_muted(id) || cwd.is_some_and(|cwd| self.muted_folder(cwd).is_some())
+    }
+
+    /// How many sessions and folders are muted.
+    pub fn muted(&self) -> (usize, usize) {
+        (self.sessions.len(), self.folders.len())
+    }
+
+    /// Ends a pause whose time has come.
+    pub(super) fn settle(&mut self, wall: Time) {
+        if let Some(Pause::Until(until)) = self.paused
+            && until <= wall
+        {
+            self.paused = None;
+        }
+    }
+}
+
+fn mute(muted: &mut Vec<Box<str>>, what: &str) {
+    muted.retain(|one| !same_folder(one, what));
+    muted.push(what.into());
+    // A file that was edited by hand may hold more than one too many.
+    muted.drain(..muted.len().saturating_sub(MUTED_MAX));
+}
+
+/// The same path, but for slashes at its end and the like. An id is a path of one part.
+fn same_folder(a: &str, b: &str) -> bool {
+    Path::new(a) == Path::new(b)
+}
+
+fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Time, D::Error> {
+    let text = String::deserialize(from)?;
+    Time::parse(text.as_bytes()).ok_or_else(|| serde::de::Error::custom("a time in RFC 3339 is wanted"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_muted_survives_a_restart() {
+        let mut quiet = Quiet::default();
+        quiet.mute_session("a");
+        quiet.mute_folder("/work/one");
+        for pause in [Pause::Until(Time(1_800_000_000_123)), Pause::UntilResumed] {
+            quiet.pause(pause);
+            let text = serde_json::to_string(&quiet).unwrap();
+            assert_eq!(serde_json::from_str::<Quiet>(&text).unwrap(), quiet, "{text}");
+        }
+        assert_eq!(serde_json::from_str::<Quiet>("{}").unwrap(), Quiet::default());
+        for broken in [r#"{"paused":{"until":"yesterday"}}"#, r#"{"paused":{"until":7}}"#, "[1]"] {
+            assert!(serde_json::from_str::<Quiet>(broken).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_muted_folder_mutes_what_is_below_it() {
+        let mut quiet = Quiet::default();
+        quiet.mute_folder("/work/one/");
+        for (cwd, muted) in [("/work/one", true), ("/work/one/deep", true), ("/work/oneness", false), ("/work", false)]
+        {
+            assert_eq!(quiet.is_muted("a", Some(cwd)), muted, "{cwd}");
+        }
+        assert!(!quiet.is_muted("a", None));
+        quiet.unmute_folder("/work/one");
+        assert_eq!(quiet, Quiet::default());
+        quiet.mute_folder("");
+        assert!(!quiet.is_muted("a", Some("/work")), "no folder is not every folder");
+    }
+
+    #[test]
+    fn a_pause_ends_by_the_wall_clock() {
+        let mut quiet = Quiet::default();
+        quiet.pause(Pause::Until(Time(10)));
+        quiet.settle(Time(9));
+        assert_eq!(quiet.paused(), Some(Pause::Until(Time(10))));
+        quiet.settle(Time(10));
+        assert_eq!(quiet.paused(), None);
+        quiet.pause(Pause::UntilResumed);
+        quiet.settle(Time(i64::MAX));
+        assert_eq!(quiet.paused(), Some(Pause::UntilResumed));
+    }
+
+    #[test]
+    fn only_the_last_mutes_are_kept() {
+        let mut quiet = Quiet::default();
+        for n in 0..MUTED_MAX + 10 {
+            quiet.mute_session(&n.to_string());
+            quiet.mute_session("always");
+        }
+        assert_eq!(quiet.muted(), (MUTED_MAX, 0));
+        assert!(quiet.is_session_muted("always") && !quiet.is_session_muted("0"));
+    }
+}

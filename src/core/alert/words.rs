@@ -1,0 +1,144 @@
+//! What a popup says, and which buttons it carries.
+//!
+//! What a session wrote is text, on one line, bounded and without anything invisible; how it is escaped is for whoever shows
+//! it. A popup has Approve only where it shows the request whole and unaltered, as one line that can be read at a glance.
+
+use super::{Alertable, Asked, Button, Cause, Detail};
+use crate::core::text::{NAME_MAX, counted, plain};
+use crate::core::verdict::Status;
+use std::fmt::Write;
+
+/// Lines of a body are at most this long, in characters; a request that is longer is not one to be approved at a glance.
+const LINE: usize = 240;
+/// A digest names so many sessions.
+const NAMED: usize = 5;
+/// From so many times in a row on, a session that is stuck is better left behind.
+const STUCK_TOO_OFTEN: u32 = 3;
+
+/// Title and body.
+pub(super) type Words = (String, String);
+
+/// The words on one session. `again` says that it was told before, `asked` what it asks, where that is shown whole.
+pub(super) fn one(
+    session: &Alertable<'_>,
+    cause: Cause,
+    stuck: u32,
+    again: bool,
+    asked: Option<&Asked>,
+    detail: Detail,
+) -> Words {
+    if detail == Detail::None {
+        let title = if cause == Cause::Done { "A Copilot session is done" } else { "A Copilot session needs you" };
+        return (title.to_owned(), String::new());
+    }
+    // The name comes last: whatever it says, and however long it is, it does not pass for ours.
+    let name = plain(&session.row.name, NAME_MAX);
+    let title =
+        if again { format!("Still {}: {name}", is(cause)) } else { format!("{}: {name}", capitalised(is(cause))) };
+    let mut lines = Vec::new();
+    if detail == Detail::Full {
+        lines.push(plain(&session.row.because, LINE).into_string());
+        if cause == Cause::NeedsPermission {
+            lines.extend(asks(session, asked));
+        }
+    }
+    if cause == Cause::Stuck && stuck >= STUCK_TOO_OFTEN {
+        lines.push(format!("Stuck {stuck} times in a row: start a new session"));
+    }
+    (title, lines.join("\n"))
+}
+
+/// The words on several sessions.
+pub(super) fn digest(sessions: &[(Cause, &Alertable<'_>)], detail: Detail) -> Words {
+    let done = sessions.iter().filter(|(cause, _)| *cause == Cause::Done).count();
+    let needs = sessions.len() - done;
+    let of = |n| counted(n, "Copilot session");
+    let need = if needs == 1 { "needs" } else { "need" };
+    let are = if done == 1 { "is" } else { "are" };
+    let title = match (needs, done) {
+        (0, _) => format!("{} {are} done", of(done)),
+        (_, 0) => format!("{} {need} you", of(needs)),
+        _ => format!("{} {need} you, {done} {are} done", of(needs)),
+    };
+    let mut body = String::new();
+    if detail != Detail::None {
+        let mut sessions: Vec<_> = sessions.iter().collect();
+        sessions.sort_by_key(|(cause, session)| (*cause, session.key));
+        for (cause, session) in sessions.iter().take(NAMED) {
+            let _ = writeln!(body, "{}: {}", capitalised(is(*cause)), plain(&session.row.name, NAME_MAX));
+        }
+        if sessions.len() > NAMED {
+            let _ = writeln!(body, "and {} more", sessions.len() - NAMED);
+        }
+        body.truncate(body.trim_end().len());
+    }
+    (title, body)
+}
+
+/// The request of a session that needs a permission, if a popup can show it whole and it can be answered from here.
+pub(super) fn asked(session: &Alertable<'_>, detail: Detail) -> Option<Asked> {
+    let shows = session.row.status == Status::NeedsPermission && detail == Detail::Full;
+    let request = session.request.filter(|request| request.answerable && shows)?;
+    let text = request.what.filter(|what| is_whole(what))?.to_owned();
+    Some(Asked { request: request.id, text })
+}
+
+/// The buttons of a popup on one session, the next step first.
+pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: bool) -> Vec<Button> {
+    use Button::{Approve, Deny, Details, Mute, Reconnect, Resume, ShowTerminal, Stop};
+    let offered = |button: &&Button| session.row.actions.contains(&button.name());
+    // Of those in one line only the first that can be done.
+    let wanted: &[&[Button]] = match cause {
+        Cause::NeedsPermission if asked => return vec![Approve, Deny, Mute],
+        Cause::NeedsPermission => return vec![Details, Mute],
+        Cause::PermissionLost => &[&[Reconnect]],
+        Cause::Stuck => &[&[Reconnect], &[Stop]],
+        Cause::Crashed => &[&[Reconnect, Resume]],
+        Cause::NeedsInput | Cause::Failed | Cause::Done => &[&[ShowTerminal, Resume]],
+    };
+    let mut buttons: Vec<_> = wanted.iter().filter_map(|line| line.iter().find(offered)).copied().collect();
+    if buttons.is_empty() {
+        buttons.push(Details);
+    }
+    buttons.push(Mute);
+    buttons
+}
+
+/// What is asked, or why that is not shown.
+fn asks(session: &Alertable<'_>, asked: Option<&Asked>) -> Option<String> {
+    if let Some(asked) = asked {
+        return Some(asked.text.clone());
+    }
+    let request = session.request?;
+    let what = request.what?;
+    Some(match is_whole(what) {
+        true if request.answerable => what.to_owned(),
+        true => format!("{what}\nIt can only be answered where it runs"),
+        false => "What it asks cannot be shown here whole; see Details".to_owned(),
+    })
+}
+
+/// Whether the text is shown as it is: short, on one line, with nothing invisible in it.
+fn is_whole(what: &str) -> bool {
+    /// Joiners that names and emoji need, and commands do not.
+    const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
+    !what.is_empty() && what.len() <= LINE * 4 && *plain(what, LINE) == *what && !what.contains(JOINERS)
+}
+
+/// What a session is.
+const fn is(cause: Cause) -> &'static str {
+    match cause {
+        Cause::NeedsPermission => "needs permission",
+        Cause::NeedsInput => "needs your answer",
+        Cause::PermissionLost => "without permissions",
+        Cause::Stuck => "stuck",
+        Cause::Crashed => "crashed",
+        Cause::Failed => "failed",
+        Cause::Done => "done",
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect()
+}

@@ -1,0 +1,294 @@
+//! From what the engine sees to popups, and from what the user does with them to orders.
+//!
+//! What is to be told is decided in [`alert`](crate::core::alert), how it is shown in [`notify`](super::notify); this is
+//! what lies between. It lives on the engine's thread, in the [`feed`](super::feed): clicks, mutes and pauses come in as
+//! [`Word`]s and are taken up at the next look, which each of them asks for. A click is carried out by what the sessions
+//! are then: a request that is over is not approved.
+
+use super::details::Source;
+use super::hush::{Hush, Notices, Voice};
+use super::lamp::Hands;
+use super::menu::Menu;
+use super::notify::{Clicked, Note, Popups};
+use super::view::Effect;
+use crate::act::{Ask, Order, Which};
+use crate::clock::WallClock;
+use crate::config::Notifications;
+use crate::core::action::{Action, Reach, offer};
+use crate::core::alert::{
+    About, Alertable, Alerts, Asked, Button, Cause, Completed, Kinds, Now, Popup, PopupId, Quiet, Request,
+};
+use crate::core::fleet::rank;
+use crate::core::time::{Moment, Span, Time};
+use crate::core::turn::Ending;
+use crate::core::verdict::Status;
+use crate::engine::{Entry, Fleet, Key};
+use crate::kept;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+
+/// The file in the state folder that holds mutes and a pause.
+pub const FILE: &str = "quiet.json";
+/// The wall clock going further than the awake one by this much, between two looks, is a sleep; by less, it is being set.
+const SLEEP: Span = Span::seconds(5);
+
+/// What the herald is told.
+#[derive(Clone, Debug)]
+pub enum Word {
+    /// What became of a popup.
+    Clicked(PopupId, Clicked),
+    /// What the user wants to hear, or no longer.
+    Hush(Hush),
+}
+
+/// Raises popups, and does what is clicked on them.
+pub struct Herald {
+    alerts: Alerts,
+    popups: Popups,
+    words: Receiver<Word>,
+    hands: Hands,
+    /// What the menu says of notifications, and what is kept.
+    notices: Notices,
+    kept_at: Option<PathBuf>,
+    /// When the last turn of each session that was seen open began.
+    opened: BTreeMap<Key, Time>,
+    started: Option<Time>,
+    /// How far the wall clock was ahead of the awake one at the last look.
+    asleep: Option<Span>,
+    woke: Option<Time>,
+}
+
+impl Herald {
+    /// Raises nothing yet. What is kept in `state_folder` is read now.
+    pub fn new(
+        config: &Notifications,
+        popups: Popups,
+        words: Receiver<Word>,
+        hands: Hands,
+        state_folder: Option<&Path>,
+    ) -> Self {
+        let kept_at = state_folder.map(|folder| folder.join(FILE));
+        let quiet = kept_at.as_deref().map(load).unwrap_or_default();
+        let mut rules = config.rules.clone();
+        if !config.enabled {
+            rules.kinds = NOTHING;
+        }
+        Self {
+            alerts: Alerts::new(rules, quiet.clone()),
+            popups,
+            words,
+            hands,
+            notices: Notices { enabled: config.enabled, quiet },
+            kept_at,
+            opened: BTreeMap::new(),
+            started: None,
+            asleep: None,
+            woke: None,
+        }
+    }
+
+    /// What the menu says of notifications.
+    pub const fn notices(&self) -> &Notices {
+        &self.notices
+    }
+
+    /// When, by the awake clock, [`update`](Self::update) is to be called though nothing changed.
+    pub const fn wake_at(&self) -> Option<Time> {
+        self.alerts.wake_at()
+    }
+
+    /// Takes note of how the sessions are now, and of what the user did.
+    pub fn update(&mut self, fleet: &Fleet, menu: &Menu, now: Moment) {
+        while let Ok(word) = self.words.try_recv() {
+            match word {
+                Word::Hush(hush) => hush.apply(&mut self.alerts.quiet, now.wall),
+                Word::Clicked(id, clicked) => self.clicked(id, clicked, fleet, menu, now),
+            }
+        }
+        self.note_turns(fleet);
+        let now = self.take_the_time(now);
+        let sessions = fleet.entries().map(|(key, entry)| alertable(key, entry, self.opened.get(key).copied()));
+        for change in self.alerts.update(sessions, &now) {
+            self.popups.apply(change);
+        }
+        self.keep();
+    }
+
+    /// Takes all popups away, for the end of the program.
+    pub async fn end(self) {
+        self.popups.end().await;
+    }
+
+    fn take_the_time(&mut self, now: Moment) -> Now {
+        let asleep = now.wall - now.awake;
+        if self.asleep.replace(asleep).is_some_and(|before| asleep - before > SLEEP) {
+            self.woke = Some(now.awake);
+        }
+        let started = *self.started.get_or_insert(now.awake);
+        Now { at: now, minute: WallClock::at(now.wall).minute, started, woke: self.woke }
+    }
+
+    fn note_turns(&mut self, fleet: &Fleet) {
+        self.opened.retain(|key, _| fleet.get(key).is_some());
+        for (key, entry) in fleet.entries() {
+            if let Some(turn) = &entry.session().facts.turn
+                && self.opened.get(key) != Some(&turn.opened.wall)
+            {
+                self.opened.insert(key.clone(), turn.opened.wall);
+            }
+        }
+    }
+
+    /// Writes down what must survive a restart, where it changed.
+    fn keep(&mut self) {
+        if self.alerts.quiet == self.notices.quiet {
+            return;
+        }
+        self.notices.quiet = self.alerts.quiet.clone();
+        let Some(path) = &self.kept_at else { return };
+        let text = serde_json::to_vec_pretty(&self.notices.quiet).map_err(Into::into);
+        if let Err(error) = text.and_then(|text| kept::replace(path, &text)) {
+            tracing::warn!(
+                "mutes and pauses cannot be kept in {}: {error:#}; they end with the program",
+                path.display()
+            );
+        }
+    }
+
+    /// Does what a click on a popup asks for. One that was withdrawn meanwhile is for nothing.
+    fn clicked(&mut self, id: PopupId, clicked: Clicked, fleet: &Fleet, menu: &Menu, now: Moment) {
+        let by_user = clicked != Clicked::Closed { by_user: false };
+        let Some(popup) = self.alerts.closed(id, by_user) else { return };
+        let button = match clicked {
+            Clicked::Closed { .. } => return,
+            Clicked::Default => None,
+            Clicked::Action(button) => Some(button),
+        };
+        let there = popup.about.keys().iter().filter_map(|key| Some((key, fleet.get(key)?)));
+        let Some((key, entry)) = there.min_by_key(|(key, entry)| (rank(entry.row.status), *key)) else {
+            return self.hands.note(&refused("that session is gone"));
+        };
+        match self.next_step(&popup, button, entry) {
+            Step::Do(effect) => self.hands.act(Some(key), effect),
+            Step::Show => {
+                let source = Source { key, row: &entry.row, session: entry.session(), path: entry.path() };
+                let most = menu.details(&source, now);
+                self.hands.act(Some(key), Effect::Seen);
+                self.hands.note(&Note { title: most.title, body: most.body });
+            }
+            Step::Say(note) => self.hands.note(&note),
+        }
+    }
+
+    fn next_step(&mut self, popup: &Popup, button: Option<Button>, entry: &Entry) -> Step {
+        let (row, session) = (&entry.row, entry.session());
+        let order = |ask| Step::Do(Effect::Act(Order { id: row.id.clone(), ask }));
+        match button {
+            Some(Button::Approve) => answer(popup, entry, Ask::Approve, "approved"),
+            Some(Button::Deny) => answer(popup, entry, Ask::Deny, "denied"),
+            Some(Button::Reconnect) => order(Ask::Reconnect { resend: false }),
+            Some(Button::Stop) => order(Ask::Stop),
+            Some(Button::Resume) => order(Ask::Resume),
+            Some(Button::ShowTerminal) => order(Ask::ShowTerminal),
+            Some(Button::Mute) => {
+                Hush::Session(row.id.clone(), Voice::Muted).apply(&mut self.alerts.quiet, Time::default());
+                Step::Do(Effect::Seen)
+            }
+            Some(Button::Details) if popup.cause == Cause::NeedsPermission => {
+                let can_answer = offer(Action::Approve, session, row.status).is_ok();
+                match session.facts.requests.first().filter(|_| can_answer && is_one(popup)) {
+                    Some(asked) => Step::Do(Effect::Details { id: row.id.clone(), request: asked.request.clone() }),
+                    None => Step::Show,
+                }
+            }
+            None if is_one(popup) && offer(Action::ShowTerminal, session, row.status).is_ok() => {
+                order(Ask::ShowTerminal)
+            }
+            Some(Button::Details) | None => Step::Show,
+        }
+    }
+}
+
+/// What a click comes to.
+enum Step {
+    Do(Effect),
+    /// What is known of the session is shown.
+    Show,
+    Say(Note),
+}
+
+/// Nothing is told.
+const NOTHING: Kinds = Kinds {
+    needs_permission: false,
+    needs_input: false,
+    permission_lost: false,
+    stuck: false,
+    crashed: false,
+    failed: false,
+    done: false,
+};
+
+const fn is_one(popup: &Popup) -> bool {
+    matches!(popup.about, About::One(_))
+}
+
+/// Answers the request that the popup showed, if it is still open, and only if it still asks for what was shown.
+fn answer(popup: &Popup, entry: &Entry, ask: fn(Which) -> Ask, done: &str) -> Step {
+    let requests = &entry.session().facts.requests;
+    let shown = popup.asked.as_ref().and_then(|Asked { request, text }| {
+        let request = requests.iter().find(|one| one.id.number() == *request)?;
+        Some(Which::Shown { id: request.request.to_string(), text: text.clone() })
+    });
+    match shown {
+        Some(which) => Step::Do(Effect::Act(Order { id: entry.row.id.clone(), ask: ask(which) })),
+        None => Step::Say(refused(&format!("that request is no longer open: nothing was {done}"))),
+    }
+}
+
+fn refused(why: &str) -> Note {
+    Note { title: "Pilotlight did not do that".into(), body: why.into() }
+}
+
+/// What notifications need to know of a session; `opened` is when its last turn began, where that was seen.
+fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Time>) -> Alertable<'a> {
+    let (row, session) = (&entry.row, entry.session());
+    let asked = session.facts.requests.first();
+    let request = asked.filter(|_| row.status == Status::NeedsPermission).map(|asked| Request {
+        id: asked.id.number(),
+        what: asked.asks.as_deref(),
+        answerable: match session.dealings.reach {
+            Reach::Refused(_) | Reach::Nowhere | Reach::Unknown => false,
+            // What is under way now will be over when the user clicks, or is refused then, and said.
+            Reach::Listens | Reach::Attached | Reach::Hosted(_) => {
+                session.dealings.under_way.is_some() || offer(Action::Approve, session, row.status).is_ok()
+            }
+        },
+    });
+    let closed = session.facts.closed.as_ref().filter(|_| session.facts.turn.is_none());
+    let completed = closed.filter(|closed| closed.ending == Ending::Completed).map(|closed| Completed {
+        at: closed.at.wall,
+        // A turn that nobody saw open was short.
+        took: opened.map_or(Span::ZERO, |opened| (closed.at.wall - opened).max(Span::ZERO)),
+    });
+    Alertable {
+        key,
+        row,
+        request,
+        completed,
+        seen: session.seen.is_some_and(|seen| seen >= row.since),
+        // Nothing in a session's folder says whether its terminal rings a bell.
+        cli_notifies: false,
+    }
+}
+
+/// What is kept there; a file that is broken counts as empty.
+fn load(path: &Path) -> Quiet {
+    let text = kept::read(path);
+    if text.is_empty() {
+        return Quiet::default();
+    }
+    serde_json::from_str(&text)
+        .inspect_err(|error| tracing::warn!("{} is broken ({error}): nothing is muted or paused", path.display()))
+        .unwrap_or_default()
+}

@@ -1,0 +1,184 @@
+//! Quiet, as the menu has it: notifications are paused and resumed, sessions and folders are muted.
+//!
+//! The entries are always the same in number and order, as all in a menu are; only their words change.
+
+use super::view::{Effect, Item, ItemId, Kind};
+use crate::clock::{self, WallClock};
+use crate::core::alert::{Pause, Quiet};
+use crate::core::fleet::Row;
+use crate::core::text::counted;
+use crate::core::time::{Span, Time};
+use crate::engine::Key;
+
+/// A pause until tomorrow ends when the clock on the wall next reads this hour: whoever works past midnight means that too.
+const MORNING: i8 = 6;
+
+/// What the user wants to hear, or no longer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hush {
+    /// Nothing for an hour.
+    Hour,
+    /// Nothing until the next morning.
+    Tomorrow,
+    /// Nothing until the user says so.
+    UntilResumed,
+    /// The pause is over.
+    Resume,
+    /// A session, by its id, is muted or heard again.
+    Session(Box<str>, Voice),
+    /// The sessions in a folder, and below it, are muted or heard again.
+    Folder(Box<str>, Voice),
+    /// All that is muted is heard again.
+    UnmuteAll,
+}
+
+/// Whether something is heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Voice {
+    /// It is not.
+    Muted,
+    /// It is.
+    Heard,
+}
+
+impl Hush {
+    /// Makes it so.
+    pub fn apply(&self, quiet: &mut Quiet, now: Time) {
+        match self {
+            Self::Hour => quiet.pause(Pause::Until(now + Span::hours(1))),
+            Self::Tomorrow => quiet.pause(Pause::Until(clock::next(MORNING, now))),
+            Self::UntilResumed => quiet.pause(Pause::UntilResumed),
+            Self::Resume => quiet.resume(),
+            Self::Session(id, Voice::Muted) => quiet.mute_session(id),
+            Self::Session(id, Voice::Heard) => quiet.unmute_session(id),
+            Self::Folder(folder, Voice::Muted) => quiet.mute_folder(folder),
+            Self::Folder(folder, Voice::Heard) => quiet.unmute_folder(folder),
+            Self::UnmuteAll => quiet.unmute_all(),
+        }
+    }
+}
+
+/// What the menu says of notifications.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notices {
+    /// They are not switched off in the config.
+    pub enabled: bool,
+    /// What is muted, and whether everything is.
+    pub quiet: Quiet,
+}
+
+impl Default for Notices {
+    fn default() -> Self {
+        Self { enabled: true, quiet: Quiet::default() }
+    }
+}
+
+impl Notices {
+    /// "notifications are paused until 18:30", where they are.
+    pub fn paused(&self) -> Option<String> {
+        self.pause().map(|pause| format!("notifications are {pause}"))
+    }
+
+    /// The state of things in the words of the menu's title: "paused until 18:30".
+    fn pause(&self) -> Option<String> {
+        match self.quiet.paused() {
+            _ if !self.enabled => None,
+            Some(Pause::Until(until)) => Some(format!("paused until {}", WallClock::at(until))),
+            Some(Pause::UntilResumed) => Some("paused until resumed".into()),
+            None => None,
+        }
+    }
+
+    /// The entry of the footer.
+    pub fn submenu(&self) -> Item {
+        let pause = self.pause();
+        let state = match &pause {
+            _ if !self.enabled => "off, by the config",
+            Some(pause) => pause,
+            None => "on",
+        };
+        let (sessions, folders) = self.quiet.muted();
+        let muted = match (sessions, folders) {
+            (0, 0) => "Unmute all: nothing is muted".into(),
+            _ => format!("Unmute all: {}, {}", counted(sessions, "session"), counted(folders, "folder")),
+        };
+        let item = |kind, text: &str, enabled, hush| Item::action(ItemId::own(kind), text, enabled, Effect::Hush(hush));
+        let items = vec![
+            item(Kind::PauseHour, "Pause for 1 hour", self.enabled, Hush::Hour),
+            item(Kind::PauseTomorrow, &format!("Pause until tomorrow, {MORNING}:00"), self.enabled, Hush::Tomorrow),
+            item(Kind::PauseOn, "Pause until resumed", self.enabled, Hush::UntilResumed),
+            item(Kind::Unpause, "Resume", pause.is_some(), Hush::Resume),
+            item(Kind::UnmuteAll, &muted, sessions + folders > 0, Hush::UnmuteAll),
+            Item::action(ItemId::own(Kind::TestNote), "Test notification", true, Effect::TestNote),
+        ];
+        let text = format!("Notifications: {state}");
+        Item::Submenu { id: ItemId::own(Kind::Notifications), text, enabled: true, items }
+    }
+
+    /// The entries of a session's submenu.
+    pub fn of_session(&self, key: &Key, row: &Row) -> [Item; 2] {
+        let is_muted = self.quiet.is_session_muted(&row.id);
+        let (text, voice) =
+            if is_muted { ("Unmute this session", Voice::Heard) } else { ("Mute this session", Voice::Muted) };
+        let effect = Effect::Hush(Hush::Session(row.id.clone(), voice));
+        let session = Item::action(ItemId::of(key, Kind::MuteSession), text, true, effect);
+        let cwd = row.cwd.as_deref();
+        let (text, hush) = match cwd.and_then(|cwd| self.quiet.muted_folder(cwd)) {
+            Some(folder) => ("Unmute its folder", Hush::Folder(folder.into(), Voice::Heard)),
+            None => ("Mute its folder", Hush::Folder(cwd.unwrap_or_default().into(), Voice::Muted)),
+        };
+        let folder = Item::action(ItemId::of(key, Kind::MuteFolder), text, cwd.is_some(), Effect::Hush(hush));
+        [session, folder]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_user_wants_is_done_and_worded() {
+        let mut notices = Notices::default();
+        let now = Time(1_763_700_000_000);
+        let title = |notices: &Notices| match notices.submenu() {
+            Item::Submenu { text, .. } => text,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((title(&notices).as_str(), notices.paused()), ("Notifications: on", None));
+        Hush::Hour.apply(&mut notices.quiet, now);
+        let until = WallClock::at(now + Span::hours(1));
+        assert_eq!(title(&notices), format!("Notifications: paused until {until}"));
+        assert_eq!(notices.paused(), Some(format!("notifications are paused until {until}")));
+        Hush::Tomorrow.apply(&mut notices.quiet, now);
+        assert_eq!(title(&notices), "Notifications: paused until 6:00");
+        Hush::UntilResumed.apply(&mut notices.quiet, now);
+        assert_eq!(title(&notices), "Notifications: paused until resumed");
+        Hush::Resume.apply(&mut notices.quiet, now);
+        assert_eq!(notices, Notices::default());
+        notices.enabled = false;
+        assert_eq!(title(&notices), "Notifications: off, by the config");
+    }
+
+    #[test]
+    fn a_mute_is_taken_back_where_it_was_made() {
+        let mut notices = Notices::default();
+        let row = Row {
+            cwd: Some("/work/one/deep".into()),
+            ..crate::core::fleet::Session { id: "a".into(), ..Default::default() }
+                .row(Default::default(), &Default::default())
+                .0
+        };
+        Hush::Folder("/work/one".into(), Voice::Muted).apply(&mut notices.quiet, Time(0));
+        let [session, folder] = notices.of_session(&(0, "a".into()), &row);
+        let Item::Action { text, effect, .. } = folder else { panic!() };
+        assert_eq!(
+            (&*text, effect),
+            ("Unmute its folder", Effect::Hush(Hush::Folder("/work/one".into(), Voice::Heard)))
+        );
+        let Item::Action { effect: Effect::Hush(mute), .. } = session else { panic!() };
+        mute.apply(&mut notices.quiet, Time(0));
+        assert!(notices.quiet.is_session_muted("a"));
+        Hush::UnmuteAll.apply(&mut notices.quiet, Time(0));
+        assert_eq!(notices, Notices::default());
+    }
+}

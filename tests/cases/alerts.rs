@@ -1,0 +1,398 @@
+//! Notifications: raised, grouped, withdrawn, and mostly not there. Cases that need a desktop are in `tests/desktop`.
+
+mod bounds;
+mod silence;
+mod stage;
+mod words;
+
+use super::story::Story;
+use pilotlight::core::alert::{About, Button, Cause, Kinds, Settings, Urgency};
+use pilotlight::core::time::Span;
+use pilotlight::core::verdict::Status;
+use stage::Stage;
+
+/// All causes are told.
+fn with_done() -> Settings {
+    Settings { kinds: Kinds { done: true, ..Kinds::default() }, ..Settings::default() }
+}
+
+/// PP#141, tiers.
+#[test]
+fn case_2_stuck_is_told_once() {
+    let mut stage = Stage::new();
+    stage.tells("a", &Story::prompted()).at(119);
+    assert_eq!(stage.told(), []);
+    stage.at(600);
+    assert_eq!(stage.told(), [(121_000, Cause::Stuck)]);
+    assert_eq!(stage.popup("a").unwrap().title, "Stuck: project");
+}
+
+/// PP#195, turn end.
+#[test]
+fn case_23_an_error_right_after_the_answer_is_told_as_a_failure() {
+    for answered in [true, false] {
+        let story = Story::prompted();
+        let story = if answered { story.answer(100.0, "Done.") } else { story };
+        let mut stage = Stage::with(with_done());
+        stage.tells("a", &story.round_end(100.1).error(100.106)).at(600);
+        assert_eq!(stage.told(), [(101_106, Cause::Failed)], "answered: {answered}");
+    }
+}
+
+/// PP#285, #305, permissions.
+#[test]
+fn case_29_lost_permissions_are_told_once_and_case_32_another_denial_adds_nothing() {
+    let story = Story::prompted().denied(1, "t1").denied(2, "t2").denied(3, "t3").denied(4, "t4").denied(500, "t5");
+    let mut stage = Stage::new();
+    stage.tells("a", &story).at(599);
+    assert_eq!(stage.told(), [(4_000, Cause::PermissionLost)]);
+    assert_eq!((stage.open.len(), stage.replaced), (1, 0));
+}
+
+/// PP#310, #317.
+#[test]
+fn case_44_nothing_is_told_before_the_cli_gives_up() {
+    // A rate limit: 90 s of silent retries, then the error.
+    let mut stage = Stage::new();
+    stage.tells("a", &Story::prompted().error(90)).at(89.9);
+    assert_eq!(stage.told(), []);
+    stage.at(600);
+    assert_eq!(stage.told(), [(91_000, Cause::Failed)]);
+}
+
+/// PP#354.
+#[test]
+fn case_47_the_third_stuck_in_a_row_advises_a_new_session() {
+    let advises = |stage: &Stage| stage.raised.last().unwrap().1.body.contains("start a new session");
+    let story = Story::prompted().signs(1000, 1000, 1).signs(2000, 2000, 1).signs(3000, 3000, 1);
+    let mut stage = Stage::new();
+    stage.tells("a", &story);
+    for (until, count, advice) in [(200, 1, false), (1200, 2, false), (2200, 3, true), (3200, 4, true)] {
+        stage.at(until);
+        assert_eq!((stage.told().len(), advises(&stage)), (count, advice), "at {until}: {:#?}", stage.raised);
+        stage.closes("a", true);
+    }
+    assert!(stage.raised[2].1.body.ends_with("Stuck 3 times in a row: start a new session"));
+}
+
+/// PP#354.
+#[test]
+fn case_47_a_completed_turn_between_begins_the_count_anew() {
+    let story = Story::prompted()
+        .sign(1000)
+        .sign(2000)
+        .answers(2500, "Done.")
+        .prompt(2600)
+        .round(2600)
+        .sign(3600)
+        .abort(4500)
+        .prompt(4600)
+        .round(4600);
+    let mut stage = Stage::with(Settings { escalate_after: None, ..Settings::default() });
+    stage.tells("a", &story);
+    for (until, count, words) in
+        [(2400, 3, "3 times in a row"), (3500, 4, ""), (4400, 5, ""), (5000, 6, "3 times in a row")]
+    {
+        stage.at(until);
+        let body = &stage.raised.last().unwrap().1.body;
+        assert_eq!(
+            (stage.told().len(), body.contains("new session")),
+            (count, !words.is_empty()),
+            "at {until}: {body}"
+        );
+        assert!(body.contains(words), "{body}");
+    }
+}
+
+/// UP, permissions.
+#[test]
+fn case_92_a_request_answered_elsewhere_takes_its_popup_along() {
+    let story = Story::prompted().tool(1, "t1", "bash").permission(1, "r1", "t1");
+    let story = story.permission_done(30, "r1", "t1", "approved").done(31, "t1");
+    let mut stage = Stage::new();
+    stage.tells("a", &story).at(29);
+    assert_eq!(stage.told(), [(4_000, Cause::NeedsPermission)]);
+    assert_eq!(stage.open.len(), 1);
+    stage.at(30);
+    assert_eq!(stage.open.len(), 0, "at once");
+}
+
+#[test]
+fn case_94_a_sub_agents_request_is_told_and_its_end_is_not() {
+    let story = Story::prompted()
+        .tool(1, "t1", "task")
+        .agent_started(1, "agent", "t1", "background")
+        .done(2, "t1")
+        .answers(90, "It works on.")
+        .by("agent")
+        .permission(100, "r1", "t9")
+        .by("agent")
+        .permission_done(200, "r1", "t9", "approved")
+        .agent_done(300, "agent", "t1");
+    let mut stage = Stage::with(with_done());
+    stage.tells("a", &story).at(299);
+    assert_eq!(stage.told(), [(103_000, Cause::NeedsPermission)]);
+    assert_eq!(stage.open.len(), 0);
+    stage.at(400);
+    // All rests now: that is the turn's end, told once.
+    assert_eq!(stage.told()[1..], [(301_000, Cause::Done)]);
+}
+
+/// A session that rests anew because a sub-agent ended, and whose turn was told as done before.
+#[test]
+fn a_sub_agents_end_is_not_the_end_of_a_turn() {
+    let mut stage = Stage::with(with_done());
+    stage.is("a", Status::Working).at(100).completes("a", Span::minutes(2)).at(200);
+    assert_eq!(stage.told(), [(101_000, Cause::Done)]);
+    stage.closes("a", true);
+    stage.is("a", Status::Working).at(1000).is("a", Status::Idle).at(3000);
+    assert_eq!(stage.told().len(), 1);
+}
+
+/// IR.
+#[test]
+fn case_97_five_that_finish_in_a_second_are_one_digest() {
+    let mut stage = Stage::with(with_done());
+    let ids = ["a", "b", "c", "d", "e"];
+    stage.are(&ids, Status::Working).at(100);
+    for (at, id) in (0..).zip(ids) {
+        stage.at(100.0 + f64::from(at) * 0.2).completes(id, Span::minutes(2));
+    }
+    stage.at(200);
+    assert_eq!(stage.told(), [(101_000, Cause::Done)]);
+    let popup = &stage.raised[0].1;
+    assert_eq!((&*popup.title, popup.about.keys().len()), ("5 Copilot sessions are done", 5));
+    assert_eq!(popup.urgency, Urgency::Low);
+}
+
+#[test]
+fn two_that_come_together_are_two_popups_and_none_waits_longer_than_the_window() {
+    let mut stage = Stage::new();
+    stage.are(&["a", "b"], Status::Working).at(10).is("a", Status::Failed).at(10.9).is("b", Status::Crashed).at(20);
+    assert_eq!(stage.told(), [(11_000, Cause::Failed), (11_000, Cause::Crashed)]);
+}
+
+#[test]
+fn a_digest_names_only_those_that_still_wait_and_goes_with_the_last() {
+    let mut stage = Stage::new();
+    stage.are(&["a", "b", "c"], Status::Working).at(10).are(&["a", "b", "c"], Status::Failed).at(20);
+    assert_eq!(stage.popup("a").unwrap().body, "Failed: Session a\nFailed: Session b\nFailed: Session c");
+    stage.is("b", Status::Working);
+    let digest = stage.popup("a").unwrap();
+    assert_eq!((&*digest.title, digest.sound), ("2 Copilot sessions need you", false));
+    assert_eq!(digest.body, "Failed: Session a\nFailed: Session c");
+    stage.is("c", Status::Crashed).at(30);
+    assert_eq!(stage.popup("a").unwrap().title, "1 Copilot session needs you");
+    assert_eq!(stage.popup("c").unwrap().title, "Crashed: Session c");
+    stage.goes("a");
+    assert_eq!((stage.open.len(), stage.replaced), (1, 2));
+}
+
+/// superset.
+#[test]
+fn case_98_a_permission_given_within_two_seconds_is_not_told() {
+    let mut stage = Stage::new();
+    stage.is("a", Status::Working).at(10).asks("a", 1, None).at(11.9).is("a", Status::Working).at(100);
+    assert_eq!(stage.told(), []);
+    stage.asks("a", 2, None).at(102);
+    assert_eq!(stage.told(), []);
+    stage.at(200);
+    assert_eq!(stage.told(), [(103_000, Cause::NeedsPermission)]);
+}
+
+/// copilot-cli.
+#[test]
+fn case_99_the_same_cause_is_not_told_twice_in_five_minutes() {
+    for status in [Status::NeedsInput, Status::Failed, Status::Crashed, Status::PermissionLost] {
+        let mut stage = Stage::new();
+        stage.is("a", Status::Working).at(10).is("a", status).at(20);
+        stage.is("a", Status::Working).at(30).is("a", status).at(310.9);
+        assert_eq!(stage.told().len(), 1, "{status}");
+        assert_eq!(stage.open.len(), 0, "{status}: the first one is over");
+        stage.at(400);
+        assert_eq!(stage.told().len(), 2, "{status}: what still holds is told");
+    }
+}
+
+/// A second failure of which the time between was not seen: what was put away is not what is there now.
+#[test]
+fn case_99_what_happened_anew_is_told_after_the_cooldown() {
+    for (status, times) in [(Status::Failed, 2), (Status::NeedsInput, 2), (Status::Crashed, 1), (Status::Stuck, 1)] {
+        let mut stage = Stage::new();
+        stage.is("a", status).at(10);
+        stage.closes("a", true);
+        stage.at(20).is("a", status).at(300);
+        assert_eq!(stage.told().len(), 1, "{status}");
+        stage.at(400);
+        assert_eq!(stage.told().len(), times, "{status}");
+    }
+}
+
+#[test]
+fn another_cause_of_the_same_session_is_told_at_once() {
+    let mut stage = Stage::new();
+    stage.is("a", Status::Stuck).at(10).is("a", Status::Crashed).at(20);
+    assert_eq!(stage.told(), [(1_000, Cause::Stuck), (11_000, Cause::Crashed)]);
+    assert_eq!(stage.open.len(), 1);
+}
+
+/// clawd.
+#[test]
+fn case_100_stuck_working_stuck_in_a_minute_is_told_once() {
+    let mut stage = Stage::new();
+    stage.is("a", Status::Working).at(10).is("a", Status::Stuck).at(30).is("a", Status::Working).at(50);
+    stage.is("a", Status::Stuck).at(70);
+    assert_eq!(stage.told(), [(11_000, Cause::Stuck)]);
+}
+
+/// IR.
+#[test]
+fn case_102_done_is_left_to_the_cli_where_it_notifies_by_itself() {
+    let mut stage = Stage::with(with_done());
+    stage.is("a", Status::Working).but("a", |actor| actor.cli_notifies = true);
+    stage.at(100).completes("a", Span::minutes(2)).at(200);
+    assert_eq!(stage.told(), []);
+    stage.is("a", Status::Failed).at(300);
+    assert_eq!(stage.told(), [(201_000, Cause::Failed)], "the rest is not");
+}
+
+#[test]
+fn done_is_told_where_wanted_and_only_of_long_turns() {
+    let mut stage = Stage::new();
+    stage.is("a", Status::Working).at(100).completes("a", Span::minutes(2)).at(200);
+    assert_eq!(stage.told(), [], "off by default");
+    let mut stage = Stage::with(with_done());
+    stage.is("a", Status::Working).at(10).completes("a", Span(59_999)).at(200).is("a", Status::Working);
+    stage.at(300).completes("a", Span::minutes(1)).at(400);
+    assert_eq!(stage.told(), [(301_000, Cause::Done)]);
+    assert_eq!(stage.popup("a").unwrap().title, "Done: Session a");
+    stage.but("a", |actor| actor.row.unseen = false);
+    assert_eq!(stage.open.len(), 0, "the user has looked");
+    stage.is("a", Status::Working).at(1000);
+    // Stopped by the user, or not by its answer: nothing new is complete.
+    stage.is("a", Status::Idle).at(1100);
+    assert_eq!(stage.told().len(), 1);
+}
+
+#[test]
+fn what_was_looked_at_is_not_told_and_a_popup_goes_with_the_look() {
+    for status in [Status::Failed, Status::Crashed, Status::PermissionLost] {
+        let mut stage = Stage::new();
+        stage.is("a", Status::Working).at(10).is("a", status).but("a", |actor| actor.seen = true).at(20);
+        assert_eq!(stage.told(), [], "{status}");
+        stage.is("a", Status::Working).is("a", status).at(30).but("a", |actor| actor.seen = true);
+        assert_eq!((stage.told().len(), stage.open.len()), (1, 0), "{status}");
+    }
+    let mut stage = Stage::new();
+    stage.asks("a", 1, Some("ls")).at(30).but("a", |actor| actor.seen = true);
+    assert_eq!(stage.open.len(), 1, "a look answers no request");
+}
+
+/// DESIGN.md, safety.
+#[test]
+fn case_107b_another_request_gets_a_popup_of_its_own() {
+    let mut stage = Stage::new();
+    stage.asks("a", 1, Some("rm -rf build")).at(10);
+    let first = stage.popup("a").unwrap();
+    assert_eq!(first.buttons, [Button::Approve, Button::Deny, Button::Mute]);
+    stage.asks("a", 2, Some("git push --force"));
+    assert_eq!(stage.open.len(), 0, "the old one goes at once");
+    assert_eq!(stage.alerts.closed(first.id, true), None, "a click on it is for nothing");
+    stage.at(20);
+    let second = stage.popup("a").unwrap();
+    assert_ne!(first.id, second.id);
+    assert_eq!(second.asked.as_ref().map(|asked| (asked.request, &*asked.text)), Some((2, "git push --force")));
+    assert_eq!(stage.told(), [(3_000, Cause::NeedsPermission), (13_000, Cause::NeedsPermission)]);
+    assert_eq!((first.sound, second.sound), (true, false), "the second is not heard again");
+    stage.is("a", Status::Working);
+    assert_eq!(stage.open.len(), 0, "after the answer it goes");
+}
+
+#[test]
+fn the_same_request_is_not_told_twice() {
+    let mut stage = Stage::new();
+    stage.asks("a", 1, None).at(10).is("a", Status::Working).at(11).asks("a", 1, None).at(100);
+    assert_eq!(stage.told().len(), 1);
+}
+
+/// What is fetched from a server comes late, and goes with the server.
+#[test]
+fn a_popup_that_can_offer_approve_only_later_is_raised_anew_and_only_once() {
+    let mut stage = Stage::new();
+    stage.asks("a", 1, None).at(10);
+    assert_eq!(stage.popup("a").unwrap().buttons, [Button::Details, Button::Mute]);
+    let mut offers = Vec::new();
+    for at in 11..20 {
+        let reachable = at % 2 == 1;
+        stage.at(at).but("a", |actor| actor.request = Some((1, Some("make".into()), reachable)));
+        offers.push(stage.popup("a").unwrap().asked.is_some());
+    }
+    assert_eq!(offers, [true, false, false, false, false, false, false, false, false]);
+    assert_eq!(stage.raised.len(), 3);
+    assert!(stage.raised[1..].iter().all(|(_, popup)| !popup.sound));
+    assert!(
+        stage.popup("a").unwrap().body.ends_with("make\nIt can only be answered where it runs")
+            || stage.open.len() == 1
+    );
+}
+
+#[test]
+fn what_still_holds_is_told_once_more_and_as_urgent() {
+    let mut stage = Stage::new();
+    stage.is("a", Status::NeedsInput).at(3600);
+    assert_eq!(stage.told(), [(1_000, Cause::NeedsInput), (601_000, Cause::NeedsInput)]);
+    let (first, second) = (&stage.raised[0].1, &stage.raised[1].1);
+    assert_eq!((first.urgency, second.urgency), (Urgency::Normal, Urgency::Critical));
+    assert_eq!(second.title, "Still needs your answer: Session a");
+    assert_eq!(stage.open.len(), 1);
+}
+
+#[test]
+fn what_is_told_once_more_is_heard_however_soon() {
+    let mut stage = Stage::with(Settings { escalate_after: Some(Span::seconds(30)), ..Settings::default() });
+    stage.is("a", Status::NeedsInput).at(100);
+    assert_eq!(
+        stage.raised.iter().map(|(at, popup)| (*at, popup.sound)).collect::<Vec<_>>(),
+        [(1_000, true), (31_000, true)]
+    );
+}
+
+#[test]
+fn what_the_user_put_away_is_not_told_again_and_what_went_by_itself_is() {
+    for (by_user, times) in [(true, 1), (false, 2)] {
+        let mut stage = Stage::new();
+        stage.is("a", Status::NeedsInput).at(10);
+        stage.closes("a", by_user);
+        stage.at(3600);
+        assert_eq!(stage.told().len(), times, "by the user: {by_user}");
+    }
+    let mut stage = Stage::with(Settings { escalate_after: None, ..Settings::default() });
+    stage.is("a", Status::NeedsInput).at(10);
+    stage.closes("a", false);
+    stage.at(3600);
+    assert_eq!(stage.told().len(), 1, "not where that is off");
+}
+
+#[test]
+fn a_digest_is_told_once_more_for_those_that_still_wait() {
+    let mut stage = Stage::new();
+    stage.are(&["a", "b", "c", "d"], Status::NeedsInput).at(300).is("b", Status::Working).at(3600);
+    assert_eq!(stage.told().len(), 2);
+    let again = &stage.raised[1].1;
+    assert!(matches!(&again.about, About::Digest(keys) if keys.len() == 3), "{again:#?}");
+    assert_eq!((again.urgency, stage.open.len()), (Urgency::Critical, 1));
+}
+
+#[test]
+fn a_kind_that_is_off_is_not_told() {
+    let kinds = Kinds { stuck: false, ..Kinds::default() };
+    let mut stage = Stage::with(Settings { kinds, ..Settings::default() });
+    stage.is("a", Status::Stuck).is("b", Status::Failed).at(30);
+    assert_eq!(stage.told(), [(1_000, Cause::Failed)]);
+    stage.alerts.settings.kinds.failed = false;
+    stage.look();
+    assert_eq!(stage.open.len(), 0, "what is switched off goes");
+    stage.alerts.settings.kinds = Kinds::default();
+    stage.at(700);
+    assert_eq!(stage.told().len(), 1, "nothing comes late");
+}

@@ -1,0 +1,185 @@
+//! What must hold whatever happens: by examples, and for any sequence of what may.
+//!
+//! That no session has two popups, that none is open for a cause that is over, that there are never more than the bound,
+//! that what is gone is forgotten and that every waking lies ahead is checked by the stage after every single update.
+
+use super::stage::Stage;
+use pilotlight::core::alert::{About, Button, Kinds, Pause, Settings};
+use pilotlight::core::time::Span;
+use pilotlight::core::verdict::Status;
+use proptest::prelude::*;
+
+/// Something that may happen.
+#[derive(Clone, Debug)]
+enum What {
+    Passes(i64),
+    Is(u8, Status),
+    Asks(u8, u64, bool),
+    Completes(u8, i64),
+    Reachable(u8, bool),
+    Looked(u8),
+    Goes(u8),
+    Closes(u8, bool),
+    Mutes(u8),
+    MutesFolder(u8),
+    Unmutes,
+    Pauses(Option<i64>),
+    Resumes,
+    Wakes,
+    Minute(u16),
+    WallJumps(i64),
+    Sets(Settings),
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let spans = (0..3000i64, 0..400_000i64, prop::option::of(0..900_000i64), 0..3i64);
+    let counts = (0..6usize, 0..5usize, prop::option::of((0..1440u16, 0..1440u16)));
+    (spans, counts, any::<[bool; 8]>()).prop_map(|((gather, cooldown, again, done), (at_most, together, hours), on)| {
+        let kinds = Kinds { done: on[0], stuck: on[1] || on[2], failed: on[3] || on[4], ..Kinds::default() };
+        let settings = Settings { kinds, sound: on[5], quiet_hours: hours.filter(|_| on[6]), ..Settings::default() };
+        let (gather, cooldown, escalate_after) = (Span(gather), Span(cooldown), again.map(Span));
+        Settings { gather, cooldown, escalate_after, at_most, together, done_min: Span::minutes(done), ..settings }
+    })
+}
+
+fn what() -> impl Strategy<Value = What> {
+    let who = 0..7u8;
+    let status = prop::sample::select(Status::ALL.to_vec());
+    let gap = prop_oneof![4 => 0..1500i64, 3 => 0..70_000i64, 2 => 0..700_000i64, 1 => 0..90_000_000i64];
+    prop_oneof![
+        8 => gap.prop_map(What::Passes),
+        8 => (who.clone(), status).prop_map(|(who, status)| What::Is(who, status)),
+        4 => (who.clone(), 0..4u64, any::<bool>()).prop_map(|(who, id, known)| What::Asks(who, id, known)),
+        2 => (who.clone(), 0..200i64).prop_map(|(who, took)| What::Completes(who, took)),
+        2 => (who.clone(), any::<bool>()).prop_map(|(who, can)| What::Reachable(who, can)),
+        1 => who.clone().prop_map(What::Looked),
+        1 => who.clone().prop_map(What::Goes),
+        3 => (who.clone(), any::<bool>()).prop_map(|(who, by_user)| What::Closes(who, by_user)),
+        1 => who.clone().prop_map(What::Mutes),
+        1 => who.prop_map(What::MutesFolder),
+        1 => Just(What::Unmutes),
+        1 => prop::option::of(-1000..100_000i64).prop_map(What::Pauses),
+        1 => Just(What::Resumes),
+        1 => Just(What::Wakes),
+        1 => (0..1440u16).prop_map(What::Minute),
+        1 => (-4_000_000..4_000_000i64).prop_map(What::WallJumps),
+        1 => settings().prop_map(What::Sets),
+    ]
+}
+
+fn happens(stage: &mut Stage, what: What, now: &mut Span) {
+    let id = |who: u8| who.to_string();
+    match what {
+        What::Passes(span) => {
+            *now = *now + Span(span);
+            stage.at(*now);
+        }
+        What::Is(who, status) => drop(stage.is(&id(who), status)),
+        What::Asks(who, request, known) => drop(stage.asks(&id(who), request, known.then_some("make"))),
+        What::Completes(who, took) => drop(stage.completes(&id(who), Span::seconds(took))),
+        What::Reachable(who, can) => drop(stage.but(&id(who), |actor| {
+            actor.request = actor.request.take().map(|(id, _, _)| (id, Some("make".into()), can));
+        })),
+        What::Looked(who) => drop(stage.but(&id(who), |actor| {
+            actor.seen = true;
+            actor.row.unseen = false;
+        })),
+        What::Goes(who) => drop(stage.goes(&id(who))),
+        What::Closes(who, by_user) => {
+            if stage.popup(&id(who)).is_some() {
+                stage.closes(&id(who), by_user);
+            }
+        }
+        What::Mutes(who) => stage.alerts.quiet.mute_session(&id(who)),
+        What::MutesFolder(who) => stage.alerts.quiet.mute_folder(&format!("/work/{who}")),
+        What::Unmutes => stage.alerts.quiet.unmute_all(),
+        What::Pauses(until) => stage.alerts.quiet.pause(match until {
+            Some(ahead) => Pause::Until(stage.moment().wall + Span(ahead)),
+            None => Pause::UntilResumed,
+        }),
+        What::Resumes => stage.alerts.quiet.resume(),
+        What::Wakes => drop(stage.wakes()),
+        What::Minute(minute) => stage.minute = minute,
+        What::WallJumps(by) => stage.wall_jumps(now.0 / 1000, Span(by)),
+        What::Sets(settings) => {
+            // A smaller bound does not take away what is open, and the stage would hold it to that.
+            if settings.at_most >= stage.open.len() {
+                stage.alerts.settings = settings;
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_the_rules_hold(start in settings(), all in prop::collection::vec(what(), 1..120)) {
+        let mut stage = Stage::with(start);
+        let mut now = Span::ZERO;
+        for what in all {
+            happens(&mut stage, what, &mut now);
+            stage.look();
+            if stage.alerts.quiet.paused().is_some() {
+                prop_assert!(stage.open.is_empty(), "open in a pause");
+            }
+            for popup in stage.open.values() {
+                prop_assert_eq!(popup.asked.is_some(), popup.buttons.contains(&Button::Approve));
+                prop_assert!(popup.asked.is_none() || matches!(popup.about, About::One(_)));
+            }
+        }
+        // Where nothing happens any more, there is soon nothing to wake for but quiet hours.
+        stage.alerts.settings.quiet_hours = None;
+        let before = stage.updates;
+        stage.at(now + Span::hours(100));
+        prop_assert!(stage.updates - before < 40, "{} updates", stage.updates - before);
+        prop_assert_eq!(stage.alerts.wake_at(), None);
+        stage.actors.clear();
+        stage.look();
+        prop_assert_eq!((stage.alerts.remembered(), stage.open.len()), (0, 0));
+    }
+}
+
+#[test]
+fn what_finds_no_room_is_in_a_digest_which_takes_the_last_place() {
+    let mut stage = Stage::with(Settings { at_most: 4, escalate_after: None, ..Settings::default() });
+    for (n, id) in (0..).zip(["a", "b", "c", "d", "e", "f"]) {
+        stage.at(10 * n).is(id, Status::Failed);
+    }
+    stage.at(100);
+    assert_eq!(stage.open.len(), 4);
+    let digest = stage.popup("f").unwrap();
+    assert_eq!(digest.about.keys().iter().map(|key| &*key.1).collect::<Vec<_>>(), ["d", "e", "f"]);
+    stage.closes("a", true);
+    stage.at(110).is("g", Status::Failed).at(120);
+    assert_eq!(stage.popup("g").unwrap().title, "Failed: Session g", "a place that is free again is taken");
+}
+
+#[test]
+fn where_one_popup_is_allowed_it_is_for_the_first_and_then_for_all() {
+    let mut stage = Stage::with(Settings { at_most: 1, escalate_after: None, ..Settings::default() });
+    stage.is("a", Status::Failed).at(10).is("b", Status::Failed).at(20);
+    assert_eq!((stage.raised.len(), stage.open.len()), (1, 1), "the menu has the other one");
+    let mut stage = Stage::with(Settings { at_most: 0, ..Settings::default() });
+    stage.is("a", Status::Failed).at(9000);
+    assert_eq!(stage.raised.len(), 0);
+}
+
+#[test]
+fn thousands_of_changes_a_second_raise_a_handful() {
+    let mut stage = Stage::new();
+    let ids: Vec<_> = (0..200).map(|n| n.to_string()).collect();
+    let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+    for (n, round) in (0..30).zip(Status::ALL.into_iter().cycle()) {
+        stage.at(f64::from(n) * 0.1).are(&ids, round);
+    }
+    stage.at(600);
+    assert!(stage.raised.len() < 20, "{}", stage.raised.len());
+}
+
+#[test]
+fn nothing_is_woken_for_while_nothing_waits() {
+    let mut stage = Stage::new();
+    stage.is("a", Status::Working).at(10).completes("a", Span::minutes(1));
+    assert_eq!(stage.alerts.wake_at(), None);
+}

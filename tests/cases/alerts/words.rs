@@ -1,0 +1,138 @@
+//! What a popup says and offers.
+
+use super::stage::{Stage, row};
+use pilotlight::core::alert::{Button, Detail, Settings};
+use pilotlight::core::fleet::Row;
+use pilotlight::core::time::Span;
+use pilotlight::core::verdict::Status;
+
+fn with(detail: Detail) -> Settings {
+    Settings { detail, ..super::with_done() }
+}
+
+/// Title, body and buttons of the one popup that is open.
+fn shown(stage: &Stage) -> (String, String, Vec<Button>) {
+    let popup = stage.open.values().next().unwrap();
+    assert_eq!(stage.open.len(), 1);
+    (popup.title.clone(), popup.body.clone(), popup.buttons.clone())
+}
+
+/// CASES.md 103.
+#[test]
+fn case_103_a_hostile_title_is_text_and_bounded() {
+    let hostile = format!("<b>x</b> & \n\u{1b}[31m\u{202e}Approved: {}", "y".repeat(1_000_000));
+    for status in [Status::Stuck, Status::NeedsPermission, Status::Failed] {
+        let mut stage = Stage::new();
+        stage.is("a", Status::Working).at(1).asks("a", 1, Some("ls"));
+        stage.but("a", |actor| {
+            let request = &mut actor.row;
+            *request = Row { name: hostile.clone(), because: hostile.clone(), ..row("a", status, request.since) };
+        });
+        stage.at(10);
+        let (title, body, _) = shown(&stage);
+        assert!(title.contains(": <b>x</b> & [31mApproved: yyy"), "{title}");
+        for text in [&title, &body] {
+            assert!(!text.contains(['\u{1b}', '\u{202e}']) && text.chars().count() < 300, "{text}");
+        }
+        assert_eq!(title.lines().count(), 1);
+    }
+}
+
+/// CASES.md 103.
+#[test]
+fn case_103_a_request_that_is_not_shown_whole_cannot_be_approved() {
+    let long = "x".repeat(241);
+    let sly =
+        ["", " ls", "ls\nrm -rf /", "ls\u{202e}", "ls\u{1b}[8m", "l\u{200d}s", "ls\u{a0}-l", "a  b", "x\t", &long];
+    for what in sly {
+        let mut stage = Stage::new();
+        stage.asks("a", 1, Some(what)).at(10);
+        let (_, body, buttons) = shown(&stage);
+        assert_eq!(buttons, [Button::Details, Button::Mute], "{what:?}");
+        assert!(body.ends_with("cannot be shown here whole; see Details"), "{body:?}");
+    }
+    for what in ["ls", "cat a && echo '<b>' > b", &long[1..], "écrire «ça»"] {
+        let mut stage = Stage::new();
+        stage.asks("a", 1, Some(what)).at(10);
+        let (_, body, buttons) = shown(&stage);
+        assert_eq!(buttons, [Button::Approve, Button::Deny, Button::Mute], "{what:?}");
+        assert_eq!(body, format!("because of needs-permission\n{what}"));
+    }
+}
+
+#[test]
+fn a_request_that_cannot_be_answered_from_here_is_shown_and_not_offered() {
+    let mut stage = Stage::new();
+    stage.asks("a", 1, None).but("a", |actor| actor.request = Some((1, Some("make".into()), false))).at(10);
+    let (_, body, buttons) = shown(&stage);
+    assert_eq!(body, "because of needs-permission\nmake\nIt can only be answered where it runs");
+    assert_eq!(buttons, [Button::Details, Button::Mute]);
+}
+
+#[test]
+fn a_popup_says_no_more_than_the_user_allows() {
+    let said = |detail| {
+        let mut stage = Stage::with(with(detail));
+        stage.asks("a", 1, Some("make")).at(10);
+        shown(&stage)
+    };
+    let buttons = vec![Button::Details, Button::Mute];
+    let (title, body, _) = said(Detail::Full);
+    assert_eq!((&*title, &*body), ("Needs permission: Session a", "because of needs-permission\nmake"));
+    assert_eq!(said(Detail::Title), ("Needs permission: Session a".into(), String::new(), buttons.clone()));
+    assert_eq!(said(Detail::None), ("A Copilot session needs you".into(), String::new(), buttons));
+}
+
+#[test]
+fn a_digest_says_no_more_than_the_user_allows() {
+    let said = |detail| {
+        let mut stage = Stage::with(with(detail));
+        stage.are(&["a", "b", "c", "d"], Status::Working).at(60);
+        stage.are(&["a", "b"], Status::Failed).completes("c", Span::minutes(1)).completes("d", Span::minutes(1)).at(90);
+        let (title, body, buttons) = shown(&stage);
+        assert_eq!(buttons, [Button::Details]);
+        (title, body)
+    };
+    let title = "2 Copilot sessions need you, 2 are done".to_owned();
+    let names = "Failed: Session a\nFailed: Session b\nDone: Session c\nDone: Session d".to_owned();
+    assert_eq!(said(Detail::Full), (title.clone(), names.clone()));
+    assert_eq!(said(Detail::Title), (title.clone(), names));
+    assert_eq!(said(Detail::None), (title, String::new()));
+}
+
+#[test]
+fn a_long_digest_names_some_and_counts_the_rest() {
+    let mut stage = Stage::new();
+    let ids: Vec<_> = (10..60).map(|n| n.to_string()).collect();
+    stage.are(&ids.iter().map(String::as_str).collect::<Vec<_>>(), Status::Failed).at(5);
+    let (title, body, _) = shown(&stage);
+    assert_eq!(title, "50 Copilot sessions need you");
+    assert_eq!((body.lines().count(), body.lines().last()), (6, Some("and 45 more")));
+}
+
+#[test]
+fn a_popup_offers_the_next_step_as_far_as_it_can_be_done() {
+    use Button::{Details, Mute, Reconnect, Resume, ShowTerminal, Stop};
+    let all = vec!["reconnect", "stop", "resume", "show-terminal"];
+    for (status, actions, buttons) in [
+        (Status::Stuck, all.clone(), vec![Reconnect, Stop, Mute]),
+        (Status::Stuck, vec!["stop"], vec![Stop, Mute]),
+        (Status::Stuck, vec![], vec![Details, Mute]),
+        (Status::PermissionLost, all.clone(), vec![Reconnect, Mute]),
+        (Status::Crashed, all.clone(), vec![Reconnect, Mute]),
+        (Status::Crashed, vec!["resume"], vec![Resume, Mute]),
+        (Status::NeedsInput, all.clone(), vec![ShowTerminal, Mute]),
+        (Status::Failed, vec!["resume"], vec![Resume, Mute]),
+    ] {
+        let mut stage = Stage::new();
+        stage.but("a", |actor| actor.row.actions.clone_from(&actions)).is("a", status).at(10);
+        assert_eq!(shown(&stage).2, buttons, "{status}, {actions:?}");
+    }
+}
+
+#[test]
+fn no_popup_is_heard_where_sound_is_off() {
+    let mut stage = Stage::with(Settings { sound: false, ..Settings::default() });
+    stage.is("a", Status::Failed).is("b", Status::NeedsInput).at(700);
+    assert!(stage.raised.len() >= 3 && stage.raised.iter().all(|(_, popup)| !popup.sound), "{:#?}", stage.raised);
+}

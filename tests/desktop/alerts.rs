@@ -1,0 +1,244 @@
+//! What is told beside the menu: the real program, sessions that the test makes up, and the test as notification server.
+
+use crate::desk::bus::Bus;
+use crate::desk::light::{Light, User};
+use crate::desk::panel::{Entry, Panel};
+use crate::desk::popups::{Popup, Popups};
+use crate::desk::sessions::{Session, Sessions};
+use crate::support::{SOON, wait_until};
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+
+/// A desktop with a panel and a notification server, and a user who was welcomed long ago.
+struct Desk {
+    light: Light,
+    user: User,
+    panel: Panel,
+    popups: Popups,
+    sessions: Sessions,
+    bus: Bus,
+}
+
+/// Nothing is held back after the start: a test does not wait for what is not its matter.
+const AT_ONCE: &str = "after-start = \"1ms\"\n";
+
+impl Desk {
+    fn new(settings: &str) -> Self {
+        Self::with(settings, |_| {})
+    }
+
+    /// With sessions that are there before the program is.
+    fn with(settings: &str, before: impl FnOnce(&Sessions)) -> Self {
+        let (bus, sessions) = (Bus::start(), Sessions::new());
+        let (user, panel, popups) = (User::new(&sessions), Panel::start(&bus), Popups::start(&bus));
+        std::fs::create_dir_all(user.state()).unwrap();
+        std::fs::write(user.state().join("welcomed"), "").unwrap();
+        let config = user.scratch.path().join(".config/pilotlight");
+        std::fs::create_dir_all(&config).unwrap();
+        std::fs::write(config.join("config.toml"), format!("[notifications]\n{settings}")).unwrap();
+        before(&sessions);
+        let light = user.light(&bus);
+        panel.wait_for_icon();
+        panel.wait_for("the first look is over", |entry| entry.shown().starts_with("Reopen"));
+        Self { light, user, panel, popups, sessions, bus }
+    }
+
+    /// A session that the program has seen at work.
+    fn working(&self, title: &str) -> Session {
+        let session = self.sessions.add(title);
+        session.prompt();
+        self.user.agrees(&self.panel, &session, "working");
+        session
+    }
+
+    /// A session that fails: that is told as soon as it is seen, and shows that what came before it is not told.
+    fn marker(&self, count: usize) -> (Session, Popup) {
+        let session = self.working(&format!("marker {count}"));
+        session.fail("it is broken");
+        let popup = self.popups.wait_for(count);
+        assert_eq!(popup.title, format!("Failed: marker {count}"), "{:#?}", self.popups.taken());
+        (session, popup)
+    }
+
+    fn click(&self, label: &str) {
+        let entry = self.panel.wait_for(label, |entry: &Entry| entry.shown().starts_with(label) && entry.enabled);
+        assert!(self.panel.click(entry.id));
+    }
+
+    /// Clicks on an entry of a session's until it reads otherwise: just after the menu changed, a click does nothing.
+    fn switch(&self, label: &str, then: &str) {
+        let dump = || format!("{:#?}", self.panel.menu());
+        wait_until(SOON, then, dump, || {
+            if let Some(entry) = self.panel.layout().1.find(&|entry: &Entry| entry.shown() == label) {
+                self.panel.click(entry.id);
+            }
+            self.panel.layout().1.find(&|entry: &Entry| entry.shown() == then).map(drop)
+        });
+    }
+}
+
+#[test]
+fn a_permission_is_told_once_after_two_seconds_and_withdrawn_when_it_is_given() {
+    let desk = Desk::new(AT_ONCE);
+    let session = desk.working("Fix the parser");
+    session.tool("a", "bash", "make");
+    let asked = Instant::now();
+    session.ask("r", "a");
+    let popup = desk.popups.wait_for(1);
+    assert!(asked.elapsed() >= Duration::from_secs(2), "{:?}", asked.elapsed());
+    assert_eq!(popup.title, "Needs permission: Fix the parser");
+    assert!(popup.body.ends_with("x\nIt can only be answered where it runs"), "{popup:#?}");
+    assert_eq!(
+        popup.actions,
+        ["details", "Details", "mute", "Mute", "default", ""],
+        "nothing that cannot be delivered"
+    );
+    session.permit("r");
+    desk.popups.wait_for_closed(&[popup.number]);
+    desk.marker(2);
+}
+
+#[test]
+fn a_permission_that_is_given_at_once_is_not_told() {
+    let desk = Desk::new(AT_ONCE);
+    let session = desk.working("Fix the parser");
+    session.tool("a", "bash", "make");
+    session.ask("r", "a");
+    desk.user.agrees(&desk.panel, &session, "needs-permission");
+    session.permit("r");
+    desk.user.agrees(&desk.panel, &session, "working");
+    desk.marker(1);
+}
+
+#[test]
+fn three_at_once_are_one_popup() {
+    let desk = Desk::new(AT_ONCE);
+    let all = ["one", "two", "three"].map(|title| desk.working(title));
+    for session in &all {
+        session.fail("it is broken");
+    }
+    let popup = desk.popups.wait_for(1);
+    assert_eq!(popup.title, "3 Copilot sessions need you");
+    assert_eq!(popup.body, "Failed: one\nFailed: two\nFailed: three");
+    all[0].prompt();
+    let shorter = desk.popups.wait_for(2);
+    assert_eq!((shorter.replaces, &*shorter.title), (popup.number, "2 Copilot sessions need you"));
+    desk.marker(3);
+}
+
+#[test]
+fn what_was_so_before_the_start_is_not_told() {
+    let mut kept = None;
+    let desk = Desk::with(AT_ONCE, |sessions| {
+        let session = sessions.add("Fix the parser");
+        session.prompt();
+        session.fail("it is broken");
+        kept = Some(session);
+    });
+    desk.user.agrees(&desk.panel, &kept.unwrap(), "failed");
+    desk.marker(1);
+}
+
+#[test]
+fn what_is_paused_is_not_told_and_a_pause_survives_a_restart() {
+    let mut desk = Desk::new(AT_ONCE);
+    desk.click("Pause until resumed");
+    desk.panel.wait_for("it is paused", |entry| entry.shown() == "Notifications: paused until resumed");
+    let session = desk.working("Fix the parser");
+    session.fail("it is broken");
+    desk.user.agrees(&desk.panel, &session, "failed");
+    assert_eq!(desk.panel.tooltip(), "1 needs you; notifications are paused until resumed");
+    desk.light.signal(Signal::TERM);
+    desk.light.ended();
+    let before = desk.panel.registered();
+    desk.light = desk.user.light(&desk.bus);
+    wait_until(SOON, "it is back", String::new, || (desk.panel.registered() > before).then_some(()));
+    desk.panel.wait_for("it is still paused", |entry| entry.shown() == "Notifications: paused until resumed");
+    desk.click("Resume");
+    desk.panel.wait_for("it is not", |entry| entry.shown() == "Notifications: on");
+    desk.marker(1);
+}
+
+#[test]
+fn a_muted_session_is_not_told_and_a_muted_folder_mutes_all_in_it() {
+    let desk = Desk::new(AT_ONCE);
+    let session = desk.working("Fix the parser");
+    desk.switch("Mute this session", "Unmute this session");
+    session.fail("it is broken");
+    desk.user.agrees(&desk.panel, &session, "failed");
+    let (_failed, popup) = desk.marker(1);
+    // The button does what the entry does.
+    desk.popups.click(popup.number, "mute");
+    wait_until(
+        SOON,
+        "both are muted",
+        || format!("{:#?}", desk.panel.menu()),
+        || desk.panel.layout().1.find(&|entry: &Entry| entry.shown().starts_with("Unmute all: 2 sessions")).map(drop),
+    );
+    desk.switch("Mute its folder", "Unmute its folder");
+    let other = desk.working("Another one");
+    other.fail("it is broken");
+    desk.user.agrees(&desk.panel, &other, "failed");
+    desk.click("Unmute all");
+    desk.panel.wait_for("nothing is", |entry| entry.shown() == "Unmute all: nothing is muted");
+    desk.marker(2);
+    assert!(desk.user.state().join("quiet.json").is_file());
+}
+
+#[test]
+fn a_kind_that_is_off_is_not_told_and_detail_is_honoured() {
+    let desk = Desk::new(&format!("{AT_ONCE}needs-input = false\ndetail = \"none\"\n"));
+    let session = desk.working("Fix the parser");
+    session.answer("Shall I go on?");
+    desk.user.agrees(&desk.panel, &session, "needs-input");
+    let other = desk.working("Another one");
+    other.fail("it is broken");
+    let popup = desk.popups.wait_for(1);
+    assert_eq!((&*popup.title, &*popup.body), ("A Copilot session needs you", ""));
+}
+
+/// A click reaches the engine, and what it could not do is said.
+#[test]
+fn a_click_takes_the_next_step_and_says_where_it_could_not() {
+    let desk = Desk::new(AT_ONCE);
+    let (_failed, popup) = desk.marker(1);
+    assert_eq!(popup.actions[0], "show-terminal");
+    desk.popups.click(popup.number, "default");
+    let said = desk.popups.wait_for(2);
+    assert!(said.title.starts_with("Pilotlight ") && said.title.ends_with(" do that"), "{said:#?}");
+    let crashed = desk.working("Fix the parser");
+    crashed.tool("a", "bash", "make");
+    desk.user.agrees(&desk.panel, &crashed, "working");
+    crashed.kill();
+    let popup = desk.popups.wait_for(3);
+    assert_eq!(popup.title, "Crashed: Fix the parser");
+    assert!(popup.actions.contains(&"details".into()) || popup.actions.contains(&"reconnect".into()), "{popup:#?}");
+    desk.popups.click(popup.number, &popup.actions[0]);
+    let said = desk.popups.wait_for(4);
+    assert!(!said.body.is_empty(), "{said:#?}");
+}
+
+#[test]
+fn a_test_is_sent_on_demand_and_says_what_the_desktop_can() {
+    let desk = Desk::new(AT_ONCE);
+    desk.click("Test notification");
+    assert_eq!(desk.popups.wait_for(1).title, "Pilotlight: a test");
+    let ran = desk.user.command(Some(&desk.bus), &["notify-test"]).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{ran:?}");
+    assert!(said.contains("Shown by: test 1") && said.contains("Clicks and buttons: yes"), "{said}");
+    assert_eq!(desk.popups.wait_for(2).title, "Pilotlight: a test");
+    let none = desk.user.command(None, &["notify-test"]).output().unwrap();
+    assert_eq!(none.status.code(), Some(1), "{none:?}");
+    assert!(String::from_utf8_lossy(&none.stderr).contains("notification"), "{none:?}");
+}
+
+#[test]
+fn popups_go_with_the_program() {
+    let mut desk = Desk::new(AT_ONCE);
+    let (_failed, popup) = desk.marker(1);
+    desk.light.signal(Signal::TERM);
+    let (status, took) = desk.light.ended();
+    assert!(status.success() && took < Duration::from_secs(1), "{took:?}");
+    desk.popups.wait_for_closed(&[popup.number]);
+}
