@@ -8,29 +8,14 @@
 # It checks what a machine can (CASES.md 106 by a mouse); the rest is for eyes. Linux only; installs what is missing.
 set -euo pipefail
 
+# shellcheck source-path=SCRIPTDIR source=visible/display.sh
+source "$(dirname "${BASH_SOURCE[0]}")/visible/display.sh"
+
+# Behind the program, or the file, that shows whether each is there.
 readonly PACKAGES=(Xvfb:xvfb xdotool:xdotool import:imagemagick xfce4-panel:xfce4-panel dbus-run-session:dbus-daemon
-    openbox:openbox xsetroot:x11-xserver-utils gdbus:libglib2.0-bin)
-# Without a program of their own: the notification server, fonts, icons.
-readonly MORE_PACKAGES=(xfce4-notifyd fonts-dejavu-core adwaita-icon-theme librsvg2-common)
-
-fail() {
-    printf '%s\n' "$*" >&2
-    exit 1
-}
-
-install_packages() {
-    local entry missing=()
-    for entry in "${PACKAGES[@]}"; do
-        [[ -n $(command -v "${entry%%:*}") ]] || missing+=("${entry#*:}")
-    done
-    [[ -n $(compgen -G '/usr/lib/*/xfce4/notifyd/xfce4-notifyd') ]] || missing+=(xfce4-notifyd)
-    ((${#missing[@]} > 0)) || return 0
-    missing+=("${MORE_PACKAGES[@]}")
-    ((EUID == 0)) || fail "Install these first: sudo apt-get install --no-install-recommends ${missing[*]}"
-    export DEBIAN_FRONTEND=noninteractive
-    apt-get update -qq
-    apt-get install -y -qq --no-install-recommends "${missing[@]}"
-}
+    openbox:openbox xsetroot:x11-xserver-utils gdbus:libglib2.0-bin
+    '/usr/lib/*/xfce4/notifyd/xfce4-notifyd:xfce4-notifyd' '/usr/share/fonts/truetype/dejavu:fonts-dejavu-core'
+    '/usr/share/icons/Adwaita:adwaita-icon-theme' '/usr/lib/*/gdk-pixbuf-2.0/*/loaders/*svg*:librsvg2-common')
 
 # --- Sessions ---------------------------------------------------------------------------------------------------------
 
@@ -141,16 +126,6 @@ XML
     printf '[Settings]\ngtk-application-prefer-dark-theme=%s\n' "$dark" >"$XDG_CONFIG_HOME/gtk-3.0/settings.ini"
 }
 
-# until_true SECONDS WHAT COMMAND...: waits until the command succeeds.
-until_true() {
-    local tries=$(($1 * 10)) what=$2
-    shift 2
-    until "$@" >/dev/null 2>&1; do
-        ((tries-- > 0)) || fail "waited in vain for $what"
-        sleep 0.1
-    done
-}
-
 has_panel() {
     gdbus call --session -d org.freedesktop.DBus -o / -m org.freedesktop.DBus.NameHasOwner org.kde.StatusNotifierWatcher |
         grep -q true
@@ -185,6 +160,7 @@ closer() { convert "$OUT/$PANEL-menu.png" -crop "$2" +repage -filter point -resi
 
 inside() {
     local width icon_x icon_y
+    HOME_DIR=$HOME/.copilot STATE=$HOME/.local/state/pilotlight OWNERS=$SCRATCH/owners WORK=$HOME/project
     pids=''
     owners=''
     trap 'for p in $pids $owners; do kill "$p" 2>/dev/null || true; done' EXIT
@@ -241,32 +217,20 @@ inside() {
 }
 
 main() {
-    local panel display scratch server
+    local panel
     cd "$(dirname "${BASH_SOURCE[0]}")/.."
-    install_packages
+    install_packages "${PACKAGES[@]}"
     cargo build --quiet
     export OUT=$PWD/target/visible PROGRAM=${CARGO_TARGET_DIR:-$PWD/target}/debug/pilotlight
     [[ -z ${VISIBLE_PROGRAM:-} ]] || PROGRAM=$VISIBLE_PROGRAM
     mkdir -p "$OUT"
     for panel in light dark; do
-        scratch=$(mktemp -d)
-        mkdir -p "$scratch"/{config,cache,run,home}
-        chmod 700 "$scratch/run"
-        for display in $(seq 70 99); do [[ -e /tmp/.X11-unix/X$display ]] || break; done
-        Xvfb ":$display" -screen 0 1100x640x24 -nolisten tcp >/dev/null 2>&1 & server=$!
-        until_true 5 'the display' test -e "/tmp/.X11-unix/X$display"
-        env -u WAYLAND_DISPLAY PANEL=$panel DISPLAY=":$display" HOME="$scratch/home" HOME_DIR="$scratch/home/.copilot" \
-            STATE="$scratch/home/.local/state/pilotlight" OWNERS="$scratch/owners" WORK="$scratch/home/project" \
-            XDG_CONFIG_HOME="$scratch/config" XDG_CACHE_HOME="$scratch/cache" XDG_RUNTIME_DIR="$scratch/run" \
-            GDK_BACKEND=x11 NO_AT_BRIDGE=1 dbus-run-session -- bash tests/visible.sh --inside || { kill $server; fail "on the $panel panel"; }
-        kill $server
-        wait $server 2>/dev/null || true
-        rm -rf "$scratch"
+        on_display 1100x640 PANEL=$panel bash "$PWD/tests/visible.sh" --inside || fail "on the $panel panel"
     done
     echo "pictures: $OUT"
     if [[ ${1:-} == --readme ]]; then
         mkdir -p assets/screenshots
-        small() { convert "$OUT/$1.png" -crop 870x450+230+0 +repage +dither -colors 96 -strip "PNG8:assets/screenshots/$1.png"; }
+        small() { convert "$OUT/$1.png" -crop 870x500+230+0 +repage +dither -colors 96 -strip "PNG8:assets/screenshots/$1.png"; }
         small light-menu
         small dark-submenu
     fi

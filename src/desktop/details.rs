@@ -53,7 +53,8 @@ pub fn row(source: &Source<'_>, words: &Words<'_>) -> String {
     let (shape, _) = mark(row.status);
     let unseen = if row.unseen { "● " } else { "" };
     let (name, because) = (plain(&row.name, NAME), plain(&row.because, REASON));
-    format!("{shape} {}   {unseen}{name} · {} · {because}", row.status, row.age(words.aged))
+    let muted = if words.notices.quiet.is_muted(&row.id, row.cwd.as_deref()) { " · muted" } else { "" };
+    format!("{shape} {}   {unseen}{name} · {} · {because}{muted}", row.status, row.age(words.aged))
 }
 
 /// The row of a session whose folder is gone.

@@ -1,5 +1,5 @@
 //! The icon: a pilot flame that tells four states by its shape as well as by its colour, and carries a mark when something
-//! happened that nobody has looked at yet.
+//! happened that nobody has looked at yet, and another while notifications are paused.
 //!
 //! The pictures are drawn in `assets/icon/*.svg` and rendered by `assets/icon/render.sh`; the rendered ones are part of the
 //! program. macOS takes the black ones, of which it uses the outline alone, and paints them as its menu bar wants.
@@ -15,6 +15,8 @@ pub struct Icon {
     pub state: State,
     /// Something happened since the user last looked.
     pub unseen: bool,
+    /// Notifications are paused: two bars at the upper left.
+    pub paused: bool,
 }
 
 /// The shape and colour of the icon.
@@ -100,7 +102,38 @@ impl Icon {
     /// # Errors
     /// Where it is no PNG of eight bits a channel with opacity; a test reads them all.
     pub fn picture(self) -> anyhow::Result<Picture> {
-        decode(self.png())
+        let mut picture = decode(self.png())?;
+        if self.paused {
+            picture.pause();
+        }
+        Ok(picture)
+    }
+}
+
+impl Picture {
+    /// Draws the two bars of a pause, and what sets them off from the flame: an outline; around those of a template, a gap.
+    fn pause(&mut self) {
+        let [around, bar] = match cfg!(target_os = "macos") {
+            true => [[0, 0, 0, 0], [0, 0, 0, 255]],
+            false => [[16, 20, 31, 255], [255, 255, 255, 255]],
+        };
+        // In 48ths of the picture, as the flames are drawn: left, top, width and height of a bar, and its outline.
+        for left in [3, 12] {
+            self.fill([left - 2, 1, 9, 20], around);
+        }
+        for left in [3, 12] {
+            self.fill([left, 3, 5, 16], bar);
+        }
+    }
+
+    fn fill(&mut self, area: [u32; 4], colour: [u8; 4]) {
+        let [left, top, width, height] = area.map(|length| length * self.width / 48);
+        for pixel in (top..top + height).flat_map(|y| (left..left + width).map(move |x| (x, y))) {
+            let at = (pixel.1 * self.width + pixel.0) as usize * 4;
+            if let Some(place) = self.rgba.get_mut(at..at + 4) {
+                place.copy_from_slice(&colour);
+            }
+        }
     }
 }
 
@@ -165,9 +198,10 @@ mod tests {
     fn every_icon_is_a_picture() {
         for state in ALL {
             for unseen in [false, true] {
-                let picture = Icon { state, unseen }.picture().unwrap();
-                assert!(picture.width == picture.height && picture.width >= 32);
-                assert_eq!(picture.rgba.len() as u32, picture.width * picture.height * 4);
+                let [plain, paused] = [false, true].map(|paused| Icon { state, unseen, paused }.picture().unwrap());
+                assert!(plain.width == plain.height && plain.width >= 32);
+                assert_eq!(plain.rgba.len() as u32, plain.width * plain.height * 4);
+                assert!(outlines_differ(&plain, &paused) >= 2, "a pause shows in {state:?}");
             }
         }
     }

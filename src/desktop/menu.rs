@@ -219,13 +219,14 @@ impl Menu {
         let rows: Vec<Row> = sources.values().map(|source| source.row.clone()).collect();
         let seen = sources.values().map(|source| (source.row, source.session.seen));
         let unseen = rows.iter().filter(|row| row.unseen).count();
-        let icon = Icon { state: icon::state(seen.clone()), unseen: unseen > 0 };
+        let paused = self.notices.paused();
+        let icon = Icon { state: icon::state(seen.clone()), unseen: unseen > 0, paused: paused.is_some() };
         let attached = |source: &Source<'_>| source.session.dealings.reach.is_attached();
         let mut summary = summary(&rows);
         if self.approves_all && sources.values().any(attached) {
             summary.push_str("; approving all that attached sessions ask");
         }
-        if let Some(paused) = self.notices.paused() {
+        if let Some(paused) = paused {
             summary.push_str("; ");
             summary.push_str(&paused);
         }
@@ -348,7 +349,7 @@ fn capital(text: &str) -> String {
 impl MenuView {
     /// What is shown before the first look at the sessions.
     pub fn before_the_first_look() -> Self {
-        let icon = Icon { state: icon::State::Well, unseen: false };
+        let icon = Icon { state: icon::State::Well, unseen: false, paused: false };
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
         items.extend(footer(false, Vec::new(), &[], &Notices::default()));
         Self { icon, tooltip: "looking for sessions".into(), items, most: None }

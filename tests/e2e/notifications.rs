@@ -4,7 +4,12 @@ use super::stage::Stage;
 use crate::support::desktop::popups::{Popup, Popups};
 use crate::support::home::Folder;
 use crate::support::person::Manner;
+use crate::support::pilotlight::Ran;
+use crate::support::{SOON, wait_until};
 use serde_json::Value;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// Nothing is held back after the start: a test does not wait for what is not its matter.
 const AT_ONCE: &str = "[notifications]\nafter-start = \"1ms\"\n";
@@ -100,5 +105,72 @@ fn reconnect_on_a_popup_brings_permissions_back() {
     popups.click(popup.number, "reconnect");
     stage.pilot.menu_says(&stage.session.id(), "Our part: attached to its server");
     assert_eq!(popups.wait_for(2).title, "Done");
+    stage.told("idle", "");
+}
+
+/// A program of the desktop's, ended with the test.
+struct Beside(Child);
+
+impl Beside {
+    fn start(program: &str, stage: &Stage) -> Self {
+        let folder = ["/usr/lib/x86_64-linux-gnu/xfce4", "/usr/lib/aarch64-linux-gnu/xfce4"];
+        let program = folder.iter().map(|folder| Path::new(folder).join(program)).find(|path| path.exists()).unwrap();
+        let mut command = Command::new(program);
+        command.env("DBUS_SESSION_BUS_ADDRESS", stage.pilot.bus()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// With a real notification server on a display, as `tests/visible/popup.sh` starts it: what is asked is read, and approved
+/// with the mouse.
+#[test]
+#[ignore = "wants a display: tests/visible/popup.sh"]
+fn approve_is_clicked_with_the_mouse() {
+    let Some(pictures) = std::env::var_os("PILOTLIGHT_TEST_PICTURES") else { return };
+    let picture = |name: &str| {
+        let mut import = Command::new("import");
+        import.args(["-window", "root"]).arg(Path::new(&pictures).join(name));
+        assert_eq!(Ran::of(import).code, Some(0));
+    };
+    let xdotool = |args: &[&str]| {
+        let mut command = Command::new("xdotool");
+        command.args(args);
+        Ran::of(command)
+    };
+    let stage = Stage::set_configured(Manner::Waits, AT_ONCE);
+    let _settings = Beside::start("xfconf/xfconfd", &stage);
+    let _server = Beside::start("notifyd/xfce4-notifyd", &stage);
+    stage.told("idle", "");
+    stage.session.send("Fix the parser of the settings SCRIPT:tool");
+    stage.session.folder.wait("permission.requested");
+    let window = wait_until(SOON, "the popup is on the display", String::new, || {
+        let Ran { out, .. } = xdotool(&["search", "--onlyvisible", "--class", "xfce4-notifyd"]);
+        out.lines().next().map(str::to_owned)
+    });
+    #[expect(clippy::disallowed_methods, reason = "a popup fades in, and nothing tells when it has")]
+    std::thread::sleep(Duration::from_secs(1));
+    picture("popup.png");
+    // The first of its buttons is at the lower left.
+    let shape = xdotool(&["getwindowgeometry", "--shell", &window]).out;
+    let height = shape.lines().find_map(|line| line.strip_prefix("HEIGHT=")).unwrap().parse::<i32>().unwrap();
+    assert_eq!(answers(&stage.session.folder), [""; 0]);
+    xdotool(&["mousemove", "--window", &window, "50", &(height - 30).to_string(), "click", "1"]);
+    stage.session.folder.wait("permission.completed");
+    assert_eq!(answers(&stage.session.folder), ["approved"]);
+    stage.told("working", "");
+    wait_until(SOON, "the popup is gone", String::new, || {
+        let Ran { code, .. } = xdotool(&["search", "--onlyvisible", "--class", "xfce4-notifyd"]);
+        (code != Some(0)).then_some(())
+    });
+    picture("popup-gone.png");
+    stage.home.go();
+    stage.session.folder.wait_nth("assistant.turn_end", 2);
     stage.told("idle", "");
 }

@@ -96,6 +96,11 @@ impl Pilot {
         Self { homes, scratch, watch, watched, table, light, panel, bus }
     }
 
+    /// Where the tray's bus is.
+    pub(crate) fn bus(&self) -> String {
+        self.bus.address()
+    }
+
     /// From now on the test is the notification server on the tray's bus.
     pub(crate) fn popups(&self) -> Popups {
         Popups::start(&self.bus)

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::act::Which;
+use crate::core::alert::Pause;
 use crate::core::fleet::{About, Session};
 use crate::core::turn::{Call, Request};
 use std::path::Path;
@@ -203,7 +204,7 @@ fn the_summary_the_tooltip_and_the_icon_say_the_same() {
     let view = world.after(Span::seconds(2)).unwrap();
     assert_eq!(text(&view.items[0]), "2 need you, 1 working; 1 not looked at yet");
     assert_eq!(view.tooltip, "2 need you, 1 working");
-    assert_eq!(view.icon, Icon { state: icon::State::NeedsYou, unseen: true });
+    assert_eq!(view.icon, Icon { state: icon::State::NeedsYou, unseen: true, paused: false });
     assert_eq!(&*view.most.unwrap().key.1, "b");
 }
 
@@ -328,6 +329,21 @@ fn a_request_that_cannot_be_shown_whole_offers_only_its_details() {
         let details = Effect::Details { id: name.into(), request: "request-7".into() };
         assert_eq!(world.effect(name, Kind::Details(Call::of_number(7))), Some(&details));
     }
+}
+
+#[test]
+fn what_is_muted_or_paused_says_so() {
+    let mut world = World::new();
+    world.add("a", Status::Working);
+    let view = world.update().unwrap();
+    assert!(!view.icon.paused && !view.tooltip.contains("paused") && !text(&view.items[2]).ends_with("muted"));
+    let mut notices = Notices::default();
+    notices.quiet.mute_session("a");
+    notices.quiet.pause(Pause::UntilResumed);
+    world.menu.note(&notices);
+    let view = world.update().unwrap();
+    assert!(view.icon.paused && view.tooltip.ends_with("; notifications are paused until resumed"), "{}", view.tooltip);
+    assert!(text(&view.items[2]).ends_with(" · muted"), "{}", text(&view.items[2]));
 }
 
 /// CASES.md 107e.
