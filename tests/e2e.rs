@@ -24,6 +24,7 @@ mod e2e {
     mod silence;
     mod stage;
     mod terminal;
+    mod told;
     mod turns;
     mod work;
 }

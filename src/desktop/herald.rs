@@ -18,12 +18,13 @@ use crate::core::action::{Action, Reach, offer};
 use crate::core::alert::{
     About, Alertable, Alerts, Asked, Button, Cause, Completed, Kinds, Now, Popup, PopupId, Quiet, Request,
 };
-use crate::core::fleet::rank;
+use crate::core::fleet::{Kind as Use, rank};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
 use crate::engine::{Entry, Fleet, Key};
 use crate::kept;
+use crate::watch::settings;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
@@ -42,6 +43,14 @@ pub enum Word {
     Hush(Hush),
 }
 
+/// A turn that was seen open.
+#[derive(Clone, Copy, Debug)]
+struct Opened {
+    at: Time,
+    /// Its terminal tells by itself that it is done.
+    told_there: bool,
+}
+
 /// Raises popups, and does what is clicked on them.
 pub struct Herald {
     alerts: Alerts,
@@ -50,9 +59,11 @@ pub struct Herald {
     hands: Hands,
     /// What the menu says of notifications, and what is kept.
     notices: Notices,
+    /// Whether it is told that a turn is done.
+    tells_done: bool,
     kept_at: Option<PathBuf>,
-    /// When the last turn of each session that was seen open began.
-    opened: BTreeMap<Key, Time>,
+    /// The last turn of each session that was seen open.
+    opened: BTreeMap<Key, Opened>,
     started: Option<Time>,
     /// How far the wall clock was ahead of the awake one at the last look.
     asleep: Option<Span>,
@@ -74,12 +85,14 @@ impl Herald {
         if !config.enabled {
             rules.kinds = NOTHING;
         }
+        let tells_done = rules.kinds.done;
         Self {
             alerts: Alerts::new(rules, quiet.clone()),
             popups,
             words,
             hands,
             notices: Notices { enabled: config.enabled, quiet },
+            tells_done,
             kept_at,
             opened: BTreeMap::new(),
             started: None,
@@ -132,10 +145,13 @@ impl Herald {
     fn note_turns(&mut self, fleet: &Fleet) {
         self.opened.retain(|key, _| fleet.get(key).is_some());
         for (key, entry) in fleet.entries() {
-            if let Some(turn) = &entry.session().facts.turn
-                && self.opened.get(key) != Some(&turn.opened.wall)
-            {
-                self.opened.insert(key.clone(), turn.opened.wall);
+            let Some(turn) = &entry.session().facts.turn else { continue };
+            let at = turn.opened.wall;
+            if self.opened.get(key).is_none_or(|opened| opened.at != at) {
+                let in_terminal = entry.session().about.kind == Use::Terminal;
+                let home = entry.path().parent().and_then(Path::parent).filter(|_| in_terminal && self.tells_done);
+                let opened = Opened { at, told_there: home.is_some_and(settings::notifies) };
+                self.opened.insert(key.clone(), opened);
             }
         }
     }
@@ -250,8 +266,8 @@ fn refused(why: &str) -> Note {
     Note { title: "Pilotlight did not do that".into(), body: why.into() }
 }
 
-/// What notifications need to know of a session; `opened` is when its last turn began, where that was seen.
-fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Time>) -> Alertable<'a> {
+/// What notifications need to know of a session; `opened` is its last turn, where that was seen.
+fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Opened>) -> Alertable<'a> {
     let (row, session) = (&entry.row, entry.session());
     let asked = session.facts.requests.first();
     let request = asked.filter(|_| row.status == Status::NeedsPermission).map(|asked| Request {
@@ -269,7 +285,7 @@ fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Time>) -> Alerta
     let completed = closed.filter(|closed| closed.ending == Ending::Completed).map(|closed| Completed {
         at: closed.at.wall,
         // A turn that nobody saw open was short.
-        took: opened.map_or(Span::ZERO, |opened| (closed.at.wall - opened).max(Span::ZERO)),
+        took: opened.map_or(Span::ZERO, |opened| (closed.at.wall - opened.at).max(Span::ZERO)),
     });
     Alertable {
         key,
@@ -277,8 +293,7 @@ fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Time>) -> Alerta
         request,
         completed,
         seen: session.seen.is_some_and(|seen| seen >= row.since),
-        // Nothing in a session's folder says whether its terminal rings a bell.
-        cli_notifies: false,
+        cli_notifies: opened.is_some_and(|opened| opened.told_there),
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod process;
 pub mod prompt;
+pub mod settings;
 pub mod store;
 pub mod tail;
 pub mod watcher;

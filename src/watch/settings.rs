@@ -1,0 +1,42 @@
+//! What the user set in Copilot itself, as far as it matters to us: `settings.json` in its home.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// A larger file is not Copilot's. In bytes.
+const LENGTH_MAX: u64 = 1 << 20;
+
+/// Whether the terminals of this home tell by themselves that a turn is done: `"notifications": true`, as the CLI 1.0.102
+/// reads it. A file that is missing or broken says no.
+pub fn notifies(home: &Path) -> bool {
+    let path = home.join("settings.json");
+    let mut text = Vec::new();
+    let read = || File::open(&path)?.take(LENGTH_MAX).read_to_end(&mut text);
+    // Only a plain file: to open a pipe may take for ever.
+    if !path.is_file() || { read }().is_err() {
+        return false;
+    }
+    serde_json::from_slice::<serde_json::Value>(&text).is_ok_and(|settings| settings["notifications"] == true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_switched_on_counts() {
+        let home = tempfile::tempdir().unwrap();
+        assert!(!notifies(home.path()));
+        for (text, on) in [
+            (r#"{"notifications": true, "beep": false}"#, true),
+            (r#"{"notifications": false}"#, false),
+            (r#"{"notifications": "true"}"#, false),
+            (r#"{"notifications": true"#, false),
+            ("[]", false),
+        ] {
+            std::fs::write(home.path().join("settings.json"), text).unwrap();
+            assert_eq!(notifies(home.path()), on, "{text}");
+        }
+    }
+}
