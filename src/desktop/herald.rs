@@ -91,7 +91,7 @@ impl Herald {
             popups,
             words,
             hands,
-            notices: Notices { enabled: config.enabled, quiet },
+            notices: Notices { enabled: config.enabled, quiet_hours: config.rules.quiet_hours, quiet },
             tells_done,
             kept_at,
             opened: BTreeMap::new(),

@@ -63,13 +63,15 @@ impl Hush {
 pub struct Notices {
     /// They are not switched off in the config.
     pub enabled: bool,
+    /// The part of the day in which nothing is told, in minutes since midnight.
+    pub quiet_hours: Option<(u16, u16)>,
     /// What is muted, and whether everything is.
     pub quiet: Quiet,
 }
 
 impl Default for Notices {
     fn default() -> Self {
-        Self { enabled: true, quiet: Quiet::default() }
+        Self { enabled: true, quiet_hours: None, quiet: Quiet::default() }
     }
 }
 
@@ -92,10 +94,14 @@ impl Notices {
     /// The entry of the footer.
     pub fn submenu(&self) -> Item {
         let pause = self.pause();
-        let state = match &pause {
-            _ if !self.enabled => "off, by the config",
-            Some(pause) => pause,
-            None => "on",
+        let state = match (&pause, self.quiet_hours) {
+            _ if !self.enabled => "off, by the config".into(),
+            (Some(pause), _) => pause.clone(),
+            (None, Some(hours)) => {
+                let [from, to] = <[u16; 2]>::from(hours).map(|minute| WallClock { minute });
+                format!("on, but from {from} to {to}")
+            }
+            (None, None) => "on".into(),
         };
         let (sessions, folders) = self.quiet.muted();
         let muted = match (sessions, folders) {
@@ -155,6 +161,8 @@ mod tests {
         assert_eq!(title(&notices), "Notifications: paused until resumed");
         Hush::Resume.apply(&mut notices.quiet, now);
         assert_eq!(notices, Notices::default());
+        notices.quiet_hours = Some((22 * 60, 7 * 60 + 30));
+        assert_eq!(title(&notices), "Notifications: on, but from 22:00 to 7:30");
         notices.enabled = false;
         assert_eq!(title(&notices), "Notifications: off, by the config");
     }
