@@ -13,6 +13,7 @@
 //! - [`copilot`] talks to the sessions' servers, for what the user asks, and for nothing else.
 //! - [`desktop`] shows it all in an icon with a menu.
 //! - [`cli`] shows: each file there is a subcommand.
+//! - [`demo`] plays sessions where there are none.
 //!
 //! [`act`] has the words for what is asked of a session, and [`control`] hands them from a command to the tray that runs.
 //!
@@ -27,6 +28,7 @@ pub mod config;
 pub mod control;
 pub mod copilot;
 pub mod core;
+pub mod demo;
 pub mod desktop;
 pub mod engine;
 pub mod kept;

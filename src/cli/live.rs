@@ -77,12 +77,14 @@ impl Live {
         let list = self.context.config.list;
         shorten(&mut rows, now.wall - list.ended_for, list.ended_most);
         let style = Style::of_stdout();
-        let mut drawn = vec![format!("Pilotlight: {}", summary(&rows))];
+        let mut drawn = vec![format!("Pilotlight{}: {}", if self.context.demo { " demo" } else { "" }, summary(&rows))];
         drawn.extend(self.notice.clone());
         drawn.push(String::new());
         if rows.is_empty() {
             drawn.push("Waiting for a Copilot session. Start `copilot` in another terminal.".into());
-            drawn.extend(self.context.unreadable_homes());
+            let unreadable = self.context.unreadable_homes();
+            let offer = (unreadable.len() >= self.context.homes.len()).then(super::demo::offer);
+            drawn.extend(unreadable.into_iter().chain(offer));
         } else {
             drawn.extend(lines(&rows, now.wall, style));
         }

@@ -1,7 +1,9 @@
 //! The command line: one file a subcommand. Arguments are read here; what they mean is decided in each command.
 
 mod act;
+mod bars;
 mod config;
+mod demo;
 mod explain;
 mod keyboard;
 mod live;
@@ -84,6 +86,8 @@ enum Command {
     Show(act::One),
     /// Run a log through the same judgement, in its own time
     Replay(replay::Arguments),
+    /// Show all of this on sessions that play themselves; Copilot is not needed
+    Demo(demo::Arguments),
     /// Send a notification, and say what this desktop can do with one
     NotifyTest,
     /// Show the settings
@@ -97,14 +101,21 @@ struct Context {
     config_path: Option<PathBuf>,
     seen: Seen,
     problems: Vec<Problem>,
+    /// The sessions play themselves.
+    demo: bool,
 }
 
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(Command::Demo(arguments)) = &arguments.command
+        && let Some(played) = arguments.part()
+    {
+        return ended(played);
+    }
     raise_file_limit();
     let context = Context::new(&arguments.home);
-    if !matches!(arguments.command, None | Some(Command::Tray)) {
+    if !matches!(arguments.command, None | Some(Command::Tray | Command::Demo(_))) {
         crate::log::start(None);
     }
     let result = match arguments.command {
@@ -120,9 +131,15 @@ pub fn run() -> ExitCode {
         Some(Command::Resume(arguments)) => act::resume(&context, &arguments),
         Some(Command::Show(arguments)) => act::show(&context, &arguments),
         Some(Command::Replay(arguments)) => replay::run(&context, &arguments),
+        Some(Command::Demo(arguments)) => demo::run(context, &arguments),
         Some(Command::NotifyTest) => notify_test::run(&context),
         Some(Command::Config(arguments)) => config::run(&context, &arguments),
     };
+    ended(result)
+}
+
+/// The exit code of a command, and what there is to say of it.
+fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
     match result {
         Ok(code) => code,
         // Whoever reads has had enough: no error of ours.
@@ -144,7 +161,7 @@ impl Context {
         let (config, problems) = config_path.as_deref().map(crate::config::load).unwrap_or_default();
         let homes = paths::homes(homes, env("COPILOT_HOME"), &config.homes, paths::user_home());
         let seen = Seen::load(project.as_ref().map(|project| paths::state_folder(project).join(crate::seen::FILE)));
-        Self { homes, config, config_path, seen, problems }
+        Self { homes, config, config_path, seen, problems, demo: false }
     }
 
     fn engine(&self) -> Engine {

@@ -1,5 +1,6 @@
 //! `pilotlight status`: every session, once.
 
+use super::bars::{Bar, Format};
 use super::table::{Style, lines};
 use super::{Context, NO_HOME, say};
 use crate::core::fleet::{Row, distinguish, shorten, sort, summary};
@@ -13,6 +14,9 @@ pub(super) struct Arguments {
     /// As JSON: an array with one object a session
     #[arg(long)]
     json: bool,
+    /// As another bar wants it, once; `watch --format` goes on
+    #[arg(long, value_enum, conflicts_with_all = ["json", "all"])]
+    format: Option<Format>,
     /// Every session that is on disk, not only those that are open or ended lately
     #[arg(long)]
     all: bool,
@@ -28,9 +32,18 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         if arguments.json {
             writeln!(io::stdout(), "[]")?;
         }
+        if let Some(format) = arguments.format {
+            writeln!(io::stdout(), "{}", Bar::new(std::iter::empty()).text(format))?;
+        }
         return Ok(ExitCode::from(NO_HOME));
     }
     let Survey { sessions, now, .. } = survey(&context.homes, &context.config, &context.seen, arguments.all);
+    if let Some(format) = arguments.format {
+        let listed = sessions.iter().filter(|session| session.is_listed());
+        let bar = Bar::new(listed.map(|session| (session.row(now, &context.config.limits).0, session.seen)));
+        writeln!(io::stdout(), "{}", bar.text(format))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut rows: Vec<Row> = sessions
         .iter()
         .filter(|session| session.is_listed())

@@ -10,11 +10,13 @@ use crate::desktop::{self, Start, menu::Menu};
 use crate::engine::View;
 use crate::{log, paths};
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
-    let project = paths::project();
+    // A demo is no light of the user's: it claims no place, and no command reaches it.
+    let project = paths::project().filter(|_| !context.demo);
     let instance = match project.as_ref().map(|project| Instance::claim(&paths::runtime_folder(project))) {
         Some(Ok(Claim::Theirs(note))) => {
             writeln!(io::stdout(), "Pilotlight runs already: {note}. `pilotlight live` shows the table here as well.")?;
@@ -24,7 +26,11 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         Some(Err(error)) => Err(error),
         None => Ok(None),
     };
-    let state_folder = project.as_ref().map(paths::state_folder);
+    // What a demo remembers goes with its sessions.
+    let state_folder = match &project {
+        Some(project) => Some(paths::state_folder(project)),
+        None => context.seen.path().and_then(Path::parent).map(Path::to_owned),
+    };
     let own_log = state_folder.as_ref().map(|folder| folder.join(log::FILE));
     log::start(own_log.as_deref());
     // Better two lights than none.
@@ -33,9 +39,12 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     for problem in context.unreadable_homes() {
         say(&format!("{problem}; waiting for it"));
     }
+    if context.has_no_home() {
+        say(&super::demo::offer());
+    }
     let user_home = paths::user_home().map(|home| home.to_string_lossy().into_owned());
     let approves_all = context.config.actions.permissions == Permissions::ApproveAll;
-    let menu = Menu::new(context.config.limits, context.config.list, user_home, approves_all);
+    let menu = Menu::new(context.config.limits, context.config.list, user_home, approves_all).of_demo(context.demo);
     let (homes, terminal) = (context.homes.clone(), context.config.actions.terminal.clone());
     let engine = context.engine();
     // Without the lock another tray may run, and serve it.
@@ -97,7 +106,10 @@ impl Tell for Terminal {
             return;
         }
         self.note("its light is in the panel");
-        let line = "the light is in your panel; Ctrl-C ends it, `pilotlight live` shows the table";
+        let line = match self.context.demo {
+            false => "the light is in your panel; Ctrl-C ends it, `pilotlight live` shows the table",
+            true => "the demo's light is in your panel; Ctrl-C ends it",
+        };
         match &mut self.table {
             Some(table) => table.notice = Some("The light is in your panel.".into()),
             None if io::stdout().is_terminal() => say(line),

@@ -1,5 +1,6 @@
-//! `pilotlight watch --json`: a line for each change, for as long as somebody reads.
+//! `pilotlight watch`: a line for each change, for as long as somebody reads.
 
+use super::bars::{Bar, Format};
 use super::writer::Writer;
 use super::{Context, runtime, say};
 use crate::core::fleet::Session;
@@ -14,11 +15,14 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// As JSON: first one object a session, then one for each whose status, reason, owner or actions changed
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "format", conflicts_with = "format")]
     json: bool,
+    /// As another bar wants it: the whole text anew, whenever it changes
+    #[arg(long, value_enum)]
+    format: Option<Format>,
 }
 
-pub(super) fn run(context: &Context, _arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     context.tell_problems();
     for problem in context.unreadable_homes() {
         say(&format!("{problem}; waiting for it"));
@@ -28,6 +32,12 @@ pub(super) fn run(context: &Context, _arguments: &Arguments) -> anyhow::Result<E
     let writer = Writer::start(move || {
         let _ = commander.send(Command::Quit); // fails only when the engine has ended
     });
+    if let Some(format) = arguments.format {
+        let mut bar = Texts { format, last: String::new(), writer };
+        runtime()?.block_on(engine.run(&mut bar))?;
+        bar.writer.end()?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut lines = Lines { limits: context.config.limits, out: Vec::new(), writer };
     runtime()?.block_on(engine.run(&mut lines))?;
     lines.writer.end()?;
@@ -96,5 +106,27 @@ impl View for Lines {
             }
         }
         self.flush()
+    }
+}
+
+/// Writes the text of a bar.
+struct Texts {
+    format: Format,
+    last: String,
+    writer: Writer,
+}
+
+impl View for Texts {
+    fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
+        let text =
+            Bar::new(fleet.entries().map(|(_, entry)| (entry.row.clone(), entry.session().seen))).next(self.format);
+        if text == self.last {
+            return ControlFlow::Continue(());
+        }
+        self.last.clone_from(&text);
+        match self.writer.write(text.into_bytes()) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
     }
 }

@@ -14,7 +14,7 @@ use super::actions::{self, Asked};
 use super::details::{self, Source, Words};
 use super::hush::Notices;
 use super::icon::{self, Icon};
-use super::view::{Effect, Item, ItemId, Kind, MenuView, Most, same_shape};
+use super::view::{DEMO, Effect, Item, ItemId, Kind, MenuView, Most, same_shape};
 use crate::act::{Ask, Order};
 use crate::config::List;
 use crate::core::action::{Action, Reach, offer};
@@ -57,6 +57,7 @@ pub struct Menu {
     list: List,
     user_home: Option<String>,
     approves_all: bool,
+    demo: bool,
     notices: Notices,
     open: Vec<Place>,
     recent: Vec<Place>,
@@ -77,6 +78,7 @@ impl Menu {
             list,
             user_home,
             approves_all,
+            demo: false,
             notices: Notices::default(),
             open: Vec::new(),
             recent: Vec::new(),
@@ -85,6 +87,12 @@ impl Menu {
             wake_at: None,
             shown: None,
         }
+    }
+
+    /// The same, of sessions that play themselves, or not.
+    #[must_use]
+    pub fn of_demo(self, demo: bool) -> Self {
+        Self { demo, ..self }
     }
 
     /// The menu for these sessions, where it differs from the last one.
@@ -222,7 +230,7 @@ impl Menu {
         let paused = self.notices.paused();
         let icon = Icon { state: icon::state(seen.clone()), unseen: unseen > 0, paused: paused.is_some() };
         let attached = |source: &Source<'_>| source.session.dealings.reach.is_attached();
-        let mut summary = summary(&rows);
+        let mut summary = if self.demo { format!("{DEMO}{}", summary(&rows)) } else { summary(&rows) };
         if self.approves_all && sources.values().any(attached) {
             summary.push_str("; approving all that attached sessions ask");
         }
@@ -234,6 +242,9 @@ impl Menu {
             0 => capital(&summary),
             n => format!("{}; {n} not looked at yet", capital(&summary)),
         })];
+        if self.demo {
+            items.push(Item::text("These sessions play themselves, and silence counts as stuck sooner than usual"));
+        }
         items.push(Item::Separator);
         if self.open.is_empty() {
             items.push(Item::text("Start “copilot” in a terminal: it will show here"));

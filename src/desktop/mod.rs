@@ -56,7 +56,7 @@ use linux::Loop;
 /// The main thread may be held by a panel that does not answer; it is waited for this long at the end.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// The file in the state folder that says that the user was welcomed.
-const WELCOMED: &str = "welcomed";
+pub const WELCOMED: &str = "welcomed";
 
 /// What the light needs to run.
 pub struct Start {

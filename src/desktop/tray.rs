@@ -7,7 +7,7 @@
 //! invalid.
 
 use super::icon::Icon;
-use super::view::{Item, MenuView, same_places};
+use super::view::{DEMO, Item, MenuView, same_places};
 use anyhow::Context;
 use tray_icon::menu::{IsMenuItem, Menu, MenuItem, PredefinedMenuItem, Submenu};
 use tray_icon::{TrayIcon, TrayIconBuilder};
@@ -80,6 +80,10 @@ impl Tray {
         }
         if view.tooltip != self.shown.tooltip {
             self.icon.set_tooltip(Some(&view.tooltip))?;
+            #[cfg(target_os = "linux")]
+            if view.tooltip.starts_with(DEMO) && !self.shown.tooltip.starts_with(DEMO) {
+                self.icon.set_title(Some("Pilotlight demo"));
+            }
         }
         self.shown = view;
         Ok(())

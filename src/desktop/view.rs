@@ -13,6 +13,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+/// How what the icon says begins, where the sessions play themselves.
+pub const DEMO: &str = "demo: ";
+
 /// Everything that the tray shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MenuView {

@@ -1,0 +1,268 @@
+//! What other bars show: Waybar, tmux, SwiftBar and xbar, and whatever takes a line of text. docs/bars.md has their settings.
+//!
+//! A session's name is text, and every bar reads its own language out of what it is given: what that language would take for
+//! more than text is escaped for it, or where it knows no way to say it, replaced by what looks like it.
+
+use crate::core::fleet::{Row, distinguish, mark, sort};
+use crate::core::text::{NAME_MAX, plain};
+use crate::core::time::Time;
+use crate::core::verdict::Status;
+use crate::desktop::icon::{self, State};
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// A bar shows this much of a name, in characters.
+const NAME: usize = 32;
+/// So many sessions are named where there is room for a list.
+const LISTED: usize = 20;
+
+/// The bar that is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// JSON for a custom module of Waybar
+    Waybar,
+    /// A line with tmux's colours
+    Tmux,
+    /// A menu for `SwiftBar` or xbar
+    Swiftbar,
+    /// A line of text
+    Plain,
+}
+
+/// What a bar is given.
+pub(super) struct Bar {
+    rows: Vec<Row>,
+    state: State,
+}
+
+impl Bar {
+    /// These sessions, each with when the user last looked at it.
+    pub(super) fn new(sessions: impl Iterator<Item = (Row, Option<Time>)>) -> Self {
+        let (mut rows, seen): (Vec<Row>, Vec<_>) = sessions.filter(|(row, _)| row.status != Status::Ended).unzip();
+        let state = icon::state(rows.iter().zip(seen));
+        sort(&mut rows);
+        distinguish(&mut rows);
+        Self { rows, state }
+    }
+
+    /// The text for a bar, without a line break at its end.
+    pub(super) fn text(&self, format: Format) -> String {
+        match format {
+            Format::Waybar => self.waybar(),
+            Format::Tmux => format!("#[fg={}]{}#[default]", self.colour(), self.line().replace('#', "##")),
+            Format::Swiftbar => self.swiftbar(),
+            Format::Plain => self.line(),
+        }
+    }
+
+    /// What a bar is given when the last text no longer holds, where it reads on: with its line break, and where a text
+    /// may have several lines, the mark that it begins anew.
+    pub(super) fn next(&self, format: Format) -> String {
+        let begins = if format == Format::Swiftbar { "~~~\n" } else { "" };
+        format!("{begins}{}\n", self.text(format))
+    }
+
+    /// How many sessions there are of each status, by its mark, and the name of the one that needs the user most.
+    fn line(&self) -> String {
+        let most = self.rows.first().filter(|row| row.needs_you()).map(|row| plain(&row.name, NAME));
+        [self.counts()].into_iter().chain(most.map(String::from)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// `⚑1 ▶2 ✓1`, what needs the user first.
+    fn counts(&self) -> String {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for row in &self.rows {
+            let status = if row.status == Status::Finishing { Status::Working } else { row.status };
+            match counts.last_mut() {
+                Some((before, count)) if *before == mark(status).0 => *count += 1,
+                _ => counts.push((mark(status).0, 1)),
+            }
+        }
+        if counts.is_empty() {
+            return mark(Status::Ended).0.to_owned();
+        }
+        counts.into_iter().map(|(mark, count)| format!("{mark}{count}")).collect::<Vec<_>>().join(" ")
+    }
+
+    const fn state_name(&self) -> &'static str {
+        match self.state {
+            State::Well => "well",
+            State::Working => "working",
+            State::NeedsYou => "needs-you",
+            State::Trouble => "trouble",
+        }
+    }
+
+    const fn colour(&self) -> &'static str {
+        match self.state {
+            State::Well => "green",
+            State::Working => "blue",
+            State::NeedsYou => "yellow",
+            State::Trouble => "red",
+        }
+    }
+
+    /// The rows in words, and how many more there are.
+    fn list(&self) -> (impl Iterator<Item = (String, &Row)>, usize) {
+        let words = |row: &Row| format!("{} {} · {}", mark(row.status).0, plain(&row.name, NAME_MAX), row.status);
+        let more = self.rows.len().saturating_sub(LISTED);
+        (self.rows.iter().take(LISTED).map(move |row| (words(row), row)), more)
+    }
+
+    fn waybar(&self) -> String {
+        #[derive(Serialize)]
+        struct Module {
+            text: String,
+            tooltip: String,
+            class: Vec<&'static str>,
+            alt: &'static str,
+            percentage: usize,
+        }
+        let (list, more) = self.list();
+        let mut tooltip: Vec<_> =
+            list.map(|(words, row)| format!("{}\n    {}", pango(&words), pango(&row.because))).collect();
+        if more > 0 {
+            tooltip.push(format!("… and {more} more"));
+        }
+        if tooltip.is_empty() {
+            tooltip.push("no session is open".into());
+        }
+        let at_work = |row: &&Row| matches!(row.status, Status::Working | Status::Finishing | Status::Quiet);
+        let unseen = self.rows.iter().any(|row| row.unseen).then_some("unseen");
+        let module = Module {
+            text: pango(&self.line()),
+            tooltip: tooltip.join("\n"),
+            class: [self.state_name()].into_iter().chain(unseen).collect(),
+            alt: self.state_name(),
+            percentage: self.rows.iter().filter(at_work).count() * 100 / self.rows.len().max(1),
+        };
+        // Of words and numbers: it cannot fail.
+        serde_json::to_string(&module).unwrap_or_default()
+    }
+
+    fn swiftbar(&self) -> String {
+        let as_text = "emojize=false symbolize=false";
+        // Its language has no way to write the mark that ends the text.
+        let item = |text: &str| format!("{} | {as_text}", text.replace('|', "¦"));
+        let mut lines = vec![format!("{} color={}", item(&self.counts()), self.colour()), "---".to_owned()];
+        let (list, more) = self.list();
+        for (words, row) in list {
+            lines.push(item(&words));
+            lines.push(item(&format!("--{}", plain(&row.because, NAME_MAX * 2))));
+        }
+        if more > 0 {
+            lines.push(item(&format!("… and {more} more")));
+        }
+        if self.rows.is_empty() {
+            lines.push(item("No session is open"));
+        }
+        lines.join("\n")
+    }
+}
+
+/// Escapes what Pango's markup is made of.
+fn pango(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::fleet::{Background, Kind};
+
+    fn row(name: &str, status: Status) -> (Row, Option<Time>) {
+        let row = Row {
+            id: name.into(),
+            name: name.into(),
+            cwd: None,
+            branch: None,
+            kind: Kind::Terminal,
+            status,
+            since: Time(0),
+            last_progress: None,
+            because: "a < b".into(),
+            unseen: status == Status::Idle,
+            owner: None,
+            background: Background::default(),
+            actions: Vec::new(),
+        };
+        (row, None)
+    }
+
+    fn bar(rows: impl IntoIterator<Item = (Row, Option<Time>)>) -> Bar {
+        Bar::new(rows.into_iter())
+    }
+
+    #[test]
+    fn a_line_counts_by_marks_and_names_what_needs_you() {
+        use Status::{Ended, Failed, Finishing, Idle, NeedsPermission, Working};
+        let some = bar([
+            row("a", Working),
+            row("b", Idle),
+            row("c", NeedsPermission),
+            row("d", Finishing),
+            row("e", Ended),
+            row("f", Failed),
+        ]);
+        assert_eq!(some.text(Format::Plain), "⚑1 ✗1 ▶2 ✓1 c");
+        assert_eq!(bar([row("a", Working)]).text(Format::Plain), "▶1");
+        assert_eq!(bar([row("e", Ended)]).text(Format::Plain), "○");
+    }
+
+    #[test]
+    fn waybar_gets_its_fields_with_names_that_are_no_markup() {
+        let hostile = "</span><b>\"it's\" & more\n\u{202e}";
+        let text = bar([row(hostile, Status::NeedsInput), row("w", Status::Working), row("i", Status::Idle)]);
+        let module: serde_json::Value = serde_json::from_str(&text.text(Format::Waybar)).unwrap();
+        let escaped = "&lt;/span&gt;&lt;b&gt;&quot;it&apos;s&quot; &amp; more";
+        assert_eq!(module["text"], format!("?1 ▶1 ✓1 {escaped}"));
+        let tooltip = module["tooltip"].as_str().unwrap();
+        assert!(tooltip.starts_with(&format!("? {escaped} · needs-input\n    a &lt; b\n")), "{tooltip}");
+        assert_eq!(module["class"], serde_json::json!(["needs-you", "unseen"]));
+        assert_eq!((&module["alt"], &module["percentage"]), (&"needs-you".into(), &33.into()));
+        let none: serde_json::Value = serde_json::from_str(&bar([]).text(Format::Waybar)).unwrap();
+        assert_eq!((&none["alt"], &none["percentage"]), (&"well".into(), &0.into()));
+    }
+
+    #[test]
+    fn tmux_gets_names_that_are_no_format() {
+        let text = bar([row("#(touch x) #{pid} #[fg=red] 50%", Status::Stuck)]).text(Format::Tmux);
+        assert_eq!(text, "#[fg=red]◷1 ##(touch x) ##{pid} ##[fg=red] 50%#[default]");
+    }
+
+    #[test]
+    fn swiftbar_gets_names_that_are_no_parameters() {
+        let text = bar([row("a | bash=/bin/sh :fire:\n---", Status::Crashed)]);
+        let lines: Vec<_> = text.text(Format::Swiftbar).lines().map(str::to_owned).collect();
+        assert_eq!(
+            lines,
+            [
+                "╳1 | emojize=false symbolize=false color=red",
+                "---",
+                "╳ a ¦ bash=/bin/sh :fire: --- · crashed | emojize=false symbolize=false",
+                "--a < b | emojize=false symbolize=false",
+            ]
+        );
+        assert!(text.next(Format::Swiftbar).starts_with("~~~\n╳1"));
+        assert!(bar([]).text(Format::Swiftbar).ends_with("No session is open | emojize=false symbolize=false"));
+    }
+
+    #[test]
+    fn a_list_is_bounded() {
+        let many = bar((0..100).map(|n| row(&n.to_string(), Status::Working)));
+        for format in [Format::Waybar, Format::Swiftbar] {
+            assert!(many.text(format).contains("… and 80 more"));
+        }
+    }
+}

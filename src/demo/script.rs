@@ -1,0 +1,213 @@
+//! The play: who is on stage, and who does what when. A table, which the tests read as well as the stage.
+//!
+//! Fifty-five seconds in, every status there is shows at once. The play takes two minutes and begins again.
+
+use crate::core::time::Span;
+
+/// A session of the play.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Role {
+    /// Its title. It says that this is a demo, wherever it is shown.
+    pub title: &'static str,
+    /// The name of the folder that it works in.
+    pub folder: &'static str,
+    /// Its git branch.
+    pub branch: &'static str,
+    /// What its client calls itself: `github/cli`, or `sdk`.
+    pub client: &'static str,
+}
+
+/// Names a [`Role`] by its place in [`CAST`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    /// Works steadily.
+    Login,
+    /// Waits for permissions.
+    Packages,
+    /// Asks.
+    Colours,
+    /// Falls silent after its tools.
+    Database,
+    /// Takes its time to finish.
+    Notes,
+    /// Loses its permissions.
+    Cleanup,
+    /// Crashes.
+    Photos,
+    /// Fails.
+    Manual,
+    /// Was never prompted.
+    Logs,
+    /// Is over soon.
+    Icon,
+    /// Thinks long.
+    Stars,
+}
+
+const fn role(title: &'static str, folder: &'static str, branch: &'static str) -> Role {
+    Role { title, folder, branch, client: "github/cli" }
+}
+
+/// Every session of the play, in the order of [`Who`].
+pub const CAST: [Role; 11] = [
+    role("Demo: Fix the login page", "website", "login"),
+    role("Demo: Update the packages", "website", "main"),
+    role("Demo: Choose the colours", "paint-shop", "main"),
+    role("Demo: Migrate the database", "shop", "postgres"),
+    role("Demo: Write the release notes", "shop", "main"),
+    Role { client: "sdk", ..role("Demo: Nightly clean-up", "archive", "main") },
+    role("Demo: Sort the photos", "archive", "photos"),
+    role("Demo: Translate the manual", "manual", "french"),
+    role("Demo: Read the logs", "server", "main"),
+    role("Demo: Draw the icon", "paint-shop", "icon"),
+    role("Demo: Count the stars", "observatory", "main"),
+];
+
+/// What a session does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Its process is there, if it was not.
+    Enter,
+    /// The user prompts: a turn opens.
+    Prompt(&'static str),
+    /// A tool starts: its name, and its command or what it works on.
+    Tool(&'static str, &'static str),
+    /// The open tool ends well.
+    Done,
+    /// The open tool needs a permission for this command.
+    Wants(&'static str),
+    /// The permission is given.
+    Allowed,
+    /// The open tool was denied, because nobody could be asked.
+    Denied,
+    /// The last message of a turn.
+    Answer(&'static str),
+    /// The end of a turn.
+    End,
+    /// The turn ends in an error.
+    Fail(&'static str),
+    /// The session is shut down, and its process ends.
+    ShutDown,
+    /// Its process is killed.
+    Crash,
+}
+
+/// One line of the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beat {
+    /// When, in seconds from the beginning.
+    pub at: u32,
+    /// Who.
+    pub who: Who,
+    /// What.
+    pub act: Act,
+}
+
+/// How long the play takes, in seconds.
+pub const LENGTH: u32 = 120;
+
+/// The script, in the order of time.
+pub const SCRIPT: &[Beat] = &{
+    use Act::{Allowed, Answer, Crash, Denied, Done, End, Enter, Fail, Prompt, ShutDown, Tool, Wants};
+    use Who::{Cleanup, Colours, Database, Icon, Login, Logs, Manual, Notes, Packages, Photos, Stars};
+    [
+        on(0, Login, Enter),
+        on(0, Packages, Enter),
+        on(0, Colours, Enter),
+        on(0, Database, Enter),
+        on(0, Notes, Enter),
+        on(0, Cleanup, Enter),
+        on(0, Photos, Enter),
+        on(0, Manual, Enter),
+        on(0, Logs, Enter),
+        on(0, Icon, Enter),
+        on(0, Stars, Enter),
+        on(1, Login, Prompt("The login page forgets who I am. Find out why, and fix it.")),
+        on(1, Icon, Prompt("Draw an icon of a flame.")),
+        on(2, Photos, Prompt("Sort the photos by year.")),
+        on(2, Packages, Prompt("Update the packages, and run the tests.")),
+        on(3, Login, Tool("view", "src/login.ts")),
+        on(3, Cleanup, Prompt("Delete what is older than a month.")),
+        on(4, Manual, Prompt("Translate the manual into French.")),
+        on(4, Database, Prompt("Move the shop to PostgreSQL.")),
+        on(5, Cleanup, Tool("bash", "find . -mtime +30 -delete")),
+        on(5, Icon, Tool("create", "icon.svg")),
+        on(6, Login, Done),
+        on(6, Database, Tool("bash", "pg_dump --schema-only shop")),
+        on(7, Login, Tool("bash", "npm test -- login")),
+        on(7, Packages, Tool("bash", "npm update")),
+        on(8, Packages, Wants("npm update")),
+        on(8, Icon, Done),
+        on(9, Icon, Answer("The icon is drawn.")),
+        on(9, Icon, End),
+        on(9, Photos, Tool("bash", "exiftool -r -d %Y photos")),
+        on(10, Database, Done),
+        on(11, Cleanup, Denied),
+        on(12, Icon, ShutDown),
+        on(13, Cleanup, Tool("bash", "rm -r old")),
+        on(14, Colours, Prompt("Paint the shop window.")),
+        on(15, Colours, Tool("ask_user", "Warm colours or cold ones?")),
+        on(16, Notes, Prompt("Write the release notes from the commits.")),
+        on(17, Cleanup, Denied),
+        on(18, Cleanup, Tool("bash", "mv old /tmp")),
+        on(19, Login, Done),
+        on(20, Manual, Fail("the model answered with status 500")),
+        on(21, Cleanup, Denied),
+        on(22, Login, Tool("edit", "src/session.ts")),
+        on(23, Cleanup, Answer("I may not change anything here.")),
+        on(23, Cleanup, End),
+        on(24, Notes, Tool("bash", "git log --oneline v1.0..")),
+        on(25, Photos, Crash),
+        on(28, Notes, Done),
+        on(30, Stars, Prompt("Count the stars in the picture.")),
+        on(32, Login, Done),
+        on(33, Login, Tool("bash", "npm test -- login")),
+        on(40, Notes, Tool("create", "NOTES.md")),
+        on(42, Notes, Done),
+        on(44, Login, Done),
+        on(46, Login, Tool("bash", "npm run lint")),
+        on(52, Notes, Answer("The notes are in NOTES.md.")),
+        on(60, Notes, End),
+        on(61, Login, Done),
+        on(62, Stars, Tool("bash", "python3 count.py sky.png")),
+        on(63, Login, Tool("bash", "npm test")),
+        on(66, Stars, Done),
+        on(68, Packages, Allowed),
+        on(70, Colours, Done),
+        on(72, Stars, Answer("There are 4,711 stars in it.")),
+        on(72, Stars, End),
+        on(74, Packages, Done),
+        on(76, Packages, Tool("bash", "npm test")),
+        on(78, Colours, Tool("edit", "window.css")),
+        on(80, Login, Done),
+        on(82, Colours, Done),
+        on(86, Packages, Done),
+        on(88, Login, Tool("bash", "git commit -am 'Remember who is logged in'")),
+        on(90, Login, Wants("git commit -am 'Remember who is logged in'")),
+        on(92, Packages, Answer("Everything is up to date, and the tests pass.")),
+        on(92, Packages, End),
+        on(95, Colours, Answer("The window is painted. Shall I paint the door as well?")),
+        on(95, Colours, End),
+        on(100, Database, Tool("bash", "psql -f schema.sql shop")),
+        on(104, Login, Allowed),
+        on(106, Login, Done),
+        on(108, Database, Done),
+        on(110, Login, Answer("The page remembers who you are.")),
+        on(112, Database, Answer("The shop runs on PostgreSQL.")),
+        on(112, Database, End),
+        on(116, Login, End),
+    ]
+};
+
+const fn on(at: u32, who: Who, act: Act) -> Beat {
+    Beat { at, who, act }
+}
+
+/// The play over and over, at `speed` times the usual pace: each beat with the time from the beginning.
+pub fn beats(speed: u32) -> impl Iterator<Item = (Span, Beat)> {
+    let speed = i64::from(speed.max(1));
+    (0i64..).flat_map(move |again| {
+        let of = move |beat: &Beat| (again * i64::from(LENGTH) + i64::from(beat.at)) * 1000 / speed;
+        SCRIPT.iter().map(move |beat| (Span(of(beat)), *beat))
+    })
+}

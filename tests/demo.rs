@@ -1,0 +1,207 @@
+//! The demo, as its user starts it: every status shows, it says what it is, and nothing is left of it however it ends.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+
+mod support;
+
+use rustix::process::Signal;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use support::desktop::bus::Bus;
+use support::desktop::light::{Light, User};
+use support::desktop::panel::{Entry, Panel};
+use support::desktop::sessions::Sessions;
+use support::process::{is_live, signal};
+use support::tmux::Tmux;
+use support::{SOON, wait_until};
+
+/// Every status there is, as README.md has them.
+const STATUSES: [&str; 11] = [
+    "ended",
+    "crashed",
+    "failed",
+    "needs-permission",
+    "permission-lost",
+    "needs-input",
+    "stuck",
+    "quiet",
+    "finishing",
+    "working",
+    "idle",
+];
+
+/// A demo, on a desktop of the test's own.
+struct Demo {
+    light: Light,
+    panel: Panel,
+    user: User,
+    _bus: Bus,
+}
+
+impl Demo {
+    fn start() -> Self {
+        let (bus, user) = (Bus::start(), user());
+        let panel = Panel::start(&bus);
+        let mut command = user.command(Some(&bus), &["demo", "--speed", "8"]);
+        command.env("TMPDIR", tmp(&user));
+        let light = user.light_from(command);
+        panel.wait_for_icon();
+        panel.wait_for("a session plays", |entry| entry.label.contains("Demo: "));
+        Self { light, panel, user, _bus: bus }
+    }
+
+    /// What lies in the folder for temporary things.
+    fn left(&self) -> Vec<PathBuf> {
+        std::fs::read_dir(tmp(&self.user)).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// The processes that own sessions now.
+    fn players(&self) -> Vec<u32> {
+        let sessions = self.left()[0].join("copilot/session-state");
+        let folders =
+            std::fs::read_dir(sessions).unwrap().filter_map(|entry| std::fs::read_dir(entry.ok()?.path()).ok());
+        let names = folders.flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        names.filter_map(|name| name.strip_prefix("inuse.")?.strip_suffix(".lock")?.parse().ok()).collect()
+    }
+
+    /// Waits until nothing is left: no folder, and none of these processes.
+    fn leaves_nothing(&self, processes: &[u32]) {
+        let left = || format!("{:?} {:?}\n{}", self.left(), processes, self.light.said());
+        wait_until(SOON, "nothing is left of the demo", left, || {
+            (self.left().is_empty() && !processes.iter().any(|pid| is_live(*pid))).then_some(())
+        });
+        assert!(!self.user.state().exists(), "what the user's own light remembers is none of the demo's business");
+        assert_eq!(std::fs::read_dir(self.user.scratch.path().join("run")).unwrap().count(), 0);
+    }
+}
+
+fn user() -> User {
+    let user = User::new(&Sessions::new());
+    std::fs::create_dir(tmp(&user)).unwrap();
+    user
+}
+
+fn tmp(user: &User) -> PathBuf {
+    user.scratch.path().join("tmp")
+}
+
+/// The process that started this one.
+fn parent(pid: u32) -> u32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit(") ").next().unwrap().split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn every_status_shows_and_nothing_is_left() {
+    let mut demo = Demo::start();
+    let mut missing = BTreeSet::from(STATUSES);
+    wait_until(
+        SOON,
+        "every status shows",
+        || format!("{:#?}", demo.panel.menu()),
+        || {
+            let menu = demo.panel.layout().1;
+            missing
+                .retain(|status| menu.find(&|entry: &Entry| entry.shown().contains(&format!("{status}   "))).is_none());
+            missing.is_empty().then_some(())
+        },
+    );
+    assert!(demo.panel.tooltip().starts_with("demo: "), "{}", demo.panel.tooltip());
+    let title: String = demo.panel.property("Title").try_into().unwrap();
+    assert_eq!(title, "Pilotlight demo");
+    let menu = demo.panel.menu();
+    assert!(menu[0].label.starts_with("Demo: ") && menu[1].label.contains("play themselves"), "{menu:#?}");
+    demo.light.says("this is a demo");
+    let players = demo.players();
+    assert!(players.len() > 5, "each session has a process of its own: {players:?}");
+    demo.light.signal(Signal::TERM);
+    let (status, _) = demo.light.ended();
+    assert!(status.success(), "{status}: {}", demo.light.said());
+    demo.leaves_nothing(&players);
+}
+
+#[test]
+fn a_demo_that_is_killed_leaves_nothing_either() {
+    let mut demo = Demo::start();
+    let players = demo.players();
+    demo.light.signal(Signal::KILL);
+    demo.light.ended();
+    demo.leaves_nothing(&players);
+}
+
+#[test]
+fn quit_ends_it_as_well() {
+    let mut demo = Demo::start();
+    let players = demo.players();
+    let quit = demo.panel.wait_for("there is Quit", |entry| entry.label == "Quit");
+    demo.panel.click(quit.id);
+    let (status, _) = demo.light.ended();
+    assert!(status.success(), "{status}: {}", demo.light.said());
+    demo.leaves_nothing(&players);
+}
+
+#[test]
+fn where_the_sessions_are_no_longer_played_it_says_so_at_its_end() {
+    let mut demo = Demo::start();
+    let players = demo.players();
+    signal(parent(players[0]), Signal::KILL);
+    wait_until(SOON, "the players follow", String::new, || (!players.iter().any(|pid| is_live(*pid))).then_some(()));
+    demo.light.signal(Signal::INT);
+    let (status, _) = demo.light.ended();
+    assert_eq!(status.code(), Some(1));
+    demo.light.says("not played to the end");
+    demo.leaves_nothing(&players);
+}
+
+#[test]
+fn a_session_that_the_user_ends_is_shut_down() {
+    let demo = Demo::start();
+    let ended = |title: &str| {
+        demo.panel.wait_for(&format!("{title} has ended"), |entry| {
+            entry.shown().contains(title) && entry.shown().contains("ended   ")
+        });
+    };
+    let players = demo.players();
+    let login = demo.left()[0].join("copilot/session-state/de300000-0000-4000-8000-000000000001");
+    let wrote = || std::fs::read_to_string(login.join("events.jsonl")).unwrap_or_default();
+    wait_until(SOON, "it works", wrote, || wrote().contains("user.message").then_some(()));
+    let pid = *players.iter().find(|pid| login.join(format!("inuse.{pid}.lock")).exists()).unwrap();
+    // What the menu's "End it" does.
+    signal(pid, Signal::INT);
+    ended("Demo: Fix the login page");
+    assert!(wrote().contains("session.shutdown"), "{}", wrote());
+}
+
+#[test]
+fn without_a_desktop_the_table_shows_it() {
+    let user = user();
+    let mut command = user.command(None, &["demo", "--speed", "8"]);
+    command.env("TMPDIR", tmp(&user)).env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
+    let terminal = Tmux::start(&command, 140, 40);
+    wait_until(
+        SOON,
+        "the table shows the demo",
+        || terminal.screen(),
+        || {
+            let screen = terminal.screen();
+            (screen.contains("Pilotlight demo: ") && screen.contains("Demo: Fix the login page")).then_some(())
+        },
+    );
+    terminal.press(&["C-c"]);
+    let left = || std::fs::read_dir(tmp(&user)).unwrap().count();
+    wait_until(SOON, "Ctrl-C ends it", || terminal.screen(), || (left() == 0).then_some(()));
+}
+
+#[test]
+fn where_no_copilot_is_found_the_demo_is_offered_and_not_started() {
+    let (bus, user) = (Bus::start(), user());
+    let panel = Panel::start(&bus);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pilotlight"));
+    command.env_clear().env("HOME", user.scratch.path()).env("XDG_RUNTIME_DIR", user.scratch.path().join("run"));
+    command.env("TMPDIR", tmp(&user)).env("DBUS_SESSION_BUS_ADDRESS", bus.address());
+    let light = user.light_from(command);
+    panel.wait_for_icon();
+    light.says("without Copilot: pilotlight demo");
+    assert_eq!(std::fs::read_dir(tmp(&user)).unwrap().count(), 0);
+}

@@ -1,0 +1,252 @@
+//! What is written down is true as far as a test can tell: links lead somewhere, files that are named are there, commands are
+//! understood, settings are known, and the defaults that README.md shows are the defaults.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+
+use pilotlight::config::{Config, parse};
+use pilotlight::core::verdict::Status;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Folders whose files are named by their path.
+const ROOMS: [&str; 6] = ["src/", "tests/", "docs/", "assets/", "benches/", "packaging/"];
+
+/// A text of ours.
+struct Page {
+    path: PathBuf,
+    text: String,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every text that is meant to be read.
+fn pages() -> Vec<Page> {
+    let folders = ["", "docs", "benches", "packaging", "tests", "tests/traces"].map(|folder| root().join(folder));
+    let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+    let paths = files.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|it| it == "md"));
+    let mut pages: Vec<Page> = paths.map(|path| Page { text: std::fs::read_to_string(&path).unwrap(), path }).collect();
+    pages.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(pages.len() >= 4, "the texts are found");
+    pages
+}
+
+impl Page {
+    fn name(&self) -> String {
+        self.path.strip_prefix(root()).unwrap().display().to_string()
+    }
+
+    /// The blocks of code: indented ones, and those between fences. A list's second lines are not indented that far.
+    fn blocks(&self) -> Vec<String> {
+        let (mut blocks, mut fenced, mut before_blank) = (vec![String::new()], false, true);
+        for line in self.text.lines() {
+            if line.starts_with("```") {
+                fenced = !fenced;
+                blocks.push(String::new());
+                continue;
+            }
+            let open = blocks.last().is_some_and(|block| !block.is_empty());
+            match line.strip_prefix("    ") {
+                _ if fenced => *blocks.last_mut().unwrap() += &format!("{line}\n"),
+                Some(code) if before_blank || open => *blocks.last_mut().unwrap() += &format!("{code}\n"),
+                _ if line.is_empty() && open => blocks.last_mut().unwrap().push('\n'),
+                _ => blocks.push(String::new()),
+            }
+            before_blank = line.is_empty();
+        }
+        blocks.into_iter().filter(|block| !block.trim().is_empty()).collect()
+    }
+
+    /// The lines of prose, without blocks of code.
+    fn prose(&self) -> impl Iterator<Item = &str> {
+        let mut fenced = false;
+        self.text.lines().filter(move |line| {
+            fenced ^= line.starts_with("```");
+            !fenced && !line.starts_with("    ")
+        })
+    }
+
+    /// What stands between backticks in prose, line by line.
+    fn spans(&self) -> Vec<&str> {
+        self.prose().flat_map(|line| line.split('`').skip(1).step_by(2)).collect()
+    }
+
+    /// The commands of ours in it.
+    fn commands(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for block in self.blocks() {
+            found.extend(block.lines().filter_map(command_in));
+        }
+        for line in self.prose() {
+            // In a table of commands, the first cell has all of them; an option may stand in a span of its own.
+            let cell = line.replace("\\|", "\u{0}");
+            let is_table = cell.starts_with("| `pilotlight");
+            let cell = if is_table { cell.split('|').nth(1).unwrap_or_default() } else { &cell };
+            for span in cell.split('`').skip(1).step_by(2) {
+                let span = span.replace('\u{0}', "|");
+                if let Some(command) = command_in(&span) {
+                    found.push(command);
+                } else if is_table && span.starts_with('[') {
+                    *found.last_mut().unwrap() += &format!(" {span}");
+                } else if is_table {
+                    found.push(span);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The arguments of a command of ours in a line of code, if there is one.
+fn command_in(line: &str) -> Option<String> {
+    let at = line.match_indices("pilotlight").map(|(at, _)| at).find(|&at| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + "pilotlight".len()..].chars().next();
+        before.is_none_or(|c| " \"'(=".contains(c)) && after.is_none_or(|c| c == ' ')
+    })?;
+    let before = line[..at].trim_end_matches(['"', '\'', '(', '=', '#']);
+    let is_command = before.is_empty() || !line[..at].ends_with(' ') || before.ends_with(" exec ") || before == "exec ";
+    if !is_command || line.trim_start().starts_with("# <") {
+        return None;
+    }
+    let rest = &line[at + "pilotlight".len()..];
+    let end = rest.find([')', '"', '\'', '#', ';', '>']).unwrap_or(rest.len());
+    // A pipe that stands apart leads elsewhere; one inside a word parts what may stand there.
+    let rest = rest[..end].split(" | ").next().unwrap_or_default();
+    Some(rest.trim().to_owned())
+}
+
+/// The words of a command, with brackets taken off, and the first of what may stand in a place.
+fn words(command: &str) -> Vec<String> {
+    let plain = command.replace(['[', ']'], " ");
+    plain.split_whitespace().map(|word| word.split('|').next().unwrap_or_default().to_owned()).collect()
+}
+
+/// How a heading is called in a link.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase();
+    kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for page in pages() {
+        for line in page.prose() {
+            for link in line.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                if link.contains("://") || link.starts_with("mailto:") {
+                    continue;
+                }
+                let (file, heading) =
+                    link.split_once('#').map_or((link, None), |(file, heading)| (file, Some(heading)));
+                let target = if file.is_empty() { page.path.clone() } else { page.path.parent().unwrap().join(file) };
+                assert!(target.exists(), "{}: {link} leads nowhere", page.name());
+                if let Some(heading) = heading {
+                    let text = std::fs::read_to_string(&target).unwrap();
+                    let mut headings = text.lines().filter(|line| line.starts_with('#'));
+                    let there = headings.any(|line| anchor(line.trim_start_matches('#')) == heading);
+                    assert!(there, "{}: there is no heading for {link}", page.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn files_that_are_named_are_there() {
+    for page in pages() {
+        for span in page.spans() {
+            let is_path = ROOMS.iter().any(|room| span.starts_with(room)) && !span.contains([' ', '*', '<', '{', '…']);
+            let path = span.split([':', '#']).next().unwrap_or_default();
+            assert!(!is_path || root().join(path).exists(), "{} names {span}, which is not there", page.name());
+        }
+        for line in page.text.lines() {
+            for (option, folder) in [("--test ", "tests"), ("--bench ", "benches")] {
+                let Some(rest) = line.split(option).nth(1).filter(|_| line.contains("cargo ")) else { continue };
+                let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                let file = root().join(folder).join(format!("{name}.rs"));
+                assert!(name.chars().all(char::is_uppercase) || file.exists(), "{}: {line}", page.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_are_understood() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut understood = 0;
+    for page in pages() {
+        for command in page.commands() {
+            // With `--help` at its end a command is read as far as that, and not carried out.
+            let mut program = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
+            program.env_clear().env("HOME", scratch.path()).args(words(&command)).arg("--help");
+            let output = program.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{}: pilotlight {command}\n{said}", page.name());
+            understood += 1;
+        }
+    }
+    assert!(understood > 20, "the commands are found: {understood}");
+}
+
+#[test]
+fn settings_are_known_and_the_defaults_are_the_defaults() {
+    let mut found = 0;
+    for page in pages() {
+        for block in page.blocks() {
+            // What is there to be uncommented counts as well, as far as it is a setting.
+            let wanted = |line: &str| line.starts_with("[[") || line.split(' ').nth(1) == Some("=");
+            let bare =
+                |line: &str| line.strip_prefix("# ").filter(|rest| wanted(rest)).unwrap_or(line).to_owned() + "\n";
+            let whole: String = block.lines().map(bare).collect();
+            if toml::from_str::<toml::Table>(&block).is_err_and(|_| !whole.contains("[limits]"))
+                || !block.contains(" = ")
+            {
+                continue;
+            }
+            for text in [&block, &whole] {
+                let (_, problems) = parse(text, Path::new("config.toml"));
+                let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                assert!(problems.is_empty(), "{}: {problems:?}\n{text}", page.name());
+            }
+            if page.name() == "README.md" && block.contains("[limits]") {
+                assert_eq!(
+                    parse(&block, Path::new("config.toml")).0,
+                    Config::default(),
+                    "README.md shows other defaults"
+                );
+            }
+            found += 1;
+        }
+    }
+    assert!(found > 0, "the settings are found");
+}
+
+#[test]
+fn every_status_is_explained() {
+    let pages = pages();
+    let readme = pages.iter().find(|page| page.name() == "README.md").unwrap();
+    for status in Status::ALL {
+        let row = format!(" {status}` |");
+        assert!(readme.text.lines().any(|line| line.starts_with("| `") && line.contains(&row)), "{status} is missing");
+    }
+}
+
+#[test]
+fn what_is_wrong_would_be_found() {
+    let page = |text: &str| Page { path: root().join("README.md"), text: text.into() };
+    let wrong = page(
+        "See `pilotlight dance` and `~/.config/pilotlight/`.\n\n    pilotlight status --bogus | jq .  # no\n\ntext\n",
+    );
+    assert_eq!(wrong.commands(), ["status --bogus", "dance"]);
+    let table = page("| `pilotlight a ID`, `b ID` `[--c x\\|y]` | `no` |");
+    assert_eq!(table.commands(), ["a ID", "b ID [--c x|y]"]);
+    assert_eq!(words("b ID [--c x|y]"), ["b", "ID", "--c", "x"]);
+    assert_eq!(command_in("set -g status-right '#(pilotlight watch --format tmux)'").unwrap(), "watch --format tmux");
+    assert_eq!(command_in("\"exec\": \"pilotlight watch --format waybar\",").unwrap(), "watch --format waybar");
+    assert_eq!(command_in("exec pilotlight status").unwrap(), "status");
+    assert_eq!(command_in("cd pilotlight"), None);
+    assert_eq!(anchor("What was tried?"), "what-was-tried");
+    assert!(!parse("[limits]\nfresh = 1\n", Path::new("x")).1.is_empty());
+}

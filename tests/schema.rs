@@ -1,0 +1,253 @@
+//! The form of the JSON that scripts rely on, written down in docs/watch.schema.json: it is made from the types here, and
+//! what the program really prints is held against it.
+//!
+//! `PILOTLIGHT_BLESS=1 cargo test --test schema` writes the file anew.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+
+mod support;
+
+use pilotlight::core::action::Action;
+use pilotlight::core::fleet::{Background, Kind, OwnerShown, Row};
+use pilotlight::core::time::Time;
+use pilotlight::core::verdict::Status;
+use serde_json::{Map, Value, json};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use support::desktop::light::User;
+use support::desktop::sessions::Sessions;
+use support::wait_until;
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/watch.schema.json");
+
+/// A session of which everything is known: its fields are those that there are.
+fn row() -> Row {
+    Row {
+        id: "x".into(),
+        name: "x".into(),
+        cwd: Some("/x".into()),
+        branch: Some("main".into()),
+        kind: Kind::Terminal,
+        status: Status::Idle,
+        since: Time(0),
+        last_progress: Some(Time(0)),
+        because: "x".into(),
+        unseen: false,
+        owner: Some(OwnerShown { pid: 1, state: "alive", attachable: Some(true) }),
+        background: Background::default(),
+        actions: vec!["stop"],
+    }
+}
+
+/// The schema, as the types have it.
+fn schema() -> Value {
+    let shown = |value| serde_json::to_value(value).unwrap();
+    let row = shown(row());
+    let all = |values: Vec<Value>| json!({"enum": values});
+    let time = json!({"type": "string", "format": "date-time"});
+    let text = json!({"type": "string"});
+    let some_text = json!({"type": ["string", "null"]});
+    let count = json!({"type": "integer", "minimum": 0});
+    let kinds = [Kind::Terminal, Kind::Sdk, Kind::Unknown].map(|kind| serde_json::to_value(kind).unwrap()).to_vec();
+    let statuses = Status::ALL.map(|status| json!(status.name())).to_vec();
+    let actions = Action::ALL.map(|action| json!(action.name())).to_vec();
+    let owner_field = |name: &str| match name {
+        "pid" => json!({"type": "integer", "minimum": 1}),
+        "state" => json!({"enum": ["alive", "gone", "unknown"]}),
+        "attachable" => said(
+            json!({"type": ["boolean", "null"]}),
+            "whether it is a server that can be attached to; null: not tried",
+        ),
+        other => panic!("{other} of an owner is new: give it a form here, and a word in README.md"),
+    };
+    let field = |name: &str| match name {
+        "id" => said(text.clone(), "the name of the session's folder"),
+        "name" => said(text.clone(), "its title, else its folder; told apart from the others'"),
+        "cwd" => said(some_text.clone(), "the folder that it works in"),
+        "branch" => said(some_text.clone(), "the git branch there"),
+        "kind" => said(all(kinds.clone()), "how it is used"),
+        "status" => said(all(statuses.clone()), "what it does, or what it needs"),
+        "since" => said(time.clone(), "since when it has its status"),
+        "last_progress" => {
+            said(json!({"type": ["string", "null"], "format": "date-time"}), "the last sign of life in its log")
+        }
+        "because" => said(text.clone(), "why it has its status, in words; these may change"),
+        "unseen" => said(json!({"type": "boolean"}), "it became idle, or asked, since the user last looked"),
+        "owner" => {
+            let owner = object(&row["owner"], &owner_field);
+            said(json!({"anyOf": [owner, {"type": "null"}]}), "the process that runs it, or did; null: none is known")
+        }
+        "background" => said(object(&row["background"], &|_| count.clone()), "what goes on in the background"),
+        "actions" => {
+            let action = all(actions.clone());
+            said(json!({"type": "array", "items": action}), "what would not be refused now")
+        }
+        other => panic!("{other} of a session is new: give it a form here, and a word in README.md"),
+    };
+    let session = object(&row, &field);
+    let removed = json!({
+        "description": "the session's folder is gone; `watch` alone says so",
+        "type": "object",
+        "properties": {"id": text, "removed": {"enum": [true]}},
+        "required": ["id", "removed"],
+        "additionalProperties": false,
+    });
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A line of `pilotlight watch --json`, or an element of the array that `pilotlight status --json` prints",
+        "anyOf": [session, removed],
+    })
+}
+
+fn said(mut schema: Value, words: &str) -> Value {
+    schema["description"] = words.into();
+    schema
+}
+
+/// An object that has exactly the fields of this one.
+fn object(example: &Value, field: &dyn Fn(&str) -> Value) -> Value {
+    let names: Vec<&String> = example.as_object().unwrap().keys().collect();
+    let properties: Map<String, Value> = names.iter().map(|name| ((*name).clone(), field(name))).collect();
+    json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false})
+}
+
+/// What is wrong with a value, by those words of JSON Schema that the file uses. Another word is an error, so that none is
+/// left unchecked.
+fn wrong(schema: &Value, value: &Value) -> Option<String> {
+    let is = |kind: &Value| match kind.as_str().unwrap() {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "null" => value.is_null(),
+        other => panic!("no type of JSON: {other}"),
+    };
+    schema.as_object().unwrap().iter().find_map(|(word, rule)| {
+        let holds = match word.as_str() {
+            "$schema" | "title" | "description" => true,
+            "type" => rule.as_array().map_or_else(|| is(rule), |kinds| kinds.iter().any(is)),
+            "enum" => rule.as_array().unwrap().contains(value),
+            "anyOf" => {
+                let wrongs: Option<Vec<String>> =
+                    rule.as_array().unwrap().iter().map(|schema| wrong(schema, value)).collect();
+                return wrongs.map(|wrongs| wrongs.join("\nand "));
+            }
+            "minimum" => value.as_i64().is_none_or(|number| number >= rule.as_i64().unwrap()),
+            "format" => value.as_str().is_none_or(|text| text.parse::<jiff::Timestamp>().is_ok()),
+            "items" => {
+                return value.as_array().into_iter().flatten().find_map(|item| wrong(rule, item));
+            }
+            "required" => rule.as_array().unwrap().iter().all(|name| value.get(name.as_str().unwrap()).is_some()),
+            "properties" => {
+                let fields = value.as_object().into_iter().flatten();
+                let mut known = fields.filter_map(|(name, field)| Some((name, rule.get(name)?, field)));
+                return known.find_map(|(name, rule, field)| Some(format!("{name}: {}", wrong(rule, field)?)));
+            }
+            "additionalProperties" => {
+                let known = schema["properties"].as_object().unwrap();
+                value.as_object().is_none_or(|fields| fields.keys().all(|name| known.contains_key(name)))
+            }
+            other => panic!("{other} is not checked here yet"),
+        };
+        (!holds).then(|| format!("{value} is not {word} {rule}"))
+    })
+}
+
+#[track_caller]
+fn fits(value: &Value) {
+    if let Some(wrong) = wrong(&schema(), value) {
+        panic!("{value}\ndoes not fit: {wrong}");
+    }
+}
+
+#[test]
+fn the_schema_that_is_written_down_is_that_of_the_types() {
+    let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    if std::env::var_os("PILOTLIGHT_BLESS").is_some() {
+        std::fs::write(FILE, &text).unwrap();
+    }
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(FILE).unwrap_or_default()).unwrap_or_default();
+    assert!(written == schema(), "docs/watch.schema.json is out of date: PILOTLIGHT_BLESS=1 cargo test --test schema");
+}
+
+#[test]
+fn the_schema_refuses_what_is_wrong() {
+    let good = serde_json::to_value(row()).unwrap();
+    fits(&good);
+    let with = |pointer: &str, value: Value| {
+        let mut bad = good.clone();
+        *bad.pointer_mut(pointer).unwrap() = value;
+        bad
+    };
+    let mut without = good.clone();
+    without.as_object_mut().unwrap().remove("because");
+    let mut more = good.clone();
+    more["more"] = json!(1);
+    let bad = [
+        with("/status", json!("asleep")),
+        with("/since", json!("yesterday")),
+        with("/owner/pid", json!(0)),
+        with("/owner/state", Value::Null),
+        with("/background/agents", json!(-1)),
+        with("/actions/0", json!("dance")),
+        with("/unseen", json!("no")),
+        without,
+        more,
+        json!({"id": "x", "removed": false}),
+        json!([]),
+    ];
+    for bad in bad {
+        assert!(wrong(&schema(), &bad).is_some(), "{bad}");
+    }
+}
+
+/// The demo shows every status, and sessions that crash and come back.
+#[test]
+fn every_line_that_the_program_prints_fits() {
+    let user = User::new(&Sessions::new());
+    let tmp = user.scratch.path().join("tmp");
+    std::fs::create_dir(&tmp).unwrap();
+    let mut demo = user.command(None, &["demo", "--speed", "8"]);
+    demo.env("TMPDIR", &tmp).env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
+    let _demo = user.light_from(demo);
+    let home = wait_until(support::SOON, "the demo plays", String::new, || {
+        let home = std::fs::read_dir(&tmp).unwrap().next()?.unwrap().path().join("copilot");
+        home.join("session-state").is_dir().then_some(home)
+    });
+    let config = user.scratch.path().join("config.toml");
+    std::fs::write(&config, "[owners]\nnames = ['pilotlight']\n[limits]\nthinking-quiet = 2\nthinking-stuck = 4\n")
+        .unwrap();
+    let command = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pilotlight"));
+        command.env("PILOTLIGHT_CONFIG", &config).env("COPILOT_HOME", &home).env("HOME", user.scratch.path());
+        command.args(arguments);
+        command
+    };
+    let mut watch = command(&["watch", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut missing: Vec<&str> =
+        ["ended", "crashed", "failed", "needs-permission", "permission-lost", "needs-input", "idle", "working"].into();
+    let mut removed = false;
+    for line in BufReader::new(watch.stdout.take().unwrap()).lines() {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        fits(&line);
+        missing.retain(|status| line["status"] != *status);
+        removed |= line["removed"] == true;
+        if missing.is_empty() && !removed {
+            let rows = command(&["status", "--json", "--all"]).output().unwrap();
+            let rows: Value = serde_json::from_slice(&rows.stdout).unwrap();
+            assert!(rows.as_array().unwrap().len() > 8, "{rows}");
+            rows.as_array().unwrap().iter().for_each(fits);
+            // A folder that goes.
+            let folder = home.join("session-state").join(rows[0]["id"].as_str().unwrap());
+            std::fs::rename(&folder, user.scratch.path().join("gone")).unwrap();
+        }
+        if removed {
+            break;
+        }
+    }
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    assert!(removed, "the watch ended before it had said everything");
+}

@@ -1,0 +1,104 @@
+//! The real Copilot CLI, worked at random for a long time, and Pilotlight beside it: does it say what is true, always?
+//!
+//! Actors ([`actor`](soak::actor)) make sessions, prompt them, answer them, leave them waiting, abort, kill and resume them.
+//! Each knows what is true of its sessions, from what it did and from the time that Copilot wrote on the event, and writes
+//! it down ([`truth`](soak::truth)). What `watch --json` said, and what `status --json` was asked now and then, is held
+//! against it at the end: a deviation counts once the truth has held for longer than [`REACTION`](soak::truth::REACTION).
+//!
+//! `PILOTLIGHT_SOAK_SEED` repeats a run's choices; `PILOTLIGHT_SOAK_SECONDS` sets the length of the long one.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+
+mod support;
+
+mod soak {
+    pub(crate) mod actor;
+    pub(crate) mod pilots;
+    pub(crate) mod truth;
+}
+
+use soak::actor::{Actor, Chance};
+use soak::pilots::Pilots;
+use soak::truth::{Ledger, Said, score};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
+use support::home::Home;
+use support::wait;
+
+/// So many servers run at once, each with sessions of its own.
+const ACTORS: u64 = 3;
+/// So much of the time that is judged must agree.
+const BAR: f64 = 99.5;
+/// Memory may grow by this much between a third of the time and the end, in KiB: what an allocator keeps, no leak.
+const GROWTH: u64 = 1536;
+
+fn from_environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn soak(time: Duration) {
+    let seed = from_environment("PILOTLIGHT_SOAK_SEED").unwrap_or(1);
+    let home = Home::new("project");
+    let (ledger, over) = (Ledger::default(), AtomicBool::new(false));
+    let pilots = Pilots::start(&home);
+    let begun = Instant::now();
+    let memory = std::thread::scope(|scope| {
+        let actors: Vec<_> = (0..ACTORS)
+            .map(|n| {
+                let (home, ledger, over) = (&home, &ledger, &over);
+                scope.spawn(move || {
+                    let mut actor = Actor::new(home, ledger, Chance::new(seed * 1000 + n));
+                    while !over.load(Ordering::Relaxed) {
+                        actor.act();
+                    }
+                    actor.settle();
+                })
+            })
+            .collect();
+        let mut early = None;
+        while begun.elapsed() < time && !actors.iter().any(ScopedJoinHandle::is_finished) {
+            pilots.ask();
+            if begun.elapsed() > time / 3 {
+                early.get_or_insert_with(|| pilots.memory());
+            }
+            wait(Duration::from_secs(3), || (begun.elapsed() >= time).then_some(()));
+        }
+        over.store(true, Ordering::Relaxed);
+        for actor in actors {
+            actor.join().unwrap();
+        }
+        (early.unwrap_or_default(), pilots.memory())
+    });
+    let heard = pilots.end();
+    let score = score(&ledger.end(), &heard);
+    println!("seed {seed}, {} s: {score}", begun.elapsed().as_secs());
+    for ((name, early), (_, late)) in memory.0.iter().zip(&memory.1) {
+        println!("memory of {name}: {early} KiB after a third of the time, {late} KiB at the end");
+        assert!(*late <= early + GROWTH, "the memory of {name} grows: {early} KiB, then {late} KiB");
+    }
+    for deviation in score.deviations.iter().take(20) {
+        println!("  {deviation}");
+    }
+    // A log says what its session really did.
+    let deviates = |id: &str| score.deviations.iter().any(|deviation| deviation.starts_with(id));
+    for folder in home.sessions().iter().filter(|folder| deviates(&folder.id())) {
+        println!("{}", folder.dump());
+    }
+    assert!(score.changes > 10 && score.asked > 10, "too little happened: {score}");
+    assert!(score.percent() >= BAR, "{score}");
+    let last = heard.iter().filter(|said| matches!(said, Said::Asked { .. })).count();
+    assert!(last > 0, "status --json was never asked");
+}
+
+#[test]
+fn two_minutes() {
+    soak(Duration::from_secs(from_environment("PILOTLIGHT_SOAK_SECONDS").unwrap_or(110)));
+}
+
+#[test]
+#[ignore = "takes an hour"]
+fn an_hour() {
+    soak(Duration::from_secs(from_environment("PILOTLIGHT_SOAK_SECONDS").unwrap_or(3600)));
+}
