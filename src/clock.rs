@@ -31,6 +31,28 @@ impl Clock {
     }
 }
 
+/// How long the machine has slept, counted from some moment in the past: only what it grows by means anything.
+///
+/// On Linux by the clocks of the system, so that setting the wall clock is no sleep. Elsewhere by how far the wall clock is
+/// ahead of the awake one, which does not tell the two apart.
+pub fn slept(now: Moment) -> Span {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::time::{ClockId, clock_gettime};
+        let read = |clock| {
+            let at = clock_gettime(clock);
+            Span(at.tv_sec * 1000 + at.tv_nsec / 1_000_000)
+        };
+        let _ = now;
+        // The former goes on while the machine sleeps, the latter does not.
+        Span(read(ClockId::Boottime).0 - read(ClockId::Monotonic).0)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        now.wall - now.awake
+    }
+}
+
 /// What the clock on the user's wall reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WallClock {
@@ -85,6 +107,18 @@ fn wall() -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// CASES.md 68: a wall clock that is set is no sleep.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn case_68_a_wall_clock_that_is_set_is_no_sleep() {
+        let now = Clock::start().now();
+        let before = slept(now);
+        for hours in [-1, 1, 24] {
+            let after = slept(Moment { wall: now.wall + Span::hours(hours), ..now });
+            assert!((after - before).0.abs() < 100, "{before:?} {after:?}");
+        }
+    }
 
     #[test]
     fn the_next_full_hour_is_ahead_and_within_a_day() {

@@ -26,6 +26,7 @@ mod tests;
 pub use client::{Asked, ask};
 
 use crate::act::{Given, Order, Outcome, Report};
+use caller::Judge;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -59,22 +60,21 @@ impl Drop for Served {
 
 /// What every conversation needs.
 struct House {
-    names: Vec<String>,
+    judge: Judge,
     orders: Box<dyn Fn(Given) + Send + Sync>,
 }
 
 /// Serves the control socket in `folder`, on the runtime that this is called on. Whoever calls holds the lock of the running
 /// tray: a socket that stands there is a dead one's, and is replaced.
 ///
-/// `names` are file names of further executables that count as Copilot, from the config. `orders` is called with each order
-/// that may be given.
+/// `judge` says how callers are judged. `orders` is called with each order that may be given.
 ///
 /// # Errors
 /// Where the folder is not the user's own, or others may write to it; where the socket cannot be made there. The words say
 /// what to do.
-pub fn serve(folder: &Path, names: Vec<String>, orders: impl Fn(Given) + Send + Sync + 'static) -> io::Result<Served> {
+pub fn serve(folder: &Path, judge: Judge, orders: impl Fn(Given) + Send + Sync + 'static) -> io::Result<Served> {
     let (listener, mark) = place::bind(folder)?;
-    let house = Arc::new(House { names, orders: Box::new(orders) });
+    let house = Arc::new(House { judge, orders: Box::new(orders) });
     let accepting = tokio::spawn(accept(listener, house)).abort_handle();
     Ok(Served { accepting, _mark: mark })
 }
@@ -113,7 +113,7 @@ async fn converse(stream: place::ServerStream, caller: Option<u32>, house: &Hous
         Ok(Err(reason)) => return refuse(&mut to, reason).await,
         Err(_) => return refuse(&mut to, format!("no order came within {} s", PATIENCE.as_secs())).await,
     };
-    if let Err(reason) = caller::may_ask(&order.ask, caller, &house.names) {
+    if let Err(reason) = caller::may_ask(&order.ask, caller, &house.judge) {
         tracing::warn!("an order over the control socket was refused: {reason}");
         return refuse(&mut to, reason).await;
     }

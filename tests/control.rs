@@ -8,6 +8,7 @@ mod made_up;
 mod support;
 
 mod control {
+    mod beside;
     mod callers;
     mod commands;
     mod questions;

@@ -11,6 +11,7 @@ mod support;
 
 mod e2e {
     mod actions;
+    mod again;
     mod attached;
     mod ends;
     mod homes;

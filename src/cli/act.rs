@@ -9,6 +9,7 @@ mod tell;
 use super::pick::pick;
 use super::{Context, USAGE, say};
 use crate::act::{Ask, Order, Outcome, Which};
+use crate::config::Permissions;
 use crate::control::{ORDER_MAX, caller};
 use crate::core::action::Reach;
 use crate::core::fleet::{Kind, Session};
@@ -74,6 +75,12 @@ pub(super) struct One {
 
 pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Result<ExitCode> {
     with(context, &arguments.id, |session| {
+        // Where that approves all that the session asks for, it is no agent's to ask for.
+        if context.config.actions.permissions == Permissions::ApproveAll
+            && let Some(reason) = caller::agent_behind(std::process::id(), &context.config.owners.names)
+        {
+            return Ok(refuse(&reason));
+        }
         carry_out(
             context,
             order(session, Ask::Reconnect { resend: arguments.resend }),

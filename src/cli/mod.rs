@@ -164,6 +164,16 @@ impl Context {
         Self { homes, config, config_path, seen, problems, demo: false }
     }
 
+    /// Whether a home that is not looked into here, but usually is, has a session of this id too: a copy of one that is.
+    fn has_namesake(&self, id: &str) -> bool {
+        let usual = paths::homes(&[], std::env::var_os("COPILOT_HOME"), &self.config.homes, paths::user_home());
+        let is_here = |home: &PathBuf| {
+            let same = |other: &PathBuf| other == home || other.canonicalize().ok() == home.canonicalize().ok();
+            self.homes.iter().any(same)
+        };
+        usual.iter().any(|home| home.join(crate::watch::store::SESSIONS).join(id).is_dir() && !is_here(home))
+    }
+
     fn engine(&self) -> Engine {
         Engine::new(&self.homes, self.config.clone(), self.seen.clone())
     }

@@ -4,6 +4,7 @@
 use super::live::Live;
 use super::{Context, say};
 use crate::config::Permissions;
+use crate::control::caller::Judge;
 use crate::desktop::feed::Tell;
 use crate::desktop::instance::{Claim, Instance};
 use crate::desktop::{self, Start, menu::Menu};
@@ -49,21 +50,11 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     let engine = context.engine();
     // Without the lock another tray may run, and serve it.
     let control_folder = project.as_ref().map(paths::runtime_folder).filter(|_| instance.is_some());
-    let owner_names = context.config.owners.names.clone();
+    let judge = Judge { names: context.config.owners.names.clone(), approves_all };
     let notifications = context.config.notifications.clone();
     let tell = Box::new(Terminal { context: Arc::new(context), instance, table: None, lit: false });
-    let start = Start {
-        engine,
-        menu,
-        tell,
-        own_log,
-        state_folder,
-        homes,
-        terminal,
-        control_folder,
-        owner_names,
-        notifications,
-    };
+    let start =
+        Start { engine, menu, tell, own_log, state_folder, homes, terminal, control_folder, judge, notifications };
     desktop::run(start)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,8 @@
 //!
 //! An agent must not approve itself. Whatever a session of Copilot's starts, a tool's shell, a script, a program of its own,
 //! may look at sessions, and may stop, reconnect or resume them: all of that it could do without us as well, being the same
-//! user. Answering a permission request is what Copilot asks the *user*, so `approve` and `deny` are refused to it.
+//! user. Answering a permission request is what Copilot asks the *user*, so `approve` and `deny` are refused to it, and
+//! `reconnect` where the user has set that all is approved that attached sessions ask for.
 //!
 //! Two signs tell such a process: a Copilot among its ancestors, and the mark that Copilot leaves in the environment of what
 //! it starts. The mark is still there when a process has let go of its parent (`setsid -f`, `nohup ... &` after the shell's
@@ -12,19 +13,24 @@
 use crate::act::Ask;
 use crate::watch::process::copilot_ancestor;
 
+/// How callers are judged.
+#[derive(Clone, Debug, Default)]
+pub struct Judge {
+    /// File names of further executables that count as Copilot, from the config.
+    pub names: Vec<String>,
+    /// Whatever an attached session asks for is allowed, by the config: to have a session reconnected is to have all its
+    /// requests approved.
+    pub approves_all: bool,
+}
+
 /// Whether only a person may ask for this.
 ///
 /// Every kind is named, so that a new one is not forgotten.
-const fn is_for_people(ask: &Ask) -> bool {
+const fn is_for_people(ask: &Ask, approves_all: bool) -> bool {
     match ask {
         Ask::Approve(_) | Ask::Deny(_) => true,
-        Ask::Reconnect { .. }
-        | Ask::Stop
-        | Ask::End
-        | Ask::ForceQuit
-        | Ask::Resume
-        | Ask::ShowTerminal
-        | Ask::Detach => false,
+        Ask::Reconnect { .. } => approves_all,
+        Ask::Stop | Ask::End | Ask::ForceQuit | Ask::Resume | Ask::ShowTerminal | Ask::Detach => false,
     }
 }
 
@@ -40,8 +46,8 @@ pub fn agent_behind(pid: u32, names: &[String]) -> Option<String> {
 
 /// Whether a client of the control socket may ask for this; the reason, if not. `caller` is its process, where the system
 /// tells.
-pub(super) fn may_ask(ask: &Ask, caller: Option<u32>, names: &[String]) -> Result<(), String> {
-    if !is_for_people(ask) {
+pub(super) fn may_ask(ask: &Ask, caller: Option<u32>, judge: &Judge) -> Result<(), String> {
+    if !is_for_people(ask, judge.approves_all) {
         return Ok(());
     }
     let unknown = || {
@@ -50,7 +56,7 @@ pub(super) fn may_ask(ask: &Ask, caller: Option<u32>, names: &[String]) -> Resul
             .to_owned()
     };
     let caller = caller.ok_or_else(unknown)?;
-    if let Some(reason) = agent_behind(caller, names) {
+    if let Some(reason) = agent_behind(caller, &judge.names) {
         return Err(reason);
     }
     // Asked last: what was told of a process that went meanwhile may have been told of another one.
@@ -86,12 +92,16 @@ mod tests {
         };
         for caller in [None, Some(0), Some(gone), Some(u32::MAX)] {
             for ask in [Ask::Approve(Which::Oldest), Ask::Deny(Which::All)] {
-                let reason = may_ask(&ask, caller, &[]).unwrap_err();
+                let reason = may_ask(&ask, caller, &Judge::default()).unwrap_err();
                 assert!(reason.contains("cannot be told"), "{caller:?}: {reason}");
             }
+            // Where that approves all that the session asks for.
+            let approves = Judge { approves_all: true, ..Judge::default() };
+            assert!(may_ask(&Ask::Reconnect { resend: false }, caller, &approves).is_err());
+            assert_eq!(may_ask(&Ask::Stop, caller, &approves), Ok(()));
             let rest = [Ask::Reconnect { resend: true }, Ask::Stop, Ask::End, Ask::ForceQuit, Ask::Resume, Ask::Detach];
             for ask in rest {
-                assert_eq!(may_ask(&ask, caller, &[]), Ok(()), "{ask:?}");
+                assert_eq!(may_ask(&ask, caller, &Judge::default()), Ok(()), "{ask:?}");
             }
         }
     }
@@ -113,7 +123,8 @@ mod tests {
         };
         let (mut agent, mut person) = (start(Some("1234\u{1b}[31m")), start(None));
         let approve = Ask::Approve(Which::Oldest);
-        let (refused, allowed) = (may_ask(&approve, Some(agent.id()), &[]), may_ask(&approve, Some(person.id()), &[]));
+        let judged = |pid| may_ask(&approve, Some(pid), &Judge::default());
+        let (refused, allowed) = (judged(agent.id()), judged(person.id()));
         for child in [&mut agent, &mut person] {
             child.kill().unwrap();
             child.wait().unwrap();

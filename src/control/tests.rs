@@ -32,7 +32,7 @@ impl Tray {
         let thread = std::thread::spawn(move || {
             runtime().block_on(async {
                 let orders = move |it| drop(orders.send(it));
-                let served = serve(&folder, Vec::new(), orders).unwrap();
+                let served = serve(&folder, Judge::default(), orders).unwrap();
                 ready.send(()).unwrap();
                 let _ = ended.await;
                 drop(served);
@@ -168,7 +168,7 @@ fn a_folder_that_others_may_write_to_is_not_served_in() {
     let serve_in = |folder: &Path| {
         let runtime = runtime();
         let _inside = runtime.enter();
-        serve(folder, Vec::new(), |_| {}).map(drop)
+        serve(folder, Judge::default(), |_| {}).map(drop)
     };
     serve_in(&folder).unwrap();
     for mode in [0o720, 0o702] {

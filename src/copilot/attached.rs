@@ -30,6 +30,8 @@ const HEARTBEAT: (Duration, Duration) = if cfg!(test) {
 } else {
     (Duration::from_secs(30), Duration::from_secs(10))
 };
+/// So many times in a row it is asked before a server that says nothing counts as lost.
+const BEATS: u8 = 3;
 /// How long after an event it is asked whether the session works: events come in bursts.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
@@ -293,13 +295,24 @@ impl Teller {
                         Ok(_) | Err(_) => {}
                     }
                 }
-                _ = heartbeat.tick() => if let Err(fault) = self.link.ping(within).await {
+                _ = heartbeat.tick() => if let Err(fault) = self.beat(within).await {
                     break fault;
                 },
             }
         };
         self.say(What::Lost(fault));
         self.link.leave();
+    }
+
+    /// Whether the server lives. One that is held up for a while is asked again: to leave may end the session.
+    async fn beat(&self, within: Duration) -> Result<(), Fault> {
+        let mut asked = 1;
+        loop {
+            match self.link.ping(within).await {
+                Err(Fault::Silent { .. }) if asked < BEATS => asked += 1,
+                other => return other,
+            }
+        }
     }
 
     fn say(&self, what: What) {

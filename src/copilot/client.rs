@@ -270,16 +270,22 @@ fn silent(place: Place, span: Duration) -> Fault {
 /// What a server says of itself, as one short line. What stands in quotes may be the session's, and is left out.
 fn words(message: &str) -> Box<str> {
     let mut out = String::new();
-    let (mut quote, mut escaped) = (None, false);
+    let (mut quote, mut escaped, mut before) = (None, false, ' ');
     for c in message.chars() {
         let literal = std::mem::take(&mut escaped);
+        // Within a word it is an apostrophe.
+        let begins_word = !std::mem::replace(&mut before, c).is_alphanumeric();
         match quote {
             Some(_) if literal => {}
             Some(_) if c == '\\' => escaped = true,
             Some(open) if c == open => quote = None,
             Some(_) => {}
-            None if matches!(c, '"' | '`') => {
-                quote = Some(c);
+            None if matches!(c, '"' | '`' | '“' | '‘') || c == '\'' && begins_word => {
+                quote = Some(match c {
+                    '“' => '”',
+                    '‘' => '’',
+                    same => same,
+                });
                 out.push('…');
             }
             None => out.push(c),

@@ -2,6 +2,7 @@
 
 use super::servers::{Endpoint, Token};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -22,6 +23,8 @@ pub(super) enum Say {
 pub(super) struct Fake {
     pub(super) endpoint: Endpoint,
     pub(super) calls: Arc<Mutex<Vec<String>>>,
+    /// How many of its clients have left.
+    pub(super) left: Arc<AtomicUsize>,
 }
 
 impl Fake {
@@ -31,13 +34,19 @@ impl Fake {
         let address = listener.local_addr().unwrap();
         let calls: Arc<Mutex<Vec<String>>> = Arc::default();
         let (say, log) = (Arc::new(say), Arc::clone(&calls));
+        let left: Arc<AtomicUsize> = Arc::default();
+        let gone = Arc::clone(&left);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (say, log) = (Arc::clone(&say), Arc::clone(&log));
-                tokio::spawn(async move { serve(stream, &*say, &log).await });
+                let gone = Arc::clone(&gone);
+                tokio::spawn(async move {
+                    serve(stream, &*say, &log).await;
+                    gone.fetch_add(1, Ordering::SeqCst);
+                });
             }
         });
-        Self { endpoint: Endpoint { address, token: None }, calls }
+        Self { endpoint: Endpoint { address, token: None }, calls, left }
     }
 
     /// The same endpoint with a token.

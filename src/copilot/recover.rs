@@ -38,6 +38,8 @@ pub struct Sight {
     pub tools_open: usize,
     /// A tool succeeded in this turn.
     pub tool_succeeded: bool,
+    /// How many prompts of the user's, or of ours, the log has.
+    pub prompts: u32,
     /// How many events the log has; or anything else that changes when it grows.
     pub events: u64,
     /// When the last turn was aborted that was.
@@ -242,7 +244,10 @@ pub async fn stop(site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
 pub(super) async fn abort(link: &Link, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
     let next = "reconnect the session, or end its process";
     let mut sight = site.sight.clone();
-    let before = sight.borrow_and_update().aborted;
+    let (before, was_open) = {
+        let sight = sight.borrow_and_update();
+        (sight.aborted, sight.turn_open)
+    };
     let failed = |step, fault| Failure { next: Some(next.to_owned()), ..Failure::of(step, fault) };
     link.abort(&site.id).await.map_err(|fault| failed(Step::Abort, fault))?;
     steps(Step::Abort, "told to stop".to_owned());
@@ -250,7 +255,7 @@ pub(super) async fn abort(link: &Link, site: &Site, steps: Steps<'_>) -> Result<
         loop {
             let on_disk = {
                 let sight = sight.borrow_and_update();
-                sight.aborted != before || !sight.turn_open
+                sight.aborted != before || was_open && !sight.turn_open
             };
             if on_disk || !link.activity(&site.id).await?.has_active_work {
                 return Ok(());
@@ -276,15 +281,21 @@ pub(super) async fn abort(link: &Link, site: &Site, steps: Steps<'_>) -> Result<
 
 /// Sends a prompt into a session that we are attached to. Where the log does not grow within `span` and no tool is open, the
 /// turn is aborted and the prompt sent once more, and that is all. Refused where a tool succeeded in the turn that is to be
-/// repeated: it would be done twice.
+/// repeated: it would be done twice; and where it is no longer the last: `prompts` is [`Sight::prompts`] as it was when this
+/// was decided.
 pub async fn resend(
     attached: &Attached,
     prompt: &str,
+    prompts: u32,
     site: &Site,
     span: Duration,
     steps: Steps<'_>,
 ) -> Result<String, Failure> {
     let mut sight = site.sight.clone();
+    if sight.borrow().prompts != prompts {
+        let why = "another prompt was sent meanwhile; what was meant for the turn before it is not done to this one";
+        return Err(Failure::refusal(Step::Resend, why));
+    }
     if sight.borrow().tool_succeeded {
         let why = "a tool has succeeded in this turn, and what it did would be done twice; write a prompt that goes on from there";
         return Err(Failure::refusal(Step::Resend, why));

@@ -137,8 +137,7 @@ fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
         let harmless = matches!(c, ' ' | '\n' | '\t');
-        if text[at..].starts_with("\\u{") || !harmless && (c.is_control() || c.is_whitespace() || text::is_invisible(c))
-        {
+        if text[at..].starts_with("\\u{") || !harmless && (c.is_control() || c.is_whitespace() || text::is_unseen(c)) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -167,13 +166,14 @@ mod tests {
 
     #[test]
     fn what_is_not_seen_is_shown_by_its_code() {
-        let request =
-            read(&json!({"kind": "commands", "fullCommandText": "a\u{202e}b\u{1b}[2Jc\r\u{a0}d\u{200b}\u{2028}e"}));
-        let shown = r"a\u{202e}b\u{1b}[2Jc\u{d}\u{a0}d\u{200b}\u{2028}e";
+        let request = read(
+            &json!({"kind": "commands", "fullCommandText": "a\u{202e}b\u{1b}[2Jc\r\u{a0}d\u{200b}\u{2028}e\u{200d}f"}),
+        );
+        let shown = r"a\u{202e}b\u{1b}[2Jc\u{d}\u{a0}d\u{200b}\u{2028}e\u{200d}f";
         assert_eq!(request.shown(), format!("Run this command:\n\n{shown}"));
         let looks_alike = read(&json!({"kind": "commands", "fullCommandText": shown}));
         assert_ne!(looks_alike.shown(), request.shown());
-        assert_eq!(request.decisive(), Some("a\u{202e}b\u{1b}[2Jc\r\u{a0}d\u{200b}\u{2028}e"), "unaltered");
+        assert_eq!(request.decisive(), Some("a\u{202e}b\u{1b}[2Jc\r\u{a0}d\u{200b}\u{2028}e\u{200d}f"), "unaltered");
     }
 
     #[test]

@@ -7,6 +7,9 @@ use std::collections::HashMap;
 /// A server that is back within this span was being restarted: that it failed was told, and that it fails once more is not.
 const RESTART: Span = Span::seconds(30);
 
+/// So long a server is remembered that has not failed since.
+const REMEMBERED: Span = Span::hours(24);
+
 /// The servers that were warned about.
 #[derive(Debug, Default)]
 pub struct Warned(HashMap<Place, Trouble>);
@@ -21,6 +24,7 @@ impl Warned {
     /// A server failed, by the awake clock at `now`. Whether the user is to be warned: at the first failure, and at the
     /// first after a time in which all went well.
     pub fn failed(&mut self, place: Place, now: Time) -> bool {
+        self.0.retain(|_, trouble| now - trouble.last <= REMEMBERED);
         let known = self.0.insert(place, Trouble { last: now, over: false });
         known.is_none_or(|trouble| trouble.over && now - trouble.last > RESTART)
     }
@@ -48,6 +52,8 @@ mod tests {
         assert!(!warned.failed(at(1), Time(10)), "the second session");
         assert!(!warned.failed(at(1), Time(3_600_000)), "it still fails");
         assert!(warned.failed(at(2), Time(20)), "another server");
+        assert!(warned.failed(at(3), Time(48 * 3_600_000)));
+        assert_eq!(warned.0.len(), 1, "what failed long ago is forgotten");
     }
 
     #[test]

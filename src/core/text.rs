@@ -50,6 +50,19 @@ pub fn is_invisible(c: char) -> bool {
         | 0xE0000..=0xE0FFF)
 }
 
+/// Whether text that is shown as one line of at most `most` characters is seen there as it is: nothing of it is cut, changed,
+/// or there without being seen. Only such text may be decided on where it is shown.
+pub fn is_seen_whole(text: &str, most: usize) -> bool {
+    // No character has more than four bytes.
+    !text.is_empty() && text.len() <= most * 4 && *plain(text, most) == *text && !text.contains(is_unseen)
+}
+
+/// Characters that are not seen: beside those that are [invisible](is_invisible) in any text, the joiners and the selectors of
+/// variants, which names and emoji need and commands do not, and the one letter that is blank.
+pub fn is_unseen(c: char) -> bool {
+    is_invisible(c) || matches!(u32::from(c), 0x200C | 0x200D | 0x2800 | 0xFE00..=0xFE0F)
+}
+
 /// A list in words: `a`, `a and b`, `a, b and c`.
 pub fn listed(items: &[impl AsRef<str>]) -> String {
     let mut out = String::new();
@@ -89,6 +102,29 @@ mod tests {
         assert_eq!(&*plain("abcdefg", 6), "abcde…");
         assert_eq!(plain(&"é ".repeat(10_000), 120).chars().count(), 120);
         assert_eq!(&*plain("", 5), "");
+    }
+
+    #[test]
+    fn what_is_not_seen_is_not_shown_whole() {
+        for whole in ["ls", "cat a && echo '<b>' > b", "écrire «ça»", &"x".repeat(10)[..], "日本語"] {
+            assert!(is_seen_whole(whole, 30), "{whole:?}");
+        }
+        assert!(is_seen_whole(&"é".repeat(30), 30) && !is_seen_whole(&"é".repeat(31), 30));
+        for sly in [
+            "",
+            " ls",
+            "ls ",
+            "a  b",
+            "a\tb",
+            "a\nb",
+            "l\u{200d}s",
+            "l\u{200c}s",
+            "ls\u{fe0f}",
+            "ls\u{2800}-l",
+            "l\u{202e}s",
+        ] {
+            assert!(!is_seen_whole(sly, 30), "{sly:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::details::Source;
 use super::view::{Effect, Item, ItemId, Kind};
 use crate::act::{Ask, Order, Which};
 use crate::core::action::{Action, Offer, Reach, offers};
-use crate::core::text::{counted, plain};
+use crate::core::text::{counted, is_seen_whole, plain};
 use crate::core::turn::{Call, Request};
 
 /// Lines of a submenu are at most this long, in characters: a menu does not wrap, and grows as wide as its longest line.
@@ -36,8 +36,7 @@ pub fn asked(source: &Source<'_>) -> Vec<Asked> {
 
 impl Asked {
     fn of(request: &Request) -> Self {
-        let shown_whole = |text: &&str| !text.is_empty() && *plain(text, ASKED) == **text;
-        let text = request.asks.as_deref().filter(shown_whole).map(Into::into);
+        let text = request.asks.as_deref().filter(|text| is_seen_whole(text, ASKED)).map(Into::into);
         Self { call: request.id, id: request.request.clone(), kind: request.kind.clone(), text }
     }
 

@@ -6,6 +6,7 @@
 use super::actions::{self, Asked};
 use super::hush::Notices;
 use super::view::{Effect, Item, ItemId, Kind, Most};
+use crate::core::alert::Detail;
 use crate::core::fleet::{Row, Session, mark};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
@@ -67,7 +68,7 @@ pub fn submenu(source: &Source<'_>, words: &Words<'_>, asked: &[Asked]) -> Vec<I
     let Source { key, row, session, path } = *source;
     let id = |kind| ItemId::of(key, kind);
     let folder = row.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()).map(Path::to_owned);
-    // Only what has the form of an id reaches a command line: what else a folder may be called is not Copilot's.
+    // Only what has the form of an id reaches a command line or the clipboard: what else a folder may be called is not Copilot's.
     let resume = is_uuid(&row.id).then(|| format!("copilot --resume={}", row.id));
     let wants_a_look =
         row.unseen || super::icon::colours(row, session.seen) && super::icon::keeps_when_seen(row.status);
@@ -96,7 +97,7 @@ pub fn submenu(source: &Source<'_>, words: &Words<'_>, asked: &[Asked]) -> Vec<I
         folder.is_some(),
         Effect::OpenFolder(folder.unwrap_or_default()),
     ));
-    items.push(Item::action(id(Kind::CopyId), "Copy id", true, Effect::Copy(plain(&row.id, 200).into())));
+    items.push(Item::action(id(Kind::CopyId), "Copy id", resume.is_some(), Effect::Copy(plain(&row.id, 200).into())));
     items.push(Item::action(
         id(Kind::CopyResume),
         match &resume {
@@ -118,16 +119,19 @@ pub fn submenu(source: &Source<'_>, words: &Words<'_>, asked: &[Asked]) -> Vec<I
     items
 }
 
-/// The session in the words of a notification.
+/// The session in the words of a notification: as many of them as the user wants to have on the screen.
 pub fn most(source: &Source<'_>, words: &Words<'_>) -> Most {
     let row = source.row;
     let facts = facts(source, words);
     let because = plain(&row.because, 200);
-    Most {
-        key: source.key.clone(),
-        title: format!("{} {}: {}", mark(row.status).0, row.status, plain(&row.name, 80)),
-        body: [&*because, &facts[0], &facts[3], &facts[4]].join("\n"),
-    }
+    let title = format!("{} {}: {}", mark(row.status).0, row.status, plain(&row.name, 80));
+    let (title, body) = match words.notices.detail {
+        Detail::Full => (title, [&*because, &facts[0], &facts[3], &facts[4]].join("\n")),
+        Detail::Title => (title, String::new()),
+        Detail::None if row.needs_you() => ("A Copilot session needs you".into(), "The menu shows which.".into()),
+        Detail::None => ("No Copilot session needs you".into(), "The menu shows how they are.".into()),
+    };
+    Most { key: source.key.clone(), title, body }
 }
 
 /// Folder, branch, model, what goes on, last activity, owner, background work, our part.

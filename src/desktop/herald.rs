@@ -12,7 +12,7 @@ use super::menu::Menu;
 use super::notify::{Clicked, Note, Popups};
 use super::view::Effect;
 use crate::act::{Ask, Order, Which};
-use crate::clock::WallClock;
+use crate::clock::{WallClock, slept};
 use crate::config::Notifications;
 use crate::core::action::{Action, Reach, offer};
 use crate::core::alert::{
@@ -31,7 +31,7 @@ use std::sync::mpsc::Receiver;
 
 /// The file in the state folder that holds mutes and a pause.
 pub const FILE: &str = "quiet.json";
-/// The wall clock going further than the awake one by this much, between two looks, is a sleep; by less, it is being set.
+/// A machine that slept for less than this, between two looks, was only about to.
 const SLEEP: Span = Span::seconds(5);
 
 /// What the herald is told.
@@ -65,7 +65,7 @@ pub struct Herald {
     /// The last turn of each session that was seen open.
     opened: BTreeMap<Key, Opened>,
     started: Option<Time>,
-    /// How far the wall clock was ahead of the awake one at the last look.
+    /// How long the machine had slept at the last look.
     asleep: Option<Span>,
     woke: Option<Time>,
 }
@@ -91,7 +91,12 @@ impl Herald {
             popups,
             words,
             hands,
-            notices: Notices { enabled: config.enabled, quiet_hours: config.rules.quiet_hours, quiet },
+            notices: Notices {
+                enabled: config.enabled,
+                quiet_hours: config.rules.quiet_hours,
+                quiet,
+                detail: config.rules.detail,
+            },
             tells_done,
             kept_at,
             opened: BTreeMap::new(),
@@ -134,7 +139,7 @@ impl Herald {
     }
 
     fn take_the_time(&mut self, now: Moment) -> Now {
-        let asleep = now.wall - now.awake;
+        let asleep = slept(now);
         if self.asleep.replace(asleep).is_some_and(|before| asleep - before > SLEEP) {
             self.woke = Some(now.awake);
         }

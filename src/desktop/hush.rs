@@ -4,7 +4,7 @@
 
 use super::view::{Effect, Item, ItemId, Kind};
 use crate::clock::{self, WallClock};
-use crate::core::alert::{Pause, Quiet};
+use crate::core::alert::{Detail, Pause, Quiet};
 use crate::core::fleet::Row;
 use crate::core::text::counted;
 use crate::core::time::{Span, Time};
@@ -67,11 +67,13 @@ pub struct Notices {
     pub quiet_hours: Option<(u16, u16)>,
     /// What is muted, and whether everything is.
     pub quiet: Quiet,
+    /// How much of a session is shown to whoever can see the screen.
+    pub detail: Detail,
 }
 
 impl Default for Notices {
     fn default() -> Self {
-        Self { enabled: true, quiet_hours: None, quiet: Quiet::default() }
+        Self { enabled: true, quiet_hours: None, quiet: Quiet::default(), detail: Detail::default() }
     }
 }
 

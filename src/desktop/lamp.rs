@@ -9,6 +9,7 @@ use super::terminal::Terminals;
 use super::tray::Tray;
 use super::view::{Effect, ItemId, MenuView};
 use crate::act::{Ask, Given, Order, Outcome, Report};
+use crate::core::text::is_uuid;
 use crate::engine::{Command, Key};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -236,9 +237,11 @@ impl Hands {
         let Ok(program) = std::env::current_exe() else {
             return self.trouble()("this program is not where it was when it was started".into());
         };
-        let mut command: Vec<OsString> = vec![program.into(), "approve".into(), "--ask".into()];
-        command.extend(self.homes.iter().flat_map(|home| ["--home".into(), home.clone().into_os_string()]));
-        command.extend([format!("--request={request}").into(), "--".into(), id.into()]);
+        let Some(command) = details_command(program.into(), &self.homes, id, request) else {
+            let why = "the id of the session or of its request has not the form that Copilot gives them, and nothing else is \
+                       handed to a terminal; answer it where it was asked";
+            return self.trouble()(why.into());
+        };
         let (terminals, failed) = (Terminals::new(Some(self.terminal.clone())), self.trouble());
         let work = move || {
             if let Err(reason) = terminals.open(&command, None, &[]) {
@@ -262,6 +265,34 @@ impl Hands {
         move |reason| {
             tracing::warn!("{reason}");
             notifier.send(&Note { title: "Pilotlight could not do that".into(), body: reason }, || ());
+        }
+    }
+}
+
+/// This program, asked to show one request and to answer it. `None` where an id has not the form of Copilot's: nothing else
+/// reaches a command line.
+fn details_command(program: OsString, homes: &[PathBuf], id: &str, request: &str) -> Option<Vec<OsString>> {
+    if !is_uuid(id) || !is_uuid(request) {
+        return None;
+    }
+    let mut command = vec![program, "approve".into(), "--ask".into()];
+    command.extend(homes.iter().flat_map(|home| ["--home".into(), home.clone().into_os_string()]));
+    command.extend([format!("--request={request}").into(), "--".into(), id.into()]);
+    Some(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ids_of_copilots_form_reach_a_command_line() {
+        const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed972800";
+        let command = |id: &str, request: &str| details_command("pilotlight".into(), &["/h".into()], id, request);
+        let words = ["pilotlight", "approve", "--ask", "--home", "/h", &format!("--request={ID}"), "--", ID];
+        assert_eq!(command(ID, ID), Some(words.map(OsString::from).to_vec()));
+        for odd in ["", "r-1", "$(touch x)", "--all", &format!("{ID}; reboot")] {
+            assert_eq!((command(odd, ID), command(ID, odd)), (None, None), "{odd:?}");
         }
     }
 }

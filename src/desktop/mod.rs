@@ -35,6 +35,7 @@ pub mod tray;
 pub mod view;
 
 use crate::config::Notifications;
+use crate::control::caller::Judge;
 use crate::control::{self, Served};
 use crate::engine::{Command, Engine};
 use crate::watch::process::copilot_ancestor;
@@ -76,8 +77,8 @@ pub struct Start {
     pub terminal: Vec<String>,
     /// Where the control socket is served.
     pub control_folder: Option<PathBuf>,
-    /// Names of further programs that count as Copilot: what they start answers no permission request.
-    pub owner_names: Vec<String>,
+    /// What counts as started by Copilot, and answers no permission request.
+    pub judge: Judge,
     /// What is told beside the menu.
     pub notifications: Notifications,
 }
@@ -87,18 +88,8 @@ pub struct Start {
 /// # Errors
 /// Where the system refuses what every program needs: threads, signals, on macOS and Windows an event loop.
 pub fn run(start: Start) -> anyhow::Result<()> {
-    let Start {
-        engine,
-        menu,
-        tell,
-        own_log,
-        state_folder,
-        homes,
-        terminal,
-        control_folder,
-        owner_names,
-        notifications,
-    } = start;
+    let Start { engine, menu, tell, own_log, state_folder, homes, terminal, control_folder, judge, notifications } =
+        start;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let main_loop = Loop::new()?;
     let (to_main, commander) = (main_loop.sender(), engine.commander());
@@ -116,7 +107,7 @@ pub fn run(start: Start) -> anyhow::Result<()> {
     let ear = Arc::clone(&tell_herald);
     let hands =
         Hands::new(commander.clone(), notifier.clone(), runtime.handle().clone(), own_log, homes, terminal, ear);
-    let names = owner_names.clone();
+    let names = judge.names.clone();
     let popups = Popups::start(Means {
         runtime: runtime.handle().clone(),
         bus: None,
@@ -143,7 +134,7 @@ pub fn run(start: Start) -> anyhow::Result<()> {
         let result = runtime.block_on(async {
             #[cfg(target_os = "linux")]
             tokio::spawn(follow_bus);
-            let _served = control_folder.and_then(|folder| serve(&folder, owner_names, orders));
+            let _served = control_folder.and_then(|folder| serve(&folder, judge, orders));
             let result = engine.run(&mut feed).await;
             feed.end().await;
             result
@@ -165,11 +156,11 @@ pub fn run(start: Start) -> anyhow::Result<()> {
 
 /// Serves the control socket, over which commands hand in what they were asked to do. Where it cannot be, commands do it
 /// themselves.
-fn serve(folder: &Path, owner_names: Vec<String>, commander: UnboundedSender<Command>) -> Option<Served> {
+fn serve(folder: &Path, judge: Judge, commander: UnboundedSender<Command>) -> Option<Served> {
     let orders = move |given| {
         let _ = commander.send(Command::Act(given)); // fails only when the engine has ended
     };
-    control::serve(folder, owner_names, orders)
+    control::serve(folder, judge, orders)
         .inspect_err(|error| tracing::warn!("commands cannot hand anything to this tray: {error}"))
         .ok()
 }

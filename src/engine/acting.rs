@@ -10,7 +10,7 @@ use super::work::Work;
 use crate::act::{Ask, Given, Outcome, Report, Step};
 use crate::config::Actions;
 use crate::copilot::attached::{Attached, Event};
-use crate::copilot::fault::Fault;
+use crate::copilot::fault::{Fault, Place};
 use crate::copilot::hosted::Hosted;
 use crate::copilot::recover::{Sight, Site};
 use crate::copilot::servers::Endpoint;
@@ -31,14 +31,17 @@ use tokio::sync::{mpsc, watch};
 /// So many recoveries run at a time; more would only fight for the same machine.
 const AT_ONCE: usize = 3;
 
+/// Names a task beside the loop, and the connection that may come of it: no two have the same number.
+pub(super) type Task = u64;
+
 /// What a task beside the loop tells it.
 pub(super) enum Happening {
     /// Something is about to be done.
-    Step(Key, Step, String),
+    Step(Task, Step, String),
     /// A request, whole, that is about to be answered.
-    Request(Key, String),
+    Request(Task, String),
     /// It is over.
-    Over(Key, Over),
+    Over(Task, Over),
     /// Something happened to a session that we are attached to.
     Live(Event),
 }
@@ -47,9 +50,10 @@ pub(super) enum Happening {
 pub(super) struct Over {
     pub(super) outcome: Outcome,
     pub(super) bond: Option<Arc<Bond>>,
-    pub(super) generation: u64,
     /// What went wrong with which server.
     pub(super) faults: Vec<Fault>,
+    /// Servers over which all went well.
+    pub(super) well: Vec<Place>,
     /// The session's server refused us: why.
     pub(super) refused: Option<Box<str>>,
 }
@@ -74,6 +78,7 @@ impl Bond {
 }
 
 struct Running {
+    key: Key,
     given: Given,
     action: Action,
     sight: watch::Sender<Sight>,
@@ -85,6 +90,14 @@ struct Held {
     sight: watch::Sender<Sight>,
     /// When, by the awake clock, its server last said whether it works.
     said: Option<Time>,
+}
+
+/// An order that waits for room.
+pub(super) struct Waiting {
+    pub(super) key: Key,
+    pub(super) given: Given,
+    /// How many prompts the session's log had when it was given.
+    pub(super) prompts: u32,
 }
 
 /// What an order is carried out on.
@@ -105,8 +118,8 @@ pub(super) struct Ground<'a> {
 /// Everything that is being done.
 pub(super) struct Acting {
     tell: mpsc::UnboundedSender<Happening>,
-    running: HashMap<Key, Running>,
-    waiting: VecDeque<(Key, Given)>,
+    running: HashMap<Task, Running>,
+    waiting: VecDeque<Waiting>,
     held: HashMap<Key, Held>,
     generation: u64,
     pub(super) warned: Warned,
@@ -128,8 +141,13 @@ pub(super) const fn action_of(ask: &Ask) -> Action {
     }
 }
 
+/// Whether nothing else may be done with the session meanwhile.
+pub(super) const fn excludes(action: Action) -> bool {
+    !matches!(action, Action::ShowTerminal)
+}
+
 const fn is_recovery(action: Action) -> bool {
-    matches!(action, Action::Reconnect | Action::Resend)
+    matches!(action, Action::Reconnect | Action::Resend | Action::Resume)
 }
 
 impl Acting {
@@ -150,12 +168,12 @@ impl Acting {
     }
 
     /// Keeps an order for when there is room.
-    pub(super) fn wait(&mut self, key: Key, given: Given) {
-        self.waiting.push_back((key, given));
+    pub(super) fn wait(&mut self, waiting: Waiting) {
+        self.waiting.push_back(waiting);
     }
 
     /// The next order that waited.
-    pub(super) fn next(&mut self) -> Option<(Key, Given)> {
+    pub(super) fn next(&mut self) -> Option<Waiting> {
         self.has_room(Action::Reconnect).then(|| self.waiting.pop_front()).flatten()
     }
 
@@ -169,7 +187,7 @@ impl Acting {
 
     /// Tells tasks and connections what is seen of a session now.
     pub(super) fn see(&self, key: &Key, session: &Session, status: Status) {
-        let senders = self.running.get(key).map(|running| &running.sight).into_iter();
+        let senders = self.running.values().filter(|running| running.key == *key).map(|running| &running.sight);
         for sight in senders.chain(self.held.get(key).map(|held| &held.sight)) {
             let now = sight_of(session, status);
             sight.send_if_modified(|before| {
@@ -180,24 +198,34 @@ impl Acting {
         }
     }
 
+    /// Whether something is done with a session that nothing else may be done beside.
+    pub(super) fn is_busy(&self, key: &Key) -> bool {
+        self.running.values().any(|running| running.key == *key && excludes(running.action))
+    }
+
+    /// The session that a task works on, and what it does.
+    pub(super) fn task(&self, task: Task) -> Option<(Key, Action)> {
+        self.running.get(&task).map(|running| (running.key.clone(), running.action))
+    }
+
     /// Passes a step on, to the log by its tag and to whoever listens.
-    pub(super) fn step(&self, key: &Key, step: Step, words: String) {
-        tracing::info!(tag = step.tag(), session = %key.1, "{words}");
-        if let Some(running) = self.running.get(key) {
-            running.given.report(Report::Step(step, words));
-        }
+    pub(super) fn step(&self, task: Task, step: Step, words: String) {
+        let Some(running) = self.running.get(&task) else { return };
+        tracing::info!(tag = step.tag(), session = %running.key.1, "{words}");
+        running.given.report(Report::Step(step, words));
     }
 
     /// Passes a request on, to whoever listens and nowhere else.
-    pub(super) fn request(&self, key: &Key, text: String) {
-        if let Some(running) = self.running.get(key) {
+    pub(super) fn request(&self, task: Task, text: String) {
+        if let Some(running) = self.running.get(&task) {
             running.given.report(Report::Request(text));
         }
     }
 
     /// A task is over: its connection is kept, its outcome told.
-    pub(super) fn over(&mut self, key: &Key, over: Over) {
-        let Some(running) = self.running.remove(key) else { return };
+    pub(super) fn over(&mut self, task: Task, over: Over) {
+        let Some(running) = self.running.remove(&task) else { return };
+        let key = &running.key;
         let tag = match &over.outcome {
             Outcome::Done(_) => "done",
             Outcome::Failed(_) => Step::GiveUp.tag(),
@@ -206,7 +234,7 @@ impl Acting {
         let words = over.outcome.words();
         tracing::info!(tag, action = running.action.name(), session = %key.1, "{words}");
         if let Some(bond) = over.bond {
-            let held = Held { bond, generation: over.generation, sight: running.sight, said: None };
+            let held = Held { bond, generation: task, sight: running.sight, said: None };
             self.held.insert(key.clone(), held);
         } else if running.action == Action::Detach
             && let Some(held) = self.held.remove(key)
@@ -231,6 +259,11 @@ impl Acting {
     /// Whether an event comes from the connection that is kept now; which session's it is.
     pub(super) fn session_of(&self, generation: u64) -> Option<Key> {
         self.held.iter().find(|(_, held)| held.generation == generation).map(|(key, _)| key.clone())
+    }
+
+    /// The server that a session's connection goes to.
+    pub(super) fn place_of(&self, key: &Key) -> Option<Place> {
+        self.held.get(key).map(|held| held.bond.attached().link().place())
     }
 
     /// A connection was lost, or its session is gone.
@@ -264,12 +297,11 @@ impl Acting {
         };
         self.generation += 1;
         let work = Work {
-            key: key.clone(),
             tell: self.tell.clone(),
             site,
             ask: given.order.ask.clone(),
             status: ground.status,
-            generation: self.generation,
+            task: self.generation,
             held: self.held.get(&key).map(|held| Arc::clone(&held.bond)),
             home: home_of(ground.path),
             log: ground.path.join(crate::watch::store::LOG),
@@ -280,7 +312,7 @@ impl Acting {
             actions: ground.actions.clone(),
             now: ground.now,
         };
-        self.running.insert(key, Running { given, action, sight });
+        self.running.insert(self.generation, Running { key, given, action, sight });
         tokio::spawn(work.run());
     }
 }
@@ -307,6 +339,7 @@ fn sight_of(session: &Session, status: Status) -> Sight {
         turn_open: facts.turn.is_some(),
         tools_open,
         tool_succeeded: facts.spent,
+        prompts: facts.tally.prompts,
         events: facts.events,
         aborted,
         silent: status == Status::Stuck,

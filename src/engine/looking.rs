@@ -182,6 +182,8 @@ impl Engine {
         let Some(folder) = self.fleet.folder(key) else { return };
         let session = &mut folder.session;
         let alive = matches!(session.owner, Owner::Alive { .. });
+        // One that cannot be read for once is not gone, and to leave it may end its session.
+        let gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
         // What the server said of its work was said before what is in the log now.
         let said = self.acting.said_at(key);
         if session.facts.progress.is_some_and(|progress| said.is_some_and(|said| progress.awake > said)) {
@@ -190,11 +192,12 @@ impl Engine {
         let due = match session.dealings.reach {
             Reach::Unknown => alive,
             Reach::Nowhere => !alive || !session.facts.requests.is_empty() || self.rescan_at <= now.awake,
-            Reach::Listens | Reach::Refused(_) | Reach::Attached => !alive,
+            Reach::Listens | Reach::Refused(_) => !alive,
+            Reach::Attached => gone,
             Reach::Hosted(_) => false,
         };
         if due {
-            if !alive {
+            if gone {
                 self.acting.let_go(key);
             }
             self.reach(key);

@@ -1,7 +1,7 @@
 //! Orders and what comes of them, as far as the loop has a part in it: which session is meant, whether it may be done now, and
 //! what a session's row shows of it.
 
-use super::acting::{Ground, Happening, action_of};
+use super::acting::{Ground, Happening, Waiting, action_of, excludes};
 use super::{Engine, Key, Round, reading};
 use crate::act::{Ask, Given, Order, Outcome, Report, Step};
 use crate::copilot::attached::{Event, What};
@@ -15,11 +15,17 @@ use tokio::sync::mpsc;
 impl Engine {
     /// Carries an order out, has it wait, or says why it is refused.
     pub(super) fn act(&mut self, given: Given, round: &mut Round) {
-        let Some(key) = self.find(&given.order.id, round) else {
-            return given.report(Report::End(Outcome::Unknown));
+        let key = match self.find(&given.order.id, round) {
+            Ok(key) => key,
+            Err(outcome) => return given.report(Report::End(outcome)),
         };
-        // What a menu showed may be over: everything is looked at once more.
-        self.look_into(&key, round);
+        // What a menu showed may be over: everything is looked at once more; where a process is to be signalled, whatever
+        // else it may have taken up as well.
+        match given.order.ask {
+            Ask::End | Ask::ForceQuit => self.rescan(round),
+            _ => self.look_into(&key, round),
+        }
+        self.fleet.share_owners(self.clock.now(), &mut round.changed);
         self.reach(&key);
         self.start(&key, given, round);
     }
@@ -37,8 +43,13 @@ impl Engine {
         if let Err(why) = offer(action, entry.session(), entry.verdict.status) {
             return refuse(&why);
         }
+        // Its folder may have been made anew meanwhile, which forgets what is under way.
+        if excludes(action) && self.acting.is_busy(key) {
+            return refuse("something else is still being done with it");
+        }
         if !self.acting.has_room(action) {
-            self.acting.wait(key.clone(), given);
+            let prompts = entry.session().facts.tally.prompts;
+            self.acting.wait(Waiting { key: key.clone(), given, prompts });
             return self.deal(key, round, |dealings| dealings.under_way = Some(action));
         }
         let ground = Ground {
@@ -56,7 +67,9 @@ impl Engine {
         let tally = entry.session().facts.tally;
         let recovers = matches!(action, Action::Reconnect | Action::Resend);
         self.deal(key, round, |dealings| {
-            dealings.under_way = (action != Action::ShowTerminal).then_some(action);
+            if excludes(action) {
+                dealings.under_way = Some(action);
+            }
             if recovers {
                 dealings.attempts.tried(tally);
             }
@@ -72,20 +85,27 @@ impl Engine {
         self.judge(key, round);
     }
 
-    /// The session of this id, read if nothing but its folder was looked at.
-    fn find(&mut self, id: &str, round: &mut Round) -> Option<Key> {
-        if let Some(key) = self.fleet.keys().find(|key| *key.1 == *id) {
-            return Some(key);
+    /// The session of this id, read if nothing but its folder was looked at. Where two homes have one (somebody copied a
+    /// home), it is not guessed which is meant.
+    fn find(&mut self, id: &str, round: &mut Round) -> Result<Key, Outcome> {
+        let mut keys = self.fleet.keys().chain(self.history.iter().cloned()).filter(|key| *key.1 == *id);
+        let key = keys.next().ok_or(Outcome::Unknown)?;
+        if keys.next().is_some() {
+            let why = "two homes have a session of this id: say which is meant with `pilotlight --home DIR`";
+            return Err(Outcome::Refused(why.into()));
         }
-        let key = self.history.iter().find(|key| *key.1 == *id)?.clone();
+        drop(keys);
+        if !self.history.contains(&key) {
+            return Ok(key);
+        }
         let mut folder = crate::watch::store::Folder::new(&self.homes[key.0], &key.1);
         folder.session.seen = self.seen.at(&key.1);
         folder.session.live.attached = self.seen.attached(&key.1);
         let reading = reading(&self.config, &self.known, self.clock.now());
-        folder.look(&reading, &mut self.buffer).ok()?;
+        folder.look(&reading, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
         folder.read_history(&reading, &mut self.buffer);
         self.hold(&key, folder, round);
-        Some(key)
+        Ok(key)
     }
 
     /// Where the server of a session's owner can be reached.
@@ -127,10 +147,10 @@ impl Engine {
     /// What a task, or a connection that is kept, tells.
     pub(super) fn happened(&mut self, happening: Happening, round: &mut Round) {
         match happening {
-            Happening::Step(key, step, words) => {
-                self.acting.step(&key, step, words);
-                if let Some(folder) = self.fleet.folder(&key)
-                    && matches!(folder.session.dealings.under_way, Some(Action::Reconnect | Action::Resend))
+            Happening::Step(task, step, words) => {
+                self.acting.step(task, step, words);
+                if let Some((key, Action::Reconnect | Action::Resend)) = self.acting.task(task)
+                    && let Some(folder) = self.fleet.folder(&key)
                 {
                     // What we send is no sign that the user went on.
                     match step {
@@ -140,24 +160,29 @@ impl Engine {
                     }
                 }
             }
-            Happening::Request(key, text) => self.acting.request(&key, text),
-            Happening::Over(key, over) => {
+            Happening::Request(task, text) => self.acting.request(task, text),
+            Happening::Over(task, over) => {
+                let Some((key, action)) = self.acting.task(task) else { return };
                 let now = self.clock.now().wall;
                 let (outcome, refused) = (over.outcome.clone(), over.refused.clone());
                 self.warn(&over.faults);
-                self.acting.over(&key, over);
+                over.well.iter().for_each(|place| self.acting.warned.succeeded(*place));
+                let is_reached = !over.well.is_empty();
+                self.acting.over(task, over);
                 let attached = self.acting.attached(&key);
                 if let Some(folder) = self.fleet.folder(&key) {
                     let session = &mut folder.session;
                     let words = outcome.words().to_owned();
-                    if matches!((&outcome, session.dealings.under_way), (Outcome::Done(_), Some(Action::Stop))) {
+                    if matches!((&outcome, action), (Outcome::Done(_), Action::Stop)) {
                         session.live.stopped = Some(now);
                     }
                     session.dealings.outcome = Some((now, words.into()));
-                    if matches!(session.dealings.under_way, Some(Action::Reconnect | Action::Resend)) {
+                    if matches!(action, Action::Reconnect | Action::Resend) {
                         session.dealings.attempts.ended(session.facts.tally);
                     }
-                    session.dealings.under_way = None;
+                    if excludes(action) {
+                        session.dealings.under_way = None;
+                    }
                     if attached.is_some() && !session.dealings.reach.is_attached() {
                         session.live.attached = Some(now);
                         self.seen.mark_attached(&key.1, now);
@@ -167,11 +192,21 @@ impl Engine {
                     }
                     if let Some(why) = refused {
                         session.dealings.reach = Reach::Refused(why);
+                    } else if is_reached && matches!(session.dealings.reach, Reach::Refused(_)) {
+                        session.dealings.reach = Reach::Listens;
                     }
                 }
                 self.released(&key, round);
-                while let Some((key, given)) = self.acting.next() {
+                while let Some(Waiting { key, given, prompts }) = self.acting.next() {
                     self.deal(&key, round, |dealings| dealings.under_way = None);
+                    let now = self.fleet.get(&key).map(|entry| entry.session().facts.tally.prompts);
+                    if matches!(given.order.ask, Ask::Reconnect { resend: true })
+                        && now.is_some_and(|now| now != prompts)
+                    {
+                        let why = "another prompt was sent while this waited; it is not done to the turn of that one";
+                        given.report(Report::End(Outcome::Refused(why.into())));
+                        continue;
+                    }
                     self.act(given, round);
                 }
             }
@@ -197,6 +232,9 @@ impl Engine {
             }
         };
         self.acting.said(&key, self.clock.now().awake);
+        if let Some(place) = self.acting.place_of(&key) {
+            self.acting.warned.succeeded(place);
+        }
         if let Some(folder) = self.fleet.folder(&key) {
             folder.session.live.has_active_work = active;
         }

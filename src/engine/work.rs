@@ -1,11 +1,10 @@
 //! One order, being carried out, as a task beside the loop: nothing here waits where the loop would.
 
-use super::Key;
-use super::acting::{Bond, Happening, Over};
+use super::acting::{Bond, Happening, Over, Task};
 use crate::act::{Ask, Outcome, Step, Which};
 use crate::config::{Actions, Permissions};
 use crate::copilot::attached::{self, Policy};
-use crate::copilot::fault::Fault;
+use crate::copilot::fault::{Fault, Place};
 use crate::copilot::hosted;
 use crate::copilot::program::find_program;
 use crate::copilot::recover::{self, Failure, GROWN_WITHIN, Site};
@@ -29,12 +28,11 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// One order, being carried out.
 pub(super) struct Work {
-    pub(super) key: Key,
     pub(super) tell: mpsc::UnboundedSender<Happening>,
     pub(super) site: Site,
     pub(super) ask: Ask,
     pub(super) status: Status,
-    pub(super) generation: u64,
+    pub(super) task: Task,
     pub(super) held: Option<Arc<Bond>>,
     pub(super) home: PathBuf,
     pub(super) log: PathBuf,
@@ -90,14 +88,18 @@ const fn refuses(fault: &Fault) -> bool {
 impl Work {
     /// Carries it out, and tells how it ended.
     pub(super) async fn run(self) {
-        let (tell, key, generation) = (self.tell.clone(), self.key.clone(), self.generation);
+        let (tell, task) = (self.tell.clone(), self.task);
+        let asks_server = matches!(self.ask, Ask::Approve(_) | Ask::Deny(_) | Ask::Reconnect { .. } | Ask::Stop);
+        let asked = self.site.endpoints.iter().filter(|_| asks_server).map(|endpoint| Place::At(endpoint.address));
+        let asked: Vec<_> = asked.collect();
         let (outcome, bond, faults) = match self.work().await {
             Ok((words, bond)) => (Outcome::Done(words), bond, Vec::new()),
             Err(undone) => (undone.outcome, None, undone.faults),
         };
+        let well = if matches!(outcome, Outcome::Done(_)) { asked } else { Vec::new() };
         let refused = faults.iter().find(|fault| refuses(fault)).map(|fault| fault.to_string().into());
-        let over = Over { outcome, bond, generation, faults, refused };
-        let _ = tell.send(Happening::Over(key, over)); // the engine may have ended
+        let over = Over { outcome, bond, faults, well, refused };
+        let _ = tell.send(Happening::Over(task, over)); // the engine may have ended
     }
 
     async fn work(self) -> Done {
@@ -116,9 +118,9 @@ impl Work {
     }
 
     fn step(&self) -> impl Fn(Step, String) + Send + Sync + use<> {
-        let (tell, key) = (self.tell.clone(), self.key.clone());
+        let (tell, task) = (self.tell.clone(), self.task);
         move |step, words| {
-            let _ = tell.send(Happening::Step(key.clone(), step, words)); // fails only when the engine has ended
+            let _ = tell.send(Happening::Step(task, step, words)); // fails only when the engine has ended
         }
     }
 
@@ -131,9 +133,9 @@ impl Work {
     }
 
     async fn answer(self, which: &Which, approve: bool) -> Done {
-        let (tell, key) = (self.tell.clone(), self.key.clone());
+        let (tell, task) = (self.tell.clone(), self.task);
         let show = move |text: String| {
-            let _ = tell.send(Happening::Request(key.clone(), text)); // fails only when the engine has ended
+            let _ = tell.send(Happening::Request(task, text)); // fails only when the engine has ended
         };
         let step = self.step();
         let words = match &self.held {
@@ -144,8 +146,9 @@ impl Work {
     }
 
     async fn reconnect(self, resend: bool) -> Done {
+        let prompts = self.site.sight.borrow().prompts;
         // Read before anything is done: a prompt that cannot be had is no reason to stop halfway.
-        let prompt = if resend { Some(self.prompt()?) } else { None };
+        let prompt = if resend { Some(self.prompt().await?) } else { None };
         let step = self.step();
         let (bond, words) = match (&self.held, &self.owner, self.kind) {
             (Some(bond), ..) => {
@@ -155,22 +158,22 @@ impl Work {
                 (Arc::clone(bond), "attached as before")
             }
             (None, Owner::Alive { .. }, _) => {
-                let attached =
-                    attached::attach(&self.site, self.policy(), self.events(), self.generation, &step).await?;
+                let attached = attached::attach(&self.site, self.policy(), self.events(), self.task, &step).await?;
                 (Arc::new(Bond::Attached(attached)), "attached to its server: what it asks for comes here from now on")
             }
             (None, _, Kind::Sdk) => {
                 let program = self.program().await?;
                 let (events, policy) = (self.events(), self.policy());
-                let hosted =
-                    hosted::host(&program, &self.home, &self.site, policy, events, self.generation, &step).await?;
+                let hosted = hosted::host(&program, &self.home, &self.site, policy, events, self.task, &step).await?;
                 (Arc::new(Bond::Hosted(hosted)), "resumed in a server of our own, for as long as Pilotlight runs")
             }
             (None, ..) => return self.resume().await,
         };
         let mut words = words.to_owned();
         let result = match prompt {
-            Some(prompt) => recover::resend(bond.attached(), &prompt, &self.site, GROWN_WITHIN, &step).await.map(drop),
+            Some(prompt) => {
+                recover::resend(bond.attached(), &prompt, prompts, &self.site, GROWN_WITHIN, &step).await.map(drop)
+            }
             None => Ok(()),
         };
         match result {
@@ -189,10 +192,11 @@ impl Work {
         find_program(named.as_deref()).await.map_err(Undone::failed)
     }
 
-    fn prompt(&self) -> Result<String, Undone> {
-        last_prompt(&self.log).map_err(|error| {
-            Undone::failed(format!("the last prompt cannot be read from its log: {error}. Nothing was done"))
-        })
+    async fn prompt(&self) -> Result<String, Undone> {
+        let log = self.log.clone();
+        let failed = |error| format!("the last prompt cannot be read from its log: {error}. Nothing was done");
+        // A long log takes its time.
+        apart(move || last_prompt(&log).map_err(failed)).await
     }
 
     fn events(&self) -> mpsc::UnboundedSender<attached::Event> {

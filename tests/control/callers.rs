@@ -121,3 +121,22 @@ fn an_agent_may_stop_reconnect_and_resume() {
     let asked: Vec<_> = double.orders().into_iter().map(|order| order.ask).collect();
     assert_eq!(asked, [Ask::End, Ask::Reconnect { resend: false }, Ask::Resume, Ask::ShowTerminal]);
 }
+
+/// Where the user has set that all is approved that attached sessions ask for, to reconnect one is to approve.
+#[test]
+fn case_107c_an_agent_does_not_reconnect_where_that_approves_all() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let config = user.scratch.path().join("config.toml");
+    fs::write(&config, "[actions]\npermissions = \"approve-all\"\n").unwrap();
+    let reconnect = format!("PILOTLIGHT_CONFIG={} $PILOTLIGHT reconnect 00000001", config.display());
+    is_refused(&by_copilot(&user, &reconnect));
+    // Past the command, and past what it knows of the config.
+    let mut tray = user.pilotlight(&["tray"]);
+    tray.env("PILOTLIGHT_CONFIG", &config);
+    let tray = Tray::start_from(&user, tray);
+    wait_until("the tray serves", || socket(&user).exists().then_some(()), || tray.said());
+    is_refused(&by_copilot(&user, "$PILOTLIGHT reconnect 00000001"));
+}

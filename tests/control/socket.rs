@@ -146,7 +146,7 @@ fn another_users_connection_is_closed() {
     let tray = Tray::start(&user);
     let socket = socket(&user);
     let order = format!("{{\"id\":\"{}\",\"ask\":\"stop\"}}", session.id);
-    let script = r#"use IO::Socket::UNIX; $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die "not let in: $!";
+    let script = r#"use IO::Socket::UNIX; $SIG{PIPE} = "IGNORE"; $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die "not let in: $!";
         print $s "$ARGV[1]\n"; $s->flush; print "answered: ", <$s>"#;
     let ask = || {
         let mut command = Command::new("setpriv");

@@ -139,8 +139,33 @@ fn case_107b_a_popup_that_is_withdrawn_is_closed_and_a_click_on_it_is_for_nothin
     let new = server.wait_for(2);
     assert_eq!((new.replaces, server.closed()), (0, vec![old]), "closed first, then raised anew");
     server.click(old, "approve");
-    server.click(new.number, "deny");
-    desk.hears(&[(2, Clicked::Action(Button::Deny))]);
+    server.click(new.number, "details");
+    server.click(new.number, "mute");
+    desk.hears(&[(2, Clicked::Action(Button::Mute))]);
+}
+
+/// CASES.md 107b: a click that was aimed at a popup which another one took the place of answers nothing.
+#[test]
+fn case_107b_a_click_just_after_one_popup_took_the_place_of_another_only_shows_the_request() {
+    for (action, button) in [("approve", Button::Approve), ("deny", Button::Deny)] {
+        let bus = Bus::start();
+        let (server, desk) = (Server::start(&bus), Desk::new(&bus));
+        desk.raise(1);
+        server.wait_for(1);
+        desk.popups.apply(Change::Withdraw(PopupId(1)));
+        desk.raise(2);
+        server.click(server.wait_for(2).number, action);
+        let shown = (2, Clicked::Action(Button::Details));
+        desk.hears(&[shown]);
+        // Once it has stood there for a while, it is as ever.
+        desk.raise(3);
+        let number = server.wait_for(3).number;
+        let begun = Instant::now();
+        let rested = || (begun.elapsed() > Duration::from_millis(1300)).then_some(());
+        wait_until(SOON, "it has stood there for a while", String::new, rested);
+        server.click(number, action);
+        desk.hears(&[shown, (3, Clicked::Action(button))]);
+    }
 }
 
 /// An agent's shell is on the same bus.
@@ -326,4 +351,39 @@ fn at_the_end_all_popups_are_taken_away() {
     block_on(desk.popups.end());
     server.wait_for_closed(&numbers);
     assert!(desk.heard.lock().unwrap().is_empty());
+}
+
+/// What is shown under that number is the second one; the first is not what a click on it answers.
+#[test]
+fn a_server_that_gives_one_number_twice_shows_the_second() {
+    let bus = Bus::start();
+    let (server, desk) = (Server::start(&bus), Desk::new(&bus));
+    desk.raise(1);
+    assert_eq!(server.wait_for(1).number, 1);
+    server.counts_from(0);
+    desk.raise(2);
+    assert_eq!(server.wait_for(2).number, 1);
+    desk.hears(&[(1, GONE)]);
+    server.click(1, "mute");
+    desk.hears(&[(1, GONE), (2, Clicked::Action(Button::Mute))]);
+}
+
+/// However slowly it answers.
+#[test]
+fn at_the_end_a_server_that_does_not_answer_is_told_of_all_popups() {
+    let bus = Bus::start();
+    let manner = Manner { closes_in_silence: true, ..Manner::default() };
+    let (server, desk) = (Server::with(&bus, manner), Desk::new(&bus));
+    for id in 1..=5 {
+        desk.raise(id);
+        server.wait_for(usize::try_from(id).unwrap());
+    }
+    block_on(desk.popups.end());
+    let closed = || {
+        let mut closed = server.closed();
+        closed.sort_unstable();
+        closed
+    };
+    let all = || (closed() == [1, 2, 3, 4, 5]).then_some(());
+    wait_until(SOON, "it is told to close all", || format!("{:?}", closed()), all);
 }

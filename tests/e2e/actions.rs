@@ -173,6 +173,11 @@ fn a_crashed_session_is_resumed_in_a_server_of_our_own() {
     home.go();
     pilot.told(&id, "idle", "");
     is_one_chain(&session.folder);
+    let log = pilot.log();
+    assert!(
+        log.contains("resend") && !log.contains("seq 600") && !log.contains("Paint"),
+        "no content in the log: {log}"
+    );
     // Our end ends it, gently: it can be resumed.
     pilot.end_tray();
     session.folder.wait("session.shutdown");

@@ -87,6 +87,8 @@ impl Pilot {
             .env("DBUS_SESSION_BUS_ADDRESS", bus.address())
             .env("XDG_RUNTIME_DIR", run)
             .envs(environment.iter().cloned())
+            // What must not be in the log must not be in it at any level.
+            .env("PILOTLIGHT_LOG", "trace")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -151,9 +153,19 @@ impl Pilot {
 
     /// Runs a command beside the tray, which it can reach.
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        Ran::of(self.command_beside(args))
+    }
+
+    /// A command, ready to be started, that can reach the tray.
+    pub(crate) fn command_beside(&self, args: &[&str]) -> Command {
         let mut command = self.command(args);
         command.env("XDG_RUNTIME_DIR", self.scratch.path().join("run"));
-        Ran::of(command)
+        command
+    }
+
+    /// The panel that the tray is in.
+    pub(crate) fn panel(&self) -> &Panel {
+        &self.panel
     }
 
     /// Runs a command as if no tray ran.

@@ -22,6 +22,10 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// the command had to do it itself, it goes on until a signal.
 pub(super) fn carry_out(context: &Context, order: Order, stays: bool, tell: &mut dyn Tell) -> anyhow::Result<Outcome> {
     runtime()?.block_on(async {
+        // The tray goes by the id alone, and may watch the other home.
+        if context.has_namesake(&order.id) {
+            return by_ourselves(context, order, stays, tell).await;
+        }
         match by_the_tray(&order, tell).await {
             // A tray that watches other homes leaves it to us.
             None | Some(Outcome::Unknown) => {}

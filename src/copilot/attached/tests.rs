@@ -59,7 +59,43 @@ fn a_server_that_stops_answering_is_lost() {
         assert_eq!(next(&mut heard).await, What::Active(false));
         assert!(matches!(next(&mut heard).await, What::Lost(Fault::Silent { .. })));
         assert_eq!(heard.recv().await, None, "that was the last");
-        assert_eq!(fake.called("ping"), 3);
+        assert_eq!(fake.called("ping"), 5, "it is asked three times in a row");
+    });
+}
+
+/// To leave may end the session, so a server that is held up for a moment is no reason to.
+#[test]
+fn a_server_that_is_slow_for_once_is_kept() {
+    run(async {
+        let fake = Fake::start(|method, _, before| match method {
+            "ping" if before == 1 || before == 2 => Say::Nothing,
+            _ => answers(method),
+        })
+        .await;
+        let (_attached, mut heard) = attached(&fake, Policy::Ask).await;
+        assert_eq!(next(&mut heard).await, What::Active(false));
+        let asked_on = async {
+            while fake.called("ping") < 5 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(Duration::from_secs(5), asked_on).await.unwrap();
+        assert_eq!(heard.try_recv(), Err(mpsc::error::TryRecvError::Empty));
+    });
+}
+
+/// CASES.md 7: what was decided for one turn is not done to the next.
+#[test]
+fn case_7_a_prompt_is_not_sent_again_after_another_one() {
+    run(async {
+        let fake = Fake::start(|method, _, _| answers(method)).await;
+        let (attached, _heard) = attached(&fake, Policy::Ask).await;
+        let (_sender, sight) = watch::channel(Sight { prompts: 2, ..Sight::default() });
+        let site = Site { id: "s".into(), cwd: None, endpoints: Vec::new(), owned: true, sight };
+        let span = Duration::from_millis(10);
+        let failure = recover::resend(&attached, "Paint it", 1, &site, span, &|_, _| ()).await.unwrap_err();
+        assert!(failure.refused && failure.why.contains("another prompt was sent meanwhile"), "{failure}");
+        assert_eq!(fake.called("session.send"), 0);
     });
 }
 

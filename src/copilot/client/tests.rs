@@ -162,3 +162,22 @@ fn a_session_is_joined_only_in_its_owners_server() {
         assert_eq!(fake.called("session.resume"), 1, "joined once");
     });
 }
+
+/// What stands in quotes may be a prompt or a command, and what a server says is logged.
+#[test]
+fn what_a_server_quotes_is_left_out() {
+    for (said, told) in [
+        ("plain words, and can't", "plain words, and can't"),
+        ("bad \"rm -rf /\" here", "bad … here"),
+        ("bad `rm \"x\"` here", "bad … here"),
+        ("bad 'rm -rf /', it isn't", "bad …, it isn't"),
+        ("open('/home/dev/secret')", "open(…)"),
+        ("bad “rm” and ‘ls’", "bad … and …"),
+        ("an escape \"a\\\"b\" ends", "an escape … ends"),
+        ("never ends \"rm -rf", "never ends …"),
+        ("a\nb\u{1b}[31m", "a b [31m"),
+    ] {
+        assert_eq!(&*words(said), told, "{said:?}");
+    }
+    assert_eq!(words(&"x".repeat(10_000)).chars().count(), WORDS_MAX);
+}

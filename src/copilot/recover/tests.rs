@@ -66,6 +66,23 @@ fn case_92_a_request_that_somebody_else_answered_is_told() {
     });
 }
 
+/// Each answer is a connection of its own, and none of them stays.
+#[test]
+fn whoever_has_answered_or_stopped_leaves() {
+    run(async {
+        let fake = abortable(|_| false).await;
+        let (site, _sight) = site(&[&fake]);
+        stop(&site, &|_, _| ()).await.unwrap();
+        answer(&site, &Which::Oldest, true, &|_| (), &|_, _| ()).await.unwrap_err();
+        let all_left = async {
+            while fake.left.load(Ordering::SeqCst) < 2 {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(Duration::from_secs(5), all_left).await.expect("both connections are closed");
+    });
+}
+
 #[test]
 fn an_answer_that_has_no_effect_is_no_success() {
     run(async {
@@ -148,6 +165,18 @@ fn a_stop_is_seen_at_the_server_or_on_disk() {
             }
         };
         assert_eq!(stop(&by_disk, &steps).await.unwrap(), "stopped");
+    });
+}
+
+/// What works in the background has no turn that could end.
+#[test]
+fn a_stop_of_background_work_is_seen_at_the_server() {
+    run(async {
+        let fake = abortable(|_| true).await;
+        let (site, sight) = site(&[&fake]);
+        sight.send_modify(|sight| sight.turn_open = false);
+        let failure = stop(&site, &|_, _| ()).await.unwrap_err();
+        assert_eq!(failure.step, Step::Verify, "{failure}");
     });
 }
 

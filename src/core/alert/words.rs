@@ -4,7 +4,7 @@
 //! it. A popup has Approve only where it shows the request whole and unaltered, as one line that can be read at a glance.
 
 use super::{Alertable, Asked, Button, Cause, Detail};
-use crate::core::text::{NAME_MAX, counted, plain};
+use crate::core::text::{NAME_MAX, counted, is_seen_whole, plain};
 use crate::core::verdict::Status;
 use std::fmt::Write;
 
@@ -79,7 +79,7 @@ pub(super) fn digest(sessions: &[(Cause, &Alertable<'_>)], detail: Detail) -> Wo
 pub(super) fn asked(session: &Alertable<'_>, detail: Detail) -> Option<Asked> {
     let shows = session.row.status == Status::NeedsPermission && detail == Detail::Full;
     let request = session.request.filter(|request| request.answerable && shows)?;
-    let text = request.what.filter(|what| is_whole(what))?.to_owned();
+    let text = request.what.filter(|what| is_seen_whole(what, LINE))?.to_owned();
     Some(Asked { request: request.id, text })
 }
 
@@ -111,18 +111,11 @@ fn asks(session: &Alertable<'_>, asked: Option<&Asked>) -> Option<String> {
     }
     let request = session.request?;
     let what = request.what?;
-    Some(match is_whole(what) {
+    Some(match is_seen_whole(what, LINE) {
         true if request.answerable => what.to_owned(),
         true => format!("{what}\nIt can only be answered where it runs"),
         false => "What it asks cannot be shown here whole; see Details".to_owned(),
     })
-}
-
-/// Whether the text is shown as it is: short, on one line, with nothing invisible in it.
-fn is_whole(what: &str) -> bool {
-    /// Joiners that names and emoji need, and commands do not.
-    const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
-    !what.is_empty() && what.len() <= LINE * 4 && *plain(what, LINE) == *what && !what.contains(JOINERS)
 }
 
 /// What a session is.

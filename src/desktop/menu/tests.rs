@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::act::Which;
-use crate::core::alert::Pause;
+use crate::core::alert::{Detail, Pause};
 use crate::core::fleet::{About, Session};
 use crate::core::turn::{Call, Request};
 use std::path::Path;
@@ -318,13 +318,14 @@ fn a_request_that_cannot_be_shown_whole_offers_only_its_details() {
         ("long", "x".repeat(500)),
         ("odd", "echo \u{202e}fr- mr".into()),
         ("lines", "a\nb".into()),
+        ("joined", "l\u{200d}s".into()),
         ("none", "".into()),
     ] {
         world.add(name, Status::Working);
         world.ask(name, 7, &command);
     }
     world.update().unwrap();
-    for name in ["long", "odd", "lines", "none"] {
+    for name in ["long", "odd", "lines", "joined", "none"] {
         assert_eq!(world.effect(name, Kind::Approve(Call::of_number(7))), None, "{name}");
         let details = Effect::Details { id: name.into(), request: "request-7".into() };
         assert_eq!(world.effect(name, Kind::Details(Call::of_number(7))), Some(&details));
@@ -374,4 +375,20 @@ fn what_was_open_when_the_machine_went_down_is_reopened_together() {
     let orders = ids[..2].iter().map(|id| Order { id: (*id).into(), ask: Ask::Resume }).collect();
     let item = ItemId::own(Kind::Reopen);
     assert_eq!(world.menu.shown.as_ref().unwrap().effect_of(&item), Some(&Effect::Reopen(orders)));
+}
+
+/// What a click on the icon shows is a notification as any other.
+#[test]
+fn a_click_on_the_icon_shows_no_more_than_the_user_allows() {
+    let shown = |detail| {
+        let mut world = World::new();
+        world.add("Fix the parser", Status::Stuck);
+        world.menu.note(&Notices { detail, ..Notices::default() });
+        let most = world.update().unwrap().most.unwrap();
+        (most.title, most.body)
+    };
+    let (title, body) = shown(Detail::Full);
+    assert!(title.ends_with("stuck: Fix the parser") && body.contains("Now: "), "{title} {body}");
+    assert_eq!(shown(Detail::Title), (title, String::new()));
+    assert_eq!(shown(Detail::None), ("A Copilot session needs you".into(), "The menu shows which.".into()));
 }

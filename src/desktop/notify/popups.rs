@@ -25,6 +25,9 @@ const LASTS: Duration = Duration::from_secs(12 * 3600);
 const EARLY: usize = 16;
 /// So many answers that came too late are still waited for, to close what they name.
 const LATE: usize = 8;
+/// A popup with Approve that comes this soon after another went may stand where that one stood: a click that follows at once
+/// was aimed at what is no longer there.
+const SETTLES: Duration = Duration::from_millis(1200);
 /// The end of the program waits so long for popups to go.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -51,6 +54,7 @@ impl Popups {
             server: None,
             on_screen: BTreeMap::new(),
             to_close: Vec::new(),
+            closed: None,
             early: Vec::new(),
             late: JoinSet::new(),
             told: false,
@@ -97,6 +101,8 @@ struct Keeper {
     on_screen: BTreeMap<PopupId, OnScreen>,
     /// Popups, by the server's numbers, that are nobody's any more.
     to_close: Vec<u32>,
+    /// When one was last closed.
+    closed: Option<Instant>,
     /// Signals, since the last call, of popups that are not known.
     early: Vec<(u32, Signal)>,
     late: JoinSet<()>,
@@ -109,6 +115,8 @@ struct OnScreen {
     /// The server's number for it.
     number: u32,
     buttons: Vec<Button>,
+    /// Before, a click on Approve or Deny only leads to the request.
+    settled: Instant,
     until: Instant,
 }
 
@@ -132,8 +140,20 @@ impl Keeper {
             }
             self.settle().await;
         }
-        lock(&self.wanted).clear();
-        self.settle().await;
+        self.farewell().await;
+    }
+
+    /// Closes all, at the end of the program. Each call goes out at once: a server that is slow to answer closes them all the
+    /// same.
+    async fn farewell(self) {
+        let Some(server) = self.server else { return };
+        let numbers = self.on_screen.values().map(|shown| shown.number).chain(self.to_close);
+        let mut closes = JoinSet::new();
+        for number in numbers {
+            let server = server.clone();
+            closes.spawn(async move { server.close(number).await });
+        }
+        while closes.join_next().await.is_some() {}
     }
 
     /// Makes what is shown what is wanted.
@@ -181,7 +201,16 @@ impl Keeper {
         if self.server.as_ref().map(|now| &now.owner) != Some(&server.owner) {
             anyhow::bail!("the notification server went away");
         }
-        self.on_screen.insert(popup.id, OnScreen { number, buttons, until: Instant::now() + LASTS });
+        // A server that gives one number twice shows the second in place of the first.
+        let replaced: Vec<_> =
+            self.on_screen.extract_if(.., |id, shown| *id != popup.id && shown.number == number).collect();
+        for (id, _) in replaced {
+            self.closed = Some(Instant::now());
+            self.tell(id, Clicked::Closed { by_user: false });
+        }
+        let now = Instant::now();
+        let settled = self.closed.filter(|closed| now < *closed + SETTLES).map_or(now, |_| now + SETTLES);
+        self.on_screen.insert(popup.id, OnScreen { number, buttons, settled, until: now + LASTS });
         for (_, signal) in self.early.extract_if(.., |(of, _)| *of == number).collect::<Vec<_>>() {
             self.heard(number, signal);
         }
@@ -218,6 +247,7 @@ impl Keeper {
 
     async fn close(&mut self, number: u32) {
         let Some(server) = self.server.clone() else { return };
+        self.closed = Some(Instant::now());
         // One that is gone already is an error to some servers. One that does not answer will hear it all the same.
         let _ = self.during(timeout(PATIENCE, server.close(number))).await;
     }
@@ -268,6 +298,10 @@ impl Keeper {
             Signal::Closed { by_user } => Clicked::Closed { by_user },
             Signal::Invoked(action) if action == "default" => Clicked::Default,
             Signal::Invoked(action) => match button(&action) {
+                Some(Button::Approve | Button::Deny) if Instant::now() < shown.settled => {
+                    tracing::info!("a click came just after one popup took the place of another: it answers nothing");
+                    Clicked::Action(Button::Details)
+                }
                 Some(button) => Clicked::Action(button),
                 None => return, // no button of ours
             },

@@ -40,11 +40,19 @@ pub(crate) struct Manner {
     pub(crate) refuses: bool,
     /// Each popup is closed, as expired, before the call is answered.
     pub(crate) closes_at_once: bool,
+    /// `CloseNotification` is never answered.
+    pub(crate) closes_in_silence: bool,
 }
 
 impl Default for Manner {
     fn default() -> Self {
-        Self { can: vec!["body", "body-markup", "actions"], held: None, refuses: false, closes_at_once: false }
+        Self {
+            can: vec!["body", "body-markup", "actions"],
+            held: None,
+            refuses: false,
+            closes_at_once: false,
+            closes_in_silence: false,
+        }
     }
 }
 
@@ -119,6 +127,9 @@ impl Server {
 
     async fn close_notification(&self, id: u32, #[zbus(connection)] connection: &zbus::Connection) {
         self.taken.lock().unwrap().closed.push(id);
+        if self.manner.closes_in_silence {
+            std::future::pending::<()>().await;
+        }
         let _ = connection.emit_signal(None::<&str>, PATH, NAME, "NotificationClosed", &(id, 3u32)).await;
     }
 }

@@ -1,0 +1,165 @@
+//! Orders that come while another one is being carried out, over the real tray's socket.
+
+use super::trays::{Double, Tray, answer, connect, socket};
+use crate::made_up::{User, wait_until};
+use pilotlight::act::{Ask, Order, Outcome, Report};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+/// A Copilot that takes no notice of Ctrl-C; ended with the test.
+struct Deaf(Child);
+
+impl Deaf {
+    fn start(user: &User) -> Self {
+        let program = user.scratch.path().join("copilot");
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' INT; exec \"$0\" 600"]).arg(&program).stdin(Stdio::null()).process_group(0);
+        let deaf = Self(command.spawn().unwrap());
+        let exe = format!("/proc/{}/exe", deaf.0.id());
+        let runs = || std::fs::read_link(&exe).is_ok_and(|exe| exe == program).then_some(());
+        wait_until("it is Copilot's program", runs, String::new);
+        deaf
+    }
+}
+
+impl Drop for Deaf {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn give(user: &User, id: &str, ask: Ask) -> UnixStream {
+    let mut stream = connect(user);
+    let mut line = serde_json::to_vec(&Order { id: id.into(), ask }).unwrap();
+    line.push(b'\n');
+    stream.write_all(&line).unwrap();
+    stream
+}
+
+fn end(stream: UnixStream) -> Outcome {
+    let answer = answer(stream);
+    let last = answer.lines().last().unwrap_or_default();
+    match serde_json::from_str(last) {
+        Ok(Report::End(outcome)) => outcome,
+        other => panic!("{other:?}: {answer:?}"),
+    }
+}
+
+/// A look at the terminal takes nothing away from what is being done: that goes on, nothing is begun beside it, and whoever
+/// asked for it is told how it ended.
+#[test]
+fn what_is_under_way_survives_a_look_at_the_terminal() {
+    let user = User::new();
+    let session = user.session(1);
+    let deaf = Deaf::start(&user);
+    session.lock(deaf.0.id());
+    session.prompt();
+    let tray = Tray::start(&user);
+    let ending = give(&user, &session.id, Ask::End);
+    let under_way = || {
+        let outcome = end(give(&user, &session.id, Ask::Stop));
+        matches!(&outcome, Outcome::Refused(why) if why == "end is under way").then_some(())
+    };
+    wait_until("its end is under way", under_way, || tray.said());
+    let shown = end(give(&user, &session.id, Ask::ShowTerminal));
+    assert!(matches!(&shown, Outcome::Failed(why) if why.contains("cannot be shown")), "{shown:?}");
+    let again = end(give(&user, &session.id, Ask::End));
+    assert_eq!(again, Outcome::Refused("end is under way".into()));
+    let pid = deaf.0.id();
+    assert_eq!(end(ending), Outcome::Done(format!("process {pid} has ended; the session can be resumed")));
+    // Nothing is left under way.
+    let after = end(give(&user, &session.id, Ask::End));
+    assert!(matches!(&after, Outcome::Refused(why) if why.contains("nothing to end")), "{after:?}");
+}
+
+/// A copy of the user's home, with the same sessions in it.
+fn copied(user: &User, id: &str) -> std::path::PathBuf {
+    let copy = user.scratch.path().join("copy");
+    let folder = copy.join("session-state").join(id);
+    std::fs::create_dir_all(&folder).unwrap();
+    for file in ["workspace.yaml", "events.jsonl"] {
+        std::fs::copy(user.sessions().join(id).join(file), folder.join(file)).unwrap();
+    }
+    copy
+}
+
+/// An order names a session by its id: where that is not one session, nothing is done to either.
+#[test]
+fn of_two_sessions_with_one_id_none_is_guessed() {
+    let user = User::new();
+    let session = user.session(1);
+    session.prompt();
+    let copy = copied(&user, &session.id);
+    let owner = session.owner(&user);
+    let homes = [user.home().display().to_string(), copy.display().to_string()];
+    let tray = Tray::start_from(&user, user.pilotlight(&["--home", &homes[0], "--home", &homes[1], "tray"]));
+    wait_until("the tray serves", || socket(&user).exists().then_some(()), || tray.said());
+    let ended = end(give(&user, &session.id, Ask::ForceQuit));
+    assert!(
+        matches!(&ended, Outcome::Refused(why) if why.contains("two homes have a session of this id")),
+        "{ended:?}"
+    );
+    assert!(std::path::Path::new(&format!("/proc/{}/exe", owner.pid())).exists());
+}
+
+/// The tray that runs watches the usual home: what is asked of a copy is not its to do.
+#[test]
+fn what_is_asked_of_a_copy_is_not_handed_to_a_tray_that_watches_the_other_home() {
+    let user = User::new();
+    let session = user.session(1);
+    session.prompt();
+    let copy = copied(&user, &session.id).display().to_string();
+    let _owner = session.owner(&user);
+    let double = Double::start(&user, |_| vec![Report::End(Outcome::Done("it is done".into()))]);
+    let output = user.run(&["--home", &copy, "stop", "00000001", "--yes"]);
+    assert_eq!((output.status.code(), double.orders()), (Some(4), vec![]), "{output:?}");
+    assert!(user.run(&["stop", "00000001", "--yes"]).status.success());
+    assert_eq!(double.orders().len(), 1);
+}
+
+/// CASES.md 69: however many are to be resumed, three are at a time, and all of them in the end.
+#[test]
+fn case_69_what_is_resumed_together_is_resumed_three_at_a_time() {
+    const SESSIONS: u32 = 10;
+    let user = User::new();
+    let file = |name: &str| user.scratch.path().join(name);
+    let script = |name: &str, text: &str| {
+        std::fs::write(file(name), format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(file(name), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        file(name).display().to_string()
+    };
+    std::fs::create_dir(file("now")).unwrap();
+    let (now, counts) = (file("now").display().to_string(), file("counts").display().to_string());
+    let copilot = script(
+        "copilot-double",
+        &format!(
+            "mkdir {now}/$$; ls {now} | wc -l >>{counts}; sleep 0.2; rmdir {now}/$$; echo 'GitHub Copilot CLI 1.0.102.'"
+        ),
+    );
+    let terminal = script("terminal-double", "exit 0");
+    std::fs::write(file("config.toml"), format!("[actions]\ncopilot = {copilot:?}\nterminal = [{terminal:?}]\n"))
+        .unwrap();
+    let sessions: Vec<_> = (1..=SESSIONS).map(|n| user.session(n)).collect();
+    for session in &sessions {
+        session.prompt();
+        let gone = session.owner(&user).kill();
+        assert!(session.path.join(format!("inuse.{gone}.lock")).exists());
+    }
+    let mut tray = user.pilotlight(&["tray"]);
+    tray.env("PILOTLIGHT_CONFIG", file("config.toml"));
+    let tray = Tray::start_from(&user, tray);
+    wait_until("the tray serves", || socket(&user).exists().then_some(()), || tray.said());
+    let given: Vec<_> = sessions.iter().map(|session| give(&user, &session.id, Ask::Resume)).collect();
+    for stream in given {
+        let outcome = end(stream);
+        assert!(matches!(&outcome, Outcome::Done(words) if words.contains("opened in")), "{outcome:?}");
+    }
+    let counts = std::fs::read_to_string(counts).unwrap();
+    let counts: Vec<u32> = counts.lines().map(|line| line.trim().parse().unwrap()).collect();
+    assert_eq!(counts.len(), SESSIONS as usize);
+    assert!(counts.iter().all(|count| *count <= 3), "{counts:?}");
+}

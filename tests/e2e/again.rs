@@ -1,0 +1,90 @@
+//! What is asked twice, or once too often, and what the last one to leave takes along.
+
+use super::stage::Stage;
+use crate::support::desktop::panel::Entry;
+use crate::support::person::Manner;
+use crate::support::pilotlight::Ran;
+use crate::support::{SOON, wait_until};
+
+/// CASES.md 37: nothing but the user, or a turn's good end, counts recoveries anew.
+#[test]
+fn case_37_a_third_recovery_of_a_turn_is_refused() {
+    let stage = Stage::set(Manner::Approves);
+    let id = stage.session.id();
+    stage.session.send("SCRIPT:hang Paint the fence");
+    stage.told("working", "");
+    for _ in 0..2 {
+        let ran = stage.pilot.run(&["reconnect", &id]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        stage.pilot.menu_says(&id, "Our part: attached to its server");
+        stage.pilot.click(&id, "Let go of it");
+        stage.pilot.menu_says(&id, "Our part: its server can be reached");
+    }
+    let third = stage.pilot.run(&["reconnect", &id]);
+    assert_eq!(third.code, Some(4), "{third:?}");
+    assert!(third.err.contains("it was tried 2 times, and no turn has completed since"), "{third:?}");
+    // The user's own word counts anew: this is their stop.
+    assert_eq!(stage.pilot.run(&["stop", &id]).code, Some(0));
+    stage.told("idle", "stopped");
+    let again = stage.pilot.run(&["reconnect", &id]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    stage.session.folder.assert_one_chain();
+}
+
+/// CASES.md 38.
+#[test]
+fn case_38_two_orders_at_once_are_one_recovery() {
+    let stage = Stage::without_person();
+    let id = stage.session.id();
+    stage.session.send("SCRIPT:denied3 Paint the fence");
+    stage.told("permission-lost", "");
+    stage.session.folder.wait_nth("assistant.turn_end", 4);
+    let commands = [(); 2].map(|()| stage.pilot.command_beside(&["reconnect", &id]));
+    let ran: Vec<Ran> = std::thread::scope(|scope| {
+        let running: Vec<_> = commands.into_iter().map(|command| scope.spawn(|| Ran::of(command))).collect();
+        running.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let mut codes: Vec<_> = ran.iter().map(|ran| ran.code).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [Some(0), Some(4)], "{ran:?}");
+    let refused = ran.iter().find(|ran| ran.code == Some(4)).unwrap();
+    let why = ["reconnect is under way", "attached to it already"];
+    assert!(why.iter().any(|why| refused.err.contains(why)), "{refused:?}");
+    assert_eq!(stage.pilot.log().matches("attached to its server: what it asks").count(), 1, "{}", stage.pilot.log());
+}
+
+/// CASES.md 107e.
+#[test]
+fn case_107e_to_quit_as_the_last_client_of_a_working_session_is_asked_about() {
+    let stage = Stage::set(Manner::Waits);
+    let id = stage.session.id();
+    stage.session.send("SCRIPT:tool Paint the fence");
+    let row = stage.told("needs-permission", "");
+    stage.pilot.click(&id, "Reconnect");
+    stage.pilot.menu_says(&id, "Our part: attached to its server");
+    stage.client.leave();
+    // It works on, because we stay.
+    stage.pilot.click(&id, "Approve once");
+    stage.session.folder.wait("permission.completed");
+    let find = |label: &str| {
+        let label = label.to_owned();
+        let starts = move |entry: &Entry| entry.shown().starts_with(&label);
+        wait_until(
+            SOON,
+            "the entry is there",
+            || format!("{:#?}", stage.pilot.panel().menu()),
+            || stage.pilot.panel().layout().1.find(&starts).cloned(),
+        )
+    };
+    let named = find("This may end: ");
+    assert!(named.shown().contains(row["name"].as_str().unwrap()), "{named:?}");
+    let first = find("Quit…");
+    assert_eq!(first.entries.len(), 2, "{first:?}");
+    // The first click only opens it.
+    stage.pilot.panel().click(first.id);
+    assert_eq!(stage.pilot.run(&["stop", "no-such-id"]).code, Some(2));
+    stage.pilot.menu_says(&id, "Our part: attached to its server");
+    assert!(!stage.session.folder.types().contains(&"session.shutdown".to_owned()));
+    assert!(stage.pilot.panel().click(find("Quit all the same").id));
+    stage.session.folder.wait("session.shutdown");
+}
