@@ -21,6 +21,10 @@
 //! how that is written down, [`log`] what we say of ourselves, [`clock`] is the one place that reads the time, and
 //! [`signals`] the one that is told to stop.
 
+/// The version, with the commit that a release was built from: `0.1.0 (1a2b3c4d5e6f)`. Builds for testing have the number alone
+/// (build.rs).
+pub const VERSION: &str = env!("PILOTLIGHT_VERSION");
+
 pub mod act;
 pub mod cli;
 pub mod clock;

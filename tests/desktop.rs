@@ -10,6 +10,7 @@ use support::desktop as desk;
 
 mod desktop {
     mod alerts;
+    mod autostart;
     mod bus;
     mod figures;
     mod life;

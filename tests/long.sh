@@ -12,3 +12,10 @@ if compgen -G 'benches/*.rs' >/dev/null; then
     stage 'build benches' cargo bench --locked --quiet --bench '*' --no-run
     loud_stage 'benches' cargo bench --locked --quiet --bench '*'
 fi
+stage 'packages for other systems' tests/elsewhere.sh
+# It is installed on this machine, and removed again: for that it must be root.
+if ((EUID == 0)); then
+    stage 'debian package' tests/package.sh
+else
+    echo '== debian package  not tried: that needs root'
+fi

@@ -21,7 +21,7 @@ use crate::core::text::plain;
 use crate::engine::Engine;
 use crate::paths;
 use crate::seen::Seen;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ Set NO_COLOR to have no colours. More: pilotlight config --print";
 
 /// A pilot light for your coding agents: what every GitHub Copilot session on this machine does, how stale it is, and why.
 #[derive(Debug, Parser)]
-#[command(version, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(version = crate::VERSION, about, after_help = EXAMPLES, max_term_width = 100)]
 struct Arguments {
     /// A Copilot home to watch; may be given several times. Without it: $COPILOT_HOME, else ~/.copilot, and what the config
     /// adds
@@ -103,6 +103,11 @@ struct Context {
     problems: Vec<Problem>,
     /// The sessions play themselves.
     demo: bool,
+}
+
+/// The command line as it is, for what is made of it: manual pages, completions.
+pub fn command() -> clap::Command {
+    Arguments::command()
 }
 
 /// Runs the command that the arguments name.

@@ -45,7 +45,9 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     }
     let user_home = paths::user_home().map(|home| home.to_string_lossy().into_owned());
     let approves_all = context.config.actions.permissions == Permissions::ApproveAll;
-    let menu = Menu::new(context.config.limits, context.config.list, user_home, approves_all).of_demo(context.demo);
+    let menu = Menu::new(context.config.limits, context.config.list, user_home, approves_all)
+        .with_icon(context.config.tray)
+        .of_demo(context.demo);
     let (homes, terminal) = (context.homes.clone(), context.config.actions.terminal.clone());
     let engine = context.engine();
     // Without the lock another tray may run, and serve it.

@@ -51,6 +51,8 @@ pub struct Config {
     pub list: List,
     /// `[actions]`.
     pub actions: Actions,
+    /// `[tray]`.
+    pub tray: Tray,
     /// `[notifications]`.
     pub notifications: Notifications,
     /// `[[server]]`: each with another address, all on loopback.
@@ -77,6 +79,15 @@ impl Default for List {
     fn default() -> Self {
         Self { ended_for: Span::hours(24), ended_most: 10 }
     }
+}
+
+/// `[tray]`: how the icon looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tray {
+    /// `count`: whether the icon carries the number of sessions that need the user.
+    pub count: bool,
+    /// `high-contrast`: whether it is black and white.
+    pub high_contrast: bool,
 }
 
 /// `[actions]`: what a click leads to, and what is done without one.

@@ -138,6 +138,20 @@ pub(super) const SETTINGS: &[Setting] = &[
         at_most: &[],
         field: Field::Count(|c| &mut c.list.ended_most),
     },
+    Setting {
+        table: "tray",
+        key: "count",
+        meaning: "Whether the icon carries the number of sessions that need you.",
+        at_most: &[],
+        field: Field::Switch(|c| &mut c.tray.count),
+    },
+    Setting {
+        table: "tray",
+        key: "high-contrast",
+        meaning: "Whether the icon is black and white: its shape tells how things are, on a panel of any colour.",
+        at_most: &[],
+        field: Field::Switch(|c| &mut c.tray.high_contrast),
+    },
     action(
         "terminal",
         "The terminal that sessions are opened in, word by word. Where no word is {command}, the command comes last; {folder} is \

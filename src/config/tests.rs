@@ -88,7 +88,7 @@ fn the_list_of_settings_is_in_order() {
     tables.dedup();
     assert_eq!(
         tables,
-        ["", "limits", "owners", "list", "actions", "notifications"],
+        ["", "limits", "owners", "list", "tray", "actions", "notifications"],
         "the settings of a table stand together"
     );
     for setting in SETTINGS {

@@ -4,6 +4,7 @@
 //! What becomes of the desktop comes in beside it, as [`News`], because what to say of it depends on what there is to say it
 //! on: where no panel shows the light, the terminal does.
 
+use super::autostart::Login;
 use super::details::Source;
 use super::herald::Herald;
 use super::menu::Menu;
@@ -43,6 +44,7 @@ pub trait Tell: Send {
 pub struct Feed {
     menu: Menu,
     herald: Herald,
+    login: Login,
     send: Box<dyn Fn(MenuView) + Send>,
     news: Receiver<News>,
     tell: Box<dyn Tell>,
@@ -65,12 +67,13 @@ impl Feed {
     pub fn new(
         menu: Menu,
         herald: Herald,
+        login: Login,
         send: impl Fn(MenuView) + Send + 'static,
         news: Receiver<News>,
         tell: Box<dyn Tell>,
         welcome: Option<Welcome>,
     ) -> Self {
-        Self { menu, herald, send: Box::new(send), news, tell, lit: None, welcome, table_at: None }
+        Self { menu, herald, login, send: Box::new(send), news, tell, lit: None, welcome, table_at: None }
     }
 
     /// Takes away what was shown, for the end of the program.
@@ -117,6 +120,7 @@ impl View for Feed {
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()> {
         self.herald.update(fleet, &self.menu, now);
         self.menu.note(self.herald.notices());
+        self.menu.note_login(self.login.state());
         let sources = fleet.entries().map(|(key, entry)| Source {
             key,
             row: &entry.row,

@@ -8,6 +8,23 @@ use crate::core::fleet::{Row, rank};
 use crate::core::time::Time;
 use crate::core::verdict::Status;
 
+/// A picture of `assets/icon` as it was rendered for this system, as PNG.
+macro_rules! rendered {
+    ($name:literal) => {
+        rendered!($name, "")
+    };
+    ($name:literal, contrast) => {
+        rendered!($name, "-contrast")
+    };
+    ($name:literal, $style:literal) => {{
+        #[cfg(target_os = "macos")]
+        let png = include_bytes!(concat!("../../assets/icon/", $name, "-template.png")).as_slice();
+        #[cfg(not(target_os = "macos"))]
+        let png = include_bytes!(concat!("../../assets/icon/", $name, $style, ".png")).as_slice();
+        png
+    }};
+}
+
 /// What the icon shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Icon {
@@ -17,6 +34,10 @@ pub struct Icon {
     pub unseen: bool,
     /// Notifications are paused: two bars at the upper left.
     pub paused: bool,
+    /// How many need the user, where that is to be shown; 0 shows no number.
+    pub count: usize,
+    /// In black and white, by shape alone.
+    pub contrast: bool,
 }
 
 /// The shape and colour of the icon.
@@ -74,26 +95,47 @@ pub const fn keeps_when_seen(status: Status) -> bool {
 }
 
 impl Icon {
+    /// The icon of a state, with nothing else to tell.
+    pub const fn of(state: State) -> Self {
+        Self { state, unseen: false, paused: false, count: 0, contrast: false }
+    }
+
+    /// The number that goes on it, as PNG.
+    const fn number(self) -> Option<&'static [u8]> {
+        Some(match self.count {
+            0 => return None,
+            1 => rendered!("count-1"),
+            2 => rendered!("count-2"),
+            3 => rendered!("count-3"),
+            4 => rendered!("count-4"),
+            5 => rendered!("count-5"),
+            6 => rendered!("count-6"),
+            7 => rendered!("count-7"),
+            8 => rendered!("count-8"),
+            9 => rendered!("count-9"),
+            _ => rendered!("count-more"),
+        })
+    }
+
     /// The rendered picture, as PNG.
     const fn png(self) -> &'static [u8] {
-        macro_rules! rendered {
-            ($name:literal) => {{
-                #[cfg(target_os = "macos")]
-                let png = include_bytes!(concat!("../../assets/icon/", $name, "-template.png")).as_slice();
-                #[cfg(not(target_os = "macos"))]
-                let png = include_bytes!(concat!("../../assets/icon/", $name, ".png")).as_slice();
-                png
-            }};
-        }
-        match (self.state, self.unseen) {
-            (State::Well, false) => rendered!("well"),
-            (State::Well, true) => rendered!("well-unseen"),
-            (State::Working, false) => rendered!("working"),
-            (State::Working, true) => rendered!("working-unseen"),
-            (State::NeedsYou, false) => rendered!("needs-you"),
-            (State::NeedsYou, true) => rendered!("needs-you-unseen"),
-            (State::Trouble, false) => rendered!("trouble"),
-            (State::Trouble, true) => rendered!("trouble-unseen"),
+        match (self.state, self.unseen, self.contrast) {
+            (State::Well, false, false) => rendered!("well"),
+            (State::Well, true, false) => rendered!("well-unseen"),
+            (State::Well, false, true) => rendered!("well", contrast),
+            (State::Well, true, true) => rendered!("well-unseen", contrast),
+            (State::Working, false, false) => rendered!("working"),
+            (State::Working, true, false) => rendered!("working-unseen"),
+            (State::Working, false, true) => rendered!("working", contrast),
+            (State::Working, true, true) => rendered!("working-unseen", contrast),
+            (State::NeedsYou, false, false) => rendered!("needs-you"),
+            (State::NeedsYou, true, false) => rendered!("needs-you-unseen"),
+            (State::NeedsYou, false, true) => rendered!("needs-you", contrast),
+            (State::NeedsYou, true, true) => rendered!("needs-you-unseen", contrast),
+            (State::Trouble, false, false) => rendered!("trouble"),
+            (State::Trouble, true, false) => rendered!("trouble-unseen"),
+            (State::Trouble, false, true) => rendered!("trouble", contrast),
+            (State::Trouble, true, true) => rendered!("trouble-unseen", contrast),
         }
     }
 
@@ -103,6 +145,9 @@ impl Icon {
     /// Where it is no PNG of eight bits a channel with opacity; a test reads them all.
     pub fn picture(self) -> anyhow::Result<Picture> {
         let mut picture = decode(self.png())?;
+        if let Some(number) = self.number() {
+            picture.put(&decode(number)?);
+        }
         if self.paused {
             picture.pause();
         }
@@ -132,6 +177,23 @@ impl Picture {
             let at = (pixel.1 * self.width + pixel.0) as usize * 4;
             if let Some(place) = self.rgba.get_mut(at..at + 4) {
                 place.copy_from_slice(&colour);
+            }
+        }
+    }
+
+    /// Puts the disc with a number on it, and cuts out what is next to the disc.
+    fn put(&mut self, number: &Self) {
+        /// Where the middle of the disc is, and how far from it nothing else may be; of 48, as in `count.svg`.
+        const DISC: (f32, f32, f32) = (35.5, 35.8, 14.0);
+        let (scale, width) = (48.0 / self.width as f32, self.width as usize);
+        for (n, (pixel, above)) in self.rgba.chunks_exact_mut(4).zip(number.rgba.chunks_exact(4)).enumerate() {
+            let (x, y) = (((n % width) as f32 + 0.5) * scale, ((n / width) as f32 + 0.5) * scale);
+            let distance = (x - DISC.0).hypot(y - DISC.1) - DISC.2;
+            let left = distance.clamp(0.0, 1.0);
+            pixel[3] = (f32::from(pixel[3]) * left).round() as u8;
+            // Beside what was cut out, one of the two is clear: the more opaque one counts.
+            if above[3] >= pixel[3] {
+                pixel.copy_from_slice(above);
             }
         }
     }
@@ -198,10 +260,68 @@ mod tests {
     fn every_icon_is_a_picture() {
         for state in ALL {
             for unseen in [false, true] {
-                let [plain, paused] = [false, true].map(|paused| Icon { state, unseen, paused }.picture().unwrap());
-                assert!(plain.width == plain.height && plain.width >= 32);
-                assert_eq!(plain.rgba.len() as u32, plain.width * plain.height * 4);
-                assert!(outlines_differ(&plain, &paused) >= 2, "a pause shows in {state:?}");
+                for (contrast, count) in
+                    [false, true].into_iter().flat_map(|it| [0, 1, 9, 10, usize::MAX].map(|n| (it, n)))
+                {
+                    let picture = Icon { state, unseen, paused: false, count, contrast }.picture().unwrap();
+                    assert!(picture.width == picture.height && picture.width >= 32);
+                    assert_eq!(picture.rgba.len() as u32, picture.width * picture.height * 4);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_pause_shows() {
+        for state in ALL {
+            let [plain, paused] = [false, true].map(|paused| Icon { paused, ..Icon::of(state) }.picture().unwrap());
+            assert!(outlines_differ(&plain, &paused) >= 2, "{state:?}");
+        }
+    }
+
+    /// A number hides neither the state nor the mark, and each is another picture.
+    #[test]
+    fn a_number_is_put_beside_the_rest() {
+        for state in [State::NeedsYou, State::Trouble] {
+            let of = |count| Icon { count, ..Icon::of(state) }.picture().unwrap();
+            let (none, pictures): (_, Vec<_>) = (of(0), (1..=10).map(of).collect());
+            for (n, one) in pictures.iter().enumerate() {
+                assert!(pictures[n + 1..].iter().all(|other| other != one) && *one != none, "{n}");
+                let upper = 4 * one.width as usize * one.height as usize * 2 / 5;
+                assert_eq!(one.rgba[..upper], none.rgba[..upper], "the upper part is as it was");
+            }
+        }
+        let shapes =
+            [State::NeedsYou, State::Trouble].map(|state| Icon { count: 3, contrast: true, ..Icon::of(state) });
+        let [needs, trouble] = shapes.map(|icon| icon.picture().unwrap());
+        let differ = needs.rgba.chunks(4).zip(trouble.rgba.chunks(4)).filter(|(a, b)| a != b).count();
+        assert!(differ * 100 / (needs.rgba.len() / 4) >= 4, "without colours they differ by {differ} pixels");
+    }
+
+    /// For `tests/visible/icons.sh`, which shows them on panels.
+    #[test]
+    #[ignore = "writes pictures to look at, to the folder that PILOTLIGHT_PICTURES names"]
+    fn pictures_to_look_at() {
+        let Some(folder) = std::env::var_os("PILOTLIGHT_PICTURES").map(std::path::PathBuf::from) else { return };
+        for (name, state) in [("a", State::Well), ("b", State::Working), ("c", State::NeedsYou), ("d", State::Trouble)]
+        {
+            for (variant, unseen, count, contrast) in [
+                (0, false, 0, false),
+                (1, true, 0, false),
+                (2, false, 2, false),
+                (3, true, 10, false),
+                (4, false, 0, true),
+                (5, true, 0, true),
+                (6, false, 7, true),
+            ] {
+                if count > 0 && matches!(state, State::Well | State::Working) {
+                    continue; // where nobody needs the user there is no number
+                }
+                let picture = Icon { state, unseen, paused: false, count, contrast }.picture().unwrap();
+                let file = std::fs::File::create(folder.join(format!("{name}{variant}.png"))).unwrap();
+                let mut encoder = png::Encoder::new(file, picture.width, picture.height);
+                encoder.set_color(png::ColorType::Rgba);
+                encoder.write_header().unwrap().write_image_data(&picture.rgba).unwrap();
             }
         }
     }

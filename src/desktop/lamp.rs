@@ -1,6 +1,7 @@
 //! What the main thread holds: the tray, as long as there is a place for it, what it shows, and the hands that do what a
 //! click asks for.
 
+use super::autostart::{self, Login};
 use super::feed::News;
 use super::herald::Word;
 use super::notify::{Note, Notifier};
@@ -113,8 +114,20 @@ impl Lamp {
                     self.hands.note(&Note { title, body });
                 }
             }
-            Some(effect) => self.hands.act(id.session.as_ref(), effect.clone()),
+            Some(effect) => {
+                self.hands.act(id.session.as_ref(), effect.clone());
+                self.show_again();
+            }
             None => tracing::debug!("a click on what is not shown any more"),
+        }
+    }
+
+    /// A click may have changed a check mark, whatever came of it: what is shown is put right.
+    fn show_again(&mut self) {
+        if let Some(tray) = &mut self.tray
+            && let Err(error) = tray.show(self.view.clone())
+        {
+            tracing::warn!("the menu cannot be shown: {error:#}");
         }
     }
 
@@ -143,6 +156,7 @@ pub struct Hands {
     homes: Vec<PathBuf>,
     terminal: Vec<String>,
     herald: Ear,
+    login: Login,
 }
 
 /// Where the herald is told something.
@@ -151,6 +165,7 @@ pub type Ear = Arc<dyn Fn(Word) + Send + Sync>;
 impl Hands {
     /// Hands that command the engine, and say with notifications what went wrong. `homes` and `terminal` are for what is shown
     /// in a terminal; `herald` is told what the user wants to hear.
+    #[expect(clippy::too_many_arguments, reason = "each is another one's, and they meet only here")]
     pub fn new(
         commander: UnboundedSender<Command>,
         notifier: Notifier,
@@ -159,13 +174,14 @@ impl Hands {
         homes: Vec<PathBuf>,
         terminal: Vec<String>,
         herald: Ear,
+        login: Login,
     ) -> Self {
-        Self { commander, notifier, clipboard: Clipboard::default(), runtime, own_log, homes, terminal, herald }
+        Self { commander, notifier, clipboard: Clipboard::default(), runtime, own_log, homes, terminal, herald, login }
     }
 
     /// Further hands that do the same, for another thread.
     pub fn twin(&self) -> Self {
-        let Self { commander, notifier, clipboard: _, runtime, own_log, homes, terminal, herald } = self;
+        let Self { commander, notifier, clipboard: _, runtime, own_log, homes, terminal, herald, login } = self;
         Self {
             commander: commander.clone(),
             notifier: notifier.clone(),
@@ -175,6 +191,7 @@ impl Hands {
             homes: homes.clone(),
             terminal: terminal.clone(),
             herald: Arc::clone(herald),
+            login: login.clone(),
         }
     }
 
@@ -205,6 +222,12 @@ impl Hands {
             Effect::Details { id, request } => self.details(&id, &request),
             Effect::OpenFolder(path) => self.open(path, open::folder),
             Effect::OpenLog(path) => self.open(path, open::log),
+            Effect::StartAtLogin(on) => {
+                if let Err(error) = self.login.set(on) {
+                    self.trouble()(format!("{error:#}"));
+                }
+                self.command(Command::Redraw);
+            }
             Effect::OwnLog => match self.own_log.clone() {
                 Some(path) => self.open(path, open::log),
                 None => self.trouble()("there is no folder to keep a log in".into()),
@@ -234,7 +257,7 @@ impl Hands {
 
     /// Shows a request whole in a terminal, where it can be answered: this program does, asked for that one request.
     fn details(&self, id: &str, request: &str) {
-        let Ok(program) = std::env::current_exe() else {
+        let Some(program) = autostart::own_program() else {
             return self.trouble()("this program is not where it was when it was started".into());
         };
         let Some(command) = details_command(program.into(), &self.homes, id, request) else {

@@ -11,12 +11,13 @@
 //! Everything here is pure: sessions and the time come in, a [`MenuView`] goes out, or nothing where it equals the last.
 
 use super::actions::{self, Asked};
+use super::autostart::State as Login;
 use super::details::{self, Source, Words};
 use super::hush::Notices;
 use super::icon::{self, Icon};
 use super::view::{DEMO, Effect, Item, ItemId, Kind, MenuView, Most, same_shape};
 use crate::act::{Ask, Order};
-use crate::config::List;
+use crate::config::{List, Tray};
 use crate::core::action::{Action, Reach, offer};
 use crate::core::fleet::{Kind as Use, Row, rank, summary};
 use crate::core::limits::Limits;
@@ -55,10 +56,12 @@ struct Place {
 pub struct Menu {
     limits: Limits,
     list: List,
+    tray: Tray,
     user_home: Option<String>,
     approves_all: bool,
     demo: bool,
     notices: Notices,
+    login: Login,
     open: Vec<Place>,
     recent: Vec<Place>,
     /// When the menu was last laid out.
@@ -76,10 +79,12 @@ impl Menu {
         Self {
             limits,
             list,
+            tray: Tray::default(),
             user_home,
             approves_all,
             demo: false,
             notices: Notices::default(),
+            login: Login::default(),
             open: Vec::new(),
             recent: Vec::new(),
             shaped: None,
@@ -93,6 +98,12 @@ impl Menu {
     #[must_use]
     pub fn of_demo(self, demo: bool) -> Self {
         Self { demo, ..self }
+    }
+
+    /// The same menu, with an icon as the user wants it.
+    pub const fn with_icon(mut self, tray: Tray) -> Self {
+        self.tray = tray;
+        self
     }
 
     /// The menu for these sessions, where it differs from the last one.
@@ -128,6 +139,11 @@ impl Menu {
         if self.notices != *notices {
             self.notices.clone_from(notices);
         }
+    }
+
+    /// Says this of the start at login, from the next update on.
+    pub fn note_login(&mut self, login: Login) {
+        self.login = login;
     }
 
     /// A session in the words of a notification.
@@ -228,7 +244,14 @@ impl Menu {
         let seen = sources.values().map(|source| (source.row, source.session.seen));
         let unseen = rows.iter().filter(|row| row.unseen).count();
         let paused = self.notices.paused();
-        let icon = Icon { state: icon::state(seen.clone()), unseen: unseen > 0, paused: paused.is_some() };
+        let coloured = || seen.clone().filter(|(row, seen)| icon::colours(row, *seen)).count();
+        let icon = Icon {
+            state: icon::state(seen.clone()),
+            unseen: unseen > 0,
+            paused: paused.is_some(),
+            count: if self.tray.count { coloured() } else { 0 },
+            contrast: self.tray.high_contrast,
+        };
         let attached = |source: &Source<'_>| source.session.dealings.reach.is_attached();
         let mut summary = if self.demo { format!("{DEMO}{}", summary(&rows)) } else { summary(&rows) };
         if self.approves_all && sources.values().any(attached) {
@@ -266,7 +289,13 @@ impl Menu {
         items.push(Item::Separator);
         let keeps = |(row, seen): (&Row, Option<Time>)| icon::keeps_when_seen(row.status) && icon::colours(row, seen);
         let ends: Vec<_> = sources.values().filter(|source| ends_with_us(source)).collect();
-        items.extend(footer(unseen > 0 || seen.clone().any(keeps), left_open(sources), &ends, &self.notices));
+        items.extend(footer(
+            unseen > 0 || seen.clone().any(keeps),
+            left_open(sources),
+            &ends,
+            &self.notices,
+            &self.login,
+        ));
         let most =
             sources.values().filter(|source| source.row.status != Status::Ended).min_by_key(|source| urgency(source));
         MenuView { icon, tooltip: summary, items, most: most.map(|source| details::most(source, &words)) }
@@ -319,15 +348,22 @@ fn ends_with_us(source: &Source<'_>) -> bool {
     }
 }
 
-fn footer(any_unseen: bool, left_open: Vec<Order>, ends: &[&Source<'_>], notices: &Notices) -> Vec<Item> {
+fn footer(
+    any_unseen: bool,
+    left_open: Vec<Order>,
+    ends: &[&Source<'_>],
+    notices: &Notices,
+    login: &Login,
+) -> Vec<Item> {
     let own = ItemId::own;
-    let version = format!("Pilotlight {}", env!("CARGO_PKG_VERSION"));
+    let version = format!("Pilotlight {}", crate::VERSION);
     let about = [version.as_str(), env!("CARGO_PKG_DESCRIPTION"), "It reads, and touches nothing until you click"];
     vec![
         Item::action(own(Kind::SeenAll), "Mark all as seen", any_unseen, Effect::SeenAll),
         Item::action(own(Kind::Refresh), "Refresh", true, Effect::Refresh),
         notices.submenu(),
         actions::reopen(left_open),
+        login.item(),
         Item::action(own(Kind::OwnLog), "Open log", true, Effect::OwnLog),
         Item::Submenu {
             id: own(Kind::About),
@@ -360,9 +396,9 @@ fn capital(text: &str) -> String {
 impl MenuView {
     /// What is shown before the first look at the sessions.
     pub fn before_the_first_look() -> Self {
-        let icon = Icon { state: icon::State::Well, unseen: false, paused: false };
+        let icon = Icon::of(icon::State::Well);
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
-        items.extend(footer(false, Vec::new(), &[], &Notices::default()));
+        items.extend(footer(false, Vec::new(), &[], &Notices::default(), &Login::default()));
         Self { icon, tooltip: "looking for sessions".into(), items, most: None }
     }
 

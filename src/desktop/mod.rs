@@ -11,9 +11,11 @@
 //!   loop.
 //! - [`herald`] raises popups and does what is clicked on them; [`hush`] is what the menu has to quieten it.
 //! - [`feed`] is the engine's view. `bus` tells what becomes of the session bus on Linux.
+//! - [`autostart`] is what starts this program at login; `start_menu` is what else Windows must know of it.
 //! - [`notify`], [`open`] and [`terminal`] are what a click may lead to; [`instance`] sees that there is one light.
 
 pub mod actions;
+pub mod autostart;
 #[cfg(target_os = "linux")]
 pub mod bus;
 pub mod details;
@@ -30,6 +32,8 @@ mod linux;
 pub mod menu;
 pub mod notify;
 pub mod open;
+#[cfg(windows)]
+pub mod start_menu;
 pub mod terminal;
 pub mod tray;
 pub mod view;
@@ -39,6 +43,7 @@ use crate::control::caller::Judge;
 use crate::control::{self, Served};
 use crate::engine::{Command, Engine};
 use crate::watch::process::copilot_ancestor;
+use autostart::Login;
 use feed::{Feed, News, Tell, Welcome};
 use herald::{Herald, Word};
 use lamp::{Hands, Lamp, Told};
@@ -90,11 +95,14 @@ pub struct Start {
 pub fn run(start: Start) -> anyhow::Result<()> {
     let Start { engine, menu, tell, own_log, state_folder, homes, terminal, control_folder, judge, notifications } =
         start;
+    #[cfg(windows)]
+    start_menu::settle();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let main_loop = Loop::new()?;
     let (to_main, commander) = (main_loop.sender(), engine.commander());
     let (news, news_of_desktop) = mpsc::channel();
     let notifier = Notifier::new(runtime.handle().clone());
+    let login = Login::find();
     let (say, words) = mpsc::channel();
     let tell_herald: lamp::Ear = {
         let commander = commander.clone();
@@ -105,8 +113,16 @@ pub fn run(start: Start) -> anyhow::Result<()> {
         })
     };
     let ear = Arc::clone(&tell_herald);
-    let hands =
-        Hands::new(commander.clone(), notifier.clone(), runtime.handle().clone(), own_log, homes, terminal, ear);
+    let hands = Hands::new(
+        commander.clone(),
+        notifier.clone(),
+        runtime.handle().clone(),
+        own_log,
+        homes,
+        terminal,
+        ear,
+        login.clone(),
+    );
     let names = judge.names.clone();
     let popups = Popups::start(Means {
         runtime: runtime.handle().clone(),
@@ -125,15 +141,32 @@ pub fn run(start: Start) -> anyhow::Result<()> {
     let welcome = marker.map(|marker| Welcome { marker, notifier });
     #[cfg(target_os = "linux")]
     let follow_bus = linux::follow_bus(to_main.clone(), tell_news, engine.commander(), lamp.has_icon());
+    #[cfg(target_os = "linux")]
+    let follow_login = {
+        let commander = engine.commander();
+        login.clone().follow(move || {
+            let _ = commander.send(Command::Redraw); // fails only when the engine has ended
+        })
+    };
     let (main_is_back, back) = mpsc::channel::<()>();
     let orders = engine.commander();
     let work = move || {
         let send = to_main.clone();
-        let mut feed =
-            Feed::new(menu, herald, move |view| send(Told::View(Box::new(view))), news_of_desktop, tell, welcome);
+        let mut feed = Feed::new(
+            menu,
+            herald,
+            login,
+            move |view| send(Told::View(Box::new(view))),
+            news_of_desktop,
+            tell,
+            welcome,
+        );
         let result = runtime.block_on(async {
             #[cfg(target_os = "linux")]
-            tokio::spawn(follow_bus);
+            {
+                tokio::spawn(follow_bus);
+                tokio::spawn(follow_login);
+            }
             let _served = control_folder.and_then(|folder| serve(&folder, judge, orders));
             let result = engine.run(&mut feed).await;
             feed.end().await;

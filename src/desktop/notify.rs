@@ -183,7 +183,11 @@ async fn show(note: Note) -> anyhow::Result<()> {
 async fn show(note: Note) -> anyhow::Result<()> {
     let body = body(&note.body, false);
     let shown = move || {
-        notify_rust::Notification::new().appname("Pilotlight").summary(&note.title).body(&body).show().map(drop)
+        let mut notification = notify_rust::Notification::new();
+        // Without it Windows says that they are PowerShell's.
+        #[cfg(windows)]
+        notification.app_id(super::start_menu::APP_ID);
+        notification.appname("Pilotlight").summary(&note.title).body(&body).show().map(drop)
     };
     Ok(tokio::task::spawn_blocking(shown).await??)
 }

@@ -9,7 +9,7 @@
 use super::icon::Icon;
 use super::view::{DEMO, Item, MenuView, same_places};
 use anyhow::Context;
-use tray_icon::menu::{IsMenuItem, Menu, MenuItem, PredefinedMenuItem, Submenu};
+use tray_icon::menu::{CheckMenuItem, IsMenuItem, Menu, MenuItem, PredefinedMenuItem, Submenu};
 use tray_icon::{TrayIcon, TrayIconBuilder};
 
 /// Our name on the bus.
@@ -25,6 +25,7 @@ pub struct Tray {
 
 enum Entry {
     Item(MenuItem),
+    Check(CheckMenuItem),
     Submenu(Submenu),
 }
 
@@ -102,6 +103,19 @@ impl Entry {
                     item.set_enabled(enabled);
                 }
             }
+            Self::Check(item) => {
+                if text != old {
+                    item.set_text(escaped(text));
+                }
+                if enabled != was {
+                    item.set_enabled(enabled);
+                }
+                // A click changes the mark before anything was done: what counts is not what we showed last.
+                let checked = is_checked(after);
+                if item.is_checked() != checked {
+                    item.set_checked(checked);
+                }
+            }
             Self::Submenu(menu) => {
                 if text != old {
                     menu.set_text(escaped(text));
@@ -118,9 +132,15 @@ impl Entry {
 fn words(item: &Item) -> (&str, bool) {
     match item {
         Item::Text(text) => (text, false),
-        Item::Action { text, enabled, .. } | Item::Submenu { text, enabled, .. } => (text, *enabled),
+        Item::Action { text, enabled, .. }
+        | Item::Check { text, enabled, .. }
+        | Item::Submenu { text, enabled, .. } => (text, *enabled),
         Item::Separator => ("", false),
     }
+}
+
+const fn is_checked(item: &Item) -> bool {
+    matches!(item, Item::Check { checked: true, .. })
 }
 
 /// The entries that have words, depth first.
@@ -156,6 +176,12 @@ fn fill(
                 };
                 append(&entry)?;
                 entries.push(Entry::Item(entry));
+            }
+            Item::Check { .. } => {
+                let name = name.unwrap_or_default();
+                let entry = CheckMenuItem::with_id(name, escaped(text), enabled, is_checked(item), None);
+                append(&entry)?;
+                entries.push(Entry::Check(entry));
             }
             Item::Submenu { items, .. } => {
                 let menu = Submenu::with_id(name.unwrap_or_default(), escaped(text), enabled);

@@ -58,6 +58,19 @@ pub enum Item {
         /// What a click does.
         effect: Effect,
     },
+    /// Something that is so or not, and is changed by a click.
+    Check {
+        /// Which one.
+        id: ItemId,
+        /// Its words.
+        text: String,
+        /// Whether it can be clicked now.
+        enabled: bool,
+        /// Whether it is so.
+        checked: bool,
+        /// What a click does.
+        effect: Effect,
+    },
     /// A menu in the menu.
     Submenu {
         /// Which one.
@@ -150,6 +163,8 @@ pub enum Kind {
     UnmuteAll,
     /// Shows what a notification looks like.
     TestNote,
+    /// Whether the desktop starts this program.
+    StartAtLogin,
     /// Shows our own log.
     OwnLog,
     /// What this program is.
@@ -190,6 +205,8 @@ pub enum Effect {
     Hush(Hush),
     /// A notification is sent, to see whether any are shown.
     TestNote,
+    /// The desktop starts this program from now on, or no longer.
+    StartAtLogin(bool),
     /// Our own log is opened.
     OwnLog,
     /// Text goes into the clipboard.
@@ -204,7 +221,7 @@ type OfRequest = fn(Call) -> Kind;
 /// The kinds that carry a request.
 const REQUESTS: [(OfRequest, &str); 4] =
     [(Kind::Asks, "asks-"), (Kind::Approve, "approve-"), (Kind::Deny, "deny-"), (Kind::Details, "details-")];
-const KINDS: [(Kind, &str); 33] = [
+const KINDS: [(Kind, &str); 34] = [
     (Kind::Row, "row"),
     (Kind::Why, "why"),
     (Kind::Reconnect, "reconnect"),
@@ -233,6 +250,7 @@ const KINDS: [(Kind, &str); 33] = [
     (Kind::Unpause, "unpause"),
     (Kind::UnmuteAll, "unmute-all"),
     (Kind::TestNote, "test-note"),
+    (Kind::StartAtLogin, "start-at-login"),
     (Kind::OwnLog, "own-log"),
     (Kind::About, "about"),
     (Kind::Reopen, "reopen"),
@@ -322,7 +340,7 @@ impl Item {
     /// Its name, where it has one.
     pub const fn id(&self) -> Option<&ItemId> {
         match self {
-            Self::Action { id, .. } | Self::Submenu { id, .. } => Some(id),
+            Self::Action { id, .. } | Self::Check { id, .. } | Self::Submenu { id, .. } => Some(id),
             Self::Text(_) | Self::Separator => None,
         }
     }
@@ -354,7 +372,9 @@ impl MenuView {
 
 fn find<'a>(items: &'a [Item], wanted: &ItemId) -> Option<&'a Effect> {
     items.iter().find_map(|item| match item {
-        Item::Action { id, enabled, effect, .. } => (id == wanted && *enabled).then_some(effect),
+        Item::Action { id, enabled, effect, .. } | Item::Check { id, enabled, effect, .. } => {
+            (id == wanted && *enabled).then_some(effect)
+        }
         Item::Submenu { items, .. } => find(items, wanted),
         Item::Text(_) | Item::Separator => None,
     })

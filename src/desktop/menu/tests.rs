@@ -79,7 +79,7 @@ fn names(items: &[Item]) -> Vec<String> {
 
 fn text(item: &Item) -> &str {
     match item {
-        Item::Text(text) | Item::Action { text, .. } | Item::Submenu { text, .. } => text,
+        Item::Text(text) | Item::Action { text, .. } | Item::Check { text, .. } | Item::Submenu { text, .. } => text,
         Item::Separator => "",
     }
 }
@@ -204,8 +204,22 @@ fn the_summary_the_tooltip_and_the_icon_say_the_same() {
     let view = world.after(Span::seconds(2)).unwrap();
     assert_eq!(text(&view.items[0]), "2 need you, 1 working; 1 not looked at yet");
     assert_eq!(view.tooltip, "2 need you, 1 working");
-    assert_eq!(view.icon, Icon { state: icon::State::NeedsYou, unseen: true, paused: false });
+    assert_eq!(view.icon, Icon { unseen: true, ..Icon::of(icon::State::NeedsYou) });
     assert_eq!(&*view.most.unwrap().key.1, "b");
+}
+
+#[test]
+fn the_icon_counts_those_that_need_the_user_where_that_is_set() {
+    let mut world = World::new();
+    world.add("stuck", Status::Stuck);
+    world.add("failed", Status::Failed);
+    world.add("idle", Status::Idle);
+    assert_eq!(world.update().unwrap().icon, Icon::of(icon::State::Trouble), "it is not set");
+    world.menu = world.menu.with_icon(Tray { count: true, high_contrast: true });
+    let icon = world.update().unwrap().icon;
+    assert_eq!((icon.count, icon.contrast), (2, true));
+    world.sessions[1].1.seen = Some(world.now.wall);
+    assert_eq!(world.update().unwrap().icon.count, 1, "what was seen to fail no longer colours it, nor counts");
 }
 
 #[test]

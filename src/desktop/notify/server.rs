@@ -214,7 +214,7 @@ fn new_owner(message: &Message) -> Option<OwnedUniqueName> {
 
 /// The flame, in the form of the hint `image-data`: width, height, bytes a row, opacity, bits, channels, pixels.
 fn picture(state: State) -> Option<Value<'static>> {
-    let picture = Icon { state, unseen: false, paused: false }.picture().ok()?;
+    let picture = Icon::of(state).picture().ok()?;
     let (width, height) = (i32::try_from(picture.width).ok()?, i32::try_from(picture.height).ok()?);
     Some(Value::from((width, height, width * 4, true, 8i32, 4i32, picture.rgba)))
 }

