@@ -1,6 +1,7 @@
 //! The real Copilot CLI, worked at random for a long time, and Pilotlight beside it: does it say what is true, always?
 //!
-//! Actors ([`actor`](soak::actor)) make sessions, prompt them, answer them, leave them waiting, abort, kill and resume them.
+//! Actors ([`actor`](soak::actor)) make sessions, prompt them, answer them, leave them waiting, abort, kill and resume them;
+//! a [`person`](soak::person) does so at a terminal.
 //! Each knows what is true of its sessions, from what it did and from the time that Copilot wrote on the event, and writes
 //! it down ([`truth`](soak::truth)). What `watch --json` said, and what `status --json` was asked now and then, is held
 //! against it at the end: a deviation counts once the truth has held for longer than [`REACTION`](soak::truth::REACTION).
@@ -14,13 +15,16 @@ mod support;
 
 mod soak {
     pub(crate) mod actor;
+    pub(crate) mod person;
     pub(crate) mod pilots;
     pub(crate) mod truth;
 }
 
 use soak::actor::{Actor, Chance};
+use soak::person::AtTerminal;
 use soak::pilots::Pilots;
-use soak::truth::{Ledger, Said, score};
+use soak::truth::{Ledger, score};
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
@@ -31,6 +35,8 @@ use support::wait;
 const ACTORS: u64 = 3;
 /// So much of the time that is judged must agree.
 const BAR: f64 = 99.5;
+/// How often memory is looked at.
+const SAMPLES: u32 = 12;
 /// Memory may grow by this much between a third of the time and the end, in KiB: what an allocator keeps, no leak.
 const GROWTH: u64 = 1536;
 
@@ -45,7 +51,7 @@ fn soak(time: Duration) {
     let pilots = Pilots::start(&home);
     let begun = Instant::now();
     let memory = std::thread::scope(|scope| {
-        let actors: Vec<_> = (0..ACTORS)
+        let mut actors: Vec<_> = (0..ACTORS)
             .map(|n| {
                 let (home, ledger, over) = (&home, &ledger, &over);
                 scope.spawn(move || {
@@ -57,11 +63,17 @@ fn soak(time: Duration) {
                 })
             })
             .collect();
-        let mut early = None;
+        actors.push(scope.spawn(|| {
+            let mut person = AtTerminal::new(&home, &ledger, Chance::new(seed * 1000 + ACTORS));
+            while !over.load(Ordering::Relaxed) {
+                person.act();
+            }
+        }));
+        let mut memory = vec![pilots.memory()];
         while begun.elapsed() < time && !actors.iter().any(ScopedJoinHandle::is_finished) {
             pilots.ask();
-            if begun.elapsed() > time / 3 {
-                early.get_or_insert_with(|| pilots.memory());
+            if begun.elapsed() > time * memory.len() as u32 / SAMPLES {
+                memory.push(pilots.memory());
             }
             wait(Duration::from_secs(3), || (begun.elapsed() >= time).then_some(()));
         }
@@ -69,14 +81,19 @@ fn soak(time: Duration) {
         for actor in actors {
             actor.join().unwrap();
         }
-        (early.unwrap_or_default(), pilots.memory())
+        memory.push(pilots.memory());
+        memory
     });
     let heard = pilots.end();
     let score = score(&ledger.end(), &heard);
-    println!("seed {seed}, {} s: {score}", begun.elapsed().as_secs());
-    for ((name, early), (_, late)) in memory.0.iter().zip(&memory.1) {
-        println!("memory of {name}: {early} KiB after a third of the time, {late} KiB at the end");
-        assert!(*late <= early + GROWTH, "the memory of {name} grows: {early} KiB, then {late} KiB");
+    // Past the test's own capture: the figure is what a run is for.
+    let tell = |line: String| std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
+    tell(format!("seed {seed}, {} s: {score}", begun.elapsed().as_secs()));
+    for (index, (name, _)) in memory[0].iter().enumerate() {
+        let held: Vec<u64> = memory.iter().map(|sample| sample[index].1).collect();
+        tell(format!("memory of {name}, over time: {held:?} KiB"));
+        let (early, late) = (held[held.len() / 3], held[held.len() - 1]);
+        assert!(late <= early + GROWTH, "the memory of {name} grows: {early} KiB, then {late} KiB");
     }
     for deviation in score.deviations.iter().take(20) {
         println!("  {deviation}");
@@ -88,8 +105,6 @@ fn soak(time: Duration) {
     }
     assert!(score.changes > 10 && score.asked > 10, "too little happened: {score}");
     assert!(score.percent() >= BAR, "{score}");
-    let last = heard.iter().filter(|said| matches!(said, Said::Asked { .. })).count();
-    assert!(last > 0, "status --json was never asked");
 }
 
 #[test]

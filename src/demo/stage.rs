@@ -228,6 +228,7 @@ impl Session {
 /// A folder that nobody else had before, and nobody else may look into.
 fn new_folder(within: &Path) -> anyhow::Result<PathBuf> {
     let mut builder = fs::DirBuilder::new();
+    builder.recursive(false);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     let pid = std::process::id();

@@ -394,6 +394,11 @@ fn capital(text: &str) -> String {
 }
 
 impl MenuView {
+    /// Whether its sessions play themselves.
+    pub fn is_demo(&self) -> bool {
+        self.tooltip.starts_with(DEMO)
+    }
+
     /// What is shown before the first look at the sessions.
     pub fn before_the_first_look() -> Self {
         let icon = Icon::of(icon::State::Well);

@@ -7,7 +7,7 @@
 //! invalid.
 
 use super::icon::Icon;
-use super::view::{DEMO, Item, MenuView, same_places};
+use super::view::{Item, MenuView, same_places};
 use anyhow::Context;
 use tray_icon::menu::{CheckMenuItem, IsMenuItem, Menu, MenuItem, PredefinedMenuItem, Submenu};
 use tray_icon::{TrayIcon, TrayIconBuilder};
@@ -82,7 +82,7 @@ impl Tray {
         if view.tooltip != self.shown.tooltip {
             self.icon.set_tooltip(Some(&view.tooltip))?;
             #[cfg(target_os = "linux")]
-            if view.tooltip.starts_with(DEMO) && !self.shown.tooltip.starts_with(DEMO) {
+            if view.is_demo() && !self.shown.is_demo() {
                 self.icon.set_title(Some("Pilotlight demo"));
             }
         }

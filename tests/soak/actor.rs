@@ -23,7 +23,7 @@ impl Chance {
     }
 
     /// A number below `most`.
-    fn below(&mut self, most: usize) -> usize {
+    pub(crate) fn below(&mut self, most: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -175,10 +175,7 @@ impl<'a> Actor<'a> {
         if let Some(session) = &kept.live {
             session.send(&words);
         }
-        // Whoever resumes first writes down what was broken off: what counts begins with the prompt.
-        let prompt = |event: &Value| event["type"] == "user.message" && event["data"]["content"] == *words;
-        let begins = folder.events().iter().position(prompt).expect("the prompt is in the log");
-        let since = Since { folder: &folder, begins };
+        let since = Since::prompt(&folder, &words);
         note(&since.nth("user.message", 1), "working");
         match script {
             "ask" => {
@@ -219,7 +216,8 @@ impl<'a> Actor<'a> {
         self.sessions[index].person.now(Manner::Approves);
         self.ledger.note(&id, time_of(&since.nth("permission.completed", 1)), Truth::Is("working"));
         if self.chance.below(5) == 0 {
-            self.rest();
+            // Well before the tool's three seconds are over.
+            wait(Duration::from_millis(1800), || None::<()>);
             return self.crash(index);
         }
         self.ledger.note(&id, time_of(&since.end_of_turn()), Truth::Is("idle"));
@@ -263,12 +261,20 @@ impl<'a> Actor<'a> {
 }
 
 /// What a session's log says from this event on.
-struct Since<'a> {
+pub(crate) struct Since<'a> {
     folder: &'a Folder,
     begins: usize,
 }
 
-impl Since<'_> {
+impl<'a> Since<'a> {
+    /// From this prompt on: whoever resumes a session writes down first what was broken off.
+    pub(crate) fn prompt(folder: &'a Folder, words: &str) -> Self {
+        let is_it = |event: &Value| event["type"] == "user.message" && event["data"]["content"] == *words;
+        let begins =
+            wait_until(SOON, "the prompt is in the log", || folder.dump(), || folder.events().iter().position(is_it));
+        Self { folder, begins }
+    }
+
     fn find(&self, what: &str, find: impl Fn(&[Value]) -> Option<Value>) -> Value {
         wait_until(
             SOON,
@@ -282,14 +288,14 @@ impl Since<'_> {
     }
 
     /// The `count`th event of this type.
-    fn nth(&self, kind: &str, count: usize) -> Value {
+    pub(crate) fn nth(&self, kind: &str, count: usize) -> Value {
         self.find(&format!("there is {kind}, {count} times"), |events| {
             events.iter().filter(|event| event["type"] == kind).nth(count - 1).cloned()
         })
     }
 
     /// The end of the turn: that of the round in which the model asked for no more tools.
-    fn end_of_turn(&self) -> Value {
+    pub(crate) fn end_of_turn(&self) -> Value {
         self.find("the turn ends", |events| {
             let answer = |event: &Value| {
                 event["type"] == "assistant.message"

@@ -129,6 +129,8 @@ pub(crate) fn score(story: &Story, said: &[Said]) -> Score {
         for pair in truths.windows(2) {
             let [(since, truth), (until, _)] = *pair else { unreachable!() };
             let from = since + REACTION;
+            // What is gone stays gone: of that, more than a moment proves nothing.
+            let until = if truth == Truth::Absent { until.min(from + REACTION) } else { until };
             if truth == Truth::Unknown || from >= until {
                 continue;
             }

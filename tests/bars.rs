@@ -1,0 +1,70 @@
+//! What other bars are given, by the real program: once, and as it changes.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+
+mod support;
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use support::desktop::light::User;
+use support::desktop::sessions::Sessions;
+
+const FORMATS: [&str; 4] = ["waybar", "tmux", "swiftbar", "plain"];
+
+#[test]
+fn a_bar_is_told_once() {
+    let sessions = Sessions::new();
+    let user = User::new(&sessions);
+    let hostile = sessions.add("<b>#(touch x)</b> & | bash=x");
+    hostile.prompt();
+    hostile.tool("c1", "bash", "npm test");
+    hostile.ask("r1", "c1");
+    let told = |format: &str| {
+        let output = user.command(None, &["status", "--format", format]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let waybar: Value = serde_json::from_str(&told("waybar")).unwrap();
+    assert_eq!(waybar["text"], "⚑1 &lt;b&gt;#(touch x)&lt;/b&gt; &amp; | bash=x");
+    assert_eq!(waybar["class"][0], "needs-you");
+    assert_eq!(told("tmux"), "#[fg=yellow]⚑1 <b>##(touch x)</b> & | bash=x#[default]\n");
+    assert_eq!(told("plain"), "⚑1 <b>#(touch x)</b> & | bash=x\n");
+    assert!(told("swiftbar").contains("⚑ <b>#(touch x)</b> & ¦ bash=x · needs-permission | emojize=false"));
+    assert!(!user.scratch.path().join("x").exists());
+}
+
+#[test]
+fn a_bar_is_told_of_each_change_and_of_nothing_else() {
+    let sessions = Sessions::new();
+    let user = User::new(&sessions);
+    let session = sessions.add("Paint the fence");
+    let mut watch = user.command(None, &["watch", "--format", "plain"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "✓1");
+    session.prompt();
+    assert_eq!(lines.next().unwrap(), "▶1");
+    session.metric();
+    session.tool("c1", "bash", "npm test");
+    session.ask("r1", "c1");
+    assert_eq!(lines.next().unwrap(), "⚑1 Paint the fence");
+    session.permit("r1");
+    assert_eq!(lines.next().unwrap(), "▶1");
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+}
+
+#[test]
+fn without_a_session_or_a_home_there_is_a_text_all_the_same() {
+    let user = User::new(&Sessions::new());
+    for format in FORMATS {
+        let output = user.command(None, &["status", "--format", format]).output().unwrap();
+        // The home of these sessions went with them.
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert!(String::from_utf8(output.stdout).unwrap().contains('○'), "{format}");
+    }
+    for wrong in [&["status", "--format", "dance"][..], &["status", "--format", "plain", "--json"], &["watch"]] {
+        assert_eq!(user.command(None, wrong).output().unwrap().status.code(), Some(2), "{wrong:?}");
+    }
+}
