@@ -86,6 +86,12 @@ pub fn next(hour: i8, after: Time) -> Time {
     next().unwrap_or_else(|| after + Span::hours(24))
 }
 
+/// When the clock on the user's wall reads this, on the day that it is `now`.
+pub fn today(hour: i8, minute: i8, now: Time) -> Option<Time> {
+    let at = local(now)?.with().hour(hour).minute(minute).second(0).subsec_nanosecond(0).build().ok()?;
+    Some(Time(at.timestamp().as_millisecond()))
+}
+
 fn local(time: Time) -> Option<jiff::Zoned> {
     let zone = jiff::tz::TimeZone::try_system().unwrap_or(jiff::tz::TimeZone::UTC);
     Some(jiff::Timestamp::from_millisecond(time.0).ok()?.to_zoned(zone))

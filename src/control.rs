@@ -25,6 +25,10 @@ mod tests;
 
 pub use client::{Asked, ask};
 
+/// The name of the control socket in the runtime folder.
+#[cfg(unix)]
+pub const SOCKET: &str = place::SOCKET;
+
 use crate::act::{Given, Order, Outcome, Report};
 use caller::Judge;
 use std::io;

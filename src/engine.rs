@@ -8,9 +8,12 @@ mod acting;
 mod fleet;
 mod looking;
 mod orders;
+mod settings;
+mod telling;
 mod work;
 
 pub use fleet::{BUSY, Entry, Fleet, Key};
+pub use settings::{HomesOf, Settings, Source};
 
 use acting::{Acting, Happening};
 
@@ -19,13 +22,15 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::core::fleet::Session;
 use crate::core::time::{Moment, Span, Time};
+use crate::core::verdict::Status;
+use crate::log::story;
 use crate::seen::Seen;
 use crate::signals::{Signal, Signals};
 use crate::watch::process::Exits;
 use crate::watch::store::{Folder, Reading, SESSIONS};
 use crate::watch::tail::Look;
 use crate::watch::watcher::Watcher;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -70,6 +75,9 @@ pub trait View {
         ControlFlow::Continue(())
     }
 
+    /// The settings are others now, or what was written cannot be used.
+    fn configure(&mut self, _settings: &Settings<'_>) {}
+
     /// When, by the awake clock, the view wants to be called though nothing changed.
     fn redraw_at(&self) -> Option<Time> {
         None
@@ -90,7 +98,13 @@ pub trait View {
 /// The loop and all that it holds.
 pub struct Engine {
     config: Config,
+    /// The folders that hold the session folders. A home keeps its number for as long as the program runs.
     homes: Vec<PathBuf>,
+    /// Homes that are followed no more.
+    retired: HashSet<usize>,
+    source: Option<settings::Followed>,
+    /// The statuses that stand in our log.
+    logged: HashMap<Key, Status>,
     clock: Clock,
     fleet: Fleet,
     /// Sessions of which nothing but their folder matters.
@@ -131,10 +145,13 @@ impl Engine {
         Self {
             acting: Acting::new(happen),
             happenings,
-            watcher: Watcher::new(homes.clone(), seen.path().map(Path::to_owned)),
+            watcher: Watcher::new(&homes, seen.path().map(Path::to_owned)),
             fleet: Fleet::new(config.limits),
             config,
             homes,
+            retired: HashSet::new(),
+            source: None,
+            logged: HashMap::new(),
             clock,
             history: HashSet::new(),
             told_history: HashSet::new(),
@@ -162,7 +179,9 @@ impl Engine {
     pub async fn run(mut self, view: &mut dyn View) -> anyhow::Result<()> {
         let mut signals = Signals::new()?;
         let mut round = Round::default();
+        tracing::info!(tag = story::START, version = env!("CARGO_PKG_VERSION"), "Pilotlight begins to look");
         self.watch_seen();
+        self.begin_to_follow_config(view);
         for home in 0..self.homes.len() {
             self.look_into_home(home, &mut round);
         }
@@ -207,10 +226,12 @@ impl Engine {
                 () = tokio::task::yield_now(), if !self.unwatched.is_empty() => self.watch_more(&mut round),
             }
             self.recheck(view, &mut round);
+            self.follow_config(view, &mut round);
             self.reconnect_by_itself(&mut round);
             flow = self.show(&mut round, view);
         }
         self.acting.leave(LEAVING).await;
+        tracing::info!(tag = story::END, "Pilotlight looks no more");
         Ok(())
     }
 
@@ -229,6 +250,7 @@ impl Engine {
         for key in &round.changed {
             self.tell_sight(key);
         }
+        self.log_changes(round);
         let flow = view.show(&self.fleet, &round.changed, &round.removed, self.clock.now());
         *round = Round::default();
         flow
@@ -255,7 +277,8 @@ impl Engine {
         // An hour: nothing is due then, but a bound costs nothing and forgives a clock that misbehaves.
         let idle = self.clock.now().awake + Span::hours(1);
         let verdicts = self.fleet.wake_at().map(|at| at + TOGETHER);
-        verdicts.into_iter().chain(rescan).chain(view.redraw_at()).fold(idle, Time::min)
+        let reload = self.source.as_ref().and_then(|source| source.due);
+        verdicts.into_iter().chain(rescan).chain(reload).chain(view.redraw_at()).fold(idle, Time::min)
     }
 
     fn needs_rescan(&self) -> bool {

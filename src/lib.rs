@@ -15,6 +15,8 @@
 //! - [`cli`] shows: each file there is a subcommand.
 //! - [`demo`] plays sessions where there are none.
 //!
+//! [`doctor`] looks at what may keep all of this from working, when it is asked to.
+//!
 //! [`act`] has the words for what is asked of a session, and [`control`] hands them from a command to the tray that runs.
 //!
 //! [`config`] and [`paths`] say what the user has set and where things are, [`seen`] what the user has looked at, [`kept`]
@@ -34,6 +36,7 @@ pub mod copilot;
 pub mod core;
 pub mod demo;
 pub mod desktop;
+pub mod doctor;
 pub mod engine;
 pub mod kept;
 pub mod log;

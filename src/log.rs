@@ -1,56 +1,86 @@
 //! Our own log: warnings on standard error, and where the program runs without anybody reading that, in a file as well.
 //!
-//! `PILOTLIGHT_LOG=debug` says more. What the bus library says is left out: that a bus went away, we say ourselves. Prompts, commands and answers are never logged, at any level.
+//! The file is bounded: when it is full it is set aside, in place of the one that was set aside before, and begun anew. How much
+//! goes into it is set by `[log] level`, or by `PILOTLIGHT_LOG`, which also counts for standard error. What the bus library says
+//! is left out: that a bus went away, we say ourselves. Prompts, commands and answers are never logged, at any level.
+//!
+//! Each change of a status stands in it with its reason, in a form that [`story`] reads again: `pilotlight explain ID --at
+//! 12:03` answers from it.
 
-use std::fs::{self, File};
+mod capped;
+pub mod story;
+
+use crate::config::LogLevel;
+use capped::Capped;
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
 use tracing::Level;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
+
+pub use capped::{full, last_lines};
 
 /// The file's name in the state folder.
 pub const FILE: &str = "pilotlight.log";
-/// A longer log is set aside at the start, in place of the one that was set aside before. In bytes.
-const LENGTH_MAX: u64 = 1 << 20;
+
+/// Sets the level of the file, once there is one.
+static SET_LEVEL: OnceLock<Box<dyn Fn(LogLevel) + Send + Sync>> = OnceLock::new();
 
 /// Starts the log; once a run. What `file` cannot take goes to standard error alone.
-pub fn start(file: Option<&Path>) {
-    let level = std::env::var("PILOTLIGHT_LOG").ok().and_then(|level| level.parse().ok());
-    let up_to = |usual| {
-        let ours = Targets::new().with_default(level.unwrap_or(usual)).with_target("zbus", Level::ERROR);
-        // The SDK repeats what servers say, and servers repeat what sessions say.
-        ours.with_target("github_copilot_sdk", LevelFilter::OFF)
-    };
+pub fn start(file: Option<&Path>, level: LogLevel) {
+    let named: Option<Level> = std::env::var("PILOTLIGHT_LOG").ok().and_then(|level| level.parse().ok());
     let stderr = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_target(false)
         .without_time()
         .with_ansi(false)
-        .with_filter(up_to(Level::WARN));
-    let opened = file.map(open);
-    let to_file = opened.as_ref().and_then(|opened| opened.as_ref().ok()?.try_clone().ok()).map(|file| {
-        let layer = tracing_subscriber::fmt::layer().with_writer(std::sync::Mutex::new(file)).with_timer(Utc);
-        layer.with_target(false).with_ansi(false).with_filter(up_to(Level::INFO))
-    });
-    tracing_subscriber::registry().with(stderr).with(to_file).init();
-    if let Some(Err(error)) = opened {
+        .with_filter(up_to(named.unwrap_or(Level::WARN)));
+    let opened = file.map(Capped::open);
+    let mut trouble = None;
+    let to_file =
+        opened.and_then(|opened| opened.inspect_err(|error| trouble = Some(error.to_string())).ok()).map(|file| {
+            let (filter, handle) = reload::Layer::new(up_to(named.unwrap_or(level_of(level))));
+            if named.is_none() {
+                let set = move |level| {
+                    let _ = handle.reload(up_to(level_of(level))); // fails only when nothing is logged any more
+                };
+                let _ = SET_LEVEL.set(Box::new(set)); // a log is started once
+            }
+            let layer = tracing_subscriber::fmt::layer().with_writer(std::sync::Mutex::new(file)).with_timer(Utc);
+            layer.with_target(false).with_ansi(false).with_filter(filter)
+        });
+    tracing_subscriber::registry().with(to_file).with(stderr).init();
+    if let Some(error) = trouble {
         tracing::warn!("no log is kept: {error}");
     }
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        crate::paths::make_folder(folder)?;
+/// From now on so much goes into the file; `PILOTLIGHT_LOG` counts more.
+pub fn set_level(level: LogLevel) {
+    if let Some(set) = SET_LEVEL.get() {
+        set(level);
     }
-    if fs::metadata(path).is_ok_and(|meta| meta.len() > LENGTH_MAX) {
-        fs::rename(path, path.with_extension("log.old"))?;
+}
+
+const fn level_of(level: LogLevel) -> Level {
+    match level {
+        LogLevel::Error => Level::ERROR,
+        LogLevel::Warn => Level::WARN,
+        LogLevel::Info => Level::INFO,
+        LogLevel::Debug => Level::DEBUG,
     }
-    File::options().create(true).append(true).open(path)
+}
+
+fn up_to(level: Level) -> Targets {
+    let ours = Targets::new().with_default(level).with_target("zbus", Level::ERROR);
+    // The SDK repeats what servers say, and servers repeat what sessions say.
+    ours.with_target("github_copilot_sdk", LevelFilter::OFF)
 }
 
 /// RFC 3339, as everywhere.
@@ -59,21 +89,5 @@ struct Utc;
 impl FormatTime for Utc {
     fn format_time(&self, writer: &mut Writer<'_>) -> std::fmt::Result {
         write!(writer, "{}", crate::clock::Clock::start().now().wall)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_log_is_set_aside() {
-        let scratch = tempfile::tempdir().unwrap();
-        let path = scratch.path().join("made").join(FILE);
-        open(&path).unwrap().set_len(LENGTH_MAX).unwrap();
-        assert_eq!(open(&path).unwrap().metadata().unwrap().len(), LENGTH_MAX, "goes on");
-        open(&path).unwrap().set_len(LENGTH_MAX + 1).unwrap();
-        assert_eq!(open(&path).unwrap().metadata().unwrap().len(), 0);
-        assert!(path.with_extension("log.old").is_file());
     }
 }

@@ -17,4 +17,5 @@ mod desktop {
     mod menu;
     mod places;
     mod popups;
+    mod settings;
 }

@@ -6,6 +6,7 @@
 mod carry;
 mod tell;
 
+use super::ask::{confirm, has_terminal};
 use super::pick::pick;
 use super::{Context, USAGE, say};
 use crate::act::{Ask, Order, Outcome, Which};
@@ -15,7 +16,6 @@ use crate::core::action::Reach;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
 use carry::carry_out;
-use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 use tell::{AfterShown, Shown, Teller};
 
@@ -239,32 +239,4 @@ fn worse(before: Option<Outcome>, this: Outcome) -> Outcome {
 fn refuse(reason: &str) -> Outcome {
     say(reason);
     Outcome::Refused(reason.into())
-}
-
-/// Whether there is a terminal that a question can be put on, and answered.
-fn has_terminal() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-/// Asks on the terminal; `None` where there is none. Anything but a yes is a no.
-fn confirm(question: &str) -> Option<bool> {
-    if !has_terminal() {
-        return None;
-    }
-    forget_typed();
-    let mut stderr = io::stderr();
-    let _ = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()); // it is a terminal
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).ok()?;
-    Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
-}
-
-/// What was typed before a question stood there is no answer to it: a new window may take the keys that were meant for
-/// another.
-fn forget_typed() {
-    #[cfg(unix)]
-    {
-        use rustix::termios::{QueueSelector, tcflush};
-        let _ = tcflush(io::stdin(), QueueSelector::IFlush); // a terminal that cannot has nothing waiting
-    }
 }

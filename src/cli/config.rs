@@ -1,18 +1,32 @@
-//! `pilotlight config`: the settings, with their meaning.
+//! `pilotlight config`: the settings, with their meaning, printed or in an editor.
 
-use super::{Context, USAGE};
-use std::io::{self, Write};
-use std::process::ExitCode;
+use super::{Context, USAGE, say};
+use crate::config::load;
+use crate::core::text::counted;
+use crate::desktop::paper::make_config;
+use crate::{desktop::open, paths};
+use anyhow::{Context as _, bail};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::{Command, ExitCode};
 
 /// Arguments of `config`.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
 pub(super) struct Arguments {
     /// Print every setting with its meaning and its present value, as a valid config.toml
-    #[arg(long, required = true)]
+    #[arg(long, group = "what")]
     print: bool,
+    /// Open config.toml in $VISUAL or $EDITOR, else in what the desktop opens it with, and say afterwards where it is wrong
+    #[arg(long, group = "what")]
+    edit: bool,
 }
 
-pub(super) fn run(context: &Context, _arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.edit {
+        return edit(context);
+    }
     context.tell_problems();
     let mut out = io::stdout().lock();
     if let Some(path) = &context.config_path {
@@ -20,4 +34,61 @@ pub(super) fn run(context: &Context, _arguments: &Arguments) -> anyhow::Result<E
     }
     write!(out, "{}", crate::config::print(&context.config))?;
     Ok(if context.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(USAGE) })
+}
+
+fn edit(context: &Context) -> anyhow::Result<ExitCode> {
+    let path = context
+        .config_path
+        .as_deref()
+        .context("no folder for settings is known: set HOME, or name a file with PILOTLIGHT_CONFIG")?;
+    if make_config(path)? {
+        say(&format!("{} was not there; it has every setting now, commented out", path.display()));
+    }
+    if !run_editor(path)? {
+        open::text(path)?;
+        say(&format!(
+            "{} is open; a Pilotlight that runs takes up what you save, and says where it is wrong",
+            path.display()
+        ));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (_, problems) = load(path);
+    if problems.is_empty() {
+        writeln!(io::stdout(), "Nothing is wrong with {}.", path.display())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    problems.iter().for_each(|problem| say(&problem.to_string()));
+    say(&format!(
+        "{} in {}: `pilotlight config --edit` opens it again",
+        counted(problems.len(), "problem"),
+        path.display()
+    ));
+    Ok(ExitCode::from(USAGE))
+}
+
+/// Runs the user's editor until it ends. `false` where none is named, or there is no terminal for it.
+fn run_editor(path: &Path) -> anyhow::Result<bool> {
+    let named = ["VISUAL", "EDITOR"].into_iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
+    let Some(editor) = named else { return Ok(false) };
+    // `code --wait` is two words; no shell is in between, so that nothing in the path has a meaning.
+    let words: Vec<OsString> = match editor.to_str() {
+        Some(text) => text.split_whitespace().map(OsString::from).collect(),
+        None => vec![editor],
+    };
+    let [program, arguments @ ..] = words.as_slice() else { return Ok(false) };
+    let shown = program.to_string_lossy();
+    let found = find(program).with_context(|| format!("$VISUAL or $EDITOR names {shown}, which is not there"))?;
+    let status = Command::new(found)
+        .args(arguments)
+        .arg(path)
+        .status()
+        .with_context(|| format!("the editor {shown} cannot be started"))?;
+    if !status.success() && !io::stdin().is_terminal() {
+        bail!("the editor {shown} could not run ({status}): is there a terminal for it?");
+    }
+    Ok(true)
+}
+
+fn find(program: &OsStr) -> Option<std::path::PathBuf> {
+    paths::program(Path::new(program), std::env::var_os("PATH").as_deref())
 }

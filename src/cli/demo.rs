@@ -59,6 +59,7 @@ pub(super) fn run(users: Context, arguments: &Arguments) -> anyhow::Result<ExitC
          after {stuck} already. Nothing of yours is read or changed. Ctrl-C or Quit ends it"
     ));
     let context = Context {
+        named_homes: Vec::new(),
         homes: vec![troupe.folder.join(HOME)],
         config,
         config_path: None,

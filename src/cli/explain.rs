@@ -1,5 +1,7 @@
 //! `pilotlight explain ID`: why a session has its status, and what would change it.
 
+mod then;
+
 use super::pick::pick;
 use super::{Context, LINE_MAX};
 use crate::core::action::{Offer, offers};
@@ -20,9 +22,15 @@ pub(super) struct Arguments {
     /// The session's id, or as much of its beginning as no other shares
     #[arg(value_name = "ID")]
     id: String,
+    /// Say what was said of it then, and why, from the log that the tray keeps: HH:MM of today, or a time as in RFC 3339
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(time) = &arguments.at {
+        return then::run(context, &arguments.id, time);
+    }
     let (session, now) = match pick(context, &arguments.id, true) {
         Ok(found) => found,
         Err(code) => return Ok(code),

@@ -3,10 +3,12 @@
 
 use super::keyboard::Keyboard;
 use super::table::{Style, cut, fit_painted, lines, next_age};
-use super::{Context, runtime};
+use super::{Context, LINE_MAX, runtime};
+use crate::config::List;
 use crate::core::fleet::{Row, shorten, summary};
+use crate::core::text::plain;
 use crate::core::time::{Moment, Span, Time};
-use crate::engine::{Fleet, Key, View};
+use crate::engine::{Fleet, Key, Settings, View};
 use crossterm::{cursor, execute, queue, terminal};
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -30,6 +32,9 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
 /// The table, as long as it is held.
 pub(super) struct Live {
     context: Arc<Context>,
+    list: List,
+    /// What is wrong with the settings.
+    problems: Vec<String>,
     /// What there is to say beside the sessions.
     pub(super) notice: Option<String>,
     terminal: bool,
@@ -44,6 +49,8 @@ impl Live {
     pub(super) fn new(context: Arc<Context>) -> io::Result<Self> {
         let terminal = io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let mut live = Self {
+            list: context.config.list,
+            problems: context.problems.iter().map(ToString::to_string).collect(),
             context,
             notice: None,
             terminal,
@@ -74,7 +81,7 @@ impl Live {
     }
 
     fn draw(&mut self, mut rows: Vec<Row>, now: Moment) -> io::Result<()> {
-        let list = self.context.config.list;
+        let list = self.list;
         shorten(&mut rows, now.wall - list.ended_for, list.ended_most);
         let style = Style::of_stdout();
         let mut drawn = vec![format!("Pilotlight{}: {}", if self.context.demo { " demo" } else { "" }, summary(&rows))];
@@ -89,7 +96,7 @@ impl Live {
             drawn.extend(lines(&rows, now.wall, style));
         }
         if self.terminal {
-            drawn.extend(self.context.problems.iter().map(ToString::to_string));
+            drawn.extend(self.problems.iter().map(|problem| String::from(plain(problem, LINE_MAX))));
         }
         if self.terminal {
             drawn = drawn.iter().map(|line| fit_painted(line, style.width)).collect();
@@ -128,6 +135,13 @@ impl View for Live {
                 self.result = Err(error);
                 ControlFlow::Break(())
             }
+        }
+    }
+
+    fn configure(&mut self, settings: &Settings<'_>) {
+        self.list = settings.config.list;
+        if !settings.at_start {
+            self.problems = settings.lines();
         }
     }
 

@@ -1,9 +1,12 @@
 //! The command line: one file a subcommand. Arguments are read here; what they mean is decided in each command.
 
 mod act;
+mod ask;
 mod bars;
 mod config;
 mod demo;
+mod diagnostics;
+mod doctor;
 mod explain;
 mod keyboard;
 mod live;
@@ -18,7 +21,8 @@ mod writer;
 
 use crate::config::{Config, Problem};
 use crate::core::text::plain;
-use crate::engine::Engine;
+use crate::doctor::Ground;
+use crate::engine::{Engine, Source};
 use crate::paths;
 use crate::seen::Seen;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -43,6 +47,7 @@ const EXAMPLES: &str = "Examples:
   pilotlight approve 3aac             show the permission request that is open, and allow it once
   pilotlight stop 3aac                abort its turn
   pilotlight reconnect 3aac           bring a session that was lost back under control
+  pilotlight doctor                   what may keep Pilotlight from working, and what to do
   pilotlight replay events.jsonl      what would have been said of a log
   pilotlight --home ~/other/.copilot status
 
@@ -90,12 +95,18 @@ enum Command {
     Demo(demo::Arguments),
     /// Send a notification, and say what this desktop can do with one
     NotifyTest,
-    /// Show the settings
+    /// Look for what may keep Pilotlight from working, and say what to do about it
+    Doctor(doctor::Arguments),
+    /// Print what a bug report needs: no names, paths, prompts, commands or tokens are in it
+    Diagnostics,
+    /// Show or edit the settings
     Config(config::Arguments),
 }
 
 /// What every command is given.
 struct Context {
+    /// What `--home` named.
+    named_homes: Vec<PathBuf>,
     homes: Vec<PathBuf>,
     config: Config,
     config_path: Option<PathBuf>,
@@ -121,7 +132,7 @@ pub fn run() -> ExitCode {
     raise_file_limit();
     let context = Context::new(&arguments.home);
     if !matches!(arguments.command, None | Some(Command::Tray | Command::Demo(_))) {
-        crate::log::start(None);
+        crate::log::start(None, context.config.log.level);
     }
     let result = match arguments.command {
         None | Some(Command::Tray) => tray::run(context),
@@ -138,6 +149,8 @@ pub fn run() -> ExitCode {
         Some(Command::Replay(arguments)) => replay::run(&context, &arguments),
         Some(Command::Demo(arguments)) => demo::run(context, &arguments),
         Some(Command::NotifyTest) => notify_test::run(&context),
+        Some(Command::Doctor(arguments)) => doctor::run(&context, &arguments),
+        Some(Command::Diagnostics) => diagnostics::run(&context),
         Some(Command::Config(arguments)) => config::run(&context, &arguments),
     };
     ended(result)
@@ -164,9 +177,10 @@ impl Context {
         let project = paths::project();
         let config_path = paths::config_file(env("PILOTLIGHT_CONFIG"), project.as_ref());
         let (config, problems) = config_path.as_deref().map(crate::config::load).unwrap_or_default();
-        let homes = paths::homes(homes, env("COPILOT_HOME"), &config.homes, paths::user_home());
+        let named_homes = homes.to_vec();
+        let homes = homes_of(&named_homes, &config);
         let seen = Seen::load(project.as_ref().map(|project| paths::state_folder(project).join(crate::seen::FILE)));
-        Self { homes, config, config_path, seen, problems, demo: false }
+        Self { named_homes, homes, config, config_path, seen, problems, demo: false }
     }
 
     /// Whether a home that is not looked into here, but usually is, has a session of this id too: a copy of one that is.
@@ -179,8 +193,29 @@ impl Context {
         usual.iter().any(|home| home.join(crate::watch::store::SESSIONS).join(id).is_dir() && !is_here(home))
     }
 
+    /// What is looked at by `doctor` and `diagnostics`.
+    fn ground(&self) -> Ground {
+        let project = paths::project();
+        Ground {
+            homes: self.homes.clone(),
+            config: self.config.clone(),
+            config_path: self.config_path.clone(),
+            problems: self.problems.clone(),
+            seen: self.seen.clone(),
+            state_folder: project.as_ref().map(paths::state_folder),
+            runtime_folder: project.as_ref().map(paths::runtime_folder),
+            user_home: paths::user_home(),
+        }
+    }
+
     fn engine(&self) -> Engine {
-        Engine::new(&self.homes, self.config.clone(), self.seen.clone())
+        let mut engine = Engine::new(&self.homes, self.config.clone(), self.seen.clone());
+        if let Some(path) = self.config_path.clone() {
+            let named = self.named_homes.clone();
+            let homes = move |config: &Config| homes_of(&named, config);
+            engine.take_settings_from(Source { path, problems: self.problems.clone(), homes: Box::new(homes) });
+        }
+        engine
     }
 
     /// Says what is wrong with the config, once a run.
@@ -204,6 +239,12 @@ impl Context {
         }
         self.homes.iter().filter_map(|home| home_problem(home)).map(|line| plain(&line, LINE_MAX).into()).collect()
     }
+}
+
+/// Copilot's homes: those that `--home` named, else those of the environment and of the settings.
+fn homes_of(named: &[PathBuf], config: &Config) -> Vec<PathBuf> {
+    let env = std::env::var_os("COPILOT_HOME").filter(|value| !value.is_empty());
+    paths::homes(named, env, &config.homes, paths::user_home())
 }
 
 /// Why a home cannot be read.

@@ -7,7 +7,9 @@ use crate::config::Permissions;
 use crate::control::caller::Judge;
 use crate::desktop::feed::Tell;
 use crate::desktop::instance::{Claim, Instance};
+use crate::desktop::paper::Paper;
 use crate::desktop::{self, Start, menu::Menu};
+use crate::doctor::{examine, report::report};
 use crate::engine::View;
 use crate::{log, paths};
 use std::io::{self, IsTerminal, Write};
@@ -33,7 +35,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         None => context.seen.path().and_then(Path::parent).map(Path::to_owned),
     };
     let own_log = state_folder.as_ref().map(|folder| folder.join(log::FILE));
-    log::start(own_log.as_deref());
+    log::start(own_log.as_deref(), context.config.log.level);
     // Better two lights than none.
     let instance = instance.inspect_err(|error| tracing::warn!("{error:#}")).ok().flatten();
     context.tell_problems();
@@ -54,9 +56,27 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     let control_folder = project.as_ref().map(paths::runtime_folder).filter(|_| instance.is_some());
     let judge = Judge { names: context.config.owners.names.clone(), approves_all };
     let notifications = context.config.notifications.clone();
+    let named_homes = context.named_homes.clone();
+    let diagnose = move || {
+        // As things are then: the settings may be others.
+        let ground = Context::new(&named_homes).ground();
+        report(&ground, &examine(&ground))
+    };
+    let paper = Paper::new(context.config_path.clone(), state_folder.clone(), diagnose);
     let tell = Box::new(Terminal { context: Arc::new(context), instance, table: None, lit: false });
-    let start =
-        Start { engine, menu, tell, own_log, state_folder, homes, terminal, control_folder, judge, notifications };
+    let start = Start {
+        engine,
+        menu,
+        tell,
+        own_log,
+        state_folder,
+        homes,
+        terminal,
+        control_folder,
+        judge,
+        notifications,
+        paper,
+    };
     desktop::run(start)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ use super::{Context, runtime, say};
 use crate::core::fleet::Session;
 use crate::core::limits::Limits;
 use crate::core::time::Moment;
-use crate::engine::{Command, Fleet, Key, View};
+use crate::engine::{Command, Fleet, Key, Settings, View};
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -92,6 +92,13 @@ impl View for Lines {
             }
         }
         if self.out.is_empty() { ControlFlow::Continue(()) } else { self.flush() }
+    }
+
+    fn configure(&mut self, settings: &Settings<'_>) {
+        self.limits = settings.config.limits;
+        if !settings.at_start {
+            settings.lines().iter().for_each(|line| say(line));
+        }
     }
 
     fn wants_history(&self) -> bool {

@@ -5,8 +5,9 @@
 //! it lost. A watcher that stays dark because of a typo would be worse than one that watches with the usual limits.
 //!
 //! `settings.rs` is the one list of keys; this file walks a document along it, `value.rs` reads the values. `server.rs` is
-//! for the tables that there may be several of. `span.rs` reads and words spans of time, `problem.rs` words what went wrong.
+//! for the tables that there may be several of. `span.rs` reads and words spans of time, `problem.rs` words what went wrong, `printed.rs` writes settings down.
 
+mod printed;
 mod problem;
 mod server;
 mod settings;
@@ -22,8 +23,8 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
+pub use self::printed::{changed, print, reference};
 pub use self::problem::{Position, Problem};
-pub use self::settings::print;
 pub use self::span::parse as parse_span;
 pub use self::value::{COMMAND, FOLDER};
 
@@ -55,6 +56,8 @@ pub struct Config {
     pub tray: Tray,
     /// `[notifications]`.
     pub notifications: Notifications,
+    /// `[log]`.
+    pub log: Log,
     /// `[[server]]`: each with another address, all on loopback.
     pub servers: Vec<ServerSetting>,
 }
@@ -122,6 +125,42 @@ impl Default for Notifications {
     }
 }
 
+/// `[log]`: what we say of ourselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    /// `level`: how much is written to the log.
+    pub level: LogLevel,
+}
+
+/// How much is written to our log; each holds what those before it do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogLevel {
+    /// What went wrong beyond repair.
+    Error,
+    /// What went wrong.
+    Warn,
+    /// Changes of status with their reasons, and what was done with sessions.
+    #[default]
+    Info,
+    /// What helps to find a fault.
+    Debug,
+}
+
+impl LogLevel {
+    /// Every level.
+    pub const ALL: [Self; 4] = [Self::Error, Self::Warn, Self::Info, Self::Debug];
+
+    /// Its word in the config.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+        }
+    }
+}
+
 /// What becomes of the permission requests of sessions that we are attached to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Permissions {
@@ -157,8 +196,8 @@ pub fn load(path: &Path) -> (Config, Vec<Problem>) {
         Ok(Some(text)) => parse(&text, path),
         Ok(None) => (Config::default(), Vec::new()),
         Err(what) => {
-            let what = format!("{what}. The defaults are used");
-            (Config::default(), vec![Problem { path: path.to_owned(), at: None, what }])
+            let instead = "The defaults are used".into();
+            (Config::default(), vec![Problem { path: path.to_owned(), at: None, what, instead }])
         }
     }
 }
@@ -206,7 +245,8 @@ pub fn parse(text: &str, path: &Path) -> (Config, Vec<Problem>) {
             let what = shown(error.message());
             report.add(
                 error.span().map(|span| span.start),
-                format!("not TOML: {what}. All settings have their defaults"),
+                format!("not TOML: {what}"),
+                "All settings have their defaults",
             );
             Config::default()
         }
@@ -239,9 +279,8 @@ impl Reader<'_> {
                 }
             } else {
                 let kind = value.get_ref().type_str();
-                let what =
-                    format!("`{table}` must be a table, written `[{table}]`; this is of type {kind}. It is ignored");
-                self.report.add(Some(key.span().start), what);
+                let what = format!("`{table}` must be a table, written `[{table}]`; this is of type {kind}");
+                self.report.add(Some(key.span().start), what, "It is ignored");
             }
         }
     }
@@ -250,8 +289,8 @@ impl Reader<'_> {
         let Some(index) = SETTINGS.iter().position(|s| s.table == table && s.key == key.get_ref()) else {
             let name =
                 if table.is_empty() { shown(key.get_ref()) } else { format!("{table}.{}", shown(key.get_ref())) };
-            let hint = nearest(table, key.get_ref()).map_or(".".to_owned(), |key| format!(", did you mean `{key}`?"));
-            self.report.add(Some(key.span().start), format!("unknown key `{name}`{hint} It is ignored"));
+            let hint = nearest(table, key.get_ref()).map_or(String::new(), |key| format!(", did you mean `{key}`?"));
+            self.report.add(Some(key.span().start), format!("unknown key `{name}`{hint}"), "It is ignored");
             return;
         };
         let setting = &SETTINGS[index];
@@ -260,8 +299,8 @@ impl Reader<'_> {
             Err(wrong) => {
                 let default = setting.field.show(&Config::default());
                 let (name, form) = (setting.name(), setting.field.form());
-                let what = format!("`{name}` must be {form}; {}. The default, {default}, is used", wrong.what);
-                self.report.add(Some(wrong.at), what);
+                let what = format!("`{name}` must be {form}; {}", wrong.what);
+                self.report.add(Some(wrong.at), what, format!("The default, {default}, is used"));
             }
         }
     }
@@ -277,12 +316,9 @@ impl Reader<'_> {
             };
             let (low, high) = (&SETTINGS[lower], &SETTINGS[upper]);
             let (low_default, high_default) = (low.field.show(&defaults), high.field.show(&defaults));
-            let what = format!(
-                "{} is above {}. Both have their defaults, {low_default} and {high_default}",
-                said(lower, low),
-                said(upper, high),
-            );
-            self.report.add(self.written[lower].or(self.written[upper]), what);
+            let what = format!("{} is above {}", said(lower, low), said(upper, high));
+            let instead = format!("Both have their defaults, {low_default} and {high_default}");
+            self.report.add(self.written[lower].or(self.written[upper]), what, instead);
             for (index, setting) in [(lower, low), (upper, high)] {
                 setting.field.reset(&mut self.config);
                 self.written[index] = None;

@@ -19,8 +19,10 @@ pub struct Problem {
     pub path: PathBuf,
     /// Where in the file, if it is about one place.
     pub at: Option<Position>,
-    /// What is wrong and what holds instead, without the closing full stop.
+    /// What is wrong, without the closing full stop.
     pub what: String,
+    /// What holds instead, where the file is read at the start, without the closing full stop. May be empty.
+    pub instead: String,
 }
 
 /// A place in a text, as editors count: both from 1, columns in characters.
@@ -34,10 +36,19 @@ pub struct Position {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.complaint())?;
+        if self.instead.is_empty() { Ok(()) } else { write!(f, " {}.", self.instead) }
+    }
+}
+
+impl Problem {
+    /// The place and what is wrong there, without what holds instead: `FILE:LINE:COLUMN: what.`
+    pub fn complaint(&self) -> String {
         let (path, what) = (printable(self.path.to_string_lossy().chars()), &self.what);
+        let stop = if what.ends_with('?') { "" } else { "." };
         match self.at {
-            Some(Position { line, column }) => write!(f, "{path}:{line}:{column}: {what}."),
-            None => write!(f, "{path}: {what}."),
+            Some(Position { line, column }) => format!("{path}:{line}:{column}: {what}{stop}"),
+            None => format!("{path}: {what}{stop}"),
         }
     }
 }
@@ -47,7 +58,7 @@ pub(super) struct Report<'t> {
     text: &'t str,
     path: &'t Path,
     /// Each with its offset into the text, where it has one.
-    found: Vec<(Option<usize>, String)>,
+    found: Vec<(Option<usize>, String, String)>,
 }
 
 impl<'t> Report<'t> {
@@ -55,24 +66,24 @@ impl<'t> Report<'t> {
         Self { text, path, found: Vec::new() }
     }
 
-    /// Adds what is wrong at the byte `offset` of the text.
-    pub(super) fn add(&mut self, offset: Option<usize>, what: String) {
-        self.found.push((offset, what));
+    /// Adds what is wrong at the byte `offset` of the text, and what holds instead.
+    pub(super) fn add(&mut self, offset: Option<usize>, what: impl Into<String>, instead: impl Into<String>) {
+        self.found.push((offset, what.into(), instead.into()));
     }
 
     /// The problems in the order of the file. The first [`MOST`] are told; how many more there are is the last one.
     pub(super) fn into_problems(mut self) -> Vec<Problem> {
-        self.found.sort_by_key(|&(offset, _)| offset);
+        self.found.sort_by_key(|&(offset, ..)| offset);
         let more = self.found.len().saturating_sub(MOST);
-        let problem = |at, what| Problem { path: self.path.to_owned(), at, what };
+        let problem = |at, what, instead| Problem { path: self.path.to_owned(), at, what, instead };
         let mut problems: Vec<_> = self
             .found
             .into_iter()
             .take(MOST)
-            .map(|(offset, what)| problem(offset.map(|offset| position(self.text, offset)), what))
+            .map(|(offset, what, instead)| problem(offset.map(|offset| position(self.text, offset)), what, instead))
             .collect();
         if more > 0 {
-            problems.push(problem(None, format!("{more} more of such problems")));
+            problems.push(problem(None, format!("{more} more of such problems"), String::new()));
         }
         problems
     }
@@ -134,10 +145,12 @@ mod tests {
         let mut problem = Problem {
             path: PathBuf::from("/home/u/a\nb.toml"),
             at: Some(Position { line: 7, column: 1 }),
-            what: "wrong. Ignored".into(),
+            what: "wrong".into(),
+            instead: "Ignored".into(),
         };
         assert_eq!(problem.to_string(), "/home/u/a\\nb.toml:7:1: wrong. Ignored.");
         problem.at = None;
         assert_eq!(problem.to_string(), "/home/u/a\\nb.toml: wrong. Ignored.");
+        assert_eq!(problem.complaint(), "/home/u/a\\nb.toml: wrong.");
     }
 }

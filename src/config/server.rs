@@ -34,8 +34,8 @@ pub(super) fn read(key: usize, value: &Spanned<DeValue<'_>>, report: &mut Report
     let items = value.get_ref().as_array().filter(|items| items.iter().all(is_table));
     let Some(items) = items else {
         let kind = value.get_ref().type_str();
-        let what = format!("`{TABLE}` must be tables, each written `{HEAD}`; this is of type {kind}. It is ignored");
-        report.add(Some(key), what);
+        let what = format!("`{TABLE}` must be tables, each written `{HEAD}`; this is of type {kind}");
+        report.add(Some(key), what, "It is ignored");
         return Vec::new();
     };
     let (mut servers, mut addresses) = (Vec::new(), BTreeSet::new());
@@ -44,10 +44,10 @@ pub(super) fn read(key: usize, value: &Spanned<DeValue<'_>>, report: &mut Report
         match read_one(item.span().start, table, report) {
             Ok(server) if addresses.insert(server.address) => servers.push(server),
             Ok(server) => {
-                let what = format!("there is a server at {} already. This one is ignored", server.address);
-                report.add(Some(item.span().start), what);
+                let what = format!("there is a server at {} already", server.address);
+                report.add(Some(item.span().start), what, "This one is ignored");
             }
-            Err(Wrong { at, what }) => report.add(Some(at), format!("{what}. This server is ignored")),
+            Err(Wrong { at, what }) => report.add(Some(at), what, "This server is ignored"),
         }
     }
     servers
@@ -69,9 +69,9 @@ fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<S
                 return Err(Wrong { at: key.span().start, what: what.into() });
             }
             other => {
-                let hint = nearest(TABLE, other).map_or(".".to_owned(), |key| format!(", did you mean `{key}`?"));
-                let what = format!("unknown key `{TABLE}.{}`{hint} It is ignored", shown(other));
-                report.add(Some(key.span().start), what);
+                let hint = nearest(TABLE, other).map_or(String::new(), |key| format!(", did you mean `{key}`?"));
+                let what = format!("unknown key `{TABLE}.{}`{hint}", shown(other));
+                report.add(Some(key.span().start), what, "It is ignored");
                 continue;
             }
         };

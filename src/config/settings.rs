@@ -10,10 +10,10 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::value::{
-    DETAILS, NEVER, Wrong, as_count, as_detail, as_hours, as_list, as_own_program, as_path, as_permissions, as_program,
-    as_span, as_switch, as_terminal, as_wait, hours,
+    DETAILS, NEVER, Wrong, as_count, as_detail, as_hours, as_list, as_log_level, as_own_program, as_path,
+    as_permissions, as_program, as_span, as_switch, as_terminal, as_wait, hours,
 };
-use super::{Config, Permissions, server, span};
+use super::{Config, LogLevel, Permissions, server, span};
 use crate::core::alert::Detail;
 use crate::core::time::Span;
 
@@ -46,6 +46,7 @@ pub(super) enum Field {
     /// A part of the day.
     Hours(fn(&mut Config) -> &mut Option<(u16, u16)>),
     Detail(fn(&mut Config) -> &mut Detail),
+    LogLevel(fn(&mut Config) -> &mut LogLevel),
 }
 
 const fn limit(key: &'static str, meaning: &'static str, field: fn(&mut Config) -> &mut Span) -> Setting {
@@ -252,6 +253,13 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Nothing is told for this long after the machine slept.",
         Field::Span(|c| &mut c.notifications.rules.wake_grace),
     ),
+    Setting {
+        table: "log",
+        key: "level",
+        meaning: "How much the tray writes to its log. `pilotlight explain ID --at` needs \"info\" or more.",
+        at_most: &[],
+        field: Field::LogLevel(|c| &mut c.log.level),
+    },
 ];
 
 /// The table of this name, if settings are in one.
@@ -287,6 +295,7 @@ impl Field {
             Self::Wait(_) => "a span of time, such as \"90s\" or \"1h30m\", or \"0s\" for never",
             Self::Hours(_) => "two times of the day, such as \"22:00-07:00\", or \"\"",
             Self::Detail(_) => "\"full\", \"title\" or \"none\"",
+            Self::LogLevel(_) => "\"error\", \"warn\", \"info\" or \"debug\"",
         }
     }
 
@@ -304,6 +313,7 @@ impl Field {
             Self::Wait(field) => *field(config) = as_wait(value)?,
             Self::Hours(field) => *field(config) = as_hours(value)?,
             Self::Detail(field) => *field(config) = as_detail(value)?,
+            Self::LogLevel(field) => *field(config) = as_log_level(value)?,
         }
         Ok(())
     }
@@ -322,6 +332,7 @@ impl Field {
             Self::Wait(field) => *field(config) = *field(&mut default),
             Self::Hours(field) => *field(config) = *field(&mut default),
             Self::Detail(field) => *field(config) = *field(&mut default),
+            Self::LogLevel(field) => *field(config) = *field(&mut default),
         }
     }
 
@@ -342,6 +353,7 @@ impl Field {
             Self::Switch(field) => field(&mut config).to_string(),
             Self::Wait(field) => format!("\"{}\"", field(&mut config).map_or(NEVER.into(), span::text)),
             Self::Hours(field) => format!("\"{}\"", hours(*field(&mut config))),
+            Self::LogLevel(field) => format!("\"{}\"", field(&mut config).word()),
             Self::Detail(field) => {
                 let detail = *field(&mut config);
                 format!("\"{}\"", DETAILS.iter().find(|(one, _)| *one == detail).map_or("", |(_, word)| word))
@@ -382,24 +394,6 @@ pub(super) fn nearest(table: &str, key: &str) -> Option<String> {
     });
     let (alike, name) = keys.chain(tables).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
     (alike > LIKE).then_some(name)
-}
-
-/// A whole `config.toml` with every key at its present value, each with its meaning, form and default before it. Reading it
-/// gives `config` back.
-pub fn print(config: &Config) -> String {
-    let mut out = String::from("# The settings of Pilotlight. Each key may be left out, and has its default then.\n");
-    let (mut table, default) = ("", Config::default());
-    for setting in SETTINGS {
-        if setting.table != table {
-            table = setting.table;
-            out += &format!("\n[{table}]");
-        }
-        let field = &setting.field;
-        let (meaning, form, default) = (setting.meaning, field.form(), field.show(&default));
-        out +=
-            &format!("\n# {meaning}\n# Takes {form}. Default: {default}\n{} = {}\n", setting.key, field.show(config));
-    }
-    out + &server::print(&config.servers)
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ fn the_list_of_settings_is_in_order() {
     tables.dedup();
     assert_eq!(
         tables,
-        ["", "limits", "owners", "list", "tray", "actions", "notifications"],
+        ["", "limits", "owners", "list", "tray", "actions", "notifications", "log"],
         "the settings of a table stand together"
     );
     for setting in SETTINGS {
@@ -312,7 +312,7 @@ fn what_is_no_plain_file_is_not_opened() {
     for path in [&fifo, Path::new("/dev/zero")] {
         let (config, problems) = load(path);
         assert_eq!(config, Config::default());
-        assert_eq!(problems[0].what, "is not a plain file. The defaults are used");
+        assert_eq!(problems[0].what, "is not a plain file");
     }
 }
 

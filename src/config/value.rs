@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::problem::shown;
-use super::{Permissions, span};
+use super::{LogLevel, Permissions, span};
 use crate::core::alert::Detail;
 use crate::core::time::Span;
 
@@ -61,6 +61,12 @@ pub(super) fn as_switch(value: &Spanned<DeValue<'_>>) -> Result<bool, Wrong> {
 pub(super) fn as_permissions(value: &Spanned<DeValue<'_>>) -> Result<Permissions, Wrong> {
     let text = value.get_ref().as_str().ok_or_else(|| wrong_type(value))?;
     let named = Permissions::ALL.into_iter().find(|permissions| permissions.word() == text);
+    named.ok_or_else(|| wrong(value, format!("\"{}\" is none of them", shown(text))))
+}
+
+pub(super) fn as_log_level(value: &Spanned<DeValue<'_>>) -> Result<LogLevel, Wrong> {
+    let text = value.get_ref().as_str().ok_or_else(|| wrong_type(value))?;
+    let named = LogLevel::ALL.into_iter().find(|level| level.word() == text);
     named.ok_or_else(|| wrong(value, format!("\"{}\" is none of them", shown(text))))
 }
 

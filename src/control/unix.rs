@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tokio::net::{UnixListener, UnixStream};
 
 /// The socket's name.
-const SOCKET: &str = "pilotlight.sock";
+pub(super) const SOCKET: &str = "pilotlight.sock";
 /// Its name while it is made; no longer than the other, as the system bounds the path of a socket (108 bytes on Linux, 104
 /// on macOS).
 const NEW: &str = "pilotlight.new";

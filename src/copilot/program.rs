@@ -30,7 +30,7 @@ pub async fn find_program(config: Option<&Path>) -> Result<PathBuf, String> {
             format!("{}, which the settings name as the Copilot CLI, {why}; correct the settings", named.display())
         };
         return match said(named).await {
-            Ok(()) => Ok(named.to_owned()),
+            Ok(_) => Ok(named.to_owned()),
             Err(why) => Err(refused(why)),
         };
     }
@@ -40,7 +40,7 @@ pub async fn find_program(config: Option<&Path>) -> Result<PathBuf, String> {
     let mut tried = Vec::new();
     for program in found {
         match said(&program).await {
-            Ok(()) => return Ok(program),
+            Ok(_) => return Ok(program),
             Err(why) => tried.push(format!("{} {why}", program.display())),
         }
     }
@@ -107,8 +107,13 @@ fn native(scope: &Path) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
+/// The version of the Copilot CLI at this path, in its own words: `1.0.102.` The error says what is wrong with it.
+pub async fn version(program: &Path) -> Result<String, String> {
+    said(program).await.map_err(|why| format!("{} {why}", program.display()))
+}
+
 /// Asks a program for its version. The error says what is wrong with it.
-async fn said(program: &Path) -> Result<(), String> {
+async fn said(program: &Path) -> Result<String, String> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let asked = async {
@@ -120,10 +125,12 @@ async fn said(program: &Path) -> Result<(), String> {
         std::io::Result::Ok(words)
     };
     match timeout(SAID_WITHIN, asked).await {
-        Ok(Ok(words)) if String::from_utf8_lossy(&words).trim_start().starts_with(SAYS) => Ok(()),
-        Ok(Ok(_)) => {
-            Err("is another program: asked for its version, it does not say that it is the GitHub Copilot CLI"
-                .to_owned())
+        Ok(Ok(words)) => {
+            let words = String::from_utf8_lossy(&words);
+            words.trim_start().strip_prefix(SAYS).map(|version| version.trim().to_owned()).ok_or_else(|| {
+                "is another program: asked for its version, it does not say that it is the GitHub Copilot CLI"
+                    .to_owned()
+            })
         }
         Ok(Err(error)) => Err(format!("does not start: {error}")),
         Err(_) => Err(format!("does not say its version within {} s", SAID_WITHIN.as_secs())),

@@ -176,11 +176,57 @@ fn registered(home: &Path, owner: u32, addresses: &[SocketAddr]) -> Option<Entry
     Some(entry)
 }
 
+/// The entries of Copilot's registry in a home, each with the reason why it is not believed; `None` where it would be. Nothing
+/// of what stands in them is told.
+pub fn registry(home: &Path) -> Vec<(PathBuf, Option<&'static str>)> {
+    let Ok(files) = fs::read_dir(home.join("servers")) else { return Vec::new() };
+    let paths = files.filter_map(|file| Some(file.ok()?.path()));
+    let mut entries: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .map(|path| {
+            let trouble = distrust(&path);
+            (path, trouble)
+        })
+        .collect();
+    entries.sort();
+    entries
+}
+
+fn distrust(path: &Path) -> Option<&'static str> {
+    let Some(owner) = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u32>().ok()) else {
+        return Some("its name is no process");
+    };
+    let Ok(text) = read_plain(path, ENTRY_LIMIT, is_private) else {
+        return Some("it is no private file of yours that can be read");
+    };
+    let Ok(entry) = serde_json::from_slice::<Entry>(&text) else { return Some("it is broken") };
+    if entry.pid != owner {
+        return Some("it tells of another process than its name");
+    }
+    match listening(owner) {
+        Ok(addresses) if addresses.iter().any(|address| address.port() == entry.port) => None,
+        Ok(_) => Some("its process does not listen there"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some("its process is gone"),
+        Err(_) => Some("where its process listens cannot be told"),
+    }
+}
+
+/// Why the token of a server cannot be had, in words that tell nothing of it; `None` where it can, or there is none.
+pub fn token_trouble(setting: &ServerSetting) -> Option<String> {
+    let source = setting.token.as_ref()?;
+    let error = read_source(source, |name| std::env::var_os(name)).err()?;
+    Some(match source {
+        TokenSource::File(path) => format!("{}: {error}", path.display()),
+        TokenSource::Env(name) => format!("${name}: {error}"),
+    })
+}
+
 fn read_source(source: &TokenSource, variable: impl Fn(&str) -> Option<OsString>) -> io::Result<Token> {
     let text = match source {
         TokenSource::File(path) => {
             // A link is what the user says it is, and so is who may read it. White space around the token is no part of it.
-            let path = path.canonicalize()?;
+            let path = crate::paths::expand(path, crate::paths::user_home().as_deref());
+            let path = path.ok_or(io::ErrorKind::NotFound)?.canonicalize()?;
             String::from_utf8(read_plain(&path, Token::MOST as u64 + 64, |_| Ok(()))?).ok()
         }
         TokenSource::Env(name) => variable(name).and_then(|value| value.into_string().ok()),

@@ -3,6 +3,7 @@
 
 pub mod action;
 pub mod alert;
+pub mod discreet;
 pub mod event;
 pub mod fleet;
 pub mod limits;

@@ -10,11 +10,13 @@ use super::herald::Herald;
 use super::menu::Menu;
 use super::notify::{Note, Notifier};
 use super::view::MenuView;
+use crate::config::Problem;
 use crate::core::fleet::Row;
 use crate::core::text::counted;
 use crate::core::time::{Moment, Time};
 use crate::core::verdict::Status;
-use crate::engine::{Fleet, Key, View};
+use crate::engine::{Fleet, Key, Settings, View};
+use crate::log;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
@@ -117,6 +119,19 @@ impl Feed {
 }
 
 impl View for Feed {
+    fn configure(&mut self, settings: &Settings<'_>) {
+        let (config, lines) = (settings.config, settings.lines());
+        log::set_level(config.log.level);
+        self.menu.configure(config, settings.problems.first().map(Problem::complaint));
+        self.herald.configure(&config.notifications, settings.homes, &config.actions.terminal);
+        if !settings.at_start && !lines.is_empty() {
+            self.herald.note(&Note { title: "Pilotlight's settings".into(), body: lines.join("\n") });
+        }
+        if let Some(table) = self.tell.table() {
+            table.configure(settings);
+        }
+    }
+
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()> {
         self.herald.update(fleet, &self.menu, now);
         self.menu.note(self.herald.notices());

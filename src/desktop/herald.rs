@@ -16,7 +16,7 @@ use crate::clock::{WallClock, slept};
 use crate::config::Notifications;
 use crate::core::action::{Action, Reach, offer};
 use crate::core::alert::{
-    About, Alertable, Alerts, Asked, Button, Cause, Completed, Kinds, Now, Popup, PopupId, Quiet, Request,
+    About, Alertable, Alerts, Asked, Button, Cause, Completed, Kinds, Now, Popup, PopupId, Quiet, Request, Settings,
 };
 use crate::core::fleet::{Kind as Use, rank};
 use crate::core::time::{Moment, Span, Time};
@@ -81,12 +81,9 @@ impl Herald {
     ) -> Self {
         let kept_at = state_folder.map(|folder| folder.join(FILE));
         let quiet = kept_at.as_deref().map(load).unwrap_or_default();
-        let mut rules = config.rules.clone();
-        if !config.enabled {
-            rules.kinds = NOTHING;
-        }
-        let tells_done = rules.kinds.done;
+        let rules = rules_of(config);
         Self {
+            tells_done: rules.kinds.done,
             alerts: Alerts::new(rules, quiet.clone()),
             popups,
             words,
@@ -97,13 +94,27 @@ impl Herald {
                 quiet,
                 detail: config.rules.detail,
             },
-            tells_done,
             kept_at,
             opened: BTreeMap::new(),
             started: None,
             asleep: None,
             woke: None,
         }
+    }
+
+    /// Goes by these settings from the next update on.
+    pub fn configure(&mut self, config: &Notifications, homes: &[PathBuf], terminal: &[String]) {
+        self.alerts.settings = rules_of(config);
+        self.tells_done = self.alerts.settings.kinds.done;
+        self.notices.enabled = config.enabled;
+        self.notices.quiet_hours = config.rules.quiet_hours;
+        self.notices.detail = config.rules.detail;
+        self.hands.configure(homes, terminal);
+    }
+
+    /// Shows a notification that is about no session.
+    pub fn note(&self, note: &Note) {
+        self.hands.note(note);
     }
 
     /// What the menu says of notifications.
@@ -229,6 +240,11 @@ impl Herald {
             Some(Button::Details) | None => Step::Show,
         }
     }
+}
+
+fn rules_of(config: &Notifications) -> Settings {
+    let kinds = if config.enabled { config.rules.kinds } else { NOTHING };
+    Settings { kinds, ..config.rules.clone() }
 }
 
 /// What a click comes to.

@@ -8,7 +8,8 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 const LOCK: &str = "pilotlight.lock";
-const NOTE: &str = "pilotlight.pid";
+/// Says who holds the lock, and where its light is.
+pub const NOTE: &str = "pilotlight.pid";
 
 /// The one that runs. Its end, in whatever way, lets the next one start.
 #[derive(Debug)]

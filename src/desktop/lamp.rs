@@ -6,6 +6,7 @@ use super::feed::News;
 use super::herald::Word;
 use super::notify::{Note, Notifier};
 use super::open::{self, Clipboard};
+use super::paper::Paper;
 use super::terminal::Terminals;
 use super::tray::Tray;
 use super::view::{Effect, ItemId, MenuView};
@@ -14,8 +15,8 @@ use crate::core::text::is_uuid;
 use crate::engine::{Command, Key};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, UnboundedSender};
@@ -153,10 +154,18 @@ pub struct Hands {
     clipboard: Clipboard,
     runtime: Handle,
     own_log: Option<PathBuf>,
-    homes: Vec<PathBuf>,
-    terminal: Vec<String>,
+    /// Shared with all twins: settings change while the program runs.
+    tools: Arc<Mutex<Tools>>,
     herald: Ear,
     login: Login,
+    paper: Paper,
+}
+
+/// What is handed to a terminal.
+#[derive(Debug, Default)]
+struct Tools {
+    homes: Vec<PathBuf>,
+    terminal: Vec<String>,
 }
 
 /// Where the herald is told something.
@@ -164,7 +173,7 @@ pub type Ear = Arc<dyn Fn(Word) + Send + Sync>;
 
 impl Hands {
     /// Hands that command the engine, and say with notifications what went wrong. `homes` and `terminal` are for what is shown
-    /// in a terminal; `herald` is told what the user wants to hear.
+    /// in a terminal; `herald` is told what the user wants to hear; `paper` is what is opened in an editor.
     #[expect(clippy::too_many_arguments, reason = "each is another one's, and they meet only here")]
     pub fn new(
         commander: UnboundedSender<Command>,
@@ -175,23 +184,31 @@ impl Hands {
         terminal: Vec<String>,
         herald: Ear,
         login: Login,
+        paper: Paper,
     ) -> Self {
-        Self { commander, notifier, clipboard: Clipboard::default(), runtime, own_log, homes, terminal, herald, login }
+        let tools = Arc::new(Mutex::new(Tools { homes, terminal }));
+        Self { commander, notifier, clipboard: Clipboard::default(), runtime, own_log, tools, herald, login, paper }
+    }
+
+    /// Goes by these settings from now on, and so do all twins.
+    pub(super) fn configure(&self, homes: &[PathBuf], terminal: &[String]) {
+        let tools = Tools { homes: homes.to_vec(), terminal: terminal.to_vec() };
+        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools;
     }
 
     /// Further hands that do the same, for another thread.
     pub fn twin(&self) -> Self {
-        let Self { commander, notifier, clipboard: _, runtime, own_log, homes, terminal, herald, login } = self;
+        let Self { commander, notifier, clipboard: _, runtime, own_log, tools, herald, login, paper } = self;
         Self {
             commander: commander.clone(),
             notifier: notifier.clone(),
             clipboard: Clipboard::default(),
             runtime: runtime.clone(),
             own_log: own_log.clone(),
-            homes: homes.clone(),
-            terminal: terminal.clone(),
+            tools: Arc::clone(tools),
             herald: Arc::clone(herald),
             login: login.clone(),
+            paper: paper.clone(),
         }
     }
 
@@ -232,6 +249,16 @@ impl Hands {
                 Some(path) => self.open(path, open::log),
                 None => self.trouble()("there is no folder to keep a log in".into()),
             },
+            Effect::OpenSettings => self.paper.open_settings(self.trouble()),
+            Effect::ShowDiagnostics => self.paper.show_diagnostics(self.trouble()),
+            Effect::CopyDiagnostics => match self.paper.shown() {
+                Some(text) => self.clipboard.copy(text, self.trouble()),
+                None => self.note(&Note {
+                    title: "Nothing was copied".into(),
+                    body: "Look at the diagnostics first, with \u{201c}Show diagnostics\u{201d}: what was shown is what is copied."
+                        .into(),
+                }),
+            },
             Effect::Copy(text) => self.clipboard.copy(text, self.trouble()),
         }
     }
@@ -260,12 +287,13 @@ impl Hands {
         let Some(program) = autostart::own_program() else {
             return self.trouble()("this program is not where it was when it was started".into());
         };
-        let Some(command) = details_command(program.into(), &self.homes, id, request) else {
+        let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(command) = details_command(program.into(), &tools.homes, id, request) else {
             let why = "the id of the session or of its request has not the form that Copilot gives them, and nothing else is \
                        handed to a terminal; answer it where it was asked";
             return self.trouble()(why.into());
         };
-        let (terminals, failed) = (Terminals::new(Some(self.terminal.clone())), self.trouble());
+        let (terminals, failed) = (Terminals::new(Some(tools.terminal.clone())), self.trouble());
         let work = move || {
             if let Err(reason) = terminals.open(&command, None, &[]) {
                 failed(reason);

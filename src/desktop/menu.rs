@@ -17,7 +17,7 @@ use super::hush::Notices;
 use super::icon::{self, Icon};
 use super::view::{DEMO, Effect, Item, ItemId, Kind, MenuView, Most, same_shape};
 use crate::act::{Ask, Order};
-use crate::config::{List, Tray};
+use crate::config::{Config, List, Tray};
 use crate::core::action::{Action, Reach, offer};
 use crate::core::fleet::{Kind as Use, Row, rank, summary};
 use crate::core::limits::Limits;
@@ -62,6 +62,8 @@ pub struct Menu {
     demo: bool,
     notices: Notices,
     login: Login,
+    /// What is wrong with the settings.
+    wrong: Option<String>,
     open: Vec<Place>,
     recent: Vec<Place>,
     /// When the menu was last laid out.
@@ -85,6 +87,7 @@ impl Menu {
             demo: false,
             notices: Notices::default(),
             login: Login::default(),
+            wrong: None,
             open: Vec::new(),
             recent: Vec::new(),
             shaped: None,
@@ -132,6 +135,11 @@ impl Menu {
         }
         self.shown = Some(view.clone());
         Some(view)
+    }
+
+    /// Goes by these settings from the next update on; `wrong` is what is wrong with what the user wrote.
+    pub fn configure(&mut self, config: &Config, wrong: Option<String>) {
+        (self.limits, self.list, self.tray, self.wrong) = (config.limits, config.list, config.tray, wrong);
     }
 
     /// Says this of notifications, from the next update on.
@@ -261,6 +269,9 @@ impl Menu {
             summary.push_str("; ");
             summary.push_str(&paused);
         }
+        if self.wrong.is_some() {
+            summary.push_str("; the settings are wrong, see below");
+        }
         let mut items = vec![Item::text(match unseen {
             0 => capital(&summary),
             n => format!("{}; {n} not looked at yet", capital(&summary)),
@@ -295,6 +306,7 @@ impl Menu {
             &ends,
             &self.notices,
             &self.login,
+            self.wrong.as_deref(),
         ));
         let most =
             sources.values().filter(|source| source.row.status != Status::Ended).min_by_key(|source| urgency(source));
@@ -354,6 +366,7 @@ fn footer(
     ends: &[&Source<'_>],
     notices: &Notices,
     login: &Login,
+    wrong: Option<&str>,
 ) -> Vec<Item> {
     let own = ItemId::own;
     let version = format!("Pilotlight {}", crate::VERSION);
@@ -364,7 +377,9 @@ fn footer(
         notices.submenu(),
         actions::reopen(left_open),
         login.item(),
+        settings(wrong),
         Item::action(own(Kind::OwnLog), "Open log", true, Effect::OwnLog),
+        diagnostics(),
         Item::Submenu {
             id: own(Kind::About),
             text: "About".into(),
@@ -373,6 +388,30 @@ fn footer(
         },
         quit(ends),
     ]
+}
+
+/// Opens the settings; where they are wrong, it says where.
+fn settings(wrong: Option<&str>) -> Item {
+    let text = match wrong {
+        None => "Settings…".to_owned(),
+        // The file's name and place come first, after the folders that it is in.
+        Some(wrong) => format!(
+            "Settings: {}",
+            plain(wrong.rsplit_once(std::path::MAIN_SEPARATOR).map_or(wrong, |(_, name)| name), 110)
+        ),
+    };
+    Item::action(ItemId::own(Kind::Settings), text, true, Effect::OpenSettings)
+}
+
+/// What a bug report needs: shown first, copied then.
+fn diagnostics() -> Item {
+    let own = ItemId::own;
+    let items = vec![
+        Item::text("What a bug report needs, without names, paths, prompts or commands"),
+        Item::action(own(Kind::ShowDiagnostics), "Show diagnostics", true, Effect::ShowDiagnostics),
+        Item::action(own(Kind::CopyDiagnostics), "Copy what was shown", true, Effect::CopyDiagnostics),
+    ];
+    Item::Submenu { id: own(Kind::Diagnostics), text: "Diagnostics".into(), enabled: true, items }
 }
 
 /// The end of the program; where sessions would end with it, they are named, and it takes a second click.
@@ -403,7 +442,7 @@ impl MenuView {
     pub fn before_the_first_look() -> Self {
         let icon = Icon::of(icon::State::Well);
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
-        items.extend(footer(false, Vec::new(), &[], &Notices::default(), &Login::default()));
+        items.extend(footer(false, Vec::new(), &[], &Notices::default(), &Login::default(), None));
         Self { icon, tooltip: "looking for sessions".into(), items, most: None }
     }
 

@@ -12,7 +12,7 @@
 //! - [`herald`] raises popups and does what is clicked on them; [`hush`] is what the menu has to quieten it.
 //! - [`feed`] is the engine's view. `bus` tells what becomes of the session bus on Linux.
 //! - [`autostart`] is what starts this program at login; `start_menu` is what else Windows must know of it.
-//! - [`notify`], [`open`] and [`terminal`] are what a click may lead to; [`instance`] sees that there is one light.
+//! - [`notify`], [`open`], [`paper`] and [`terminal`] are what a click may lead to; [`instance`] sees that there is one light.
 
 pub mod actions;
 pub mod autostart;
@@ -32,6 +32,7 @@ mod linux;
 pub mod menu;
 pub mod notify;
 pub mod open;
+pub mod paper;
 #[cfg(windows)]
 pub mod start_menu;
 pub mod terminal;
@@ -86,6 +87,8 @@ pub struct Start {
     pub judge: Judge,
     /// What is told beside the menu.
     pub notifications: Notifications,
+    /// What is opened in an editor.
+    pub paper: paper::Paper,
 }
 
 /// Runs until Quit, a signal, or the end of the desktop session. Call it on the main thread.
@@ -93,8 +96,19 @@ pub struct Start {
 /// # Errors
 /// Where the system refuses what every program needs: threads, signals, on macOS and Windows an event loop.
 pub fn run(start: Start) -> anyhow::Result<()> {
-    let Start { engine, menu, tell, own_log, state_folder, homes, terminal, control_folder, judge, notifications } =
-        start;
+    let Start {
+        engine,
+        menu,
+        tell,
+        own_log,
+        state_folder,
+        homes,
+        terminal,
+        control_folder,
+        judge,
+        notifications,
+        paper,
+    } = start;
     #[cfg(windows)]
     start_menu::settle();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -122,6 +136,7 @@ pub fn run(start: Start) -> anyhow::Result<()> {
         terminal,
         ear,
         login.clone(),
+        paper,
     );
     let names = judge.names.clone();
     let popups = Popups::start(Means {

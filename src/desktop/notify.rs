@@ -142,6 +142,29 @@ pub async fn try_out() -> anyhow::Result<Vec<String>> {
     Ok(lines)
 }
 
+/// What shows notifications here.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Debug)]
+pub struct ServerAbout {
+    /// Its name and version.
+    pub name: String,
+    /// It shows more than a title.
+    pub body: bool,
+    /// It shows buttons, or tells of clicks.
+    pub actions: bool,
+}
+
+/// Asks what shows notifications here, and sends none.
+///
+/// # Errors
+/// Where nothing does, and why.
+#[cfg(target_os = "linux")]
+pub async fn server_about() -> anyhow::Result<ServerAbout> {
+    let server = server::Bus::connect(None).await?.meet().await?;
+    let name = plain(&server.about().await?, LINE).into();
+    Ok(ServerAbout { name, body: server.can.body, actions: server.can.actions })
+}
+
 /// Lines made fit to be shown; the breaks between them are ours.
 fn body(text: &str, is_markup: bool) -> String {
     let line = |line: &str| match plain(line, LINE) {

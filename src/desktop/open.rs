@@ -20,6 +20,16 @@ pub fn folder(path: &Path) -> anyhow::Result<()> {
     opened.map_err(|error| anyhow::anyhow!("nothing here opens the folder {shown}: {error}"))
 }
 
+/// Opens a text of ours in whatever shows text.
+///
+/// # Errors
+/// Where it is no plain file, or nothing opens it.
+pub fn text(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    anyhow::ensure!(path.is_file(), "there is no file {shown}");
+    open::that_detached(path).map_err(|error| anyhow::anyhow!("nothing here opens {shown}: {error}"))
+}
+
 /// Opens a log in whatever shows text.
 ///
 /// # Errors

@@ -167,6 +167,14 @@ pub enum Kind {
     StartAtLogin,
     /// Shows our own log.
     OwnLog,
+    /// Opens the settings.
+    Settings,
+    /// What a bug report needs.
+    Diagnostics,
+    /// It is shown.
+    ShowDiagnostics,
+    /// What was shown goes into the clipboard.
+    CopyDiagnostics,
     /// What this program is.
     About,
     /// Resumes all that was open.
@@ -209,6 +217,12 @@ pub enum Effect {
     StartAtLogin(bool),
     /// Our own log is opened.
     OwnLog,
+    /// The settings are opened in an editor.
+    OpenSettings,
+    /// What a bug report needs is gathered, and shown.
+    ShowDiagnostics,
+    /// What was shown of it goes into the clipboard.
+    CopyDiagnostics,
     /// Text goes into the clipboard.
     Copy(String),
     /// The program ends.
@@ -221,7 +235,7 @@ type OfRequest = fn(Call) -> Kind;
 /// The kinds that carry a request.
 const REQUESTS: [(OfRequest, &str); 4] =
     [(Kind::Asks, "asks-"), (Kind::Approve, "approve-"), (Kind::Deny, "deny-"), (Kind::Details, "details-")];
-const KINDS: [(Kind, &str); 34] = [
+const KINDS: [(Kind, &str); 38] = [
     (Kind::Row, "row"),
     (Kind::Why, "why"),
     (Kind::Reconnect, "reconnect"),
@@ -252,6 +266,10 @@ const KINDS: [(Kind, &str); 34] = [
     (Kind::TestNote, "test-note"),
     (Kind::StartAtLogin, "start-at-login"),
     (Kind::OwnLog, "own-log"),
+    (Kind::Settings, "settings"),
+    (Kind::Diagnostics, "diagnostics"),
+    (Kind::ShowDiagnostics, "show-diagnostics"),
+    (Kind::CopyDiagnostics, "copy-diagnostics"),
     (Kind::About, "about"),
     (Kind::Reopen, "reopen"),
     (Kind::Quitting, "quitting"),

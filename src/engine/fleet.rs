@@ -62,6 +62,11 @@ impl Fleet {
         Self { entries: BTreeMap::new(), limits, names_stale: false, owners_stale: false }
     }
 
+    /// Judges by these limits from now on: what is held is to be judged anew.
+    pub(super) const fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
     /// The rows of all sessions that are to be shown, in no order of interest.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         self.entries.values().filter(|entry| entry.listed).map(|entry| &entry.row)

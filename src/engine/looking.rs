@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 impl Engine {
     pub(super) fn follow(&mut self, hints: Hints, round: &mut Round) {
+        if hints.config || hints.all {
+            self.config_was_written();
+        }
         if (hints.seen || hints.all) && self.seen.reload() {
             self.take_over_seen(round);
         }
@@ -41,6 +44,7 @@ impl Engine {
 
     pub(super) fn rescan(&mut self, round: &mut Round) {
         self.rescan_at = self.clock.now().awake + RESCAN;
+        self.watch_config();
         for home in 0..self.homes.len() {
             self.look_into_home(home, round);
         }
@@ -59,6 +63,9 @@ impl Engine {
 
     /// Compares the sessions that a home has with those that are known.
     pub(super) fn look_into_home(&mut self, home: usize, round: &mut Round) {
+        if self.retired.contains(&home) {
+            return;
+        }
         let root = self.homes[home].clone();
         self.watch_roots();
         let ids: HashSet<Box<str>> = match session_ids(&root) {
@@ -88,17 +95,21 @@ impl Engine {
         // What is made while it is not watched yet is found by looking again.
         for _ in 0..8 {
             let nearest = |root: &PathBuf| root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
-            let wanted: HashSet<_> = self.homes.iter().filter_map(nearest).collect();
+            let followed = || self.homes.iter().enumerate().filter(|(home, _)| !self.retired.contains(home));
+            let wanted: HashSet<_> = followed().filter_map(|(_, root)| nearest(root)).collect();
             for path in &wanted {
                 self.watcher.watch(path);
             }
-            if wanted == self.homes.iter().filter_map(nearest).collect() {
+            if wanted == followed().filter_map(|(_, root)| nearest(root)).collect() {
                 return self.watcher.watch_only_above(&self.homes, &wanted);
             }
         }
     }
 
     pub(super) fn look_into(&mut self, key: &Key, round: &mut Round) {
+        if self.retired.contains(&key.0) {
+            return;
+        }
         let reading = reading(&self.config, &self.known, self.clock.now());
         if let Some(folder) = self.fleet.folder(key) {
             return match folder.look(&reading, &mut self.buffer) {

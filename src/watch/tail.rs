@@ -275,6 +275,14 @@ fn fold(event: Result<event::Event<'_>, crate::core::scan::Malformed>, line: &[u
 }
 
 /// Opens a log that is a file; never follows a link, never blocks on a pipe.
+/// The length of a log that can be read, in bytes, without reading it.
+///
+/// # Errors
+/// Where it is no plain file, which is not opened, or cannot be read.
+pub fn length(path: &Path) -> Result<u64, LogError> {
+    open(path).map(|(_, meta)| meta.len())
+}
+
 fn open(path: &Path) -> Result<(File, Metadata), LogError> {
     let mut options = File::options();
     options.read(true);

@@ -22,6 +22,8 @@ pub struct Hints {
     pub homes: HashSet<usize>,
     /// What the user has looked at was written anew.
     pub seen: bool,
+    /// The settings were written anew.
+    pub config: bool,
     /// Events were lost: everything is.
     pub all: bool,
     /// Folders that went: what stands there now, if anything does, is not watched.
@@ -31,13 +33,26 @@ pub struct Hints {
 #[derive(Debug, Default)]
 struct Shared {
     hints: Mutex<Hints>,
+    places: Mutex<Places>,
     news: Notify,
+}
+
+/// What events are about.
+#[derive(Debug, Default)]
+struct Places {
+    /// The folders that hold the session folders, by home, each under all its names; of one that is followed no more, none.
+    roots: Vec<Vec<PathBuf>>,
+    seen: Option<PathBuf>,
+    /// The file of the settings, under all its names.
+    config: Vec<PathBuf>,
 }
 
 /// Watches session folders.
 pub struct Watcher {
     notify: Option<RecommendedWatcher>,
     watched: HashSet<PathBuf>,
+    /// Folders that stay watched, though a home may be below them.
+    kept: HashSet<PathBuf>,
     shared: Arc<Shared>,
     /// Why not everything is watched, in words for the user; told once.
     pub trouble: Option<String>,
@@ -49,17 +64,15 @@ pub const WATCHES_TREES: bool = !cfg!(any(target_os = "linux", target_os = "andr
 impl Watcher {
     /// Watches nothing yet. `roots` are the folders that hold the session folders, one a home; `seen` is the file that says
     /// what the user has looked at.
-    pub fn new(roots: Vec<PathBuf>, seen: Option<PathBuf>) -> Self {
+    pub fn new(roots: &[PathBuf], seen: Option<PathBuf>) -> Self {
         let shared = Arc::new(Shared::default());
         let told = Arc::clone(&shared);
-        // Some systems report the real path of a folder that was given by way of a link.
-        let roots: Vec<Vec<PathBuf>> = roots
-            .into_iter()
-            .map(|root| root.canonicalize().into_iter().filter(|real| *real != root).chain([root.clone()]).collect())
-            .collect();
+        let roots = roots.iter().map(|root| names_of(root)).collect();
+        *shared.places.lock().unwrap_or_else(PoisonError::into_inner) = Places { roots, seen, config: Vec::new() };
         let handler = move |event: notify::Result<Event>| {
             let mut hints = told.hints.lock().unwrap_or_else(PoisonError::into_inner);
-            if hints.take(event, &roots, seen.as_deref()) {
+            let places = told.places.lock().unwrap_or_else(PoisonError::into_inner);
+            if hints.take(event, &places) {
                 drop(hints);
                 told.news.notify_one();
             }
@@ -72,14 +85,34 @@ impl Watcher {
                 None
             }
         };
-        Self { notify, watched: HashSet::new(), shared, trouble }
+        Self { notify, watched: HashSet::new(), kept: HashSet::new(), shared, trouble }
+    }
+
+    /// From now on the home of this number is at `root`; where that is `None`, it is followed no more.
+    pub fn follow_root(&mut self, home: usize, root: Option<&Path>) {
+        let mut places = self.shared.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.roots.len() <= home {
+            places.roots.resize(home + 1, Vec::new());
+        }
+        places.roots[home] = root.map(names_of).unwrap_or_default();
+    }
+
+    /// Watches the file of the settings, by the folder that it is in: where it is a link, by that of the real file as well.
+    pub fn watch_config(&mut self, path: &Path) {
+        let names = names_of(path);
+        let folders: Vec<_> = names.iter().filter_map(|name| name.parent().map(Path::to_owned)).collect();
+        self.shared.places.lock().unwrap_or_else(PoisonError::into_inner).config = names;
+        for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
+            self.watch(&folder);
+            self.kept.insert(folder);
+        }
     }
 
     /// Waits for something worth a look.
     pub async fn changed(&self) -> Hints {
         loop {
             let hints = std::mem::take(&mut *self.shared.hints.lock().unwrap_or_else(PoisonError::into_inner));
-            if hints.all || hints.seen || !hints.folders.is_empty() || !hints.homes.is_empty() {
+            if hints.all || hints.seen || hints.config || !hints.folders.is_empty() || !hints.homes.is_empty() {
                 return hints;
             }
             self.shared.news.notified().await;
@@ -120,8 +153,9 @@ impl Watcher {
     /// Of the folders above the homes, watches these and no others: the nearest to a home that does not exist yet.
     pub fn watch_only_above(&mut self, roots: &[PathBuf], wanted: &HashSet<PathBuf>) {
         let is_above = |path: &PathBuf| roots.iter().any(|root| root != path && root.starts_with(path));
-        let unwanted: Vec<_> =
-            self.watched.iter().filter(|path| is_above(path) && !wanted.contains(*path)).cloned().collect();
+        let unwanted =
+            self.watched.iter().filter(|path| is_above(path) && !wanted.contains(*path) && !self.kept.contains(*path));
+        let unwanted: Vec<_> = unwanted.cloned().collect();
         for path in unwanted {
             self.watched.remove(&path);
             if let Some(notify) = &mut self.notify {
@@ -147,9 +181,15 @@ impl Watcher {
     }
 }
 
+/// The path, and where it leads if it is a link: some systems report the real path of what was given by way of one.
+fn names_of(path: &Path) -> Vec<PathBuf> {
+    path.canonicalize().into_iter().filter(|real| real != path).chain([path.to_owned()]).collect()
+}
+
 impl Hints {
     /// Takes an event in; whether it was worth anything.
-    fn take(&mut self, event: notify::Result<Event>, roots: &[Vec<PathBuf>], seen: Option<&Path>) -> bool {
+    fn take(&mut self, event: notify::Result<Event>, places: &Places) -> bool {
+        let Places { roots, seen, config } = places;
         let Ok(event) = event else {
             self.all = true;
             return true;
@@ -172,12 +212,14 @@ impl Hints {
             if went && is_folder_of_ours() {
                 self.gone.insert(path.clone());
             }
-            if let Some(seen) = seen
-                && path.parent() == seen.parent()
-            {
-                // Our own folder: its other files, our log among them, say nothing.
-                self.seen |= path == seen;
-                worth |= path == seen;
+            let is_seen = seen.as_ref() == Some(path);
+            let is_config = config.contains(path);
+            (self.seen, self.config) = (self.seen || is_seen, self.config || is_config);
+            worth |= is_seen || is_config;
+            // Folders of our own: their other files, our log among them, say nothing, but for a home below them.
+            let beside = |own: &PathBuf| path.parent() == own.parent();
+            let leads_home = || roots.iter().flatten().any(|root| root.starts_with(path));
+            if is_config || seen.iter().any(beside) || config.iter().any(beside) && !leads_home() {
                 continue;
             }
             worth |= self.take_path(path, roots);

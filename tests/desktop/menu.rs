@@ -93,10 +93,21 @@ fn the_submenu_holds_the_details_and_what_can_be_done() {
     // CASES.md 70: what is refused is shown with its reason, and is nothing to click.
     assert!(!row.get("Reconnect").enabled);
     assert!(row.get("Why").entries[0].shown().starts_with("idle: done, your turn"), "{row:#?}");
-    let footer: Vec<_> = words(&panel.menu()).into_iter().rev().take(9).collect();
+    let footer: Vec<_> = words(&panel.menu()).into_iter().rev().take(11).collect();
     let reopen = "Reopen what was open: nothing was left open";
-    let start = "Start at login";
-    let expected = ["Quit", "About", "Open log", start, reopen, "Notifications: on", "Refresh", "Mark all as seen", ""];
+    let expected = [
+        "Quit",
+        "About",
+        "Diagnostics",
+        "Open log",
+        "Settings…",
+        "Start at login",
+        reopen,
+        "Notifications: on",
+        "Refresh",
+        "Mark all as seen",
+        "",
+    ];
     assert_eq!(footer, expected);
 }
 

@@ -1,0 +1,94 @@
+//! `pilotlight doctor`: what may keep Pilotlight from working, and what to do about it.
+
+use super::ask::{confirm, has_terminal};
+use super::{Context, LINE_MAX, USAGE, say};
+use crate::core::text::{counted, plain};
+use crate::doctor::{Examined, Finding, Level, examine};
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+/// Arguments of `doctor`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// As a JSON array of what was found: its check, its level, what was seen, and the remedy
+    #[arg(long, conflicts_with = "fix")]
+    json: bool,
+    /// Put right what is Pilotlight's own, each after asking; nothing of Copilot's is ever touched
+    #[arg(long)]
+    fix: bool,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.fix && !has_terminal() {
+        say("`--fix` asks before each repair, and there is no terminal to ask on: nothing was done");
+        return Ok(ExitCode::from(USAGE));
+    }
+    let ground = context.ground();
+    let mut examined = examine(&ground);
+    if arguments.json {
+        let mut out = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, &examined.findings)?;
+        writeln!(out)?;
+    } else {
+        print(&examined)?;
+    }
+    if arguments.fix && put_right(&examined)? {
+        // What holds now is looked at anew; the settings may be others.
+        examined = examine(&Context::new(&context.named_homes).ground());
+        writeln!(io::stdout(), "\n{}", summary(&examined))?;
+    }
+    Ok(if examined.worst() == Level::Problem { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn print(examined: &Examined) -> io::Result<()> {
+    let colours = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let mut out = io::stdout().lock();
+    for Finding { check, level, said, remedy, .. } in &examined.findings {
+        let word = level.word();
+        let painted = match level {
+            Level::Ok if colours => format!("\u{1b}[32m{word:<8}\u{1b}[0m"),
+            Level::Warning if colours => format!("\u{1b}[33m{word:<8}\u{1b}[0m"),
+            Level::Problem if colours => format!("\u{1b}[31m{word:<8}\u{1b}[0m"),
+            _ => format!("{word:<8}"),
+        };
+        writeln!(out, "{painted} {check:<14} {}", plain(said, LINE_MAX))?;
+        if let Some(remedy) = remedy {
+            writeln!(out, "{:<8} {:<14} → {}", "", "", plain(remedy, LINE_MAX))?;
+        }
+    }
+    writeln!(out, "\n{}", summary(examined))
+}
+
+fn summary(examined: &Examined) -> String {
+    let count = |level| examined.findings.iter().filter(|finding| finding.level == level).count();
+    match (count(Level::Problem), count(Level::Warning)) {
+        (0, 0) => "All is well.".into(),
+        (0, warnings) => format!("No problem; {}.", counted(warnings, "warning")),
+        (problems, 0) => format!("{}.", counted(problems, "problem")),
+        (problems, warnings) => format!("{}, {}.", counted(problems, "problem"), counted(warnings, "warning")),
+    }
+}
+
+/// Asks about each repair, and does it. Whether any was done.
+fn put_right(examined: &Examined) -> io::Result<bool> {
+    let fixes: Vec<_> = examined.findings.iter().filter_map(|finding| finding.fix.as_ref()).collect();
+    if fixes.is_empty() {
+        writeln!(io::stdout(), "There is nothing that Pilotlight could put right by itself.")?;
+        return Ok(false);
+    }
+    let mut any = false;
+    for fix in fixes {
+        if confirm(&plain(&fix.question(), LINE_MAX)) != Some(true) {
+            say("it was left as it is");
+            continue;
+        }
+        match fix.apply() {
+            Ok(done) => {
+                any = true;
+                writeln!(io::stdout(), "{}", plain(&done, LINE_MAX))?;
+            }
+            Err(error) => say(&format!("it could not be put right: {error:#}")),
+        }
+    }
+    Ok(any)
+}

@@ -1,0 +1,107 @@
+//! `pilotlight explain ID --at TIME`: what was said of a session then, and why, from the log that the tray keeps.
+
+use super::super::pick::pick;
+use super::super::{Context, USAGE, say};
+use super::Page;
+use crate::clock::{self, Clock};
+use crate::core::text::counted;
+use crate::core::time::{Span, Time};
+use crate::log::FILE;
+use crate::log::story::{NONE, Said, Story};
+use crate::paths;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Exit code: the log cannot tell.
+const CANNOT_TELL: u8 = 1;
+
+/// A time that was asked about: `to` is the end of what was meant.
+struct Asked {
+    from: Time,
+    to: Time,
+}
+
+pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<ExitCode> {
+    let now = Clock::start().now().wall;
+    let Some(asked) = asked(time, now) else {
+        say(&format!("{time:?} is no time: HH:MM means today, 2026-11-20T12:03:00Z any other day"));
+        return Ok(ExitCode::from(USAGE));
+    };
+    if asked.from > now {
+        say(&format!("{} is yet to come: it is {now}", asked.from));
+        return Ok(ExitCode::from(USAGE));
+    }
+    let path = paths::project().map(|project| paths::state_folder(&project).join(FILE));
+    let story = path.as_deref().map(Story::read).unwrap_or_default();
+    // A session whose folder is gone still stands in the log.
+    let id = match story.ids(id).as_slice() {
+        [one] if !id.is_empty() => (*one).to_owned(),
+        [] | [_] => match pick(context, id, false) {
+            Ok((session, _)) => session.id.into(),
+            Err(code) => return Ok(code),
+        },
+        several => {
+            say(&format!("{} begin with {id:?} in the log", counted(several.len(), "session's id")));
+            return Ok(ExitCode::from(USAGE));
+        }
+    };
+    let said = story.at(&id, asked.from);
+    let later = story.between(&id, asked.from, asked.to);
+    let mut page = Page::default();
+    page.line("session", &id);
+    page.line("at", asked.from.to_string());
+    let cannot = match &said {
+        Said::Was(since, change) => {
+            page.line("status", format!("{}, said since {since}, {} before", change.is, change.was));
+            page.line("because", &change.because);
+            None
+        }
+        Said::NoLog => {
+            Some("there is no log: the tray keeps one while it runs, at `[log] level` \"info\" or \"debug\"".into())
+        }
+        Said::NotSoFar(begins) => Some(format!("the log does not reach back so far: it begins at {begins}")),
+        Said::NoTray(ended) => Some(format!("no tray ran then: the last one had ended at {ended}")),
+        Said::NotSeen => Some("the tray ran, and had not seen this session, or its folder was gone".into()),
+    };
+    for (at, change) in &later {
+        let is = if change.is == NONE { "gone" } else { &change.is };
+        page.line("then", format!("{is} at {at}: {}", change.because));
+    }
+    if let Some(cannot) = cannot.filter(|_| later.is_empty()) {
+        say(&cannot);
+        return Ok(ExitCode::from(CANNOT_TELL));
+    }
+    write!(io::stdout(), "{}", page.0)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `12:03` is a whole minute of today; what names a day is a point in time.
+fn asked(text: &str, now: Time) -> Option<Asked> {
+    if let Some(at) = Time::parse(text.as_bytes()) {
+        return Some(Asked { from: at, to: at });
+    }
+    let (hour, minute) = text.split_once(':')?;
+    let two_digits = |part: &str| {
+        let fits = (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+        fits.then(|| part.parse::<i8>().ok())?
+    };
+    let from = clock::today(two_digits(hour)?, two_digits(minute)?, now)?;
+    Some(Asked { from, to: (from + Span::minutes(1) - Span(1)).min(now) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_of_today_or_has_a_day() {
+        let now = Clock::start().now().wall;
+        let minute = asked("0:07", now).unwrap();
+        assert_eq!(clock::WallClock::at(minute.from).to_string(), "0:07");
+        assert!(asked("2026-11-20T12:03:00Z", now).is_some_and(|at| at.from == at.to));
+        assert!(asked("2026-11-20T13:03:00+01:00", now).is_some());
+        for wrong in ["", "12", "24:00", "12:60", "-1:00", "12:3:4", "noon", "+1:00"] {
+            assert!(asked(wrong, now).is_none(), "{wrong}");
+        }
+    }
+}

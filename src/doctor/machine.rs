@@ -1,0 +1,77 @@
+//! The machine's limits: whether every session folder can be watched.
+
+use super::{Finding, Ground};
+
+/// On Linux each session folder takes one watch, and all of them share the user's limit with every other program.
+#[cfg(target_os = "linux")]
+pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
+    use crate::watch::store::{SESSIONS, session_ids};
+    use std::path::Path;
+    const CHECK: &str = "watches";
+    /// A home, the folder of what was looked at, and that of the settings.
+    const BESIDE: usize = 3;
+    let folders: usize =
+        ground.homes.iter().map(|home| 1 + session_ids(&home.join(SESSIONS)).map_or(0, |ids| ids.len())).sum();
+    let need = folders + BESIDE;
+    let limits = ["/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"];
+    let limit = limits.iter().filter_map(|path| number(Path::new(path))).min();
+    let instances = number(Path::new("/proc/sys/fs/inotify/max_user_instances"));
+    let mut findings = vec![match limit {
+        None => Finding::warning(
+            CHECK,
+            format!("{need} are needed; how many there may be cannot be told"),
+            "where they run out, Pilotlight says so and looks once a minute",
+        )
+        .told_to_all(),
+        Some(limit) if limit < need => Finding::problem(
+            CHECK,
+            format!("{need} are needed, and only {limit} may be had by all programs of yours together"),
+            format!(
+                "raise the limit: `sudo sysctl fs.inotify.max_user_watches={}`; the sessions beyond it are looked at once a minute",
+                (need * 2).next_power_of_two()
+            ),
+        )
+        .told_to_all(),
+        Some(limit) if limit / 2 < need => Finding::warning(
+            CHECK,
+            format!("{need} are needed, of {limit} that all programs of yours together may have"),
+            format!("raise the limit before it is reached: `sudo sysctl fs.inotify.max_user_watches={}`", limit * 4),
+        )
+        .told_to_all(),
+        Some(limit) => Finding::ok(CHECK, format!("{need} are needed, of {limit} that may be had")).told_to_all(),
+    }];
+    // The only way to know whether one more may be had is to take it, and let it go.
+    if let Err(error) = notify::recommended_watcher(|_| ()) {
+        let most = instances.map_or(String::new(), |most| format!(" (fs.inotify.max_user_instances is {most})"));
+        findings.push(
+            Finding::problem(
+                CHECK,
+                format!("file changes cannot be watched at all{most}: {error}"),
+                "sessions are looked at once a minute; end programs that watch files, or raise fs.inotify.max_user_instances",
+            )
+            .discreet(format!("file changes cannot be watched at all{most}")),
+        );
+    }
+    findings
+}
+
+#[cfg(target_os = "linux")]
+fn number(path: &std::path::Path) -> Option<usize> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// The system watches whole trees, and knows no such limit.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn watches(_ground: &Ground) -> Vec<Finding> {
+    match notify::recommended_watcher(|_: notify::Result<notify::Event>| ()) {
+        Ok(_) => vec![Finding::ok("watches", "files can be watched").told_to_all()],
+        Err(error) => vec![
+            Finding::problem(
+                "watches",
+                format!("file changes cannot be watched: {error}"),
+                "sessions are looked at once a minute",
+            )
+            .discreet("file changes cannot be watched"),
+        ],
+    }
+}

@@ -1,0 +1,38 @@
+//! The Copilot CLI: whether there is one that a session can be resumed with, and which.
+
+use super::{Finding, Ground};
+use crate::copilot::program::{find_program, version};
+use crate::paths::expand;
+
+/// What the CLI was tried with; others may write other events.
+const TRIED: &str = "1.0.102";
+
+pub(super) fn copilot(ground: &Ground) -> Vec<Finding> {
+    const CHECK: &str = "copilot";
+    let named = ground.config.actions.copilot.as_deref();
+    let expanded = named.and_then(|named| expand(named, ground.user_home.as_deref()));
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        return vec![
+            Finding::problem(CHECK, "it cannot be looked for: no thread can be had", "try again").told_to_all(),
+        ];
+    };
+    let found = runtime.block_on(async {
+        let program = find_program(expanded.as_deref()).await?;
+        let version = version(&program).await?;
+        Ok::<_, String>((program, version))
+    });
+    vec![match found {
+        Ok((program, version)) => {
+            let number: String = version.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+            let number = number.trim_end_matches('.');
+            let said = format!("{}, version {number}", program.display());
+            Finding::ok(CHECK, said).discreet(format!("found, version {number} (Pilotlight was tried with {TRIED})"))
+        }
+        Err(why) => Finding::problem(
+            CHECK,
+            why,
+            "sessions are shown all the same, but none can be resumed; install the Copilot CLI, or set actions.copilot to where it is",
+        )
+        .discreet(if named.is_some() { "what the settings name is not it" } else { "none was found" }),
+    }]
+}

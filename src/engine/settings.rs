@@ -1,0 +1,221 @@
+//! The settings while the program runs: what is written into the file counts a moment later, without a restart.
+//!
+//! An editor may empty a file before it writes it, or put another in its place; so the file is read when it has been left alone
+//! for a moment. A file with anything wrong in it changes nothing: what was good last stays in force, and it is said where the
+//! file is wrong. What cannot change while the program runs says so.
+
+use super::{Engine, Key, Round, View};
+use crate::config::{self, Config, Problem};
+use crate::core::action::Reach;
+use crate::core::time::{Span, Time};
+use crate::watch::store::SESSIONS;
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+/// The file is read when nothing was written to it for so long.
+const SETTLES: Span = Span(200);
+
+/// Tells the homes that settings lead to.
+pub type HomesOf = Box<dyn Fn(&Config) -> Vec<PathBuf> + Send>;
+
+/// Where the settings come from.
+pub struct Source {
+    /// The file.
+    pub path: PathBuf,
+    /// What was wrong with it when it was read at the start.
+    pub problems: Vec<Problem>,
+    /// The homes that settings lead to.
+    pub homes: HomesOf,
+}
+
+/// What a view is told of the settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// Those that are in force.
+    pub config: &'a Config,
+    /// The homes that they lead to.
+    pub homes: &'a [PathBuf],
+    /// What is wrong with the file; then those of before are in force.
+    pub problems: &'a [Problem],
+    /// What counts from the next start on, in words.
+    pub later: &'a [String],
+    /// The program has just started: what is wrong was told already.
+    pub at_start: bool,
+}
+
+impl Settings<'_> {
+    /// What there is to say of them, in lines.
+    pub fn lines(&self) -> Vec<String> {
+        let (problems, later) = (self.problems.iter(), self.later.iter());
+        if self.at_start {
+            return problems.map(ToString::to_string).collect();
+        }
+        let mut lines: Vec<_> = problems.map(Problem::complaint).collect();
+        if let Some(last) = lines.last_mut() {
+            last.push_str(" The settings of before stay in force.");
+        }
+        lines.extend(later.cloned());
+        lines
+    }
+}
+
+/// The settings as they are followed.
+pub(super) struct Followed {
+    source: Source,
+    /// What was last read and is good, whole: some of it may count only later.
+    good: Config,
+    /// When the file is to be read, by the awake clock.
+    pub(super) due: Option<Time>,
+}
+
+impl Engine {
+    /// Follows the settings from here on. To be called before [`run`](Self::run).
+    pub fn take_settings_from(&mut self, source: Source) {
+        self.source = Some(Followed { source, good: self.config.clone(), due: None });
+    }
+
+    pub(super) fn watch_config(&mut self) {
+        if let Some(followed) = &self.source {
+            self.watcher.watch_config(&followed.source.path);
+        }
+    }
+
+    /// Begins to watch the file, and tells the view what is wrong with it.
+    pub(super) fn begin_to_follow_config(&mut self, view: &mut dyn View) {
+        let Some(followed) = &self.source else { return };
+        let path = followed.source.path.clone();
+        // In a folder of ours that is not there yet, the file may be made later.
+        if let (Some(folder), Some(project)) = (path.parent(), crate::paths::project())
+            && folder == project.config_dir()
+        {
+            let _ = crate::paths::make_folder(folder); // where it cannot be made, no file can be made in it either
+        }
+        self.watch_config();
+        self.tell_settings(view, &[], true);
+    }
+
+    /// Something happened to the file.
+    pub(super) fn config_was_written(&mut self) {
+        let due = self.clock.now().awake + SETTLES;
+        if let Some(followed) = &mut self.source {
+            followed.due = Some(due);
+        }
+    }
+
+    /// Reads the file, when it is time.
+    pub(super) fn follow_config(&mut self, view: &mut dyn View, round: &mut Round) {
+        let now = self.clock.now().awake;
+        let Some(followed) = self.source.as_mut().filter(|followed| followed.due.is_some_and(|due| due <= now)) else {
+            return;
+        };
+        followed.due = None;
+        let (read, problems) = config::load(&followed.source.path);
+        if !problems.is_empty() {
+            if problems != followed.source.problems {
+                for problem in &problems {
+                    tracing::warn!("{}", problem.complaint());
+                }
+                followed.source.problems = problems;
+                self.tell_settings(view, &[], false);
+                round.redraw = true;
+            }
+            return;
+        }
+        let was_wrong = !std::mem::take(&mut followed.source.problems).is_empty();
+        let before = std::mem::replace(&mut followed.good, read.clone());
+        // It may be a link that leads elsewhere now.
+        self.watch_config();
+        if read != before || was_wrong {
+            let later = self.take_settings(read, round);
+            tracing::info!(tag = "settings", "the settings were changed");
+            later.iter().for_each(|line| tracing::warn!("{line}"));
+            self.tell_settings(view, &later, false);
+            round.redraw = true;
+        }
+    }
+
+    fn tell_settings(&self, view: &mut dyn View, later: &[String], at_start: bool) {
+        let Some(followed) = &self.source else { return };
+        let homes = (followed.source.homes)(&self.config);
+        let problems = &followed.source.problems;
+        view.configure(&Settings { config: &self.config, homes: &homes, problems, later, at_start });
+    }
+
+    /// Puts settings in force; what must wait for the next start is told.
+    fn take_settings(&mut self, read: Config, round: &mut Round) -> Vec<String> {
+        let mut later = Vec::new();
+        let before = std::mem::replace(&mut self.config, read);
+        if self.config.owners != before.owners {
+            // Who may answer a request hangs on it, in more than one place: none of them may be behind another.
+            later.push("owners.names counts from the next start of Pilotlight on.".to_owned());
+            self.config.owners = before.owners;
+        }
+        if self.config.actions.permissions != before.actions.permissions {
+            // Whatever can write a file could otherwise have its own requests approved, there and then.
+            later.push("actions.permissions counts from the next start of Pilotlight on.".to_owned());
+            self.config.actions.permissions = before.actions.permissions;
+        }
+        self.fleet.set_limits(self.config.limits);
+        self.follow_homes(&mut later, round);
+        if self.config.list != before.list {
+            self.load_recent(round);
+        }
+        for key in self.fleet.keys().collect::<Vec<_>>() {
+            if self.config.servers != before.servers
+                && let Some(folder) = self.fleet.folder(&key)
+                && matches!(folder.session.dealings.reach, Reach::Refused(_) | Reach::Nowhere)
+            {
+                folder.session.dealings.reach = Reach::Unknown;
+            }
+            self.looked_into(&key, round);
+        }
+        later
+    }
+
+    /// Follows the homes that the settings lead to now, and no others.
+    fn follow_homes(&mut self, later: &mut Vec<String>, round: &mut Round) {
+        let Some(followed) = &self.source else { return };
+        let wanted: Vec<_> =
+            (followed.source.homes)(&self.config).into_iter().map(|home| home.join(SESSIONS)).collect();
+        let is_held = |engine: &Self, home: usize| {
+            engine.fleet.keys().any(|key| key.0 == home && engine.acting.attached(&key).is_some())
+        };
+        for home in 0..self.homes.len() {
+            if wanted.contains(&self.homes[home]) || self.retired.contains(&home) {
+                continue;
+            }
+            if is_held(self, home) {
+                later.push(
+                    "A home that was taken out stays until the next start: Pilotlight is attached to a session in it."
+                        .into(),
+                );
+                continue;
+            }
+            let of_home = |key: &Key| key.0 == home;
+            let keys: HashSet<_> = self.history.iter().cloned().chain(self.fleet.keys()).filter(of_home).collect();
+            for key in keys {
+                self.remove(&key, round);
+            }
+            self.unwatched.retain(|key| key.0 != home);
+            self.retired.insert(home);
+            self.watcher.follow_root(home, None);
+            // Another home may be the same folder by another name, or below it: its watches come back with the next look.
+            let root = self.homes[home].clone();
+            self.watcher.forget(&root);
+        }
+        for root in wanted {
+            let known = self.homes.iter().position(|known| *known == root);
+            let home = known.unwrap_or(self.homes.len());
+            if known.is_none() {
+                self.homes.push(root.clone());
+            } else if !self.retired.remove(&home) {
+                continue;
+            }
+            self.watcher.follow_root(home, Some(&root));
+            self.look_into_home(home, round);
+        }
+        for home in 0..self.homes.len() {
+            self.look_into_home(home, round);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What the tray makes of settings that change, what it writes into its log, and what it shows for a bug report.
+
+use crate::desk::bus::Bus;
+use crate::desk::light::User;
+use crate::desk::panel::Panel;
+use crate::desk::popups::Popups;
+use crate::desk::sessions::Sessions;
+use crate::support::{SOON, wait_until};
+use rustix::process::Signal;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+/// A user who was welcomed long ago.
+fn user(sessions: &Sessions) -> User {
+    let user = User::new(sessions);
+    fs::create_dir_all(user.state()).unwrap();
+    fs::write(user.state().join("welcomed"), "").unwrap();
+    user
+}
+
+fn log(user: &User) -> String {
+    fs::read_to_string(user.state().join("pilotlight.log")).unwrap_or_default()
+}
+
+#[test]
+fn a_change_counts_at_once_and_a_broken_one_is_told_once() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel, popups) = (user(&sessions), Panel::start(&bus), Popups::start(&bus));
+    let session = sessions.add("the one");
+    session.prompt();
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &session, "working");
+    panel.wait_for("the settings", |entry| entry.label == "Settings…");
+    let config = user.scratch.path().join(".config/pilotlight/config.toml");
+    fs::write(&config, "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\n").unwrap();
+    user.agrees(&panel, &session, "stuck");
+    for _ in 0..2 {
+        fs::write(&config, "[limits]\nfresh-quiet = \"1m\"\nfresh-stuk = \"2h\"\n").unwrap();
+        panel
+            .wait_for("where it is wrong", |entry| entry.shown().starts_with("Settings: config.toml:3:1: unknown key"));
+    }
+    let popup = popups.wait_for(1);
+    assert_eq!(popup.title, "Pilotlight's settings");
+    assert!(popup.body.contains("config.toml:3:1") && popup.body.contains("stay in force"), "{popup:?}");
+    wait_until(SOON, "it is in the log", || log(&user), || log(&user).contains("config.toml:3:1").then_some(()));
+    session.metric();
+    panel.wait_for("it is stuck as before", |entry| entry.shown().contains("stuck   "));
+    fs::write(&config, "[limits]\nfresh-quiet = \"1h\"\nfresh-stuck = \"2h\"\n[log]\nlevel = \"error\"\n").unwrap();
+    panel.wait_for("the settings", |entry| entry.label == "Settings…");
+    user.agrees(&panel, &session, "working");
+    assert_eq!(popups.taken().len(), 1, "{:#?}", popups.taken());
+    let before = log(&user);
+    session.answer("Done.");
+    user.agrees(&panel, &session, "idle");
+    assert_eq!(log(&user), before, "the log's level changed as well");
+}
+
+#[test]
+fn the_log_answers_why_and_holds_nothing_that_a_session_wrote() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (user(&sessions), Panel::start(&bus));
+    let session = sessions.add("Project Zebra");
+    let mut light = user.light(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &session, "idle");
+    session.prompt();
+    session.tool("a", "launchcodes", "rm -rf hunter2");
+    user.agrees(&panel, &session, "working");
+    let working = jiff::Timestamp::now();
+    session.fail("hunter2 is wrong");
+    user.agrees(&panel, &session, "failed");
+    let failed = jiff::Timestamp::now();
+    session.prompt();
+    session.tool("b", "launchcodes", "rm -rf hunter2");
+    user.agrees(&panel, &session, "working");
+    session.kill();
+    user.agrees(&panel, &session, "crashed");
+    let crashed = jiff::Timestamp::now();
+    panel.settle(); // its end is a moment later, and told apart
+    light.signal(Signal::TERM);
+    light.ended();
+    let ask = |at: String| {
+        let output = user.command(None, &["explain", &session.id, "--at", &at]).output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), told)
+    };
+    let (code, told) = ask(working.to_string());
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("status          working, said since"), "{told}");
+    let (code, told) = ask(failed.to_string());
+    assert!(code == Some(0) && told.contains("status          failed") && told.contains("query, HTTP 500\n"), "{told}");
+    let (_, told) = ask(crashed.to_string());
+    assert!(told.contains("status          crashed") && told.contains("unfinished: a tool\n"), "{told}");
+    let (code, told) = ask("2020-01-01T00:00:00Z".into());
+    assert!(code == Some(1) && told.contains("does not reach back so far"), "{told}");
+    let (code, told) = ask(jiff::Timestamp::now().to_string());
+    assert!(code == Some(1) && told.contains("no tray ran then: the last one had ended at"), "{told}");
+    let minute = failed.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M").to_string();
+    let output = user.command(None, &["explain", &session.id, "--at", &minute]).env("TZ", "UTC").output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("failed"), "{told}");
+    let log = log(&user);
+    for secret in ["Zebra", "launchcodes", "hunter2", "rm -rf", "is wrong"] {
+        assert!(!log.contains(secret), "{secret} is in:\n{log}");
+    }
+}
+
+#[test]
+fn diagnostics_are_shown_before_they_are_copied() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel, popups) = (user(&sessions), Panel::start(&bus), Popups::start(&bus));
+    let session = sessions.add("Project Zebra");
+    session.prompt();
+    let bin = user.scratch.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let (opener, opened) = (bin.join("xdg-open"), user.scratch.path().join("opened"));
+    fs::write(&opener, format!("#!/bin/sh\necho \"$1\" >>{}\n", opened.display())).unwrap();
+    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = user.command(Some(&bus), &[]);
+    command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+    let _light = user.light_from(command);
+    panel.wait_for_icon();
+    user.agrees(&panel, &session, "working");
+    panel.rest();
+    let click = |label: &str| {
+        let entry = panel.wait_for(label, |entry| entry.label == label);
+        assert!(panel.click(entry.id), "{label}");
+    };
+    click("Copy what was shown");
+    assert_eq!(popups.wait_for(1).title, "Nothing was copied");
+    click("Show diagnostics");
+    let file = user.state().join("diagnostics.txt");
+    let read = || fs::read_to_string(&opened).unwrap_or_default();
+    wait_until(SOON, "it is opened", read, || read().contains(file.to_str().unwrap()).then_some(()));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("Pilotlight diagnostics.") && text.contains("working          1 "), "{text}");
+    for secret in ["Zebra", &session.id, user.scratch.path().to_str().unwrap(), sessions.home().to_str().unwrap()] {
+        assert!(!text.contains(secret), "{secret} is in:\n{text}");
+    }
+    click("Settings…");
+    let config = user.scratch.path().join(".config/pilotlight/config.toml");
+    wait_until(SOON, "the settings are opened", read, || read().contains(config.to_str().unwrap()).then_some(()));
+    assert!(fs::read_to_string(config).unwrap().contains("# fresh-stuck = "), "made from the reference");
+}

@@ -1,0 +1,66 @@
+//! What is put right: only ours, only after a yes, and never without a copy.
+
+use super::checks::examined;
+use crate::made_up::User;
+use crate::support::tmux::Tmux;
+use crate::support::{SOON, wait_until};
+use std::fs;
+use std::os::unix::net::UnixListener;
+use std::process::Command;
+
+fn shows(terminal: &Tmux, what: &str) {
+    wait_until(
+        SOON,
+        &format!("the terminal shows {what:?}"),
+        || terminal.screen(),
+        || terminal.screen().contains(what).then_some(()),
+    );
+}
+
+#[test]
+fn repairs_are_asked_one_by_one_and_keep_what_was() {
+    let user = User::new();
+    let scratch = user.scratch.path();
+    let (config, state) = (scratch.join("config.toml"), scratch.join(".local/state/pilotlight"));
+    fs::write(&config, "bogus = 1\n").unwrap();
+    fs::create_dir_all(&state).unwrap();
+    fs::write(state.join("quiet.json"), "{").unwrap();
+    let run = scratch.join("run");
+    fs::create_dir_all(run.join("pilotlight")).unwrap();
+    let socket = run.join("pilotlight/pilotlight.sock");
+    drop(UnixListener::bind(&socket).unwrap());
+    // A stale lock is Copilot's, and stays.
+    let session = user.session(1);
+    session.prompt();
+    let lock = session.lock(session.owner(&user).kill());
+
+    let mine = |arguments: &[&str]| {
+        let mut mine = user.pilotlight(arguments);
+        mine.env("PILOTLIGHT_CONFIG", &config).env("XDG_RUNTIME_DIR", &run);
+        mine
+    };
+    let refused = mine(&["doctor", "--fix"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "there is no terminal to ask on");
+
+    let fix = mine(&["doctor", "--fix"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "\"$0\" \"$@\"; echo \"exited with $?\"; exec sleep 600"]);
+    shell.arg(fix.get_program()).args(fix.get_args());
+    shell.envs(fix.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
+    let terminal = Tmux::start(&shell, 200, 60);
+    let answer = |question: &str, answer: &str| {
+        shows(&terminal, question);
+        terminal.text(answer);
+        terminal.press(&["Enter"]);
+    };
+    answer("into comments, and keep a copy of it as it is? [y/N]", "y");
+    answer("quiet.json aside? [y/N]", "n");
+    answer("on which nobody listens? [y/N]", "y");
+    shows(&terminal, "exited with");
+    assert_eq!(fs::read_to_string(&config).unwrap(), "# bogus = 1\n");
+    assert_eq!(fs::read_to_string(scratch.join("config.toml.before-fix")).unwrap(), "bogus = 1\n");
+    assert_eq!(fs::read_to_string(state.join("quiet.json")).unwrap(), "{", "a no is a no");
+    assert!(!socket.exists() && lock.exists());
+    let found = examined(&mut mine(&[])).0;
+    assert!(found.iter().all(|it| it["check"] != "config" || it["level"] == "ok"), "{found:#?}");
+}

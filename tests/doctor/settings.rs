@@ -1,0 +1,114 @@
+//! Settings in an editor, and settings that change while the program runs. What the tray makes of them is in tests/desktop.
+
+use crate::made_up::{User, Watch, wait_until};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Stdio;
+
+/// An editor that does this with the file that it is given.
+fn editor(user: &User, script: &str) -> String {
+    let program = user.scratch.path().join("an editor").with_file_name("editor");
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_file_is_made_from_the_reference_and_looked_at_afterwards() {
+    let user = User::new();
+    let config = user.scratch.path().join(".config/pilotlight/config.toml");
+    let edit = |script: &str| {
+        let mut command = user.pilotlight(&["config", "--edit"]);
+        let output = command.env("EDITOR", format!("{} --wait", editor(&user, script))).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap() + &String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), said)
+    };
+    let (code, said) = edit("test \"$1\" = --wait && test -s \"$2\"");
+    assert!(code == Some(0) && said.contains("was not there") && said.contains("Nothing is wrong"), "{said}");
+    let text = fs::read_to_string(&config).unwrap();
+    assert!(text.contains("\n# fresh-stuck = \"2m\"\n") && text.contains("\n[limits]\n"), "{text}");
+    let (code, said) = edit("printf '[limits]\\nfresh-qiet = 1\\n' >\"$2\"");
+    assert_eq!(code, Some(2));
+    assert!(said.contains("config.toml:2:1: unknown key `limits.fresh-qiet`, did you mean `fresh-quiet`?"), "{said}");
+    let (code, said) = edit("printf '[limits]\\nfresh-quiet = 1\\n' >\"$2\"");
+    assert!(code == Some(0) && !said.contains("was not there"), "{said}");
+    // Nothing of the path has a meaning, as no shell is in between.
+    let output = user.pilotlight(&["config", "--edit"]).env("VISUAL", "/nowhere/editor; true").output().unwrap();
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/editor;"));
+    for wrong in [&["config"][..], &["config", "--edit", "--print"]] {
+        assert_eq!(user.run(wrong).status.code(), Some(2));
+    }
+}
+
+/// `watch --json` with this config, and where what it says beside is.
+fn watch(user: &User, config: &Path) -> (Watch, impl Fn(&str) + use<>) {
+    let said = user.scratch.path().join("stderr");
+    let mut command = user.pilotlight(&["watch", "--json"]);
+    command.env("PILOTLIGHT_CONFIG", config).stderr(Stdio::from(fs::File::create(&said).unwrap()));
+    let watch = Watch::start(command);
+    let says = move |what: &str| {
+        let read = || fs::read_to_string(&said).unwrap();
+        wait_until(&format!("it says {what:?}"), || read().contains(what).then_some(()), read);
+    };
+    (watch, says)
+}
+
+#[test]
+fn a_home_that_is_added_is_followed_and_one_that_is_taken_out_is_not() {
+    let (user, other) = (User::new(), User::new());
+    let (mine, theirs) = (user.session(1), other.session(2));
+    let (_one, _two) = (mine.owner(&user), theirs.owner(&other));
+    mine.prompt();
+    theirs.prompt();
+    // The folder of the file is also that above the home.
+    let config = user.scratch.path().join("config.toml");
+    let (watch, _) = watch(&user, &config);
+    watch.told(&mine, "working");
+    for _ in 0..2 {
+        fs::write(&config, format!("homes = [{:?}]\n", other.home())).unwrap();
+        watch.told(&theirs, "working");
+        theirs.answer();
+        watch.told(&theirs, "idle");
+        theirs.prompt();
+        watch.told(&theirs, "working");
+        fs::remove_file(&config).unwrap();
+        watch.until(&theirs, "it is gone", |row| row["removed"] == true);
+    }
+    mine.answer();
+    watch.told(&mine, "idle");
+    mine.prompt();
+    watch.told(&mine, "working");
+}
+
+#[test]
+fn a_broken_file_keeps_the_last_good_and_says_where_it_is_wrong() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let real = user.scratch.path().join("dotfiles.toml");
+    fs::write(&real, "").unwrap();
+    let folder = user.scratch.path().join("settings");
+    fs::create_dir(&folder).unwrap();
+    // A link, as those have who keep their settings elsewhere: what is written to the real file counts too.
+    let config = folder.join("config.toml");
+    symlink(&real, &config).unwrap();
+    let (watch, says) = watch(&user, &config);
+    watch.told(&session, "working");
+    fs::write(&real, "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\n").unwrap();
+    watch.told(&session, "stuck");
+    fs::write(&real, "[limits]\nfresh-quiet = \"1h\"\nfresh-stuck = soon\n").unwrap();
+    says("config.toml:3:15: not TOML");
+    says("The settings of before stay in force.");
+    session.say("assistant.turn_start", "{}");
+    watch.told(&session, "working");
+    watch.told(&session, "stuck");
+    // As editors do: another file is put in its place.
+    let beside = folder.join("new.toml");
+    fs::write(&beside, "[limits]\nfresh-quiet = \"1h\"\nfresh-stuck = \"2h\"\n[owners]\nnames = [\"x\"]\n").unwrap();
+    fs::rename(&beside, &config).unwrap();
+    watch.told(&session, "working");
+    says("owners.names counts from the next start");
+}
