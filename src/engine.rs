@@ -5,6 +5,9 @@
 //! while there is something to watch.
 
 mod acting;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod clocks;
 mod fleet;
 mod looking;
 mod orders;

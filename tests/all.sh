@@ -11,6 +11,8 @@ readonly PACKAGES=(tmux:tmux dbus-daemon:dbus-daemon)
 readonly WINDOWS=x86_64-pc-windows-msvc MACOS=aarch64-apple-darwin
 # The Copilot CLI that the tests run. Another release may write other events: raise it together with tests/traces.
 readonly COPILOT=1.0.102
+# What checks the dependencies (deny.toml). Its first installation takes some two minutes.
+readonly CARGO_DENY=0.20.2
 
 started_in=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -110,6 +112,11 @@ install_rust() {
     done
 }
 
+# A program of cargo's, by its name and release, where another one is or none.
+install_cargo_program() {
+    "$1" --version 2>/dev/null | grep -qwF "$2" || cargo install --locked --quiet --force --version "$2" "$1"
+}
+
 # The path of the Copilot CLI's native program: the package's own `bin` is a script that starts it.
 copilot_program() {
     local arch
@@ -138,6 +145,7 @@ $PILOTLIGHT_TEST_COPILOT is missing. Were optional dependencies left out?"
 prepare() {
     stage 'packages' install_packages
     stage 'rust' install_rust
+    stage 'cargo-deny' install_cargo_program cargo-deny "$CARGO_DENY"
     PILOTLIGHT_TEST_COPILOT=$(copilot_program)
     stage 'copilot cli' install_copilot
 }
@@ -177,6 +185,7 @@ main() {
     local name threads
     prepare
     stage 'format' cargo fmt --check
+    stage 'dependencies' cargo deny check bans licenses sources
     stage 'clippy (linux)' cargo clippy --locked --quiet --all-targets -- -D warnings
     stage 'clippy (windows)' clippy_elsewhere "$WINDOWS"
     stage 'clippy (macos)' clippy_elsewhere "$MACOS"

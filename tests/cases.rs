@@ -21,6 +21,7 @@ mod cases {
     mod naming;
     mod owners;
     mod permissions;
+    mod places;
     mod properties;
     mod resumed;
     mod rows;

@@ -1,10 +1,24 @@
 #!/usr/bin/env bash
-# What takes too long for every change, beside what tests/all.sh runs: the tests marked `#[ignore]`, and the benches.
+# What takes too long for every change, beside what tests/all.sh runs: the tests marked `#[ignore]`, the benches, and the fuzz
+# targets, ten minutes each; PILOTLIGHT_FUZZ_SECONDS gives them another time.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=all.sh
 source "$(dirname "${BASH_SOURCE[0]}")/all.sh"
 
+# What builds and runs the fuzz targets.
+readonly CARGO_FUZZ=0.13.2
+
+# fuzz TARGET: feeds it with anything, recorded sessions to begin with. What it finds is left in fuzz/artifacts. Without a
+# sanitizer, because no code of ours is unsafe: so it needs no other toolchain, and runs twice as fast.
+fuzz() {
+    mkdir -p "fuzz/corpus/$1"
+    CARGO_TARGET_DIR=$target/fuzz cargo fuzz run --sanitizer none "$1" "fuzz/corpus/$1" tests/traces -- \
+        -max_total_time="${PILOTLIGHT_FUZZ_SECONDS:-600}" -max_len=65536 -timeout=20 -rss_limit_mb=1024 -print_final_stats=1 \
+        -verbosity=1
+}
+
 prepare
+stage 'cargo-fuzz' install_cargo_program cargo-fuzz "$CARGO_FUZZ"
 stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
 loud_stage 'ignored tests' cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2
 # Without benches, the pattern would match nothing and be an error.
@@ -19,3 +33,7 @@ if ((EUID == 0)); then
 else
     echo '== debian package  not tried: that needs root'
 fi
+for file in fuzz/fuzz_targets/*.rs; do
+    name=$(basename "$file" .rs)
+    stage "fuzz $name" fuzz "$name"
+done

@@ -3,6 +3,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
+#[expect(dead_code, reason = "not all of a story is asked here")]
+#[path = "cases/judged.rs"]
+mod judged;
+#[expect(dead_code, reason = "not all of a story is told here")]
+#[path = "cases/story.rs"]
+mod story;
+mod tail {
+    mod pieces;
+}
+#[expect(dead_code, reason = "what is known beside a log is no matter here")]
+#[path = "cases/tales.rs"]
+mod tales;
+
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::session::Facts;

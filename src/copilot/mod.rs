@@ -15,6 +15,8 @@ pub mod attached;
 pub mod client;
 mod company;
 #[cfg(test)]
+mod dying;
+#[cfg(test)]
 mod fake;
 pub mod fault;
 mod frame;

@@ -234,8 +234,10 @@ impl Facts {
             }
             Body::Shutdown => {
                 let unfinished = self.unfinished();
-                let error = self.closed.as_ref().and_then(|closed| closed.failure()).cloned();
-                let asks = self.turn.is_none() && self.closed.as_ref().is_some_and(|closed| closed.asks);
+                // What the last turn ended in is over where another is open.
+                let last = self.closed.as_ref().filter(|_| self.turn.is_none());
+                let error = last.and_then(Closed::failure).cloned();
+                let asks = last.is_some_and(|closed| closed.asks);
                 self.stop_all(Ending::Shutdown { unfinished, error: error.map(Box::new) }, at);
                 if let Some(closed) = &mut self.closed {
                     closed.asks = asks;
@@ -379,15 +381,15 @@ impl Facts {
         self.turn.get_or_insert_with(|| Turn::new(at, start_known, prompted))
     }
 
-    /// Ends the open turn, and with it every tool and request that was part of it. With none open it changes nothing.
+    /// Ends the open turn, and with it every tool and request that was part of it, or that was asked where none was open.
     fn close(&mut self, ending: Ending, at: Moment, asks: bool) {
         self.end_foreground_agents();
         if self.turn.take().is_some() {
             self.tally.completed += u32::from(ending == Ending::Completed);
             self.closed = Some(Closed { ending, at, asks });
-            let background = &self.agents;
-            self.requests.retain(|request| background.iter().any(|agent| request.agent.as_ref() == Some(&agent.id)));
         }
+        let background = &self.agents;
+        self.requests.retain(|request| background.iter().any(|agent| request.agent.as_ref() == Some(&agent.id)));
     }
 
     /// Sub-agents in the foreground, those whose tool is open, end with the turn.

@@ -4,7 +4,7 @@ use super::{Engine, Key, RESCAN, Round, WATCH_BATCH, reading};
 use crate::core::action::Reach;
 use crate::core::owner::Owner;
 use crate::core::time::Moment;
-use crate::watch::store::{Folder, session_ids};
+use crate::watch::store::{Folder, is_absence, session_ids};
 use crate::watch::watcher::{Hints, WATCHES_TREES};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ impl Engine {
             self.watcher.forget(path);
         }
         if hints.all {
+            self.watcher.renew();
             return self.rescan(round);
         }
         let lost: Vec<_> = (0..self.homes.len())
@@ -70,6 +71,10 @@ impl Engine {
         self.watch_roots();
         let ids: HashSet<Box<str>> = match session_ids(&root) {
             Ok(ids) => ids.into_iter().collect(),
+            // What is known of it stands until it can be listed again, at the next rescan at the latest.
+            Err(error) if !is_absence(&error) => {
+                return tracing::warn!("the sessions in {} cannot be listed: {error}", root.display());
+            }
             Err(error) => {
                 tracing::debug!(path = %root.display(), %error, "no sessions there");
                 self.watcher.forget(&root);

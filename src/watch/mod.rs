@@ -9,4 +9,4 @@ pub mod settings;
 pub mod store;
 pub mod tail;
 pub mod watcher;
-mod workspace;
+pub mod workspace;

@@ -5,7 +5,7 @@ use super::tail::{Found, Look, Tail};
 use super::workspace;
 use crate::core::fleet::{About, Session};
 use crate::core::owner::Owner;
-use crate::core::time::{Span, Time};
+use crate::core::time::{Moment, Span, Time};
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::io::{self, Read};
@@ -39,6 +39,12 @@ pub fn session_ids(sessions: &Path) -> io::Result<Vec<Box<str>>> {
         }
     }
     Ok(ids)
+}
+
+/// Whether this says that there is nothing, and not merely that it could not be read just now: out of file descriptors,
+/// or refused.
+pub fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// The process id in `inuse.<pid>.lock`.
@@ -98,21 +104,19 @@ impl Folder {
     /// Where the folder is gone.
     pub fn look(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> io::Result<()> {
         let log_path = self.path.join(LOG);
-        let folder = fs::symlink_metadata(&self.path)?;
+        let folder = match fs::symlink_metadata(&self.path) {
+            Ok(folder) => folder,
+            Err(error) => return self.unreadable(error),
+        };
         let written = modified(&folder);
-        match self.locks_in_folder(written, reading.look.now.wall) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
-            Err(error) => {
-                // Who had it open a moment ago has it still, as far as can be told.
-                self.session.problem = Some(format!("its folder cannot be read: {error}").into());
-                self.session.touched = modified(&folder);
-                return Ok(());
-            }
+        if let Err(error) = self.locks_in_folder(written, reading.look.now.wall) {
+            self.session.touched = written;
+            return self.unreadable(error);
         }
         let log = fs::symlink_metadata(&log_path).ok();
         self.session.touched = log.as_ref().map_or_else(|| modified(&folder), modified);
         self.session.has_log = log.is_some();
+        let (owner, progress) = (self.session.owner.clone(), self.session.facts.progress);
         self.find_owner(reading);
         self.session.unread = self.is_history(reading);
         if self.session.unread {
@@ -120,6 +124,28 @@ impl Folder {
         }
         self.read_workspace();
         self.read_log(reading, buffer);
+        self.witness(&owner, progress);
+        Ok(())
+    }
+
+    /// What is written while a process owns the session is no older than the process, though the clock on the wall was set
+    /// back since that started.
+    fn witness(&mut self, before: &Owner, progress: Option<Moment>) {
+        if let (Some(new), Owner::Alive { pid, started: Some(started) }) =
+            (self.session.facts.progress, &mut self.session.owner)
+            && matches!(before, Owner::Alive { pid: known, .. } if known == pid)
+            && progress.is_none_or(|progress| progress.awake < new.awake)
+        {
+            *started = new.wall.min(*started);
+        }
+    }
+
+    /// A folder that cannot be read is not gone: who had it open a moment ago has it still, as far as can be told.
+    fn unreadable(&mut self, error: io::Error) -> io::Result<()> {
+        if is_absence(&error) {
+            return Err(error);
+        }
+        self.session.problem = Some(format!("its folder cannot be read: {error}").into());
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
@@ -50,9 +50,9 @@ struct Places {
 /// Watches session folders.
 pub struct Watcher {
     notify: Option<RecommendedWatcher>,
-    watched: HashSet<PathBuf>,
+    watched: BTreeSet<PathBuf>,
     /// Folders that stay watched, though a home may be below them.
-    kept: HashSet<PathBuf>,
+    kept: BTreeSet<PathBuf>,
     shared: Arc<Shared>,
     /// Why not everything is watched, in words for the user; told once.
     pub trouble: Option<String>,
@@ -85,7 +85,7 @@ impl Watcher {
                 None
             }
         };
-        Self { notify, watched: HashSet::new(), kept: HashSet::new(), shared, trouble }
+        Self { notify, watched: BTreeSet::new(), kept: BTreeSet::new(), shared, trouble }
     }
 
     /// From now on the home of this number is at `root`; where that is `None`, it is followed no more.
@@ -166,12 +166,23 @@ impl Watcher {
 
     /// Forgets a folder that is gone with all that was below it, so that what is made anew in its place is watched again.
     pub fn forget(&mut self, path: &Path) {
-        let (watched, notify) = (&mut self.watched, &mut self.notify);
-        for gone in watched.extract_if(|folder| folder.starts_with(path)) {
-            if let Some(notify) = notify {
+        // They stand in a row, the folder first: ten thousand may go at once.
+        let below = |folder: &&PathBuf| folder.starts_with(path);
+        let gone: Vec<_> = self.watched.range(path.to_owned()..).take_while(below).cloned().collect();
+        for folder in gone {
+            self.watched.remove(&folder);
+            if let Some(notify) = &mut self.notify {
                 // The system has usually dropped the watch by itself.
-                let _ = notify.unwatch(&gone);
+                let _ = notify.unwatch(&folder);
             }
+        }
+    }
+
+    /// Asks for every watch anew: events were lost, and among them may have been the end of a watch, whose folder was made
+    /// again since.
+    pub fn renew(&mut self) {
+        if let (Some(notify), false) = (&mut self.notify, WATCHES_TREES) {
+            self.watched.retain(|path| notify.watch(path, RecursiveMode::NonRecursive).is_ok());
         }
     }
 

@@ -8,7 +8,7 @@ use pilotlight::core::owner::Owner;
 use pilotlight::core::replay::{OwnerStory, Replay};
 use pilotlight::core::session::Facts;
 use pilotlight::core::time::{Moment, Span};
-use pilotlight::core::verdict::judge;
+use pilotlight::core::verdict::{Status, judge};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -53,6 +53,22 @@ fn fold(facts: &mut Facts, lines: &[&[u8]], limits: &Limits) {
     }
 }
 
+/// PP#158, #164: a request that was asked where no turn was open does not outlive the next prompt.
+#[test]
+fn case_12_a_request_of_no_turn_goes_with_the_next_prompt() {
+    let story = Story::prompted().answers(1, "Done.").permission(2, "r", "t").prompt(3);
+    story.is(2, Status::NeedsPermission).is(3, Status::Working);
+}
+
+/// PP#158, #164: what the turn before the last one ended in is not what the session was shut down after.
+#[test]
+fn case_12_a_failure_is_over_with_the_next_prompt() {
+    let failed = Story::prompted().error(1);
+    failed.clone().shutdown(2).says(2, Status::Ended, "after an error");
+    let verdict = failed.prompt(2).shutdown(3).verdict(3);
+    assert!(!verdict.because.contains("error"), "{}", verdict.because);
+}
+
 proptest! {
     #![proptest_config(config())]
 
@@ -94,6 +110,31 @@ proptest! {
         let now = end + Span(after);
         let (story, _) = told(Story::new().wall_jumps(Span(at.min(now.0)), Span(by)), &steps);
         stands_still(&beside(story, now, owner, live, when), now, part)?;
+    }
+
+    /// Who looks only when a verdict asks for it, as the engine does, misses nothing.
+    #[test]
+    fn who_looks_at_the_rechecks_alone_misses_nothing(
+        steps in steps(25), owner: u8, live in 0..72u8, when in 0..10_000_000i64,
+        probes in prop::collection::vec(0..50_000_000i64, 4)
+    ) {
+        let (story, end) = told(Story::new(), &steps);
+        let story = beside(story, end, owner, live, when);
+        let facts = story.facts(end);
+        let judged = |at: Span| judge(&facts, &story.owner, &story.live, story.seen, story.moment(at), &story.limits);
+        let mut probes: Vec<_> = probes.into_iter().map(|after| end + Span(after)).collect();
+        probes.sort_unstable_by_key(|at| at.0);
+        let mut last = judged(end);
+        for probe in probes {
+            let mut looks = 0;
+            while let Some(recheck) = last.recheck_at.filter(|&at| at <= story.moment(probe).awake) {
+                last = judged(recheck - START);
+                looks += 1;
+                prop_assert!(looks < 200, "rechecked again and again");
+            }
+            let now = judged(probe);
+            prop_assert_eq!((now.status, &now.because), (last.status, &last.because), "at {} ms", probe.0);
+        }
     }
 
     #[test]
@@ -150,6 +191,7 @@ proptest! {
         prop_assert_eq!(facts.turn, Story::new().prompt(at).facts(at).turn);
         prop_assert_eq!((facts.compaction, facts.shut_down), (None, None));
         prop_assert!(facts.denials.of() == 0, "until a prompt");
+        prop_assert!(facts.requests.iter().all(|request| request.agent.is_some()), "of the last turn");
     }
 
     /// UP, files.

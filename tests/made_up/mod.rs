@@ -243,6 +243,14 @@ impl Watch {
         self.lines.lock().unwrap().clone()
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+    }
+
     /// The last line of each session.
     pub(crate) fn latest(&self) -> BTreeMap<String, Value> {
         self.lines().into_iter().map(|line| (line["id"].as_str().unwrap().to_owned(), line)).collect()

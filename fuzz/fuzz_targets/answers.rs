@@ -1,0 +1,50 @@
+//! What a server says: frames or none, answers to what was asked or to nothing, and requests that are shown to the user.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pilotlight::copilot::client::Link;
+use pilotlight::copilot::request::Request;
+use std::cell::RefCell;
+use std::path::Path;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+thread_local! {
+    static RUNTIME: RefCell<Runtime> =
+        RefCell::new(Builder::new_current_thread().enable_time().build().expect("a runtime"));
+}
+
+/// A frame around a body.
+fn frame(body: &[u8]) -> Vec<u8> {
+    [format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes(), body].concat()
+}
+
+fuzz_target!(|data: &[u8]| {
+    let (&how, data) = data.split_first().unwrap_or((&0, data));
+    if let Ok(value) = serde_json::from_slice(data)
+        && let Some(request) = Request::read(&value)
+    {
+        let shown = request.shown();
+        assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+        let _ = request.decisive();
+    }
+    // As it is; as one frame; as frames, one a line; and the same after a greeting that is believed.
+    let greeting = br#"{"jsonrpc":"2.0","id":1,"result":{"ok":true,"protocolVersion":3,"version":"1.0.102"}}"#;
+    let mut said = if how & 4 == 0 { Vec::new() } else { frame(greeting) };
+    match how % 4 {
+        0 => said.extend_from_slice(data),
+        1 => said.extend(frame(data)),
+        _ => data.split(|&byte| byte == b'\n').for_each(|body| said.extend(frame(body))),
+    }
+    RUNTIME.with_borrow_mut(|runtime| {
+        runtime.block_on(async {
+            let output = std::io::Cursor::new(said);
+            let soon = Duration::from_millis(200);
+            if let Ok(link) = Link::over_stdio(output, tokio::io::sink(), Path::new("/"), soon).await {
+                let _ = tokio::time::timeout(soon, link.pending("s")).await;
+                let _ = tokio::time::timeout(soon, link.activity("s")).await;
+                link.leave();
+            }
+        });
+    });
+});

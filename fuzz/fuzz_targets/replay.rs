@@ -1,0 +1,23 @@
+//! A whole log, replayed under every story of its owner, with the clock running on: time goes one way, and each change is one.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pilotlight::core::limits::Limits;
+use pilotlight::core::replay::{OwnerStory, Replay};
+use pilotlight::core::time::Span;
+
+fuzz_target!(|data: &[u8]| {
+    for story in [OwnerStory::Alive, OwnerStory::Dead, OwnerStory::Unknown] {
+        let mut replay = Replay::new(story, Limits::default());
+        let mut changes = Vec::new();
+        for line in data.split(|&byte| byte == b'\n').take(200) {
+            replay.line(line, &mut changes);
+        }
+        let verdict = replay.verdict();
+        assert_eq!(verdict, replay.verdict());
+        assert!(changes.last().is_none_or(|last| last.status == verdict.status));
+        replay.finish(Span::hours(2), &mut changes);
+        assert!(changes.windows(2).all(|pair| pair[0].status != pair[1].status), "{changes:?}");
+        assert!(changes.iter().all(|change| change.because.chars().count() < 1000), "{changes:?}");
+    }
+});

@@ -1,0 +1,59 @@
+//! A log of any bytes, written in any pieces: read as it grows it comes to what its lines come to, one after the other.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pilotlight::core::event::parse;
+use pilotlight::core::limits::Limits;
+use pilotlight::core::session::Facts;
+use pilotlight::core::time::{Moment, Time};
+use pilotlight::watch::tail::{Look, Tail};
+use std::cell::RefCell;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use tempfile::TempDir;
+
+thread_local! {
+    static PLACE: RefCell<(TempDir, Vec<u8>)> = RefCell::new((
+        // A file in memory, where the system has such a place.
+        TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a folder for the log"),
+        Vec::new(),
+    ));
+}
+
+/// The end of time as a log can tell it: no line is from the future.
+const NOW: Moment = Moment { wall: Time(253_402_300_799_999), awake: Time(253_402_300_799_999) };
+
+fuzz_target!(|data: &[u8]| {
+    let (&count, data) = data.split_first().unwrap_or((&0, data));
+    let (cuts, log) = data.split_at_checked(usize::from(count % 8)).unwrap_or((&[], data));
+    PLACE.with_borrow_mut(|(folder, buffer)| {
+        let path = folder.path().join("events.jsonl");
+        drop(File::create(&path).expect("the log is made"));
+        let limits = Limits::default();
+        let (mut tail, mut facts) = (Tail::default(), Facts::default());
+        let look = Look { now: NOW, limits: &limits };
+        tail.read(&path, &mut facts, look, buffer).expect("an empty log is read");
+        let mut from = 0;
+        let mut ends: Vec<_> = cuts.iter().map(|&cut| usize::from(cut) * log.len() / 255).chain([log.len()]).collect();
+        ends.sort_unstable();
+        for end in ends {
+            let mut file = OpenOptions::new().append(true).open(&path).expect("the log is there");
+            file.write_all(&log[from..end]).expect("the log is written");
+            from = end;
+            tail.read(&path, &mut facts, look, buffer).expect("a log is read");
+        }
+        let (mut events, mut skipped) = (0, 0);
+        for line in log.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")) {
+            match parse(line) {
+                Ok(_) => events += 1,
+                Err(_) => skipped += u64::from(!line.trim_ascii().is_empty()),
+            }
+        }
+        assert_eq!(facts.skipped, skipped);
+        assert!(facts.events <= events, "{} of {events}", facts.events);
+        // From the end, no more than is there is found either.
+        let mut afresh = Facts::default();
+        Tail::default().read(&path, &mut afresh, look, buffer).expect("a log is read from its end");
+        assert!(afresh.events + afresh.skipped <= events + skipped);
+    });
+});

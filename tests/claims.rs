@@ -1,0 +1,123 @@
+//! What SECURITY.md claims: each claim names the tests that hold it, and these exist. The claims about what the program leaves
+//! alone as a whole are held here.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+
+mod made_up;
+
+use made_up::{User, wait_until};
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The tests that a text names: `path/to/file.rs::name`, in backquotes.
+fn named(text: &str) -> Vec<(String, String)> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    quoted.filter_map(|word| word.split_once(".rs::").map(|(file, name)| (format!("{file}.rs"), name.into()))).collect()
+}
+
+#[test]
+fn every_claim_names_tests_and_every_test_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("SECURITY.md")).unwrap();
+    let mut claims = 0;
+    for claim in text.split("\n- ").skip(1) {
+        let claim = claim.split("\n\n").next().unwrap();
+        let tests = named(claim);
+        assert!(!tests.is_empty() || claim.contains("deny.toml"), "no test holds this:\n{claim}");
+        for (file, name) in tests {
+            let code = fs::read_to_string(root.join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+            let declared = code.find(&format!("fn {name}(")).unwrap_or_else(|| panic!("{file} has no {name}"));
+            // In front of it, a test says that it is one: behind the end of what stands before.
+            let before = code[..declared].rsplit("\n}\n").next().unwrap();
+            assert!(before.contains("#[test]"), "{file}: {name} is no test");
+        }
+        claims += 1;
+    }
+    assert!(claims > 15, "{claims} claims were found");
+}
+
+/// Every file below a folder: its identity, times and size.
+fn tree(folder: &Path) -> BTreeMap<PathBuf, (u64, i64, i64, i64, u64)> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let meta = entry.symlink_metadata().unwrap();
+            found.insert(entry.clone(), (meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.size()));
+            if meta.is_dir() {
+                folders.push(entry);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_is_written_into_copilots_folders() {
+    let user = User::new();
+    let (open, over) = (user.session(1), user.session(2));
+    let _owner = open.owner(&user);
+    open.prompt();
+    open.say("tool.execution_start", r#"{"toolCallId":"c","toolName":"bash"}"#);
+    over.ended(std::time::Duration::from_secs(3600));
+    let before = tree(&user.home());
+    let watch = user.watch();
+    watch.told(&open, "working");
+    for args in [&["status"][..], &["status", "--json", "--all"], &["explain", &open.id], &["stop", &over.id, "--yes"]]
+    {
+        user.run(args);
+    }
+    let mut tray = user.pilotlight(&[]).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let log = user.scratch.path().join(".local/state/pilotlight/pilotlight.log");
+    let said = || fs::read_to_string(&log).unwrap_or_default();
+    wait_until("the tray is up", || said().contains("bus").then_some(()), said);
+    rustix::process::kill_process(rustix::process::Pid::from_child(&tray), Signal::TERM).unwrap();
+    assert!(tray.wait().unwrap().success());
+    assert_eq!(watch.end(Signal::TERM), Some(0));
+    assert_eq!(tree(&user.home()), before);
+}
+
+/// At no level, and of nothing that a session holds: what was asked, what was run, what came back, what it is called.
+#[test]
+fn what_sessions_say_is_in_no_log() {
+    let user = User::new();
+    let session = user.session(1);
+    session.workspace("name: hush-title\ncwd: /home/dev/hush-folder\nclient_name: github/cli\n");
+    let _owner = session.owner(&user);
+    session.say("user.message", r#"{"content":"hush-prompt"}"#);
+    let complaint = user.scratch.path().join("stderr");
+    let mut watch = user.pilotlight(&["watch", "--json"]);
+    watch.env("PILOTLIGHT_LOG", "trace").stderr(fs::File::create(&complaint).unwrap());
+    let watch = made_up::Watch::start(watch);
+    let mut tray = user.pilotlight(&[]);
+    tray.env("PILOTLIGHT_LOG", "trace").stdout(std::process::Stdio::null());
+    tray.stderr(fs::File::options().append(true).open(&complaint).unwrap());
+    let mut tray = tray.spawn().unwrap();
+    watch.told(&session, "working");
+    session
+        .say("tool.execution_start", r#"{"toolCallId":"c","toolName":"bash","arguments":{"command":"hush-command"}}"#);
+    let asked =
+        r#"{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"c","fullCommandText":"hush-command"}}"#;
+    session.say("permission.requested", asked);
+    watch.told(&session, "needs-permission");
+    session.say("permission.completed", r#"{"requestId":"r","result":{"kind":"approved"}}"#);
+    session.say("tool.execution_complete", r#"{"toolCallId":"c","success":true,"result":{"content":"hush-result"}}"#);
+    session.append("{\"type\":\"broken\",\"hush-line\n");
+    session.say("assistant.message", r#"{"content":"hush-answer","toolRequests":[]}"#);
+    session.say("session.error", r#"{"errorType":"query","message":"hush-error"}"#);
+    watch.told(&session, "failed");
+    let log = user.scratch.path().join(".local/state/pilotlight/pilotlight.log");
+    let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+    wait_until("the tray is up", || read(&log).contains("bus").then_some(()), || read(&log));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&tray), Signal::TERM).unwrap();
+    assert!(tray.wait().unwrap().success());
+    assert_eq!(watch.end(Signal::TERM), Some(0));
+    for path in [&log, &complaint] {
+        let said = read(path);
+        assert!(!said.contains("hush"), "{}: {said}", path.display());
+    }
+}

@@ -1,0 +1,181 @@
+//! Random stories, as files that arrive in any pieces, are broken off anywhere, and are read from either end.
+
+use crate::story::{START, Story};
+use crate::tales::{steps, told};
+use pilotlight::core::event::{Body, parse};
+use pilotlight::core::limits::Limits;
+use pilotlight::core::owner::Owner;
+use pilotlight::core::session::Facts;
+use pilotlight::core::time::{Moment, Span};
+use pilotlight::core::verdict::{Live, judge};
+use pilotlight::watch::tail::{Look, Tail};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+/// Where a story's process is known and lives.
+const OWNER: Owner = Owner::Alive { pid: 1, started: None };
+
+/// Reads a log that is at `path` now.
+fn read(tail: &mut Tail, path: &Path, facts: &mut Facts, now: Moment) {
+    let limits = Limits::default();
+    tail.read(path, facts, Look { now, limits: &limits }, &mut Vec::new()).unwrap();
+}
+
+fn append(path: &Path, bytes: &[u8]) {
+    OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(bytes).unwrap();
+}
+
+/// What whole lines come to, folded one after the other; and when the last of them was written that is a sign of life.
+fn folded(log: &[u8]) -> (Facts, Moment) {
+    let (mut facts, mut last) = (Facts::default(), Moment::of(START));
+    for line in log.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")) {
+        match parse(line) {
+            Ok(event) => {
+                facts.fold(&event, Moment::of(event.at), &Limits::default());
+                if !matches!(event.body, Body::Metric | Body::Usage { .. }) {
+                    last = Moment::of(event.at);
+                }
+            }
+            Err(_) if line.trim_ascii().is_empty() => {}
+            Err(_) => facts.skip(),
+        }
+    }
+    (facts, last)
+}
+
+/// The part of a log that is whole lines.
+fn whole_lines(log: &[u8]) -> &[u8] {
+    &log[..log.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1)]
+}
+
+fn cut(log: &[u8], cuts: &[Index]) -> Vec<usize> {
+    let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(log.len() + 1)).chain([log.len()]).collect();
+    cuts.sort_unstable();
+    cuts
+}
+
+/// A story's log.
+fn log(steps: &[crate::tales::Step]) -> Vec<u8> {
+    told(Story::new(), steps).0.log()
+}
+
+/// A log as Copilot could have written it, in two respects: a prompt says by itself in which mode it is (`agentMode`), so that
+/// the mode need not be remembered from before it; and no sub-agent writes that was not started.
+fn likely(log: &[u8]) -> Vec<u8> {
+    let has = |line: &[u8], part: &[u8]| line.windows(part.len()).any(|there| there == part);
+    let is_likely = |line: &&[u8]| {
+        let started = has(line, b"subagent.started") || has(line, b"subagent.completed");
+        !has(line, b"session.mode_changed") && !has(line, b"agentMode") && (started || !has(line, b"\"agentId\""))
+    };
+    log.split_inclusive(|&byte| byte == b'\n').filter(is_likely).flatten().copied().collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Cut anywhere, be it inside a line or a character, and read after each piece.
+    #[test]
+    fn any_pieces_of_any_story_give_the_facts_of_the_whole(
+        steps in steps(30), cuts in prop::collection::vec(any::<Index>(), 0..12)
+    ) {
+        let log = log(&steps);
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("events.jsonl");
+        fs::write(&path, "").unwrap();
+        let (mut tail, mut facts, mut from) = (Tail::default(), Facts::default(), 0);
+        read(&mut tail, &path, &mut facts, Moment::of(START));
+        for to in cut(&log, &cuts) {
+            append(&path, &log[from..to]);
+            // As soon as it is there: what is half there is no later than what came before it.
+            let (whole, now) = folded(whole_lines(&log[..to]));
+            read(&mut tail, &path, &mut facts, now);
+            prop_assert_eq!((&facts.turn, &facts.closed), (&whole.turn, &whole.closed), "at byte {}", to);
+            from = to;
+        }
+        prop_assert_eq!(facts, folded(&log).0);
+    }
+
+    /// Two logs that grow in turn, read with the same buffer, know nothing of each other.
+    #[test]
+    fn logs_that_grow_in_turn_do_not_mix(
+        one in steps(15), other in steps(15), cuts in prop::collection::vec((any::<bool>(), any::<Index>()), 0..16)
+    ) {
+        let logs = [log(&one), log(&other)];
+        let scratch = tempfile::tempdir().unwrap();
+        let paths = ["one", "other"].map(|name| scratch.path().join(name));
+        let (mut tails, mut facts) = ([Tail::default(), Tail::default()], [Facts::default(), Facts::default()]);
+        let (mut written, mut buffer, limits) = ([0, 0], Vec::new(), Limits::default());
+        for path in &paths {
+            fs::write(path, "").unwrap();
+        }
+        let ends = [(0, logs[0].len()), (1, logs[1].len())];
+        let cuts = cuts.into_iter().map(|(which, cut)| (usize::from(which), cut.index(logs[usize::from(which)].len())));
+        for (which, to) in [(0, 0), (1, 0)].into_iter().chain(cuts).chain(ends) {
+            if to > written[which] || to == 0 {
+                append(&paths[which], &logs[which][written[which]..to.max(written[which])]);
+                written[which] = to.max(written[which]);
+                let look = Look { now: folded(whole_lines(&logs[which][..written[which]])).1, limits: &limits };
+                tails[which].read(&paths[which], &mut facts[which], look, &mut buffer).unwrap();
+            }
+        }
+        prop_assert_eq!(&facts[0], &folded(&logs[0]).0);
+        prop_assert_eq!(&facts[1], &folded(&logs[1]).0);
+    }
+
+    /// Cut off anywhere, as by a full disk, a log is what its whole lines are; what is written behind that counts again.
+    #[test]
+    fn a_log_that_is_cut_off_is_what_is_left_of_it(
+        steps in steps(30), until in any::<Index>(), cut in any::<Index>()
+    ) {
+        let log = likely(&log(&steps));
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("events.jsonl");
+        let read_first = until.index(log.len() + 1);
+        fs::write(&path, &log[..read_first]).unwrap();
+        let (mut tail, mut facts) = (Tail::default(), Facts::default());
+        read(&mut tail, &path, &mut facts, folded(&log).1);
+        let left = whole_lines(&log[..cut.index(read_first + 1)]);
+        fs::File::options().write(true).open(&path).unwrap().set_len(left.len() as u64).unwrap();
+        let (whole, now) = folded(left);
+        read(&mut tail, &path, &mut facts, now);
+        same(&facts, &whole, now)?;
+        // Another writer goes on.
+        let at = now.wall + Span::seconds(1);
+        let prompt = format!("{{\"type\":\"user.message\",\"data\":{{}},\"id\":\"x\",\"timestamp\":\"{at}\",\"parentId\":null}}\n");
+        append(&path, prompt.as_bytes());
+        let (whole, now) = folded(&[left, prompt.as_bytes()].concat());
+        read(&mut tail, &path, &mut facts, now);
+        same(&facts, &whole, now)?;
+    }
+
+    /// Read from its end, as a log is first read, it says what it says when it is read from its beginning.
+    #[test]
+    fn any_story_read_backwards_says_what_it_says_forwards(steps in steps(40), after in 0..8_000_000i64) {
+        let log = likely(&log(&steps));
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("events.jsonl");
+        fs::write(&path, &log).unwrap();
+        let (whole, last) = folded(&log);
+        let mut facts = Facts::default();
+        read(&mut Tail::default(), &path, &mut facts, last);
+        same(&facts, &whole, last)?;
+        same(&facts, &whole, last.plus(Span(after)))?;
+    }
+}
+
+/// What is read backwards is not all that was ever written, but all that a status rests on.
+fn same(backwards: &Facts, forwards: &Facts, now: Moment) -> Result<(), TestCaseError> {
+    let kept = |facts: &Facts| {
+        // How the last turn ended is no matter while another is open.
+        let closed = facts.closed.clone().filter(|_| facts.turn.is_none());
+        let Facts { turn, shut_down, requests, denials, compaction, progress, .. } = facts.clone();
+        (turn, closed, shut_down, requests, denials, compaction, progress)
+    };
+    prop_assert_eq!(kept(backwards), kept(forwards));
+    let verdict = |facts: &Facts| judge(facts, &OWNER, &Live::default(), None, now, &Limits::default()).status;
+    prop_assert_eq!(verdict(backwards), verdict(forwards));
+    Ok(())
+}
