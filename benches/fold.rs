@@ -1,14 +1,20 @@
-//! How fast a log is folded, against the plainest thing that can be done with the same bytes: finding its line ends.
+//! How fast a log is folded, against the plainest thing that can be done with the same bytes: finding its line ends. And how
+//! fast the facts of a long log are found, of which only the end is read.
 //!
 //! The log is a recorded one, repeated to some tens of megabytes: answers, tool results and system prompts of the length that
 //! they have in real logs.
 
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
+use pilotlight::clock::Clock;
 use pilotlight::core::event;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::session::Facts;
 use pilotlight::core::time::Moment;
+use pilotlight::watch::tail::{Found, Look, Tail};
+use std::io::Write;
 
 fn main() {
     divan::main();
@@ -38,6 +44,26 @@ fn fold(bencher: Bencher<'_, '_>) {
             }
             rest = &rest[end + 1..];
         }
+        facts
+    });
+}
+
+/// The facts of a log of so many megabytes that is in the page cache, as a look into its folder finds them: read backwards to
+/// the start of what is open, and folded from there.
+#[divan::bench(sample_count = 20, sample_size = 1, args = [50, 1000])]
+fn facts_of_megabytes(bencher: Bencher<'_, '_>, megabytes: usize) {
+    let (log, limits, now) = (log(), Limits::default(), Clock::start().now());
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("events.jsonl");
+    let mut file = std::fs::File::create(&path).unwrap();
+    for _ in 0..(megabytes * 1_000_000).div_ceil(log.len()) {
+        file.write_all(&log).unwrap();
+    }
+    drop(file);
+    bencher.with_inputs(Vec::new).bench_local_values(|mut buffer| {
+        let mut facts = Facts::default();
+        let look = Look { now, limits: &limits };
+        assert_eq!(Tail::default().read(&path, &mut facts, look, &mut buffer).unwrap(), Found::Grown);
         facts
     });
 }

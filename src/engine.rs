@@ -1,8 +1,8 @@
 //! The one loop: observations and timers in, the core judges, a [`View`] shows.
 //!
 //! Nothing polls. The loop sleeps until a file event, the end of an owner, a signal, or the earliest moment at which some
-//! verdict can change by itself. Beside these there is only a slow rescan, for file systems that lose events, and that only
-//! while there is something to watch.
+//! status can change by itself. Beside these there is only a slow rescan, for file systems that lose events, and that only
+//! while there is something to watch. Ages are nothing to wake for: they are worded anew with the rescan.
 
 mod acting;
 #[cfg(test)]
@@ -21,6 +21,7 @@ pub use settings::{HomesOf, Settings, Source};
 use acting::{Acting, Happening};
 
 use crate::act::Given;
+use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::core::fleet::Session;
@@ -38,13 +39,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::time::sleep_until;
 
 /// How often everything is looked at without a reason (file systems that lose events, watches that could not be had).
 const RESCAN: Span = Span::seconds(60);
-/// What is due within this of each other is done in one waking: a silence is told a blink later, and twenty sessions do not
-/// wake the program twenty times.
-const TOGETHER: Span = Span(100);
+/// Where time changed something anyway, a rescan that is due within this is done with it.
+const RESCAN_EARLY: Span = Span::seconds(20);
 /// How long sessions that we hold may take to be let go of at our end.
 const LEAVING: Duration = Duration::from_millis(800);
 /// How many folders are added to the watch between two looks at what happened.
@@ -81,7 +80,7 @@ pub trait View {
     /// The settings are others now, or what was written cannot be used.
     fn configure(&mut self, _settings: &Settings<'_>) {}
 
-    /// When, by the awake clock, the view wants to be called though nothing changed.
+    /// When, by the awake clock, the view wants to be called though nothing changed. It is called once a minute anyway.
     fn redraw_at(&self) -> Option<Time> {
         None
     }
@@ -183,6 +182,7 @@ impl Engine {
         let mut signals = Signals::new()?;
         let mut round = Round::default();
         tracing::info!(tag = story::START, version = env!("CARGO_PKG_VERSION"), "Pilotlight begins to look");
+        let mut alarm = Alarm::default();
         self.watch_seen();
         self.begin_to_follow_config(view);
         for home in 0..self.homes.len() {
@@ -196,7 +196,7 @@ impl Engine {
             flow = self.show_history(view);
         }
         while flow.is_continue() {
-            let wake = self.clock.instant(self.wake_at(view)).into();
+            let wake = self.clock.instant(self.wake_at(view));
             tokio::select! {
                 biased;
                 signal = signals.next() => match signal {
@@ -225,7 +225,7 @@ impl Engine {
                     }
                 },
                 Some(pid) = self.ended.recv() => self.owner_ended(pid, &mut round),
-                () = sleep_until(wake), if self.unwatched.is_empty() => {}
+                () = alarm.until(wake), if self.unwatched.is_empty() => {}
                 () = tokio::task::yield_now(), if !self.unwatched.is_empty() => self.watch_more(&mut round),
             }
             self.recheck(view, &mut round);
@@ -279,9 +279,8 @@ impl Engine {
         let rescan = self.needs_rescan().then_some(self.rescan_at);
         // An hour: nothing is due then, but a bound costs nothing and forgives a clock that misbehaves.
         let idle = self.clock.now().awake + Span::hours(1);
-        let verdicts = self.fleet.wake_at().map(|at| at + TOGETHER);
         let reload = self.source.as_ref().and_then(|source| source.due);
-        verdicts.into_iter().chain(rescan).chain(reload).chain(view.redraw_at()).fold(idle, Time::min)
+        self.fleet.wake_at().into_iter().chain(rescan).chain(reload).chain(view.redraw_at()).fold(idle, Time::min)
     }
 
     fn needs_rescan(&self) -> bool {
@@ -291,10 +290,12 @@ impl Engine {
     /// Judges again what time alone may have changed.
     fn recheck(&mut self, view: &dyn View, round: &mut Round) {
         let now = self.clock.now();
-        round.changed.extend(self.fleet.take_samples(now));
-        round.changed.extend(self.fleet.recheck(now));
-        if self.rescan_at <= now.awake {
+        let changed = [self.fleet.take_samples(now), self.fleet.recheck(now)].concat();
+        let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
+        round.changed.extend(changed);
+        if self.rescan_at <= now.awake + early {
             self.rescan(round);
+            round.redraw = true;
         }
         round.redraw |= view.redraw_at().is_some_and(|at| at <= now.awake);
     }

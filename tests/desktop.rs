@@ -13,6 +13,7 @@ mod desktop {
     mod autostart;
     mod bus;
     mod figures;
+    mod idle;
     mod life;
     mod menu;
     mod places;

@@ -172,6 +172,7 @@ impl Session {
             because,
             by_message: false,
             recheck_at: None,
+            limit_at: None,
             sample_at: None,
         };
         if self.unread {

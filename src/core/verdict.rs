@@ -125,13 +125,15 @@ pub struct Verdict {
     pub by_message: bool,
     /// When, by the awake clock, the verdict must be looked at again though nothing was observed.
     pub recheck_at: Option<Time>,
+    /// The same, leaving out the ages that the reason is worded with: what changes before it is an age, and no status.
+    pub limit_at: Option<Time>,
     /// When, by the awake clock, a sample of the open tool's CPU use is to be begun.
     pub sample_at: Option<Time>,
 }
 
 /// Judges one session. `seen` is when the user last looked at it, by the wall clock.
 pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now: Moment, limits: &Limits) -> Verdict {
-    let mut judge = Judge { facts, owner, live, now, limits, recheck: None, former: None };
+    let mut judge = Judge { facts, owner, live, now, limits, limit: None, age: None, former: None };
     judge.former = judge.closed_by_new_owner();
     let (turn, closed) = judge.turn();
     let found = judge.status(turn, closed.as_ref(), seen);
@@ -141,7 +143,9 @@ pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now:
     if facts.forked && found.status != Status::Ended {
         because.push_str("; conflict: two processes write this log");
     }
-    Verdict { status: found.status, since: found.since, because, by_message, recheck_at: judge.recheck, sample_at }
+    let recheck_at = judge.limit.into_iter().chain(judge.age).min();
+    let (status, since, limit_at) = (found.status, found.since, judge.limit);
+    Verdict { status, since, because, by_message, recheck_at, limit_at, sample_at }
 }
 
 /// A status with its reason, before the rest of the verdict is known.
@@ -161,7 +165,10 @@ struct Judge<'a> {
     live: &'a Live,
     now: Moment,
     limits: &'a Limits,
-    recheck: Option<Time>,
+    /// The first limit that has not passed.
+    limit: Option<Time>,
+    /// When the first age is worded otherwise.
+    age: Option<Time>,
     /// The owner is newer than all that is open, and has had its time to go on with it: when that was over.
     former: Option<Moment>,
 }
@@ -173,14 +180,15 @@ impl<'a> Judge<'a> {
         if at <= self.now.awake {
             return true;
         }
-        self.recheck = Some(self.recheck.map_or(at, |sooner| sooner.min(at)));
+        self.limit = Some(self.limit.map_or(at, |sooner| sooner.min(at)));
         false
     }
 
     /// How long ago `start` was, in the steps in which ages are worded; to be looked at again at the next one.
     fn ago(&mut self, start: Moment) -> Span {
         let (step, next) = age_step(self.now.since(start));
-        self.passed(start, next);
+        let at = start.awake + next;
+        self.age = Some(self.age.map_or(at, |sooner| sooner.min(at)));
         step
     }
 

@@ -4,11 +4,12 @@
 //! bus says something. A bus that is gone is tried again, soon at first and then with every rescan; unless the display is
 //! gone with it, which is how a desktop session ends that nobody sends a signal for.
 
+use crate::alarm::Alarm;
 use std::future::poll_fn;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 use zbus::export::futures_core::Stream;
 use zbus::fdo::DBusProxy;
@@ -44,6 +45,7 @@ pub enum Bus {
 /// Tells what becomes of the bus for as long as the program runs. `has_icon` says whether the icon is up.
 pub async fn follow(report: impl Fn(Bus), has_icon: impl Fn() -> bool) {
     let mut tries = 0;
+    let mut alarm = Alarm::default();
     let mut was_there = false;
     loop {
         let reason = match timeout(PATIENCE, zbus::Connection::session()).await {
@@ -65,7 +67,7 @@ pub async fn follow(report: impl Fn(Bus), has_icon: impl Fn() -> bool) {
         if tries == 0 && !was_there {
             report(Bus::Missing(reason));
         }
-        sleep(Duration::from_millis(TRIES[tries])).await;
+        alarm.until(Instant::now() + Duration::from_millis(TRIES[tries])).await;
         tries = (tries + 1).min(TRIES.len() - 1);
     }
 }

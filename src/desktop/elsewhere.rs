@@ -2,6 +2,7 @@
 
 use super::feed::News;
 use super::lamp::{Lamp, Told};
+use super::tray::Tray;
 use anyhow::Context;
 use tray_icon::menu::MenuEvent;
 use winit::application::ApplicationHandler;
@@ -57,7 +58,7 @@ struct App {
 impl ApplicationHandler<Told> for App {
     fn new_events(&mut self, _events: &ActiveEventLoop, cause: StartCause) {
         if cause == StartCause::Init {
-            let news = match self.lamp.light() {
+            let news = match self.lamp.light(Tray::new) {
                 Ok(()) => News::Lit,
                 Err(error) => News::Dark(format!("no icon ({error:#}); `pilotlight live`, `status` and `watch` work")),
             };

@@ -7,7 +7,10 @@ use super::herald::Word;
 use super::notify::{Note, Notifier};
 use super::open::{self, Clipboard};
 use super::paper::Paper;
+#[cfg(target_os = "linux")]
+use super::sni::Tray;
 use super::terminal::Terminals;
+#[cfg(not(target_os = "linux"))]
 use super::tray::Tray;
 use super::view::{Effect, ItemId, MenuView};
 use crate::act::{Ask, Given, Order, Outcome, Report};
@@ -65,13 +68,13 @@ impl Lamp {
         Arc::clone(&self.has_icon)
     }
 
-    /// Puts the icon up, where it is not.
+    /// Puts the icon up, where it is not, with `raise`.
     ///
     /// # Errors
     /// Where the desktop has no place for it.
-    pub fn light(&mut self) -> anyhow::Result<()> {
+    pub fn light(&mut self, raise: impl FnOnce(MenuView) -> anyhow::Result<Tray>) -> anyhow::Result<()> {
         if self.tray.is_none() {
-            self.tray = Some(Tray::new(self.view.clone())?);
+            self.tray = Some(raise(self.view.clone())?);
         }
         self.has_icon.store(true, Ordering::Release);
         Ok(())

@@ -1,4 +1,5 @@
-//! The main thread on Linux: a channel, and what is told on it. No display is needed, only a session bus.
+//! The main thread on Linux: a channel, what is told on it, and beside it the icon's connection to the session bus, in one
+//! runtime. No display is needed.
 //!
 //! Putting the icon up talks to the panel and waits for its answer, without a limit. It is done here all the same, because
 //! this thread does nothing else; that the panel does not answer is noticed, and said, by who watches the bus.
@@ -6,29 +7,33 @@
 use super::bus::{self, Bus};
 use super::feed::News;
 use super::lamp::{Lamp, Told};
+use super::sni::{Tell, Tray};
 use super::view::MenuView;
 use crate::engine::Command;
 use std::future::Future;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
-use tokio::sync::mpsc::UnboundedSender;
-use tray_icon::menu::MenuEvent;
-use tray_icon::{MouseButton, MouseButtonState, TrayIconEvent};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 const STILL: &str = "`pilotlight live`, `status` and `watch` work as ever";
 
 /// The loop of the main thread.
 pub(super) struct Loop {
-    told: Receiver<Told>,
-    tell: Sender<Told>,
+    runtime: Rc<Runtime>,
+    told: UnboundedReceiver<Told>,
+    tell: UnboundedSender<Told>,
 }
 
 impl Loop {
-    /// Nothing can fail here; the signature is that of the other systems.
+    /// A loop that is told nothing yet.
+    ///
+    /// # Errors
+    /// Where the system refuses what a runtime needs.
     pub(super) fn new() -> anyhow::Result<Self> {
-        let (tell, told) = mpsc::channel();
-        Ok(Self { told, tell })
+        let (tell, told) = mpsc::unbounded_channel();
+        Ok(Self { runtime: Rc::new(Builder::new_current_thread().enable_all().build()?), told, tell })
     }
 
     /// Tells this loop something, from any thread.
@@ -40,21 +45,17 @@ impl Loop {
     }
 
     /// Runs until the engine has ended.
-    pub(super) fn run(self, mut lamp: Lamp) -> anyhow::Result<()> {
-        let (item, icon) = (self.sender(), self.sender());
-        MenuEvent::set_event_handler(Some(move |event: MenuEvent| item(Told::Item(event.id.0))));
-        TrayIconEvent::set_event_handler(Some(move |event| {
-            if let TrayIconEvent::Click { button: MouseButton::Left, button_state: MouseButtonState::Up, .. } = event {
-                icon(Told::Icon);
-            }
-        }));
-        if let Err(error) = lamp.light() {
+    pub(super) fn run(mut self, mut lamp: Lamp) -> anyhow::Result<()> {
+        let clicks: Tell = Arc::new(self.sender());
+        let runtime = Rc::clone(&self.runtime);
+        let raise = |view| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks));
+        if let Err(error) = lamp.light(raise) {
             tracing::debug!("no icon yet: {error:#}"); // why is found out, and said, by who follows the bus
         }
-        while let Ok(told) = self.told.recv() {
+        while let Some(told) = runtime.block_on(self.told.recv()) {
             // Of several views that wait only the last one counts; a click counts in the view that came before it.
             let mut view = None;
-            for told in std::iter::once(told).chain(self.told.try_iter()) {
+            for told in std::iter::once(told).chain(std::iter::from_fn(|| self.told.try_recv().ok())) {
                 match told {
                     Told::View(next) => view = Some(next),
                     other => {
@@ -62,7 +63,7 @@ impl Loop {
                         match other {
                             Told::Item(name) => lamp.item(&name),
                             Told::Icon => lamp.icon(),
-                            Told::Bus(bus) => follow(&mut lamp, &bus),
+                            Told::Bus(bus) => follow(&mut lamp, &bus, raise),
                             Told::End | Told::View(_) => return Ok(()),
                         }
                     }
@@ -80,9 +81,9 @@ fn show(lamp: &mut Lamp, view: Option<Box<MenuView>>) {
     }
 }
 
-fn follow(lamp: &mut Lamp, bus: &Bus) {
+fn follow(lamp: &mut Lamp, bus: &Bus, raise: impl FnOnce(MenuView) -> anyhow::Result<Tray>) {
     match bus {
-        Bus::There { panel } | Bus::Panel(panel) => match lamp.light() {
+        Bus::There { panel } | Bus::Panel(panel) => match lamp.light(raise) {
             Ok(()) if *panel => lamp.tell(News::Lit),
             Ok(()) => {}
             Err(error) => lamp.tell(News::Dark(format!("the panel refuses the icon ({error:#}); {STILL}"))),

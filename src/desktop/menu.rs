@@ -6,7 +6,8 @@
 //! that need the user first, then by their start, the ended ones below in "Recent". Words change at once; the first change
 //! of shape is shown at once, further ones at most once a second. A row that is over is tidied away after a minute.
 //!
-//! Ages are worded in steps, and when nothing but ages has changed the menu is left alone for a minute.
+//! Ages are worded in steps. They go along with whatever else changes; when nothing else does they are told once a minute, when
+//! the engine looks around, and never wake the program.
 //!
 //! Everything here is pure: sessions and the time come in, a [`MenuView`] goes out, or nothing where it equals the last.
 
@@ -31,8 +32,9 @@ use std::collections::HashMap;
 
 /// Two changes of shape are at least this far apart.
 const SHAPE_REST: Span = Span::seconds(1);
-/// Two updates that change nothing but ages are at least this far apart.
-const AGE_REST: Span = Span::minutes(1);
+/// Two updates that change nothing but ages are at least this far apart: a minute, less what one look around may come sooner
+/// after the other.
+const AGE_REST: Span = Span::seconds(59);
 /// A row that is over is moved to "Recent" after this, if nothing moved it before.
 const TIDY_AFTER: Span = Span::minutes(1);
 /// So many sessions have a row. A menu with more does not fit a screen.
@@ -70,6 +72,8 @@ pub struct Menu {
     shaped: Option<Moment>,
     /// What ages were last counted up to.
     aged: Moment,
+    /// When, by the awake clock, the menu was last changed for its ages alone.
+    aged_alone: Option<Time>,
     wake_at: Option<Time>,
     shown: Option<MenuView>,
 }
@@ -92,6 +96,7 @@ impl Menu {
             recent: Vec::new(),
             shaped: None,
             aged: Moment::default(),
+            aged_alone: None,
             wake_at: None,
             shown: None,
         }
@@ -119,17 +124,15 @@ impl Menu {
         if reshapes {
             self.lay_out(&sources, now);
         }
-        let ages_due = self.next_age(&sources).is_some_and(|at| at <= now.wall) && self.ages_rested() <= now.awake;
-        if reshapes || ages_due {
-            self.aged = now;
-        }
         let mut view = self.view(&sources);
-        if self.shown.as_ref() != Some(&view) && self.aged != now {
-            // There is something to tell anyway: the ages go along.
+        let differs = self.shown.as_ref() != Some(&view);
+        if differs || self.ages_are_due(&sources, now) {
+            // Where there is something to tell anyway the ages go along.
+            self.aged_alone = if differs { self.aged_alone } else { Some(now.awake) };
             self.aged = now;
             view = self.view(&sources);
         }
-        self.wake_at = self.next_wake(&sources, now, rested.filter(|_| wants && !reshapes));
+        self.wake_at = self.next_wake(now, rested.filter(|_| wants && !reshapes));
         if self.shown.as_ref() == Some(&view) {
             return None;
         }
@@ -160,25 +163,22 @@ impl Menu {
         details::most(source, &Words { limits, user_home, aged: now.wall, notices: &self.notices })
     }
 
-    /// When, by the awake clock, [`update`](Self::update) is to be called though nothing changed.
+    /// When, by the awake clock, [`update`](Self::update) is to be called though nothing changed, beside the call once a minute
+    /// that keeps the ages true.
     pub const fn wake_at(&self) -> Option<Time> {
         self.wake_at
     }
 
-    fn ages_rested(&self) -> Time {
-        self.aged.awake + AGE_REST
+    /// Whether some age that is shown is worded otherwise by now, and may be told alone.
+    fn ages_are_due(&self, sources: &HashMap<&Key, Source<'_>>, now: Moment) -> bool {
+        let mut places = self.open.iter().chain(&self.recent).filter_map(|place| sources.get(&place.key));
+        self.aged_alone.is_none_or(|alone| alone + AGE_REST <= now.awake)
+            && places.any(|source| source.row.next_age(self.aged.wall) <= now.wall)
     }
 
-    /// When, by the wall clock, some age that is shown is worded otherwise.
-    fn next_age(&self, sources: &HashMap<&Key, Source<'_>>) -> Option<Time> {
-        let places = self.open.iter().chain(&self.recent);
-        places.filter_map(|place| sources.get(&place.key)).map(|source| source.row.next_age(self.aged.wall)).min()
-    }
-
-    fn next_wake(&self, sources: &HashMap<&Key, Source<'_>>, now: Moment, shape: Option<Time>) -> Option<Time> {
-        let age = self.next_age(sources).map(|at| (now.awake + (at - now.wall)).max(self.ages_rested()));
+    fn next_wake(&self, now: Moment, shape: Option<Time>) -> Option<Time> {
         let tidy = self.open.iter().filter_map(|place| place.over).min().map(|over| over + TIDY_AFTER);
-        [age, tidy, shape].into_iter().flatten().filter(|at| *at > now.awake).min()
+        [tidy, shape].into_iter().flatten().filter(|at| *at > now.awake).min()
     }
 
     fn note_what_is_over(&mut self, sources: &HashMap<&Key, Source<'_>>, now: Moment) {

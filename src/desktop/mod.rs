@@ -1,14 +1,14 @@
 //! The light itself: an icon in the panel whose menu says what `pilotlight status` says.
 //!
-//! Two threads. The main thread owns the tray, which may not change hands: winit's loop on macOS and Windows, a plain channel
-//! on Linux, where no display is needed. The engine runs on the other one, with a [`feed::Feed`] as its view. Menus go one
-//! way as values ([`view`]), clicks come back as names of items, are looked up in the view that is shown when they arrive,
-//! and leave as commands to the engine or as effects.
+//! Two threads. The main thread owns the tray, which may not change hands: winit's loop on macOS and Windows, on Linux, where
+//! no display is needed, a channel and the session bus. The engine runs on the other one, with a [`feed::Feed`] as its view.
+//! Menus go one way as values ([`view`]), clicks come back as names of items, are looked up in the view that is shown when
+//! they arrive, and leave as commands to the engine or as effects.
 //!
 //! - [`view`] is the menu as a value; [`menu`] the rules of places; [`details`] the words of one session; [`icon`] the flame.
 //!   None of them knows a desktop, and all are tested without one.
-//! - [`tray`] makes a view stand in the panel, [`lamp`] holds what the main thread needs, and `linux` or `elsewhere` is its
-//!   loop.
+//! - `tray`, on Linux [`sni`], makes a view stand in the panel, [`lamp`] holds what the main thread needs, and `linux` or
+//!   `elsewhere` is its loop.
 //! - [`herald`] raises popups and does what is clicked on them; [`hush`] is what the menu has to quieten it.
 //! - [`feed`] is the engine's view. `bus` tells what becomes of the session bus on Linux.
 //! - [`autostart`] is what starts this program at login; `start_menu` is what else Windows must know of it.
@@ -33,9 +33,12 @@ pub mod menu;
 pub mod notify;
 pub mod open;
 pub mod paper;
+#[cfg(target_os = "linux")]
+pub mod sni;
 #[cfg(windows)]
 pub mod start_menu;
 pub mod terminal;
+#[cfg(not(target_os = "linux"))]
 pub mod tray;
 pub mod view;
 

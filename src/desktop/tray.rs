@@ -1,18 +1,15 @@
-//! The icon and its menu on the desktop. Nothing is decided here: a [`MenuView`] comes in and is made to stand there.
+//! The icon and its menu on macOS and Windows. Nothing is decided here: a [`MenuView`] comes in and is made to stand there.
 //!
-//! Where only words changed they are set in place, so that an open menu stays open and every item keeps its id on the bus.
-//! Another shape is a new menu. A Linux panel names an entry by its place in the layout, and ids go on as long as the layout
-//! has equally many entries everywhere: two rows that change places would leave a click on the one to run the other, with no
-//! way to notice. Such a menu is therefore put up by way of a different one, which makes every id that is still on its way
-//! invalid.
+//! Where only words changed they are set in place, so that an open menu stays open. Another shape is a new menu. On Linux it is
+//! `sni` that does this.
 
 use super::icon::Icon;
-use super::view::{Item, MenuView, same_places};
+use super::view::{Item, MenuView};
 use anyhow::Context;
 use tray_icon::menu::{CheckMenuItem, IsMenuItem, Menu, MenuItem, PredefinedMenuItem, Submenu};
 use tray_icon::{TrayIcon, TrayIconBuilder};
 
-/// Our name on the bus.
+/// Our name among the icons.
 pub const ID: &str = "pilotlight";
 
 /// The icon, its menu, and what they show.
@@ -30,10 +27,10 @@ enum Entry {
 }
 
 impl Tray {
-    /// Puts the icon up. On Linux this talks to the panel, and waits for it for as long as it takes to answer.
+    /// Puts the icon up.
     ///
     /// # Errors
-    /// Where the desktop has no place for it: on Linux no session bus, or one that refuses.
+    /// Where the desktop has no place for it.
     pub fn new(view: MenuView) -> anyhow::Result<Self> {
         let (menu, entries) = build(&view.items)?;
         let builder = TrayIconBuilder::new().with_id(ID).with_tooltip(&view.tooltip).with_menu(Box::new(menu));
@@ -41,9 +38,6 @@ impl Tray {
         let builder = builder.with_icon_templated(picture(view.icon)?);
         #[cfg(not(target_os = "macos"))]
         let builder = builder.with_icon(picture(view.icon)?);
-        // Elsewhere a title is written beside the icon.
-        #[cfg(target_os = "linux")]
-        let builder = builder.with_title("Pilotlight");
         Ok(Self { icon: builder.build().context("the icon cannot be put up")?, shown: view, entries })
     }
 
@@ -63,11 +57,6 @@ impl Tray {
                 entry.update(before, after);
             }
         } else {
-            if cfg!(target_os = "linux") && same_places(&view.items, &self.shown.items) {
-                let mut other = view.items.clone();
-                other.push(Item::Separator);
-                self.icon.set_menu(Some(Box::new(build(&other)?.0)));
-            }
             let (menu, entries) = build(&view.items)?;
             self.icon.set_menu(Some(Box::new(menu)));
             self.entries = entries;
@@ -81,10 +70,6 @@ impl Tray {
         }
         if view.tooltip != self.shown.tooltip {
             self.icon.set_tooltip(Some(&view.tooltip))?;
-            #[cfg(target_os = "linux")]
-            if view.is_demo() && !self.shown.is_demo() {
-                self.icon.set_title(Some("Pilotlight demo"));
-            }
         }
         self.shown = view;
         Ok(())

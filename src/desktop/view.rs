@@ -376,7 +376,7 @@ pub fn same_shape(one: &[Item], other: &[Item]) -> bool {
 }
 
 /// Whether two menus have equally many entries everywhere. A Linux panel tells the places of a menu apart by nothing else:
-/// see [`super::tray`].
+/// see `sni`.
 pub fn same_places(one: &[Item], other: &[Item]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| same_places(a.children(), b.children()))
 }

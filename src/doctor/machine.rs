@@ -6,6 +6,7 @@ use super::{Finding, Ground};
 #[cfg(target_os = "linux")]
 pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
     use crate::watch::store::{SESSIONS, session_ids};
+    use rustix::fs::inotify;
     use std::path::Path;
     const CHECK: &str = "watches";
     /// A home, the folder of what was looked at, and that of the settings.
@@ -41,7 +42,7 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
         Some(limit) => Finding::ok(CHECK, format!("{need} are needed, of {limit} that may be had")).told_to_all(),
     }];
     // The only way to know whether one more may be had is to take it, and let it go.
-    if let Err(error) = notify::recommended_watcher(|_| ()) {
+    if let Err(error) = inotify::init(inotify::CreateFlags::CLOEXEC) {
         let most = instances.map_or(String::new(), |most| format!(" (fs.inotify.max_user_instances is {most})"));
         findings.push(
             Finding::problem(

@@ -3,7 +3,7 @@
 use crate::core::fleet::{Row, Session, distinguish};
 use crate::core::limits::Limits;
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::{SAMPLE_TAKES, Sample, Verdict};
+use crate::core::verdict::{SAMPLE_TAKES, Sample, Status, Verdict};
 use crate::watch::process::{CpuSample, Lock, cpu_of_descendants};
 use crate::watch::store::Folder;
 use std::collections::{BTreeMap, HashMap};
@@ -14,6 +14,16 @@ pub type Key = (usize, Box<str>);
 
 /// An owner counts as busy when its descendants used at least this much CPU in [`SAMPLE_TAKES`]: one per cent of a core.
 pub const BUSY: Span = Span(50);
+
+/// A limit that passes is told at most so much later. What is due within this of each other is done in one waking: a silence
+/// of a minute is told a blink later, and sessions that fell silent together wake the program once.
+const TOGETHER: Span = Span::seconds(1);
+/// The same for what a user may be waiting for, and for looks at the CPU, which are to be over before their limit.
+const AT_ONCE: Span = Span(100);
+/// A look at the CPU that is due within this is begun by whatever wakes the program: a little earlier it says the same.
+const SAMPLE_EARLY: Span = Span::seconds(20);
+/// The same for a further look at the same tool.
+const SAMPLE_AGAIN_EARLY: Span = Span::seconds(30);
 
 /// A session that is held.
 #[derive(Debug)]
@@ -54,6 +64,25 @@ impl Entry {
     /// Where its folder is.
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// By when it is to be told that its next limit passed.
+    fn limit_told_at(&self) -> Option<Time> {
+        let late = if self.verdict.status == Status::Finishing { AT_ONCE } else { TOGETHER };
+        self.verdict.limit_at.map(|at| at + late)
+    }
+
+    /// By when a sample is to be begun. It ends with the first waking that is late enough: the one that tells the limit it was
+    /// begun for, or the rescan.
+    fn sampled_at(&self) -> Option<Time> {
+        self.verdict.sample_at.filter(|_| self.sampling.is_none()).map(|at| at + AT_ONCE)
+    }
+
+    /// How much before its time a sample may be begun.
+    fn sample_early(&self) -> Span {
+        let session = &self.folder.session;
+        let since = session.facts.progress.unwrap_or_default().awake;
+        if session.live.busy.is_some_and(|sample| sample.at.awake > since) { SAMPLE_AGAIN_EARLY } else { SAMPLE_EARLY }
     }
 }
 
@@ -173,13 +202,10 @@ impl Fleet {
         }
     }
 
-    /// When the first verdict must be looked at again, or the first sample be begun or ended.
+    /// By when a status must be looked at again, or a sample be begun. A reason whose age alone will be worded otherwise
+    /// is no reason to wake: it goes along with whatever wakes next, at the latest the rescan.
     pub(super) fn wake_at(&self) -> Option<Time> {
-        let sample_at = |entry: &Entry| match &entry.sampling {
-            Some((_, begun)) => Some(*begun + SAMPLE_TAKES),
-            None => entry.verdict.sample_at,
-        };
-        self.entries.values().flat_map(|entry| [entry.verdict.recheck_at, sample_at(entry)]).flatten().min()
+        self.entries.values().flat_map(|entry| [entry.limit_told_at(), entry.sampled_at()]).flatten().min()
     }
 
     /// Begins and ends the looks at CPU use that verdicts ask for; the sessions whose row differs by it.
@@ -189,12 +215,14 @@ impl Fleet {
             let cpu = || entry.folder.session.owner.pid().and_then(cpu_of_descendants);
             match entry.sampling.take() {
                 Some((before, begun)) if begun + SAMPLE_TAKES <= now.awake => {
-                    let busy = cpu().is_some_and(|after| after.used_since(&before) >= BUSY);
+                    let took = now.awake - begun;
+                    let used = cpu().map_or(Span::ZERO, |after| after.used_since(&before));
+                    let busy = used.0 * SAMPLE_TAKES.0 >= BUSY.0 * took.0;
                     entry.folder.session.live.busy = Some(Sample { busy, at: now });
                     sampled.push(key.clone());
                 }
                 Some(under_way) => entry.sampling = Some(under_way),
-                None if entry.verdict.sample_at.is_some_and(|at| at <= now.awake) => {
+                None if entry.verdict.sample_at.is_some_and(|at| at <= now.awake + entry.sample_early()) => {
                     entry.sampling = cpu().map(|sample| (sample, now.awake));
                     if entry.sampling.is_none() {
                         // What cannot be read counts as not busy, and is tried again as an old sample is.
@@ -222,3 +250,6 @@ impl Fleet {
         self.entries.iter().filter(|(_, entry)| names_it(entry)).map(|(key, _)| key.clone()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -194,14 +194,16 @@ impl Folder {
 
     /// What `workspace.yaml` says, without keeping anything of an old session.
     pub fn about(&self) -> About {
-        read_workspace(&self.path.join(WORKSPACE)).map(|(_, about)| about).unwrap_or_default()
+        let path = self.path.join(WORKSPACE);
+        fs::symlink_metadata(&path).and_then(|meta| read_workspace(&path, &meta)).unwrap_or_default()
     }
 
     fn read_workspace(&mut self) {
         let path = self.path.join(WORKSPACE);
-        let stamp = fs::symlink_metadata(&path).ok().map(|meta| modified(&meta));
+        let meta = fs::symlink_metadata(&path).ok();
+        let stamp = meta.as_ref().map(modified);
         if stamp.is_none() || stamp != self.workspace {
-            self.session.about = read_workspace(&path).map(|(_, about)| about).unwrap_or_default();
+            self.session.about = meta.and_then(|meta| read_workspace(&path, &meta).ok()).unwrap_or_default();
             self.workspace = stamp;
         }
     }
@@ -295,14 +297,14 @@ fn locks_in(folder: &Path) -> io::Result<Vec<Lock>> {
     Ok(locks)
 }
 
-fn read_workspace(path: &Path) -> io::Result<(Time, About)> {
-    let meta = fs::symlink_metadata(path)?;
+fn read_workspace(path: &Path, meta: &Metadata) -> io::Result<About> {
     if !meta.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let mut text = Vec::new();
+    // With room for the whole file and a little more, it is read at one go, and found to be over at the next.
+    let mut text = Vec::with_capacity(512 + usize::try_from(meta.len().min(workspace::LENGTH_MAX)).unwrap_or_default());
     fs::File::open(path)?.take(workspace::LENGTH_MAX).read_to_end(&mut text)?;
-    Ok((modified(&meta), workspace::parse(&text)))
+    Ok(workspace::parse(&text))
 }
 
 /// When a file was last written, by the wall clock.

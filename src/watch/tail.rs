@@ -188,7 +188,7 @@ impl Tail {
             *facts = Facts::default();
             buffer.resize(BLOCK, 0);
             (self.read, self.begun) = start_of_facts(&file, meta.len(), look.limits.background_agent, buffer)?;
-            self.read_on(&file, facts, look, buffer)?;
+            self.read_on(&file, meta.len(), facts, look, buffer)?;
             // Half a line was progress when it was written.
             if let (false, Ok(written)) = (self.carry.is_empty(), meta.modified()) {
                 let age =
@@ -203,7 +203,7 @@ impl Tail {
             return Ok(Found::Unchanged);
         }
         buffer.resize(BLOCK, 0);
-        self.read_on(&file, facts, look, buffer)?;
+        self.read_on(&file, meta.len(), facts, look, buffer)?;
         if !self.carry.is_empty() {
             facts.grew(look.now, look.limits);
         }
@@ -228,7 +228,15 @@ impl Tail {
         Ok(n == self.mark.len() && *there == *self.mark)
     }
 
-    fn read_on(&mut self, file: &File, facts: &mut Facts, look: Look<'_>, buffer: &mut [u8]) -> io::Result<()> {
+    /// Folds what follows; `length` is the log's as it was opened.
+    fn read_on(
+        &mut self,
+        file: &File,
+        length: u64,
+        facts: &mut Facts,
+        look: Look<'_>,
+        buffer: &mut [u8],
+    ) -> io::Result<()> {
         loop {
             let n = read_at(file, buffer, self.read)?;
             if n == 0 {
@@ -244,6 +252,10 @@ impl Tail {
                 rest = &rest[end + 1..];
             }
             self.carry.push(rest);
+            // As long as it was when it was opened, and no longer: what is written from now on comes with an event of its own.
+            if n < buffer.len() && self.read >= length {
+                return Ok(());
+            }
         }
     }
 

@@ -176,18 +176,34 @@ fn nothing_is_sent_when_nothing_is_new_and_ages_at_most_once_a_minute() {
     for _ in 0..600 {
         updates += u32::from(world.after(Span::seconds(1)).is_some());
     }
-    // 1, 2, 5 and 10 minutes, for two rows that grow old at the same time.
-    assert!((4..=6).contains(&updates), "{updates}");
+    // 1, 2, 5 and 10 minutes, for two rows of which one is a blink younger.
+    assert!((4..=8).contains(&updates), "{updates}");
 }
 
 #[test]
-fn the_menu_asks_to_be_woken_when_an_age_changes_and_not_before() {
+fn ages_wake_nobody_and_go_along_with_the_look_once_a_minute() {
     let mut world = World::new();
     world.add("a", Status::Working);
     world.update().unwrap();
-    let at = world.menu.wake_at().unwrap();
-    assert!(at - world.now.awake >= Span::seconds(59), "{}", at - world.now.awake);
-    let view = world.after(at - world.now.awake).unwrap();
+    assert_eq!(world.menu.wake_at(), None);
+    // The look around comes a blink sooner or later.
+    for (wait, age) in [(60_010, "1 min"), (59_995, "2 min"), (180_000, "5 min")] {
+        let view = world.after(Span(wait)).unwrap();
+        assert!(text(&view.items[2]).contains(&format!(" · {age} · ")), "{:?}", view.items[2]);
+        assert_eq!(world.menu.wake_at(), None);
+    }
+}
+
+#[test]
+fn an_age_is_told_within_a_minute_whatever_else_was_told_since() {
+    let mut world = World::new();
+    world.add("a", Status::Working);
+    world.add("b", Status::Working);
+    world.update().unwrap();
+    world.after(Span::seconds(55));
+    world.set("b", Status::Stuck);
+    world.update().unwrap();
+    let view = world.after(Span::seconds(5)).expect("the look around comes five seconds later");
     assert!(text(&view.items[2]).contains(" · 1 min · "), "{:?}", view.items[2]);
 }
 

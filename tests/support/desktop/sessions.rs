@@ -60,7 +60,7 @@ impl Sessions {
         );
         std::fs::write(beside.join("workspace.yaml"), about).unwrap();
         let mut owner = Command::new(self.root.path().join("copilot"));
-        let owner = owner.arg("600").stdin(Stdio::null()).spawn().unwrap();
+        let owner = owner.arg("1800").stdin(Stdio::null()).spawn().unwrap();
         std::fs::write(beside.join(format!("inuse.{}.lock", owner.id())), format!("{}\n", owner.id())).unwrap();
         let path = sessions.join(&id);
         let session = Session { id, path, owner: RefCell::new(Some(owner)), events: Cell::new(0) };

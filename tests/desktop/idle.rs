@@ -1,0 +1,98 @@
+//! What does not happen while nothing happens. What it costs is told by the figures.
+
+use crate::desk::bus::Bus;
+use crate::desk::light::{Light, User};
+use crate::desk::panel::Panel;
+use crate::desk::sessions::Sessions;
+use crate::support::{SOON, wait_until};
+use std::time::Duration;
+
+/// Twenty rows, the first line, the icon: all of it is one change, and comes as one message for the words and one for the
+/// picture, whatever the number of words.
+#[test]
+fn a_change_of_many_words_is_one_signal() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let made: Vec<_> = (0..20).map(|n| sessions.add(&format!("session {n}"))).collect();
+    for session in &made {
+        session.prompt();
+        session.answer("Done.");
+    }
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    for session in &made {
+        user.agrees(&panel, session, "idle");
+    }
+    let all = panel.wait_for("Mark all as seen", |entry| entry.label == "Mark all as seen" && entry.enabled);
+    panel.settle();
+    let before = ["ItemsPropertiesUpdated", "NewIcon"].map(|name| panel.signals(name));
+    let all_before = panel.all_signals();
+    assert!(panel.click(all.id));
+    let unseen = || panel.menu().iter().filter(|entry| entry.shown().contains('●')).count();
+    wait_until(SOON, "all are seen", || format!("{:#?}", panel.menu()), || (unseen() == 0).then_some(()));
+    panel.settle();
+    let after = ["ItemsPropertiesUpdated", "NewIcon"].map(|name| panel.signals(name));
+    assert_eq!([after[0] - before[0], after[1] - before[1]], [1, 1]);
+    // The picture stands in the tooltip too.
+    assert!(panel.all_signals() - all_before <= 3, "{}", panel.all_signals() - all_before);
+}
+
+/// A backup, an index, an editor, `pilotlight status`: whoever reads the logs wakes nobody.
+#[test]
+fn whoever_reads_the_sessions_wakes_nobody() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let made: Vec<_> = (0..20).map(|n| sessions.add(&format!("session {n}"))).collect();
+    let light = user.light(&bus);
+    panel.wait_for_icon();
+    for session in &made {
+        user.agrees(&panel, session, "idle");
+    }
+    panel.settle();
+    let wakings = |light: &Light| light.switches().iter().map(|(_, count)| count).sum::<u64>();
+    let (before, mut read) = (wakings(&light), 0);
+    for _ in 0..50 {
+        for session in &made {
+            for entry in std::fs::read_dir(&session.path).unwrap() {
+                read += u64::from(std::fs::read(entry.unwrap().path()).is_ok());
+            }
+        }
+    }
+    let woken = wakings(&light) - before;
+    assert!(read >= 2000 && woken < 50, "{woken} wakings, while {read} files were read");
+}
+
+/// Twenty sessions that wait for their user, and nothing is due: no thread of the program runs at all. In so many seconds the
+/// look around that comes once a minute may fall once, and once what holds popups back after the start; one waking of the
+/// engine each, and a menu whose ages have changed. Whatever else the machine does, a thread that is not woken is not switched to.
+#[test]
+fn while_nothing_is_due_nothing_runs() {
+    const WINDOWS: usize = 3;
+    /// An engine's waking, and the menu and the icon that it sends, with the panel's answers.
+    const OF_A_WAKING: u64 = 6;
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let made: Vec<_> = (0..20).map(|n| sessions.add(&format!("session {n}"))).collect();
+    for session in &made {
+        session.prompt();
+        session.answer("Done.");
+    }
+    let light = user.light(&bus);
+    panel.wait_for_icon();
+    for session in &made {
+        user.agrees(&panel, session, "idle");
+    }
+    panel.settle();
+    let mut windows = Vec::new();
+    for _ in 0..WINDOWS {
+        let before = light.switches();
+        #[expect(clippy::disallowed_methods, reason = "that nothing happens meanwhile is what is tested")]
+        std::thread::sleep(Duration::from_secs(8));
+        let after = light.switches();
+        let woken: Vec<_> =
+            after.iter().zip(&before).map(|((name, count), (_, earlier))| (name.clone(), count - earlier)).collect();
+        windows.push((woken.iter().map(|(_, count)| count).sum::<u64>(), woken));
+    }
+    assert!(windows.iter().any(|(count, _)| *count == 0), "it always has something to do: {windows:?}");
+    assert!(windows.iter().map(|(count, _)| count).sum::<u64>() <= 2 * OF_A_WAKING, "{windows:?}");
+}
