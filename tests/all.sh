@@ -11,7 +11,7 @@ readonly PACKAGES=(tmux:tmux dbus-daemon:dbus-daemon)
 readonly WINDOWS=x86_64-pc-windows-msvc MACOS=aarch64-apple-darwin
 # The Copilot CLI that the tests run. Another release may write other events: raise it together with tests/traces.
 readonly COPILOT=1.0.102
-# What checks the dependencies (deny.toml). Its first installation takes some two minutes.
+# What checks the dependencies (deny.toml).
 readonly CARGO_DENY=0.20.2
 
 started_in=$PWD
@@ -22,7 +22,7 @@ case ${CARGO_TARGET_DIR:-} in
 /*) target=$CARGO_TARGET_DIR ;;
 *) target=$started_in/$CARGO_TARGET_DIR ;;
 esac
-export CARGO_TARGET_DIR=$target
+export CARGO_TARGET_DIR=$target PATH=$target/tools/bin:$PATH
 export PILOTLIGHT_TEST_COPILOT='' PILOTLIGHT_TEST_CACHE=$target/copilot-cache
 # The tests bring their own homes and settings; those of who runs them are none of their business.
 unset COPILOT_HOME PILOTLIGHT_CONFIG
@@ -112,9 +112,12 @@ install_rust() {
     done
 }
 
-# A program of cargo's, by its name and release, where another one is or none.
+# A program of cargo's, by its name and release, in the target folder.
 install_cargo_program() {
-    "$1" --version 2>/dev/null | grep -qwF "$2" || cargo install --locked --quiet --force --version "$2" "$1"
+    ! "$target/tools/bin/$1" --version 2>/dev/null | grep -qwF "$2" || return 0
+    # Unoptimised: it runs for seconds, and would be built for minutes.
+    CARGO_TARGET_DIR=$target/tools/build cargo install --locked --quiet --debug --root "$target/tools" --version "$2" "$1"
+    rm -rf "$target/tools/build"
 }
 
 # The path of the Copilot CLI's native program: the package's own `bin` is a script that starts it.
