@@ -14,12 +14,12 @@ use crate::config::LogLevel;
 use capped::Capped;
 use std::io;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tracing::Level;
-use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::fmt::writer::MakeWriterExt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -33,29 +33,36 @@ pub const FILE: &str = "pilotlight.log";
 static SET_LEVEL: OnceLock<Box<dyn Fn(LogLevel) + Send + Sync>> = OnceLock::new();
 
 /// Starts the log; once a run. What `file` cannot take goes to standard error alone.
+///
+/// Each writer goes by a level of its own, below one filter for both: of filters a layer, one may take the other's word for
+/// its own, and a warning is lost.
 pub fn start(file: Option<&Path>, level: LogLevel) {
     let named: Option<Level> = std::env::var("PILOTLIGHT_LOG").ok().and_then(|level| level.parse().ok());
+    let told = named.unwrap_or(Level::WARN);
     let stderr = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
+        .with_writer(io::stderr.with_max_level(told))
         .with_target(false)
         .without_time()
-        .with_ansi(false)
-        .with_filter(up_to(named.unwrap_or(Level::WARN)));
+        .with_ansi(false);
     let opened = file.map(Capped::open);
     let mut trouble = None;
-    let to_file =
-        opened.and_then(|opened| opened.inspect_err(|error| trouble = Some(error.to_string())).ok()).map(|file| {
-            let (filter, handle) = reload::Layer::new(up_to(named.unwrap_or(level_of(level))));
-            if named.is_none() {
-                let set = move |level| {
-                    let _ = handle.reload(up_to(level_of(level))); // fails only when nothing is logged any more
-                };
-                let _ = SET_LEVEL.set(Box::new(set)); // a log is started once
-            }
-            let layer = tracing_subscriber::fmt::layer().with_writer(std::sync::Mutex::new(file)).with_timer(Utc);
-            layer.with_target(false).with_ansi(false).with_filter(filter)
-        });
-    tracing_subscriber::registry().with(to_file).with(stderr).init();
+    let opened = opened.and_then(|opened| opened.inspect_err(|error| trouble = Some(error.to_string())).ok());
+    let kept = Arc::new(Mutex::new(named.unwrap_or(level_of(level))));
+    let most = |kept: Level| up_to(if opened.is_some() { told.max(kept) } else { told });
+    let (filter, handle) = reload::Layer::new(most(read(&kept)));
+    if named.is_none() && opened.is_some() {
+        let kept = Arc::clone(&kept);
+        let set = move |level| {
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = level_of(level);
+            let _ = handle.reload(up_to(told.max(level_of(level)))); // fails only when nothing is logged any more
+        };
+        let _ = SET_LEVEL.set(Box::new(set)); // a log is started once
+    }
+    let to_file = opened.map(|file| {
+        let writer = Mutex::new(file).with_filter(move |event| *event.level() <= read(&kept));
+        tracing_subscriber::fmt::layer().with_writer(writer).with_timer(Utc).with_target(false).with_ansi(false)
+    });
+    tracing_subscriber::registry().with(filter).with(to_file).with(stderr).init();
     if let Some(error) = trouble {
         tracing::warn!("no log is kept: {error}");
     }
@@ -66,6 +73,10 @@ pub fn set_level(level: LogLevel) {
     if let Some(set) = SET_LEVEL.get() {
         set(level);
     }
+}
+
+fn read(level: &Mutex<Level>) -> Level {
+    *level.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 const fn level_of(level: LogLevel) -> Level {

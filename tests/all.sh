@@ -153,7 +153,7 @@ prepare() {
     stage 'copilot cli' install_copilot
 }
 
-# clippy_elsewhere TARGET: the program as it is for another system. Tests stay out: they run on Linux only.
+# clippy_elsewhere TARGET...: the program as it is for other systems. Tests stay out: they run on Linux only.
 clippy_elsewhere() {
     # Some crates for macOS compile Objective-C as they are built. For a check nothing is linked, so a compiler that makes
     # empty objects will do; SDKROOT keeps build scripts from asking Xcode where its headers are.
@@ -171,7 +171,7 @@ done
 SCRIPT
     chmod +x "$compiler"
     CC_aarch64_apple_darwin=$compiler CXX_aarch64_apple_darwin=$compiler AR_aarch64_apple_darwin=ar SDKROOT=$target \
-        cargo clippy --locked --quiet --lib --bins --target "$1" -- -D warnings
+        cargo clippy --locked --quiet --lib --bins "${@/#/--target=}" -- -D warnings
 }
 
 # The names of the integration tests, as cargo finds them.
@@ -190,8 +190,7 @@ main() {
     stage 'format' cargo fmt --check
     stage 'dependencies' cargo deny check bans licenses sources
     stage 'clippy (linux)' cargo clippy --locked --quiet --all-targets -- -D warnings
-    stage 'clippy (windows)' clippy_elsewhere "$WINDOWS"
-    stage 'clippy (macos)' clippy_elsewhere "$MACOS"
+    stage 'clippy (windows, macos)' clippy_elsewhere "$WINDOWS" "$MACOS"
     # Every test at once, so that the times below are those of the tests.
     stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
     loud_stage 'unit tests' cargo test --locked --quiet --lib --bins

@@ -173,17 +173,17 @@ mod tests {
     fn a_mute_is_taken_back_where_it_was_made() {
         let mut notices = Notices::default();
         let row = Row {
-            cwd: Some("/work/one/deep".into()),
+            cwd: Some("/code/one/deep".into()),
             ..crate::core::fleet::Session { id: "a".into(), ..Default::default() }
                 .row(Default::default(), &Default::default())
                 .0
         };
-        Hush::Folder("/work/one".into(), Voice::Muted).apply(&mut notices.quiet, Time(0));
+        Hush::Folder("/code/one".into(), Voice::Muted).apply(&mut notices.quiet, Time(0));
         let [session, folder] = notices.of_session(&(0, "a".into()), &row);
         let Item::Action { text, effect, .. } = folder else { panic!() };
         assert_eq!(
             (&*text, effect),
-            ("Unmute its folder", Effect::Hush(Hush::Folder("/work/one".into(), Voice::Heard)))
+            ("Unmute its folder", Effect::Hush(Hush::Folder("/code/one".into(), Voice::Heard)))
         );
         let Item::Action { effect: Effect::Hush(mute), .. } = session else { panic!() };
         mute.apply(&mut notices.quiet, Time(0));

@@ -16,19 +16,22 @@ use super::autostart::State as Login;
 use super::details::{self, Source, Words};
 use super::hush::Notices;
 use super::icon::{self, Icon};
-use super::view::{DEMO, Effect, Item, ItemId, Kind, MenuView, Most, same_shape};
+use super::view::{DEMO, Item, ItemId, Kind, MenuView, Most, same_shape};
 use crate::act::{Ask, Order};
 use crate::config::{Config, List, Tray};
 use crate::core::action::{Action, Reach, offer};
 use crate::core::fleet::{Kind as Use, Row, rank, summary};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
-use crate::core::text::{counted, plain};
+use crate::core::text::counted;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Status;
 use crate::engine::Key;
 use std::cmp::Reverse;
 use std::collections::HashMap;
+
+mod footer;
+use footer::footer;
 
 /// Two changes of shape are at least this far apart.
 const SHAPE_REST: Span = Span::seconds(1);
@@ -358,73 +361,6 @@ fn ends_with_us(source: &Source<'_>) -> bool {
         Reach::Attached => source.session.about.kind != Use::Terminal,
         _ => false,
     }
-}
-
-fn footer(
-    any_unseen: bool,
-    left_open: Vec<Order>,
-    ends: &[&Source<'_>],
-    notices: &Notices,
-    login: &Login,
-    wrong: Option<&str>,
-) -> Vec<Item> {
-    let own = ItemId::own;
-    let version = format!("Pilotlight {}", crate::VERSION);
-    let about = [version.as_str(), env!("CARGO_PKG_DESCRIPTION"), "It reads, and touches nothing until you click"];
-    vec![
-        Item::action(own(Kind::SeenAll), "Mark all as seen", any_unseen, Effect::SeenAll),
-        Item::action(own(Kind::Refresh), "Refresh", true, Effect::Refresh),
-        notices.submenu(),
-        actions::reopen(left_open),
-        login.item(),
-        settings(wrong),
-        Item::action(own(Kind::OwnLog), "Open log", true, Effect::OwnLog),
-        diagnostics(),
-        Item::Submenu {
-            id: own(Kind::About),
-            text: "About".into(),
-            enabled: true,
-            items: about.iter().map(|line| Item::text(plain(line, 130))).collect(),
-        },
-        quit(ends),
-    ]
-}
-
-/// Opens the settings; where they are wrong, it says where.
-fn settings(wrong: Option<&str>) -> Item {
-    let text = match wrong {
-        None => "Settings…".to_owned(),
-        // The file's name and place come first, after the folders that it is in.
-        Some(wrong) => format!(
-            "Settings: {}",
-            plain(wrong.rsplit_once(std::path::MAIN_SEPARATOR).map_or(wrong, |(_, name)| name), 110)
-        ),
-    };
-    Item::action(ItemId::own(Kind::Settings), text, true, Effect::OpenSettings)
-}
-
-/// What a bug report needs: shown first, copied then.
-fn diagnostics() -> Item {
-    let own = ItemId::own;
-    let items = vec![
-        Item::text("What a bug report needs, without names, paths, prompts or commands"),
-        Item::action(own(Kind::ShowDiagnostics), "Show diagnostics", true, Effect::ShowDiagnostics),
-        Item::action(own(Kind::CopyDiagnostics), "Copy what was shown", true, Effect::CopyDiagnostics),
-    ];
-    Item::Submenu { id: own(Kind::Diagnostics), text: "Diagnostics".into(), enabled: true, items }
-}
-
-/// The end of the program; where sessions would end with it, they are named, and it takes a second click.
-fn quit(ends: &[&Source<'_>]) -> Item {
-    let quit = |text: &str| Item::action(ItemId::own(Kind::Quit), text, true, Effect::Quit);
-    if ends.is_empty() {
-        return quit("Quit");
-    }
-    let mut names: Vec<_> = ends.iter().map(|source| plain(&source.row.name, 60)).collect();
-    names.sort_unstable();
-    let mut items: Vec<_> = names.iter().map(|name| Item::text(format!("This may end: {name}"))).collect();
-    items.push(quit("Quit all the same: what ends can be resumed"));
-    Item::Submenu { id: ItemId::own(Kind::Quitting), text: "Quit…".into(), enabled: true, items }
 }
 
 fn capital(text: &str) -> String {

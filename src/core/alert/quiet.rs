@@ -127,7 +127,7 @@ mod tests {
     fn what_is_muted_survives_a_restart() {
         let mut quiet = Quiet::default();
         quiet.mute_session("a");
-        quiet.mute_folder("/work/one");
+        quiet.mute_folder("/code/one");
         for pause in [Pause::Until(Time(1_800_000_000_123)), Pause::UntilResumed] {
             quiet.pause(pause);
             let text = serde_json::to_string(&quiet).unwrap();
@@ -142,16 +142,16 @@ mod tests {
     #[test]
     fn a_muted_folder_mutes_what_is_below_it() {
         let mut quiet = Quiet::default();
-        quiet.mute_folder("/work/one/");
-        for (cwd, muted) in [("/work/one", true), ("/work/one/deep", true), ("/work/oneness", false), ("/work", false)]
+        quiet.mute_folder("/code/one/");
+        for (cwd, muted) in [("/code/one", true), ("/code/one/deep", true), ("/code/oneness", false), ("/code", false)]
         {
             assert_eq!(quiet.is_muted("a", Some(cwd)), muted, "{cwd}");
         }
         assert!(!quiet.is_muted("a", None));
-        quiet.unmute_folder("/work/one");
+        quiet.unmute_folder("/code/one");
         assert_eq!(quiet, Quiet::default());
         quiet.mute_folder("");
-        assert!(!quiet.is_muted("a", Some("/work")), "no folder is not every folder");
+        assert!(!quiet.is_muted("a", Some("/code")), "no folder is not every folder");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::act::Which;
 use crate::core::alert::{Detail, Pause};
 use crate::core::fleet::{About, Session};
 use crate::core::turn::{Call, Request};
+use crate::desktop::view::Effect;
 use std::path::Path;
 
 /// Sessions that a test writes down.

@@ -91,7 +91,7 @@ fn happens(stage: &mut Stage, what: What, now: &mut Span) {
             }
         }
         What::Mutes(who) => stage.alerts.quiet.mute_session(&id(who)),
-        What::MutesFolder(who) => stage.alerts.quiet.mute_folder(&format!("/work/{who}")),
+        What::MutesFolder(who) => stage.alerts.quiet.mute_folder(&format!("/code/{who}")),
         What::Unmutes => stage.alerts.quiet.unmute_all(),
         What::Pauses(until) => stage.alerts.quiet.pause(match until {
             Some(ahead) => Pause::Until(stage.moment().wall + Span(ahead)),

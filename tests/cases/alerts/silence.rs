@@ -160,7 +160,7 @@ fn case_101_what_is_muted_is_not_told_and_not_later_either() {
     for folder in [false, true] {
         let mut stage = Stage::new();
         let mute = |stage: &mut Stage| {
-            if folder { stage.alerts.quiet.mute_folder("/work") } else { stage.alerts.quiet.mute_session("a") }
+            if folder { stage.alerts.quiet.mute_folder("/code") } else { stage.alerts.quiet.mute_session("a") }
         };
         stage.is("a", Status::Working).at(10);
         mute(&mut stage);
@@ -181,7 +181,7 @@ fn case_101_what_is_muted_is_not_told_and_not_later_either() {
 fn case_101_other_sessions_are_told_as_ever() {
     let mut stage = Stage::new();
     stage.alerts.quiet.mute_session("a");
-    stage.alerts.quiet.mute_folder("/work/b");
+    stage.alerts.quiet.mute_folder("/code/b");
     stage.are(&["a", "b", "c"], Status::Failed).at(10);
     assert_eq!(stage.raised.len(), 1);
     assert!(stage.popup("c").is_some());

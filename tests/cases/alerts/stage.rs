@@ -51,7 +51,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
     Row {
         id: id.into(),
         name: format!("Session {id}"),
-        cwd: Some(format!("/work/{id}").into()),
+        cwd: Some(format!("/code/{id}").into()),
         branch: None,
         kind: Kind::Terminal,
         status,
