@@ -197,7 +197,7 @@ main() {
     for name in $(integration_tests); do
         threads=()
         # These start whole programs, each with threads of its own: more at a time only makes them wait for each other.
-        [[ $name != e2e ]] || threads=(-- --test-threads=2)
+        [[ $name != e2e ]] || threads=(-- --test-threads=3)
         loud_stage "$name" cargo test --locked --quiet --test "$name" "${threads[@]}"
     done
 }

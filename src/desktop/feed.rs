@@ -13,7 +13,7 @@ use super::view::MenuView;
 use crate::config::Problem;
 use crate::core::fleet::Row;
 use crate::core::text::counted;
-use crate::core::time::{Moment, Time};
+use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Status;
 use crate::engine::{Fleet, Key, Settings, View};
 use crate::log;
@@ -54,7 +54,14 @@ pub struct Feed {
     welcome: Option<Welcome>,
     /// When what else shows the sessions wants to be called.
     table_at: Option<Time>,
+    /// Until when, by the awake clock, the menu rests.
+    rests_until: Time,
+    /// Something happened meanwhile.
+    owes: bool,
 }
+
+/// A menu that was sent rests for so long, however much happens: nobody reads faster, and the panel draws each one.
+const REST: Span = Span(100);
 
 /// The welcome of the first run.
 pub struct Welcome {
@@ -75,7 +82,19 @@ impl Feed {
         tell: Box<dyn Tell>,
         welcome: Option<Welcome>,
     ) -> Self {
-        Self { menu, herald, login, send: Box::new(send), news, tell, lit: None, welcome, table_at: None }
+        Self {
+            menu,
+            herald,
+            login,
+            send: Box::new(send),
+            news,
+            tell,
+            lit: None,
+            welcome,
+            table_at: None,
+            rests_until: Time::default(),
+            owes: false,
+        }
     }
 
     /// Takes away what was shown, for the end of the program.
@@ -83,6 +102,21 @@ impl Feed {
         let Self { herald, tell, .. } = self;
         drop(tell); // the terminal is as it was before
         herald.end().await;
+    }
+
+    fn update_menu(&mut self, fleet: &Fleet, now: Moment) {
+        self.menu.note(self.herald.notices());
+        self.menu.note_login(self.login.state());
+        let sources = fleet.entries().map(|(key, entry)| Source {
+            key,
+            row: &entry.row,
+            session: entry.session(),
+            path: entry.path(),
+        });
+        if let Some(view) = self.menu.update(sources, now) {
+            (self.send)(view);
+            self.rests_until = now.awake + REST;
+        }
     }
 
     fn follow_news(&mut self) {
@@ -134,16 +168,9 @@ impl View for Feed {
 
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()> {
         self.herald.update(fleet, &self.menu, now);
-        self.menu.note(self.herald.notices());
-        self.menu.note_login(self.login.state());
-        let sources = fleet.entries().map(|(key, entry)| Source {
-            key,
-            row: &entry.row,
-            session: entry.session(),
-            path: entry.path(),
-        });
-        if let Some(view) = self.menu.update(sources, now) {
-            (self.send)(view);
+        self.owes = now.awake < self.rests_until;
+        if !self.owes {
+            self.update_menu(fleet, now);
         }
         self.follow_news();
         self.welcome(fleet);
@@ -166,7 +193,8 @@ impl View for Feed {
     }
 
     fn redraw_at(&self) -> Option<Time> {
-        [self.menu.wake_at(), self.herald.wake_at(), self.table_at].into_iter().flatten().min()
+        let menu = if self.owes { Some(self.rests_until) } else { self.menu.wake_at() };
+        [menu, self.herald.wake_at(), self.table_at].into_iter().flatten().min()
     }
 }
 
