@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight::core::event::{is_fresh_prompt, is_shutdown, parse, parse_ends, time_of};
+use pilotlight::core::event::{is_fresh_prompt, is_shutdown, parse, parse_ends, end_of};
 use pilotlight::core::limits::Limits;
 use pilotlight::core::session::Facts;
 use pilotlight::core::time::Moment;
@@ -10,7 +10,7 @@ use pilotlight::core::time::Moment;
 fuzz_target!(|data: &[u8]| {
     let (cut, line) = data.split_at_checked(2).unwrap_or((&[0, 0], data));
     let cut = usize::from(u16::from_le_bytes([cut[0], cut[1]])) % (line.len() + 1);
-    let _ = (time_of(line), is_fresh_prompt(line), is_shutdown(line));
+    let _ = (end_of(line), is_fresh_prompt(line), is_shutdown(line));
     let mut facts = Facts::default();
     for event in [parse(line), parse_ends(&line[..cut], &line[cut..])].into_iter().flatten() {
         facts.fold(&event, Moment::of(event.at), &Limits::default());

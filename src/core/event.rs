@@ -237,9 +237,10 @@ pub fn is_shutdown(line: &[u8]) -> bool {
     kind_by_prefix(line) == Some(b"session.shutdown")
 }
 
-/// When a line was written, read from its end alone.
-pub fn time_of(line: &[u8]) -> Option<Time> {
-    Time::parse(Envelope::from_end(line.trim_ascii_end())?.timestamp)
+/// When a line was written, and whether by a sub-agent; read from its end alone.
+pub fn end_of(line: &[u8]) -> Option<(Time, bool)> {
+    let envelope = Envelope::from_end(line.trim_ascii_end())?;
+    Some((Time::parse(envelope.timestamp)?, envelope.agent.is_some()))
 }
 
 const TYPE_PREFIX: &[u8] = b"{\"type\":\"";
@@ -295,31 +296,24 @@ struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads `...},"id":"..","timestamp":"..","parentId":..[,"agentId":".."]}` from the line's end.
+    /// Reads `...}[,"agentId":".."],"id":"..","timestamp":"..","parentId":..}` from the line's end.
     ///
     /// Sound without looking at what stands before: inside a JSON string no quote stands unescaped, and what the last brace
     /// of a line closes is the event itself.
     fn from_end(line: &'a [u8]) -> Option<Self> {
-        let (rest, mut name, mut value) = last_field(line.strip_suffix(b"}")?)?;
-        let mut rest = rest;
-        let mut agent = None;
-        if name == b"agentId" {
-            agent = Some(Text(value?));
-            (rest, name, value) = last_field(rest)?;
-        }
-        if name != b"parentId" {
-            return None;
-        }
-        let (rest, name, timestamp) = last_field(rest)?;
-        if name != b"timestamp" {
-            return None;
-        }
-        let (rest, name, id) = last_field(rest)?;
-        (name == b"id" && rest.ends_with(b"}")).then_some(Self {
+        let field = |text: &'a [u8], wanted: &[u8]| {
+            let (rest, name, value) = last_field(text)?;
+            (name == wanted).then_some((rest, value))
+        };
+        let (rest, parent) = field(line.strip_suffix(b"}")?, b"parentId")?;
+        let (rest, timestamp) = field(rest, b"timestamp")?;
+        let (rest, id) = field(rest, b"id")?;
+        let (rest, agent) = field(rest, b"agentId").map_or((rest, None), |(rest, agent)| (rest, agent));
+        rest.ends_with(b"}").then_some(Self {
             id: id?,
-            parent: value.unwrap_or_default(),
+            parent: parent.unwrap_or_default(),
             timestamp: timestamp?,
-            agent,
+            agent: agent.map(Text),
         })
     }
 

@@ -340,33 +340,44 @@ fn retry(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// Where to begin reading so that the facts are those of the whole log: at the last prompt that closed whatever was open,
-/// and early enough for every sub-agent that may still count as working in the background.
+/// Where to begin reading so that the facts are those of the whole log: at the last prompt that closed whatever was open. Where
+/// a sub-agent wrote before that, within the time for which it counts as working in the background, it is the last prompt
+/// before all of that time: which of the sub-agents ended with their turns shows only where the turns are read whole.
 fn start_of_facts(file: &File, length: u64, background: Span, block: &mut [u8]) -> io::Result<(u64, Begun)> {
     let floor = length.saturating_sub(BACKWARDS_MAX);
     let mut back = Backwards { file, block, start: length, end: length };
     let mut prompt = None;
     let mut newest = None;
     let mut background = background;
+    let mut has_agents = false;
     let Some(mut line_end) = back.newline_before(length, floor)? else {
         return Ok((floor, if floor > 0 { Begun::InsideLine } else { Begun::AtLine }));
     };
     loop {
         let line_start = match back.newline_before(line_end, floor)? {
             Some(newline) => newline + 1,
-            None if floor > 0 => return Ok((prompt.unwrap_or(line_end + 1), Begun::AtLine)),
+            None if floor > 0 => {
+                let start = prompt.filter(|_| !has_agents).unwrap_or(line_end + 1);
+                return Ok((start, Begun::AtLine));
+            }
             None => 0,
         };
-        if prompt.is_none() && back.with_line(line_start, line_end, LINE_MAX, event::is_fresh_prompt)? {
+        let is_prompt = (prompt.is_none() || has_agents)
+            && back.with_line(line_start, line_end, LINE_MAX, event::is_fresh_prompt)?;
+        if is_prompt && prompt.is_none() {
             prompt = Some(line_start);
         }
         if newest.is_none() && back.with_line(line_start, line_end, LINE_END, event::is_shutdown)? {
             background = Span::ZERO;
         }
         let ends = line_start.max(line_end.saturating_sub(LINE_END as u64));
-        if let Some(at) = back.with_line(ends, line_end, LINE_END, event::time_of)? {
-            let newest = *newest.get_or_insert(at);
-            if let Some(prompt) = prompt.filter(|_| newest - at >= background) {
+        if let Some((at, by_agent)) = back.with_line(ends, line_end, LINE_END, event::end_of)? {
+            let age = *newest.get_or_insert(at) - at;
+            has_agents |= prompt.is_some() && by_agent && age < background;
+            if is_prompt && age >= background {
+                (prompt, has_agents) = (Some(line_start), false);
+            }
+            if let Some(prompt) = prompt.filter(|_| age >= background && !has_agents) {
                 return Ok((prompt, Begun::AtLine));
             }
         }

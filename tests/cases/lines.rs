@@ -2,7 +2,7 @@
 //! them is read.
 
 use super::story::Story;
-use pilotlight::core::event::{Body, Event, is_fresh_prompt, parse, parse_ends, time_of};
+use pilotlight::core::event::{Body, Event, end_of, is_fresh_prompt, parse, parse_ends};
 use pilotlight::core::verdict::Status::{Idle, NeedsPermission, Quiet, Stuck, Working};
 use serde_json::json;
 
@@ -249,7 +249,7 @@ fn case_65_a_huge_line_is_read() {
         let story = Story::prompted().answer(1, &text);
         story.is(1, pilotlight::core::verdict::Status::Finishing);
         let told = story.lines().last().unwrap();
-        assert!(time_of(told).is_some() && !is_fresh_prompt(told));
+        assert!(end_of(told).is_some() && !is_fresh_prompt(told));
         let system = Story::prompted().event(100, "system.message", json!({ "content": text }));
         system.is(100, Working);
         let (head, tail) = told.split_at(2000);

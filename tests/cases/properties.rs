@@ -2,7 +2,7 @@
 
 use super::story::{START, Story};
 use super::tales::{beside, gap, steps, told};
-use pilotlight::core::event::{is_fresh_prompt, parse, parse_ends, time_of};
+use pilotlight::core::event::{end_of, is_fresh_prompt, parse, parse_ends};
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::replay::{OwnerStory, Replay};
@@ -198,7 +198,7 @@ proptest! {
     #[test]
     fn case_84_any_bytes_are_survived(bytes in any::<Vec<u8>>(), cut in any::<prop::sample::Index>()) {
         let _ = parse(&bytes);
-        let _ = (time_of(&bytes), is_fresh_prompt(&bytes));
+        let _ = (end_of(&bytes), is_fresh_prompt(&bytes));
         let cut = cut.index(bytes.len() + 1);
         let _ = parse_ends(&bytes[..cut], &bytes[cut..]);
         let mut replay = Replay::new(OwnerStory::Alive, Limits::default());

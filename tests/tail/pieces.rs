@@ -7,7 +7,7 @@ use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::session::Facts;
 use pilotlight::core::time::{Moment, Span};
-use pilotlight::core::verdict::{Live, judge};
+use pilotlight::core::verdict::{Live, Status, judge};
 use pilotlight::watch::tail::{Look, Tail};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -163,6 +163,26 @@ proptest! {
         read(&mut Tail::default(), &path, &mut facts, last);
         same(&facts, &whole, last)?;
         same(&facts, &whole, last.plus(Span(after)))?;
+    }
+}
+
+/// A sub-agent that was started before the last prompt counts as long as the design says, however old the log is; one whose
+/// turn ended over it does not, although its own last word is as young.
+#[test]
+fn a_sub_agent_from_before_the_last_prompt_is_found() {
+    let old = || Story::prompted().answers(10, "Done.").prompt(3600).tool(3605, "t1", "task");
+    let background = old().agent_started(3606, "a1", "t1", "background").done(3607, "t1").answers(3700, "Started.");
+    let foreground = old().agent_started(3606, "a1", "t1", "sync").by("a1").sign(3700).abort(3701);
+    for (story, at, status) in [(background, 3606 + 1199, Status::Working), (foreground, 3700 + 1199, Status::Idle)] {
+        let story = story.prompt(3800).answers(3810, "And this.").prompt(at - 10).abort(at);
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("events.jsonl");
+        fs::write(&path, story.log()).unwrap();
+        let (whole, last) = folded(&story.log());
+        let mut facts = Facts::default();
+        read(&mut Tail::default(), &path, &mut facts, last);
+        same(&facts, &whole, last).unwrap();
+        assert_eq!(judge(&facts, &OWNER, &Live::default(), None, last, &Limits::default()).status, status);
     }
 }
 
