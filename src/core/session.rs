@@ -4,13 +4,15 @@
 //! is for [`verdict`](super::verdict). The one thing that both share is that a turn can end by time alone; where it does is
 //! told by [`Facts::lapse`], which the fold asks before each event and the verdict asks now.
 
+mod beside;
+
 use super::action::Tally;
 use super::event::{Begun, Body, Event};
 use super::limits::Limits;
 use super::scan::Text;
 use super::text::{COMMAND_MAX, NAME_MAX, plain};
 use super::time::{Moment, Span};
-use super::turn::{ASKS_MAX, Agent, Call, Closed, Denials, Ending, Lapse, OpenTool, Phase, Request, Said, Turn};
+use super::turn::{Agent, Call, Closed, Denials, Ending, Lapse, OpenTool, Phase, Request, Said, Turn};
 use std::collections::VecDeque;
 
 /// What the log says of a session, up to some event.
@@ -131,42 +133,6 @@ impl Facts {
         }
         self.recent.push_back(id);
         false
-    }
-
-    /// A sub-agent's event: progress; it can ask for permission and be denied, but neither opens nor closes the turn.
-    fn fold_agent(&mut self, id: Text<'_>, body: &Body<'_>, at: Moment) {
-        let id = plain(&id.read(NAME_MAX), NAME_MAX);
-        if matches!(body, Body::AgentDone) {
-            let before = self.agents.len();
-            self.agents.retain(|agent| agent.id != id);
-            if before != self.agents.len() {
-                self.rested = Some(at);
-            }
-            self.requests.retain(|request| request.agent.as_ref() != Some(&id));
-            return;
-        }
-        let known = self.agents.iter().position(|agent| agent.id == id);
-        // One that has ended may be given more to do; what it writes at its end does not bring it back. Where the log is cut
-        // its start was not read.
-        let begins = matches!(body, Body::AgentStart { .. } | Body::Prompt { .. } | Body::RoundStart) || !self.whole;
-        if known.is_none() && begins && self.agents.len() < OPEN_MAX {
-            self.agents.push(Agent { id: id.clone(), call: None, last: at });
-        }
-        if let Some(agent) = self.agents.iter_mut().find(|agent| agent.id == id) {
-            agent.last = at;
-            if let Body::AgentStart { call } = body {
-                agent.call = call.map(Call::new);
-            }
-        }
-        match body {
-            Body::PermissionAsked { .. } | Body::PermissionDone { .. } => self.fold_permission(body, Some(id), at),
-            Body::ToolDone { call, unasked, success, .. } => {
-                self.spent |= success;
-                self.requests.retain(|request| request.call != Some(Call::new(*call)));
-                self.denials.push(at, *unasked);
-            }
-            _ => {}
-        }
     }
 
     fn fold_root(&mut self, body: &Body<'_>, at: Moment) {
@@ -325,40 +291,6 @@ impl Facts {
         self.denials.push(at, !success && (unasked || tool.unasked));
     }
 
-    fn fold_permission(&mut self, body: &Body<'_>, agent: Option<Box<str>>, at: Moment) {
-        match *body {
-            Body::PermissionAsked { request, call, kind, asks, by_hook: false } => {
-                let id = Call::new(request);
-                if self.requests.len() < OPEN_MAX && !self.requests.iter().any(|open| open.id == id) {
-                    let kind = plain(&kind.map_or("tool".into(), |kind| kind.read(NAME_MAX)), NAME_MAX);
-                    let asks = asks.map(|asks| asks.read(ASKS_MAX + 1)).filter(|asks| asks.chars().count() <= ASKS_MAX);
-                    self.requests.push(Request {
-                        id,
-                        request: plain(&request.read(NAME_MAX), NAME_MAX),
-                        call: call.map(Call::new),
-                        kind,
-                        asks: asks.map(Into::into),
-                        agent,
-                        at,
-                    });
-                }
-            }
-            Body::PermissionDone { request, call, unasked } => {
-                let id = Call::new(request);
-                let asked =
-                    self.requests.iter().position(|open| open.id == id).map(|index| self.requests.remove(index));
-                let call = call.map(Call::new).or(asked.and_then(|request| request.call));
-                if unasked
-                    && let Some(turn) = &mut self.turn
-                    && let Some(tool) = turn.tools.iter_mut().find(|tool| Some(tool.call) == call)
-                {
-                    tool.unasked = true;
-                }
-            }
-            _ => {}
-        }
-    }
-
     fn begun(&mut self, begun: &Begun<'_>) {
         self.model(begun.model);
         self.forked = begun.in_use && !begun.joins;
@@ -445,15 +377,6 @@ impl Facts {
                 after(since, limits.resumed, Ending::ResumedSilent)
             }
         }
-    }
-
-    /// The background sub-agents: those whose tool call is over. `now` and the limit leave out the silent ones.
-    pub fn background_agents(&self, now: Moment, limits: &Limits) -> impl Iterator<Item = &Agent> {
-        let tools = self.turn.as_ref().map_or(&[][..], |turn| &turn.tools);
-        self.agents
-            .iter()
-            .filter(move |agent| !tools.iter().any(|tool| Some(tool.call) == agent.call))
-            .filter(move |agent| now.since(agent.last) < limits.background_agent)
     }
 }
 

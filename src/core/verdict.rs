@@ -4,82 +4,19 @@
 //! and total: the same observations give the same verdict, and between an observation and
 //! [`recheck_at`](Verdict::recheck_at) the verdict cannot change.
 
+mod status;
+mod words;
+
+pub use status::Status;
+pub use words::age_step;
+
 use super::limits::Limits;
 use super::owner::Owner;
 use super::session::Facts;
 use super::text::{counted, listed};
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, Phase, Request, Said, Turn};
-use serde::Serialize;
-use std::fmt;
-
-/// What a session does, or what it needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
-    /// It is over.
-    Ended,
-    /// Its owner is gone, with work still open.
-    Crashed,
-    /// Its last turn ended in an error.
-    Failed,
-    /// It waits for a permission.
-    NeedsPermission,
-    /// Its tools are refused because nobody can be asked.
-    PermissionLost,
-    /// It waits for an answer.
-    NeedsInput,
-    /// A turn is open, and silence passed its limit.
-    Stuck,
-    /// A turn is open and silent for long, but not beyond doubt.
-    Quiet,
-    /// The turn is about to end.
-    Finishing,
-    /// A turn is open, or something works in the background.
-    Working,
-    /// Nothing is going on: the user's turn.
-    Idle,
-}
-
-impl Status {
-    /// Every status, in the order in which they are tried.
-    pub const ALL: [Self; 11] = [
-        Self::Ended,
-        Self::Crashed,
-        Self::Failed,
-        Self::NeedsPermission,
-        Self::PermissionLost,
-        Self::NeedsInput,
-        Self::Stuck,
-        Self::Quiet,
-        Self::Finishing,
-        Self::Working,
-        Self::Idle,
-    ];
-
-    /// The status as it is written everywhere: in JSON, in the table, in the menu.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ended => "ended",
-            Self::Crashed => "crashed",
-            Self::Failed => "failed",
-            Self::NeedsPermission => "needs-permission",
-            Self::PermissionLost => "permission-lost",
-            Self::NeedsInput => "needs-input",
-            Self::Stuck => "stuck",
-            Self::Quiet => "quiet",
-            Self::Finishing => "finishing",
-            Self::Working => "working",
-            Self::Idle => "idle",
-        }
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+use words::{after_words, ended_words, error_words, rest_words};
 
 /// What is known of a session beside its log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -451,20 +388,7 @@ impl<'a> Judge<'a> {
         if self.live.has_active_work == Some(true) {
             return found(Status::Working, since, "its server says that it has active work");
         }
-        let why = match closed.map(|closed| &closed.ending) {
-            None if self.facts.progress.is_none() => "no prompt yet",
-            None if self.facts.whole => "no prompt yet",
-            None => "no turn is open",
-            Some(Ending::Aborted) => "stopped, your turn",
-            Some(Ending::Resumed) => "resumed, your turn",
-            Some(Ending::PassedOver) => "its failure was passed over, your turn",
-            Some(Ending::Unanswered) => "its turn ended without an answer",
-            Some(Ending::NeverClosed) => "answered, never closed its turn",
-            Some(Ending::ResumedSilent) => "resumed, nothing since",
-            Some(Ending::ByFormerOwner) => "its process is newer than what was open, your turn",
-            Some(Ending::NoActiveWork) => "its server says that it has no active work",
-            Some(_) => "done, your turn",
-        };
+        let why = rest_words(self.facts, closed);
         found(Status::Idle, since, format!("{why}{background}"))
     }
 
@@ -492,67 +416,5 @@ impl<'a> Judge<'a> {
             Some(sample) => Some(due.max(sample.at.awake + SAMPLE_LASTS)),
             None => Some(due),
         }
-    }
-}
-
-/// The step that an age is worded in, and the next one: an age told exactly would never stand still.
-pub fn age_step(age: Span) -> (Span, Span) {
-    const STEPS: [Span; 8] = [
-        Span::ZERO,
-        Span::minutes(1),
-        Span::minutes(2),
-        Span::minutes(5),
-        Span::minutes(10),
-        Span::minutes(15),
-        Span::minutes(30),
-        Span::hours(1),
-    ];
-    if let Some(next) = STEPS.iter().position(|&step| step > age) {
-        return (STEPS[next - 1], STEPS[next]);
-    }
-    let unit = match age {
-        _ if age < Span::hours(24) => Span::hours(1),
-        _ if age < Span::hours(24 * 100) => Span::hours(24),
-        _ => Span::hours(24 * 100),
-    };
-    let whole = age.0 / unit.0 * unit.0;
-    (Span(whole), Span(whole.saturating_add(unit.0)))
-}
-
-/// "rate_limit, HTTP 429: try again later".
-fn error_words(closed: &Closed) -> String {
-    match &closed.ending {
-        Ending::Failed { kind, message, status } => {
-            let kind = kind.as_deref().unwrap_or("error");
-            let status = status.map(|status| format!(", HTTP {status}")).unwrap_or_default();
-            let message: String = message.iter().flat_map(|message| message.chars()).take(120).collect();
-            if message.is_empty() { format!("{kind}{status}") } else { format!("{kind}{status}: {message}") }
-        }
-        _ => String::new(),
-    }
-}
-
-/// Why a session that was shut down is worth a look.
-fn ended_words(closed: &Closed) -> String {
-    let Ending::Shutdown { unfinished, error } = &closed.ending else { return "shut down".into() };
-    if !unfinished.is_empty() {
-        return format!("shut down; unfinished: {}", listed(unfinished));
-    }
-    match error {
-        Some(error) => {
-            let failed = Closed { ending: (**error).clone(), at: closed.at, asks: false };
-            format!("shut down after an error: {}", error_words(&failed))
-        }
-        None => "shut down".into(),
-    }
-}
-
-/// What the last turn left behind, for an end that nobody wrote down.
-fn after_words(closed: Option<&Closed>) -> String {
-    match closed {
-        Some(closed @ Closed { ending: Ending::Failed { .. }, .. }) => {
-            format!("; after an error: {}", error_words(closed))
-        }
-        _ => String::new(),
     }
 }

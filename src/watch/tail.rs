@@ -187,8 +187,12 @@ impl Tail {
             *self = Self { file: Some(identity), ..Self::default() };
             *facts = Facts::default();
             buffer.resize(BLOCK, 0);
-            (self.read, self.begun) = start_of_facts(&file, meta.len(), look.limits.background_agent, buffer)?;
-            self.read_on(&file, meta.len(), facts, look, buffer)?;
+            let mut back = Backwards::new(&file, meta.len(), buffer);
+            (self.read, self.begun) = start_of_facts(&mut back, look.limits.background_agent)?;
+            match back.all_from(self.read) {
+                Some(held) => self.fold(held, facts, look),
+                None => self.read_on(&file, meta.len(), facts, look, buffer)?,
+            }
             // Half a line was progress when it was written.
             if let (false, Ok(written)) = (self.carry.is_empty(), meta.modified()) {
                 let age =
@@ -242,21 +246,25 @@ impl Tail {
             if n == 0 {
                 return Ok(());
             }
-            let block = &buffer[..n];
-            self.read += n as u64;
-            self.mark.extend_from_slice(&block[n.saturating_sub(MARK)..]);
-            self.mark.drain(..self.mark.len().saturating_sub(MARK));
-            let mut rest = block;
-            while let Some(end) = memchr::memchr(b'\n', rest) {
-                self.line(&rest[..end], facts, look);
-                rest = &rest[end + 1..];
-            }
-            self.carry.push(rest);
+            self.fold(&buffer[..n], facts, look);
             // As long as it was when it was opened, and no longer: what is written from now on comes with an event of its own.
             if n < buffer.len() && self.read >= length {
                 return Ok(());
             }
         }
+    }
+
+    /// Folds what stands at the point reached.
+    fn fold(&mut self, block: &[u8], facts: &mut Facts, look: Look<'_>) {
+        self.read += block.len() as u64;
+        self.mark.extend_from_slice(&block[block.len().saturating_sub(MARK)..]);
+        self.mark.drain(..self.mark.len().saturating_sub(MARK));
+        let mut rest = block;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            self.line(&rest[..end], facts, look);
+            rest = &rest[end + 1..];
+        }
+        self.carry.push(rest);
     }
 
     /// One complete line, of which the carry holds the beginning.
@@ -286,7 +294,6 @@ fn fold(event: Result<event::Event<'_>, crate::core::scan::Malformed>, line: &[u
     }
 }
 
-/// Opens a log that is a file; never follows a link, never blocks on a pipe.
 /// The length of a log that can be read, in bytes, without reading it.
 ///
 /// # Errors
@@ -295,6 +302,7 @@ pub fn length(path: &Path) -> Result<u64, LogError> {
     open(path).map(|(_, meta)| meta.len())
 }
 
+/// Opens a log that is a file; never follows a link, never blocks on a pipe.
 fn open(path: &Path) -> Result<(File, Metadata), LogError> {
     let mut options = File::options();
     options.read(true);
@@ -343,14 +351,13 @@ fn retry(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
 /// Where to begin reading so that the facts are those of the whole log: at the last prompt that closed whatever was open. Where
 /// a sub-agent wrote before that, within the time for which it counts as working in the background, it is the last prompt
 /// before all of that time: which of the sub-agents ended with their turns shows only where the turns are read whole.
-fn start_of_facts(file: &File, length: u64, background: Span, block: &mut [u8]) -> io::Result<(u64, Begun)> {
-    let floor = length.saturating_sub(BACKWARDS_MAX);
-    let mut back = Backwards { file, block, start: length, end: length };
+fn start_of_facts(back: &mut Backwards<'_>, background: Span) -> io::Result<(u64, Begun)> {
+    let floor = back.length.saturating_sub(BACKWARDS_MAX);
     let mut prompt = None;
     let mut newest = None;
     let mut background = background;
     let mut has_agents = false;
-    let Some(mut line_end) = back.newline_before(length, floor)? else {
+    let Some(mut line_end) = back.newline_before(back.length, floor)? else {
         return Ok((floor, if floor > 0 { Begun::InsideLine } else { Begun::AtLine }));
     };
     loop {
@@ -391,19 +398,38 @@ fn start_of_facts(file: &File, length: u64, background: Span, block: &mut [u8]) 
 /// Looks at a file block by block from its end.
 struct Backwards<'a> {
     file: &'a File,
+    /// The file's, as it was opened.
+    length: u64,
     block: &'a mut [u8],
     /// The part of the file that the block holds.
     start: u64,
     end: u64,
+    /// The file was found shorter than that: nothing is where it was.
+    shrank: bool,
 }
 
-impl Backwards<'_> {
+impl<'a> Backwards<'a> {
+    const fn new(file: &'a File, length: u64, block: &'a mut [u8]) -> Self {
+        Self { file, length, block, start: length, end: length, shrank: false }
+    }
+
+    /// All that stands from `start` on, if the block still holds it: most turns fit into one, and need not be read again.
+    fn all_from(&self, start: u64) -> Option<&[u8]> {
+        let whole = self.end == self.length && start >= self.start && !self.shrank;
+        whole.then(|| &self.block[self.index(start)..self.index(self.end)])
+    }
+
+    /// Where in the block that stands.
+    fn index(&self, at: u64) -> usize {
+        usize::try_from(at - self.start).unwrap_or(usize::MAX)
+    }
+
     /// Where the last newline before `before` stands; not looked for before `floor`.
     fn newline_before(&mut self, before: u64, floor: u64) -> io::Result<Option<u64>> {
         let mut before = before;
         loop {
             if before > self.start && before <= self.end {
-                let held = &self.block[..usize::try_from(before - self.start).unwrap_or(usize::MAX)];
+                let held = &self.block[..self.index(before)];
                 if let Some(at) = memchr::memrchr(b'\n', held) {
                     return Ok(Some(self.start + at as u64));
                 }
@@ -424,7 +450,8 @@ impl Backwards<'_> {
         while filled < wanted {
             let n = read_at(self.file, &mut self.block[filled..wanted], end - length + filled as u64)?;
             if n == 0 {
-                // The file shrank meanwhile: nothing is where it was. The next reading begins afresh.
+                // The next reading begins afresh.
+                self.shrank = true;
                 self.block[filled..wanted].fill(0);
                 break;
             }
@@ -437,9 +464,7 @@ impl Backwards<'_> {
     /// Calls `look` with the bytes between, at most the first `most` of them.
     fn with_line<T>(&mut self, start: u64, end: u64, most: usize, look: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
         if start >= self.start && end <= self.end {
-            let from = usize::try_from(start - self.start).unwrap_or(usize::MAX);
-            let to = usize::try_from(end - self.start).unwrap_or(usize::MAX);
-            return Ok(look(&self.block[from..to]));
+            return Ok(look(&self.block[self.index(start)..self.index(end)]));
         }
         // It spans blocks. Whether it can be of interest shows in its first bytes.
         let mut line = vec![0; usize::try_from(end - start).unwrap_or(usize::MAX).min(most)];

@@ -56,6 +56,15 @@ fn a_change_counts_at_once_and_a_broken_one_is_told_once() {
     assert_eq!(log(&user), before, "the log's level changed as well");
 }
 
+/// Now, once it is over: the log tells milliseconds, and what is done next may be told within the same one.
+fn a_moment() -> jiff::Timestamp {
+    let now = jiff::Timestamp::now();
+    while jiff::Timestamp::now().as_millisecond() == now.as_millisecond() {
+        std::thread::yield_now();
+    }
+    now
+}
+
 #[test]
 fn the_log_answers_why_and_holds_nothing_that_a_session_wrote() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
@@ -67,10 +76,10 @@ fn the_log_answers_why_and_holds_nothing_that_a_session_wrote() {
     session.prompt();
     session.tool("a", "launchcodes", "rm -rf hunter2");
     user.agrees(&panel, &session, "working");
-    let working = jiff::Timestamp::now();
+    let working = a_moment();
     session.fail("hunter2 is wrong");
     user.agrees(&panel, &session, "failed");
-    let failed = jiff::Timestamp::now();
+    let failed = a_moment();
     session.prompt();
     session.tool("b", "launchcodes", "rm -rf hunter2");
     user.agrees(&panel, &session, "working");

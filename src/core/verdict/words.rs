@@ -1,0 +1,85 @@
+//! How reasons are worded: steps of ages, how a turn ended, why a session rests.
+
+use crate::core::session::Facts;
+use crate::core::text::listed;
+use crate::core::time::Span;
+use crate::core::turn::{Closed, Ending};
+
+/// The step that an age is worded in, and the next one: an age told exactly would never stand still.
+pub fn age_step(age: Span) -> (Span, Span) {
+    const STEPS: [Span; 8] = [
+        Span::ZERO,
+        Span::minutes(1),
+        Span::minutes(2),
+        Span::minutes(5),
+        Span::minutes(10),
+        Span::minutes(15),
+        Span::minutes(30),
+        Span::hours(1),
+    ];
+    if let Some(next) = STEPS.iter().position(|&step| step > age) {
+        return (STEPS[next - 1], STEPS[next]);
+    }
+    let unit = match age {
+        _ if age < Span::hours(24) => Span::hours(1),
+        _ if age < Span::hours(24 * 100) => Span::hours(24),
+        _ => Span::hours(24 * 100),
+    };
+    let whole = age.0 / unit.0 * unit.0;
+    (Span(whole), Span(whole.saturating_add(unit.0)))
+}
+
+/// Why it rests.
+pub(super) fn rest_words(facts: &Facts, closed: Option<&Closed>) -> &'static str {
+    match closed.map(|closed| &closed.ending) {
+        None if facts.progress.is_none() || facts.whole => "no prompt yet",
+        None => "no turn is open",
+        Some(Ending::Aborted) => "stopped, your turn",
+        Some(Ending::Resumed) => "resumed, your turn",
+        Some(Ending::PassedOver) => "its failure was passed over, your turn",
+        Some(Ending::Unanswered) => "its turn ended without an answer",
+        Some(Ending::NeverClosed) => "answered, never closed its turn",
+        Some(Ending::ResumedSilent) => "resumed, nothing since",
+        Some(Ending::ByFormerOwner) => "its process is newer than what was open, your turn",
+        Some(Ending::NoActiveWork) => "its server says that it has no active work",
+        Some(_) => "done, your turn",
+    }
+}
+
+/// "rate_limit, HTTP 429: try again later".
+pub(super) fn error_words(closed: &Closed) -> String {
+    match &closed.ending {
+        Ending::Failed { kind, message, status } => {
+            let kind = kind.as_deref().unwrap_or("error");
+            let status = status.map(|status| format!(", HTTP {status}")).unwrap_or_default();
+            let message: String = message.iter().flat_map(|message| message.chars()).take(120).collect();
+            if message.is_empty() { format!("{kind}{status}") } else { format!("{kind}{status}: {message}") }
+        }
+        _ => String::new(),
+    }
+}
+
+/// Why a session that was shut down is worth a look.
+pub(super) fn ended_words(closed: &Closed) -> String {
+    let Ending::Shutdown { unfinished, error } = &closed.ending else { return "shut down".into() };
+    if !unfinished.is_empty() {
+        return format!("shut down; unfinished: {}", listed(unfinished));
+    }
+    match error {
+        Some(error) => {
+            let failed = Closed { ending: (**error).clone(), at: closed.at, asks: false };
+            format!("shut down after an error: {}", error_words(&failed))
+        }
+        None => "shut down".into(),
+    }
+}
+
+/// What the last turn left behind, for an end that nobody wrote down.
+pub(super) fn after_words(closed: Option<&Closed>) -> String {
+    match closed {
+        Some(closed @ Closed { ending: Ending::Failed { .. }, .. }) => {
+            format!("; after an error: {}", error_words(closed))
+        }
+        _ => String::new(),
+    }
+}
