@@ -13,8 +13,8 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How much is read at once.
-const BLOCK: usize = 128 * 1024;
+/// How much is read at once: of logs made of recorded turns, 99 in 100 last turns fit into it.
+const BLOCK: usize = 64 * 1024;
 /// A log is read backwards at most this far for the start of its turn; beyond, the start counts as unknown.
 const BACKWARDS_MAX: u64 = 64 * 1024 * 1024;
 /// Of a line longer than this only the ends are kept (the longest seen in a real log was 430 KB).
