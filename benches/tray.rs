@@ -23,7 +23,7 @@ fn main() {
 #[cfg(target_os = "linux")]
 mod linux {
     use crate::support::desktop::bus::Bus;
-    use crate::support::desktop::light::{Light, User};
+    use crate::support::desktop::light::{Light, User, sum};
     use crate::support::desktop::panel::Panel;
     use crate::support::desktop::sessions::{Session, Sessions};
     use std::time::{Duration, Instant};
@@ -101,19 +101,15 @@ mod linux {
         /// What it costs while nothing is written.
         fn idle(&self, idle: Duration) {
             wait(SETTLES);
-            let before = self.switches();
+            let before = self.light.switches();
             wait(idle);
-            let switches = self.switches() - before;
+            let switches = sum(&self.light.switches().since(&before));
             println!(
                 "{:<34}{:>9.2} a second over {idle:?} ({})",
                 format!("context switches, {} live, idle", self.made.len()),
                 switches as f64 / idle.as_secs_f64(),
                 self.light.memory()
             );
-        }
-
-        fn switches(&self) -> u64 {
-            self.light.switches().iter().map(|(_, count)| count).sum()
         }
     }
 

@@ -13,7 +13,6 @@ use crate::desk::bus::Bus;
 use crate::desk::light::User;
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
-use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -99,21 +98,6 @@ fn figures_append_to_menu() {
     println!("append to menu on the bus: {}", percentiles(times));
 }
 
-/// The context switches of each thread so far: its name, those that it made by waiting, and those that were forced on it
-/// because another program wanted the processor. A thread that has ended is in none of them.
-fn switches(pid: u32) -> BTreeMap<u32, (String, u64, u64)> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let read = |task: std::io::Result<std::fs::DirEntry>| {
-        let task = task.ok()?;
-        let status = std::fs::read_to_string(task.path().join("status")).ok()?;
-        let field = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned());
-        let count = |name: &str| field(name)?.parse().ok();
-        let counts = (field("Name:")?, count("voluntary_ctxt_switches:")?, count("nonvoluntary_ctxt_switches:")?);
-        Some((task.file_name().to_str()?.parse().ok()?, counts))
-    };
-    tasks.filter_map(read).collect()
-}
-
 /// Twenty sessions in all the states that time alone changes, made within twenty seconds of each other: what is answered grows
 /// old, a silent model and a silent tool pass one limit after the other, and an open tool is asked for its CPU time.
 #[test]
@@ -152,26 +136,21 @@ fn figures_idle() {
     let minutes = std::env::var("PILOTLIGHT_TEST_MINUTES").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
     let mut worst = (0, 0);
     for minute in 1..=minutes {
-        let (before, ticks, signals) = (switches(light.pid()), light.ticks(), panel.all_signals());
+        let (before, ticks, signals) = (light.switches(), light.ticks(), panel.all_signals());
         wait(Duration::from_secs(60));
-        let after = switches(light.pid());
-        let since = |task: &u32| {
-            let ((name, own, forced), (_, own_before, forced_before)) =
-                (&after[task], before.get(task).cloned().unwrap_or_default());
-            (name.clone(), own - own_before, forced - forced_before)
-        };
-        let (own, forced) = after.keys().map(since).fold((0, 0), |sum, (_, own, forced)| (sum.0 + own, sum.1 + forced));
+        let threads = light.switches().since(&before);
+        let (own, forced) = threads.iter().fold((0, 0), |sum, thread| (sum.0 + thread.own, sum.1 + thread.forced));
         worst = worst.max((own, forced));
         println!(
             "minute {minute}: {:.2} context switches a second ({own} of its own, {forced} forced; {} threads), {} ticks of CPU, \
              {} signals",
             (own + forced) as f64 / 60.0,
-            after.len(),
+            threads.len(),
             light.ticks() - ticks,
             panel.all_signals() - signals
         );
-        for (name, own, forced) in after.keys().map(since).filter(|(_, own, forced)| own + forced > 0) {
-            println!("  {name}: {own} of its own, {forced} forced");
+        for thread in threads.iter().filter(|thread| thread.own + thread.forced > 0) {
+            println!("  {}: {} of its own, {} forced", thread.name, thread.own, thread.forced);
         }
     }
     println!("the worst minute: {:.2} a second of its own", worst.0 as f64 / 60.0);

@@ -1,7 +1,7 @@
 //! What does not happen while nothing happens. What it costs is told by the figures.
 
 use crate::desk::bus::Bus;
-use crate::desk::light::{Light, User};
+use crate::desk::light::{User, sum};
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
 use crate::support::{SOON, wait_until};
@@ -49,8 +49,7 @@ fn whoever_reads_the_sessions_wakes_nobody() {
         user.agrees(&panel, session, "idle");
     }
     panel.settle();
-    let wakings = |light: &Light| light.switches().iter().map(|(_, count)| count).sum::<u64>();
-    let (before, mut read) = (wakings(&light), 0);
+    let (before, mut read) = (light.switches(), 0);
     for _ in 0..50 {
         for session in &made {
             for entry in std::fs::read_dir(&session.path).unwrap() {
@@ -58,7 +57,7 @@ fn whoever_reads_the_sessions_wakes_nobody() {
             }
         }
     }
-    let woken = wakings(&light) - before;
+    let woken = sum(&light.switches().since(&before));
     assert!(read >= 2000 && woken < 50, "{woken} wakings, while {read} files were read");
 }
 
@@ -88,10 +87,8 @@ fn while_nothing_is_due_nothing_runs() {
         let before = light.switches();
         #[expect(clippy::disallowed_methods, reason = "that nothing happens meanwhile is what is tested")]
         std::thread::sleep(Duration::from_secs(8));
-        let after = light.switches();
-        let woken: Vec<_> =
-            after.iter().zip(&before).map(|((name, count), (_, earlier))| (name.clone(), count - earlier)).collect();
-        windows.push((woken.iter().map(|(_, count)| count).sum::<u64>(), woken));
+        let woken = light.switches().since(&before);
+        windows.push((sum(&woken), woken));
     }
     assert!(windows.iter().any(|(count, _)| *count == 0), "it always has something to do: {windows:?}");
     assert!(windows.iter().map(|(count, _)| count).sum::<u64>() <= 2 * OF_A_WAKING, "{windows:?}");

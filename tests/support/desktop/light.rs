@@ -6,6 +6,7 @@ use super::sessions::{Session, Sessions};
 use crate::support::{SOON, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -138,21 +139,20 @@ impl Light {
         Path::new("/proc").join(self.pid().to_string())
     }
 
-    /// The context switches of each thread so far.
-    pub(crate) fn switches(&self) -> Vec<(String, u64)> {
-        let tasks = std::fs::read_dir(self.proc().join("task")).unwrap();
-        let mut found: Vec<_> = tasks
-            .map(|task| {
-                let task = task.unwrap().path();
-                let status = std::fs::read_to_string(task.join("status")).unwrap();
-                let counts = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
-                let count = counts.map(|(_, count)| count.trim().parse::<u64>().unwrap()).sum();
-                let name = status.lines().next().and_then(|line| line.strip_prefix("Name:")).unwrap_or_default().trim();
-                (task, name.to_owned(), count)
-            })
-            .collect();
-        found.sort();
-        found.into_iter().map(|(_, name, count)| (name, count)).collect()
+    /// The context switches of each thread so far, by its id.
+    pub(crate) fn switches(&self) -> Switches {
+        let read = |task: std::io::Result<std::fs::DirEntry>| {
+            let task = task.ok()?;
+            // A thread may end while it is read.
+            let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+            let field = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim());
+            let count = |name: &str| field(name)?.parse().ok();
+            let own = count("voluntary_ctxt_switches:")?;
+            let forced = count("nonvoluntary_ctxt_switches:")?;
+            let id = task.file_name().to_str()?.parse().ok()?;
+            Some((id, Thread { name: field("Name:")?.to_owned(), own, forced }))
+        };
+        Switches(std::fs::read_dir(self.proc().join("task")).unwrap().filter_map(read).collect())
     }
 
     /// Its memory, as the system words it.
@@ -176,4 +176,33 @@ impl Drop for Light {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Context switches, by thread.
+pub(crate) struct Switches(BTreeMap<u32, Thread>);
+
+/// Those of one thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Thread {
+    pub(crate) name: String,
+    /// Made by waiting.
+    pub(crate) own: u64,
+    /// Forced on it: another program wanted the processor.
+    pub(crate) forced: u64,
+}
+
+impl Switches {
+    /// What came since, of the threads that still run: who has ended is in none of them.
+    pub(crate) fn since(self, before: &Self) -> Vec<Thread> {
+        let since = |(id, now): (u32, Thread)| {
+            let then = before.0.get(&id).cloned().unwrap_or_default();
+            Thread { name: now.name, own: now.own - then.own, forced: now.forced - then.forced }
+        };
+        self.0.into_iter().map(since).collect()
+    }
+}
+
+/// All of them together.
+pub(crate) fn sum(threads: &[Thread]) -> u64 {
+    threads.iter().map(|thread| thread.own + thread.forced).sum()
 }
