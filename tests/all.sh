@@ -27,6 +27,9 @@ export PILOTLIGHT_TEST_COPILOT='' PILOTLIGHT_TEST_CACHE=$target/copilot-cache
 # The tests bring their own homes and settings; those of who runs them are none of their business.
 unset COPILOT_HOME PILOTLIGHT_CONFIG
 
+# Started in the background by a shell without job control, we ignore SIGINT, and what the tests start and interrupt would too.
+readonly UNIGNORED=(env --default-signal=INT,QUIT)
+
 # A folder for the stages' output, gone at the end.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -193,12 +196,12 @@ main() {
     stage 'clippy (windows, macos)' clippy_elsewhere "$WINDOWS" "$MACOS"
     # Every test at once, so that the times below are those of the tests.
     stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
-    loud_stage 'unit tests' cargo test --locked --quiet --lib --bins
+    loud_stage 'unit tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins
     for name in $(integration_tests); do
         threads=()
         # These start whole programs, each with threads of its own: more at a time only makes them wait for each other.
         [[ $name != e2e ]] || threads=(-- --test-threads=3)
-        loud_stage "$name" cargo test --locked --quiet --test "$name" "${threads[@]}"
+        loud_stage "$name" "${UNIGNORED[@]}" cargo test --locked --quiet --test "$name" "${threads[@]}"
     done
 }
 

@@ -20,7 +20,7 @@ fuzz() {
 prepare
 stage 'cargo-fuzz' install_cargo_program cargo-fuzz "$CARGO_FUZZ"
 stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
-loud_stage 'ignored tests' cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2
+loud_stage 'ignored tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2
 # Without benches, the pattern would match nothing and be an error.
 if compgen -G 'benches/*.rs' >/dev/null; then
     stage 'build benches' cargo bench --locked --quiet --bench '*' --no-run

@@ -1,6 +1,6 @@
 //! The session bus on Linux: whether it is there, whether a panel with a tray is on it, and when either comes or goes.
 //!
-//! The tray itself tells none of this: it waits for a panel in silence. This is one more connection, which sleeps until the
+//! The tray itself tells none of this. This is one more connection, which sleeps until the
 //! bus says something. A bus that is gone is tried again, soon at first and then with every rescan; unless the display is
 //! gone with it, which is how a desktop session ends that nobody sends a signal for.
 

@@ -75,6 +75,7 @@ impl Lamp {
     pub fn light(&mut self, raise: impl FnOnce(MenuView) -> anyhow::Result<Tray>) -> anyhow::Result<()> {
         if self.tray.is_none() {
             self.tray = Some(raise(self.view.clone())?);
+            self.laid_out = Instant::now();
         }
         self.has_icon.store(true, Ordering::Release);
         Ok(())

@@ -83,13 +83,15 @@ fn show(lamp: &mut Lamp, view: Option<Box<MenuView>>) {
 
 fn follow(lamp: &mut Lamp, bus: &Bus, raise: impl FnOnce(MenuView) -> anyhow::Result<Tray>) {
     match bus {
-        Bus::There { panel } | Bus::Panel(panel) => match lamp.light(raise) {
-            Ok(()) if *panel => lamp.tell(News::Lit),
-            Ok(()) => {}
-            Err(error) => lamp.tell(News::Dark(format!("the panel refuses the icon ({error:#}); {STILL}"))),
-        },
-        Bus::Lost => lamp.put_out(),
-        Bus::Missing(_) | Bus::Deaf | Bus::SessionOver => {}
+        Bus::There { panel: true } => {}
+        // Another one than before, perhaps: what was registered with that is gone with it.
+        Bus::Panel(true) => lamp.put_out(),
+        Bus::Panel(false) | Bus::Lost => return lamp.put_out(),
+        Bus::There { panel: false } | Bus::Missing(_) | Bus::Deaf | Bus::SessionOver => return,
+    }
+    match lamp.light(raise) {
+        Ok(()) => lamp.tell(News::Lit),
+        Err(error) => lamp.tell(News::Dark(format!("the panel refuses the icon ({error:#}); {STILL}"))),
     }
 }
 

@@ -20,6 +20,7 @@ use ksni::{ToolTip, TrayMethods};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Runtime;
 
 /// Our name on the bus.
@@ -41,13 +42,17 @@ impl Tray {
     /// Puts the icon up. This talks to the panel, and waits for it for as long as it takes to answer.
     ///
     /// # Errors
-    /// Where the desktop has no place for it: no session bus, or one that refuses.
+    /// Where the desktop has no place for it: no session bus, one that refuses, or no panel.
     pub fn new(view: MenuView, runtime: Rc<Runtime>, tell: Tell) -> anyhow::Result<Self> {
         let shown = Arc::new(view);
-        let item = Notifier { view: Arc::clone(&shown), picture: picture(shown.icon)?, tell };
-        // A panel that is not there yet is waited for. In a box the bus lets nobody take a name.
+        let alone = Arc::new(AtomicBool::new(false));
+        let item =
+            Notifier { view: Arc::clone(&shown), picture: picture(shown.icon)?, tell, alone: Arc::clone(&alone) };
+        // Whether there is a panel is for it to say, by the answer to our registration and not by a property that some lack.
+        // In a box the bus lets nobody take a name.
         let item = item.assume_sni_available(true).disable_dbus_name(is_boxed());
         let handle = runtime.block_on(item.spawn()).context("the icon cannot be put up")?;
+        anyhow::ensure!(!alone.load(Ordering::Acquire), "no panel with a tray is on the bus");
         Ok(Self { handle, shown, runtime })
     }
 
@@ -86,6 +91,8 @@ struct Notifier {
     view: Arc<MenuView>,
     picture: ksni::Icon,
     tell: Tell,
+    /// No panel is there, or it went.
+    alone: Arc<AtomicBool>,
 }
 
 impl ksni::Tray for Notifier {
@@ -108,6 +115,13 @@ impl ksni::Tray for Notifier {
 
     fn menu(&self) -> Vec<MenuItem<Self>> {
         self.entries(&self.view.items)
+    }
+
+    /// Without a panel there is no icon. It is put up again for the next one by who follows the bus: `ksni` would wait for that
+    /// itself, but listens only after it has looked, and misses a panel that comes just then.
+    fn watcher_offline(&self, _reason: ksni::OfflineReason) -> bool {
+        self.alone.store(true, Ordering::Release);
+        false
     }
 
     fn activate(&mut self, _x: i32, _y: i32) {

@@ -34,8 +34,9 @@ fn a_click_writes_the_entry_that_a_desktop_reads_and_another_removes_it() {
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let _light = user.light(&bus);
     panel.wait_for_icon();
-    let off = shows(&panel, "Start at login", false);
-    assert!(off.enabled && !file(&user).exists(), "nothing is written without a click");
+    // Until it was looked at, there is nothing to tick.
+    let off = panel.wait_for("it can be ticked", |entry| entry.label == "Start at login" && entry.enabled);
+    assert!(off.checked == Some(false) && !file(&user).exists(), "nothing is written without a click");
     assert!(panel.click(off.id));
     let on = shows(&panel, "Start at login", true);
     let text = fs::read_to_string(file(&user)).unwrap();

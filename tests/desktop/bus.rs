@@ -98,6 +98,38 @@ fn a_panel_that_comes_late_gets_the_icon_and_until_then_the_table_is_there() {
     user.agrees(&panel, &session, "idle");
 }
 
+/// A panel that comes at any moment of the start finds the icon, or is told of it: whoever first looks for one and then begins
+/// to listen would miss the one that comes in between.
+#[test]
+fn a_panel_that_comes_at_any_moment_gets_the_icon() {
+    let sessions = Sessions::new();
+    let user = User::new(&sessions);
+    for n in 0..12 {
+        let bus = Bus::start();
+        let light = user.light(&bus);
+        #[expect(clippy::disallowed_methods, reason = "another moment each time is what is tried")]
+        std::thread::sleep(Duration::from_millis(8 * n));
+        let panel = Panel::start(&bus);
+        panel.wait_for_icon();
+        drop(light);
+    }
+}
+
+#[test]
+fn without_a_panel_there_is_no_icon_to_be_missed_by_one() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let user = User::new(&sessions);
+    let light = user.light(&bus);
+    light.says("no panel with a tray is here");
+    let items = || bus.names().into_iter().filter(|name| name.starts_with("org.kde.StatusNotifierItem")).count();
+    assert_eq!(items(), 0);
+    let panel = Panel::start(&bus);
+    panel.wait_for_icon();
+    assert_eq!(items(), 1);
+    panel.end();
+    wait_until(SOON, "the icon goes with the panel", || format!("{:?}", bus.names()), || (items() == 0).then_some(()));
+}
+
 #[test]
 fn a_bus_that_comes_late_gets_the_icon() {
     let (mut bus, sessions) = (Bus::address_only(), Sessions::new());

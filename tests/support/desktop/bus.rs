@@ -1,6 +1,6 @@
 //! A session bus that nothing else is on: its own address, its own rules, no services that start by themselves.
 
-use crate::support::{SOON, wait_until};
+use crate::support::{SOON, block_on, wait_until};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -63,6 +63,14 @@ impl Bus {
     /// What `DBUS_SESSION_BUS_ADDRESS` is set to.
     pub(crate) fn address(&self) -> String {
         format!("unix:path={}", self.socket().display())
+    }
+
+    /// The names that are taken on it.
+    pub(crate) fn names(&self) -> Vec<String> {
+        block_on(async {
+            let bus = zbus::fdo::DBusProxy::new(&self.connect().await).await.unwrap();
+            bus.list_names().await.unwrap().into_iter().map(|name| name.to_string()).collect()
+        })
     }
 
     /// A connection of the test's.
