@@ -91,7 +91,11 @@ async fn listen(
     loop {
         tokio::select! {
             change = poll_fn(|context| pin!(&mut owners).poll_next(context)) => match change {
-                Some(change) => report(Bus::Panel(change.args()?.new_owner().is_some())),
+                Some(change) => {
+                    waits = change.args()?.new_owner().is_some();
+                    answers.as_mut().reset(tokio::time::Instant::now() + PATIENCE);
+                    report(Bus::Panel(waits));
+                }
                 None => return Ok(()),
             },
             () = &mut answers, if waits => {

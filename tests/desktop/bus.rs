@@ -191,6 +191,20 @@ fn a_panel_that_never_answers_holds_nothing_up() {
     wait_until(Duration::from_secs(1), "it ends", || table.screen(), || (!runs()).then_some(()));
 }
 
+#[test]
+fn a_panel_that_comes_late_and_never_answers_is_told_and_another_one_gets_the_icon() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let user = User::new(&sessions);
+    let light = user.light(&bus);
+    light.says("no panel with a tray is here");
+    let deaf = Panel::deaf(&bus);
+    light.says("the panel does not answer");
+    deaf.end();
+    light.says("the panel went away");
+    let panel = Panel::start(&bus);
+    panel.wait_for_icon();
+}
+
 /// A desktop session that ends without a signal takes its display and its bus along.
 #[test]
 fn it_ends_with_the_desktop_session() {
