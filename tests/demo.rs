@@ -47,7 +47,7 @@ impl Demo {
     fn at_speed(speed: &str) -> Self {
         let (bus, user) = (Bus::start(), user());
         let panel = Panel::start(&bus);
-        let mut command = user.command(Some(&bus), &["demo", "--speed", speed]);
+        let mut command = user.homeless(Some(&bus), &["demo", "--speed", speed]);
         command.env("TMPDIR", tmp(&user));
         let light = user.light_from(command);
         panel.wait_for_icon();
@@ -179,9 +179,18 @@ fn a_session_that_the_user_ends_is_shut_down() {
 }
 
 #[test]
+fn it_touches_nothing_of_the_users() {
+    let demo = Demo::start();
+    let entry = demo.panel.wait_for("the entry", |entry| entry.label.starts_with("Start at login"));
+    assert!(entry.label.contains("not in a demo") && !entry.enabled && entry.checked == Some(false), "{entry:?}");
+    let named = demo.user.homeless(None, &["demo", "--home", "/elsewhere"]).output().unwrap();
+    assert_eq!(named.status.code(), Some(2), "{}", String::from_utf8_lossy(&named.stderr));
+}
+
+#[test]
 fn without_a_desktop_the_table_shows_it() {
     let user = user();
-    let mut command = user.command(None, &["demo", "--speed", "8"]);
+    let mut command = user.homeless(None, &["demo", "--speed", "8"]);
     command.env("TMPDIR", tmp(&user)).env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
     let terminal = Tmux::start(&command, 140, 40);
     wait_until(

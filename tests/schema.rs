@@ -209,7 +209,7 @@ fn every_line_that_the_program_prints_fits() {
     let user = User::new(&Sessions::new());
     let tmp = user.scratch.path().join("tmp");
     std::fs::create_dir(&tmp).unwrap();
-    let mut demo = user.command(None, &["demo", "--speed", "8"]);
+    let mut demo = user.homeless(None, &["demo", "--speed", "8"]);
     demo.env("TMPDIR", &tmp).env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
     let _demo = user.light_from(demo);
     let home = wait_until(support::SOON, "the demo plays", String::new, || {

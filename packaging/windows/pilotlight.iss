@@ -29,7 +29,7 @@ OutputBaseFilename=pilotlight-{#Version}-x64-setup
 Compression=lzma2
 SolidCompression=yes
 ChangesEnvironment=yes
-; A light that burns is asked to end, and lit again.
+; A light that burns is asked to end. It is offered to be lit again, and comes by itself at the next login where it is started then.
 CloseApplications=yes
 RestartApplications=no
 
@@ -48,9 +48,9 @@ Name: login; Description: "Start at login"; Flags: unchecked
 Name: "{autoprograms}\Pilotlight"; Filename: "{app}\pilotlightw.exe"; Parameters: "tray"; AppUserModelID: "Pilotlight.Pilotlight"
 
 [Registry]
-; The same value as "Start at login" in the menu.
+; The same value as "Start at login" in the menu; an upgrade leaves it as it was set there.
 Root: HKCU; Subkey: "Software\Microsoft\Windows\CurrentVersion\Run"; ValueType: string; ValueName: "Pilotlight"; \
-    ValueData: """{app}\pilotlightw.exe"" tray"; Tasks: login
+    ValueData: """{app}\pilotlightw.exe"" tray"; Tasks: login; Check: IsFirst
 Root: HKCU; Subkey: "Software\Microsoft\Windows\CurrentVersion\Run"; ValueType: none; ValueName: "Pilotlight"; \
     Flags: uninsdeletevalue dontcreatekey
 Root: HKCU; Subkey: "Environment"; ValueType: expandsz; ValueName: "Path"; ValueData: "{olddata};{app}"; \
@@ -60,6 +60,21 @@ Root: HKCU; Subkey: "Environment"; ValueType: expandsz; ValueName: "Path"; Value
 Filename: "{app}\pilotlightw.exe"; Parameters: "tray"; Description: "Light it now"; Flags: nowait postinstall skipifsilent
 
 [Code]
+var
+  First: Boolean;
+
+function InitializeSetup: Boolean;
+begin
+  First := not RegKeyExists(HKCU,
+    'Software\Microsoft\Windows\CurrentVersion\Uninstall\{6C0B7C1E-4D3B-4B5E-9A52-0F3D8E1C7A64}_is1');
+  Result := True;
+end;
+
+function IsFirst: Boolean;
+begin
+  Result := First;
+end;
+
 function IsMissingOnPath(Folder: string): Boolean;
 var
   Path: string;

@@ -1,6 +1,6 @@
 //! `pilotlight demo`: the whole program, on sessions that play themselves.
 
-use super::{Context, say, tray};
+use super::{Context, USAGE, say, tray};
 use crate::demo::{self, HOME, STATE, script::LENGTH, stage};
 use crate::desktop::WELCOMED;
 use crate::paths;
@@ -46,6 +46,10 @@ impl Arguments {
 }
 
 pub(super) fn run(users: Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if !users.named_homes.is_empty() {
+        say("a demo plays in a home of its own: leave out --home");
+        return Ok(ExitCode::from(USAGE));
+    }
     let troupe = Troupe::hire(arguments.speed)?;
     let exe = program()?;
     let player = exe.file_name().unwrap_or_default().to_string_lossy();

@@ -5,6 +5,7 @@ use super::live::Live;
 use super::{Context, say};
 use crate::config::Permissions;
 use crate::control::caller::Judge;
+use crate::desktop::autostart::Login;
 use crate::desktop::feed::Tell;
 use crate::desktop::instance::{Claim, Instance};
 use crate::desktop::paper::Paper;
@@ -56,12 +57,16 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     let control_folder = project.as_ref().map(paths::runtime_folder).filter(|_| instance.is_some());
     let judge = Judge { names: context.config.owners.names.clone(), approves_all };
     let notifications = context.config.notifications.clone();
-    let named_homes = context.named_homes.clone();
+    let (named_homes, is_demo) = (context.named_homes.clone(), context.demo);
     let diagnose = move || {
+        if is_demo {
+            return "This is a demo, which looks at nothing of yours. What a bug report needs: pilotlight diagnostics\n".into();
+        }
         // As things are then: the settings may be others.
         let ground = Context::new(&named_homes).ground();
         report(&ground, &examine(&ground))
     };
+    let login = if is_demo { Login::none("not in a demo") } else { Login::find() };
     let paper = Paper::new(context.config_path.clone(), state_folder.clone(), diagnose);
     let tell = Box::new(Terminal { context: Arc::new(context), instance, table: None, lit: false });
     let start = Start {
@@ -76,6 +81,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         judge,
         notifications,
         paper,
+        login,
     };
     desktop::run(start)?;
     Ok(ExitCode::SUCCESS)

@@ -77,10 +77,17 @@ pub struct Login {
 impl Login {
     /// Reads how it is now. Where the system does not say who we are or where the user's settings are, it cannot be changed.
     pub fn find() -> Self {
-        let place = own_program().and_then(Place::find).map(Arc::new);
-        let login = Self { place, read: Arc::default() };
+        let Some(place) = own_program().and_then(Place::find) else {
+            return Self::none("the system does not say where that is set");
+        };
+        let login = Self { place: Some(Arc::new(place)), read: Arc::default() };
         login.look();
         login
+    }
+
+    /// Nothing is read, and it cannot be changed, for this reason.
+    pub fn none(why: &str) -> Self {
+        Self { place: None, read: Arc::new(Mutex::new(State::default().because(why))) }
     }
 
     /// How it was when it was last read. Where nothing tells of changes, it is read again.
@@ -93,9 +100,8 @@ impl Login {
 
     /// Reads it again; whether it is otherwise now.
     pub fn look(&self) -> bool {
-        let now = self.place.as_ref().map(|place| place.read()).unwrap_or_else(|| {
-            State { can: false, ..State::off() }.because("the system does not say where that is set")
-        });
+        let Some(place) = &self.place else { return false };
+        let now = place.read();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = *read != now;
         *read = now;

@@ -92,6 +92,8 @@ pub struct Start {
     pub notifications: Notifications,
     /// What is opened in an editor.
     pub paper: paper::Paper,
+    /// What starts this program at login.
+    pub login: Login,
 }
 
 /// Runs until Quit, a signal, or the end of the desktop session. Call it on the main thread.
@@ -111,6 +113,7 @@ pub fn run(start: Start) -> anyhow::Result<()> {
         judge,
         notifications,
         paper,
+        login,
     } = start;
     #[cfg(windows)]
     start_menu::settle();
@@ -119,7 +122,6 @@ pub fn run(start: Start) -> anyhow::Result<()> {
     let (to_main, commander) = (main_loop.sender(), engine.commander());
     let (news, news_of_desktop) = mpsc::channel();
     let notifier = Notifier::new(runtime.handle().clone());
-    let login = Login::find();
     let (say, words) = mpsc::channel();
     let tell_herald: lamp::Ear = {
         let commander = commander.clone();

@@ -16,7 +16,7 @@ pub fn folder(path: &Path) -> anyhow::Result<()> {
     #[cfg(target_os = "macos")]
     let opened = open::with_detached(path, "Finder");
     #[cfg(not(target_os = "macos"))]
-    let opened = open::that_detached(path);
+    let opened = that(path);
     opened.map_err(|error| anyhow::anyhow!("nothing here opens the folder {shown}: {error}"))
 }
 
@@ -27,7 +27,7 @@ pub fn folder(path: &Path) -> anyhow::Result<()> {
 pub fn text(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
     anyhow::ensure!(path.is_file(), "there is no file {shown}");
-    open::that_detached(path).map_err(|error| anyhow::anyhow!("nothing here opens {shown}: {error}"))
+    that(path).map_err(|error| anyhow::anyhow!("nothing here opens {shown}: {error}"))
 }
 
 /// Opens a log in whatever shows text.
@@ -38,7 +38,51 @@ pub fn log(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
     let plain = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
     anyhow::ensure!(plain, "there is no log {shown}");
-    open::that_detached(path).map_err(|error| anyhow::anyhow!("nothing here opens the log {shown}: {error}"))
+    that(path).map_err(|error| anyhow::anyhow!("nothing here opens the log {shown}: {error}"))
+}
+
+#[cfg(target_os = "linux")]
+fn that(path: &Path) -> std::io::Result<()> {
+    first_of(open::commands(path), FAILS_WITHIN)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn that(path: &Path) -> std::io::Result<()> {
+    open::that_detached(path)
+}
+
+/// An opener that finds nothing to open with says so within this; one that runs for longer shows what it was given.
+#[cfg(target_os = "linux")]
+const FAILS_WITHIN: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// Runs one opener after the other until one does not fail. It is left running, and is not ended by a Ctrl-C that is for us.
+#[cfg(target_os = "linux")]
+fn first_of(openers: Vec<std::process::Command>, fails_within: std::time::Duration) -> std::io::Result<()> {
+    use std::os::unix::process::CommandExt;
+    use std::process::Stdio;
+    let mut failed = std::io::Error::from(std::io::ErrorKind::NotFound);
+    for mut opener in openers {
+        opener.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let mut running = match opener.spawn() {
+            Ok(running) => running,
+            Err(error) => {
+                failed = error;
+                continue;
+            }
+        };
+        let (tell, ended) = std::sync::mpsc::channel();
+        let wait = move || {
+            let _ = tell.send(running.wait()); // fails only where it ran for long
+        };
+        std::thread::Builder::new().name("opener".into()).spawn(wait)?;
+        match ended.recv_timeout(fails_within) {
+            Ok(Ok(status)) if !status.success() => {
+                failed = std::io::Error::other(format!("{} ends with {status}", opener.get_program().display()));
+            }
+            _ => return Ok(()),
+        }
+    }
+    Err(failed)
 }
 
 /// Whether this is the path, from the root on, of a folder that is here. One that leads to another machine or a device by its
@@ -100,6 +144,25 @@ pub fn apart(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_no_opener_opens_is_not_open() {
+        use std::process::Command;
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let soon = std::time::Duration::from_millis(500);
+        let missing = || Command::new("/nonexistent/opener");
+        assert!(first_of(Vec::new(), soon).is_err());
+        assert!(first_of(vec![missing()], soon).is_err());
+        let failed = first_of(vec![missing(), shell("exit 3")], FAILS_WITHIN).unwrap_err();
+        assert!(failed.to_string().contains("exit status: 3"), "{failed}");
+        assert!(first_of(vec![shell("exit 3"), shell("exit 0")], FAILS_WITHIN).is_ok());
+        assert!(first_of(vec![shell("read line </dev/zero")], soon).is_ok(), "it shows it still");
+    }
 
     #[test]
     fn only_what_is_here_is_opened() {

@@ -34,6 +34,11 @@ impl User {
 
     /// The program with these arguments, on this bus.
     pub(crate) fn command(&self, bus: Option<&Bus>, arguments: &[&str]) -> Command {
+        self.homeless(bus, &[&["--home", self.home.to_str().unwrap()], arguments].concat())
+    }
+
+    /// The same, where no home is named.
+    pub(crate) fn homeless(&self, bus: Option<&Bus>, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
         command
             .env_clear()
@@ -43,7 +48,6 @@ impl User {
             .env("LANG", "C.UTF-8")
             .env("TERM", "xterm-256color")
             .current_dir(self.scratch.path())
-            .args(["--home".as_ref(), self.home.as_os_str()])
             .args(arguments);
         if let Some(bus) = bus {
             command.env("DBUS_SESSION_BUS_ADDRESS", bus.address());
