@@ -181,7 +181,8 @@ impl Engine {
     pub async fn run(mut self, view: &mut dyn View) -> anyhow::Result<()> {
         let mut signals = Signals::new()?;
         let mut round = Round::default();
-        tracing::info!(tag = story::START, version = env!("CARGO_PKG_VERSION"), "Pilotlight begins to look");
+        let (version, level) = (env!("CARGO_PKG_VERSION"), crate::log::level());
+        tracing::info!(target: story::TARGET, tag = story::START, version, level, "Pilotlight begins to look");
         let mut alarm = Alarm::default();
         self.watch_seen();
         self.begin_to_follow_config(view);
@@ -234,7 +235,7 @@ impl Engine {
             flow = self.show(&mut round, view);
         }
         self.acting.leave(LEAVING).await;
-        tracing::info!(tag = story::END, "Pilotlight looks no more");
+        tracing::info!(target: story::TARGET, tag = story::END, "Pilotlight looks no more");
         Ok(())
     }
 

@@ -5,7 +5,8 @@
 //! is left out: that a bus went away, we say ourselves. Prompts, commands and answers are never logged, at any level.
 //!
 //! Each change of a status stands in it with its reason, in a form that [`story`] reads again: `pilotlight explain ID --at
-//! 12:03` answers from it.
+//! 12:03` answers from it. When a run began and ended, and how much was logged, stands in it at every level: else nobody could
+//! tell what was not logged from what was not so.
 
 mod capped;
 pub mod story;
@@ -14,7 +15,7 @@ use crate::config::LogLevel;
 use capped::Capped;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use tracing::Level;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
@@ -28,6 +29,9 @@ pub use capped::{full, last_lines};
 
 /// The file's name in the state folder.
 pub const FILE: &str = "pilotlight.log";
+
+/// How much goes into the file.
+static KEPT: Mutex<Level> = Mutex::new(Level::INFO);
 
 /// Sets the level of the file, once there is one.
 static SET_LEVEL: OnceLock<Box<dyn Fn(LogLevel) + Send + Sync>> = OnceLock::new();
@@ -47,19 +51,21 @@ pub fn start(file: Option<&Path>, level: LogLevel) {
     let opened = file.map(Capped::open);
     let mut trouble = None;
     let opened = opened.and_then(|opened| opened.inspect_err(|error| trouble = Some(error.to_string())).ok());
-    let kept = Arc::new(Mutex::new(named.unwrap_or(level_of(level))));
+    keep(named.unwrap_or(level_of(level)));
     let most = |kept: Level| up_to(if opened.is_some() { told.max(kept) } else { told });
-    let (filter, handle) = reload::Layer::new(most(read(&kept)));
+    let (filter, handle) = reload::Layer::new(most(kept()));
     if named.is_none() && opened.is_some() {
-        let kept = Arc::clone(&kept);
         let set = move |level| {
-            *kept.lock().unwrap_or_else(PoisonError::into_inner) = level_of(level);
+            let before = keep(level_of(level));
             let _ = handle.reload(up_to(told.max(level_of(level)))); // fails only when nothing is logged any more
+            if before != kept() {
+                tracing::info!(target: story::TARGET, tag = story::LEVEL, level = self::level(), "the log's level was changed");
+            }
         };
         let _ = SET_LEVEL.set(Box::new(set)); // a log is started once
     }
     let to_file = opened.map(|file| {
-        let writer = Mutex::new(file).with_filter(move |event| *event.level() <= read(&kept));
+        let writer = Mutex::new(file).with_filter(|event| *event.level() <= kept() || event.target() == story::TARGET);
         tracing_subscriber::fmt::layer().with_writer(writer).with_timer(Utc).with_target(false).with_ansi(false)
     });
     tracing_subscriber::registry().with(filter).with(to_file).with(stderr).init();
@@ -75,8 +81,24 @@ pub fn set_level(level: LogLevel) {
     }
 }
 
-fn read(level: &Mutex<Level>) -> Level {
-    *level.lock().unwrap_or_else(PoisonError::into_inner)
+/// How much goes into the file, as [`story`] reads it.
+pub fn level() -> &'static str {
+    match kept() {
+        Level::ERROR => "error",
+        Level::WARN => "warn",
+        Level::INFO => "info",
+        Level::DEBUG => "debug",
+        Level::TRACE => "trace",
+    }
+}
+
+fn kept() -> Level {
+    *KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sets how much goes into the file; what it was before.
+fn keep(level: Level) -> Level {
+    std::mem::replace(&mut *KEPT.lock().unwrap_or_else(PoisonError::into_inner), level)
 }
 
 const fn level_of(level: LogLevel) -> Level {
@@ -89,7 +111,8 @@ const fn level_of(level: LogLevel) -> Level {
 }
 
 fn up_to(level: Level) -> Targets {
-    let ours = Targets::new().with_default(level).with_target("zbus", Level::ERROR);
+    let ours =
+        Targets::new().with_default(level).with_target("zbus", Level::ERROR).with_target(story::TARGET, Level::INFO);
     // The SDK repeats what servers say, and servers repeat what sessions say.
     ours.with_target("github_copilot_sdk", LevelFilter::OFF)
 }

@@ -45,7 +45,7 @@ impl Engine {
 
     pub(super) fn rescan(&mut self, round: &mut Round) {
         self.rescan_at = self.clock.now().awake + RESCAN;
-        self.watch_config();
+        self.look_at_config();
         for home in 0..self.homes.len() {
             self.look_into_home(home, round);
         }

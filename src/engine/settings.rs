@@ -3,14 +3,20 @@
 //! An editor may empty a file before it writes it, or put another in its place; so the file is read when it has been left alone
 //! for a moment. A file with anything wrong in it changes nothing: what was good last stays in force, and it is said where the
 //! file is wrong. What cannot change while the program runs says so.
+//!
+//! Where no event tells of it (the folder is another now, or was made since, or there are no watches to be had), the slow look
+//! at everything finds that the file is not the one that was read.
 
+use super::telling::logs;
 use super::{Engine, Key, Round, View};
 use crate::config::{self, Config, Problem};
 use crate::core::action::Reach;
 use crate::core::time::{Span, Time};
 use crate::watch::store::SESSIONS;
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The file is read when nothing was written to it for so long.
 const SETTLES: Span = Span(200);
@@ -66,12 +72,40 @@ pub(super) struct Followed {
     good: Config,
     /// When the file is to be read, by the awake clock.
     pub(super) due: Option<Time>,
+    /// What the file looked like when it was last read.
+    mark: Mark,
 }
+
+/// What tells a file from what stood there before, without opening it; `None` where none can be looked at.
+#[derive(PartialEq, Eq)]
+struct Mark(Option<(Option<SystemTime>, u64, Inode)>);
+
+/// Which file it is, and when anything of it changed last, who may read it included.
+#[cfg(unix)]
+type Inode = (u64, i64, i64);
+#[cfg(not(unix))]
+type Inode = ();
+
+impl Mark {
+    fn of(path: &Path) -> Self {
+        Self(fs::metadata(path).ok().map(|meta| (meta.modified().ok(), meta.len(), inode(&meta))))
+    }
+}
+
+#[cfg(unix)]
+fn inode(meta: &Metadata) -> Inode {
+    use std::os::unix::fs::MetadataExt;
+    (meta.ino(), meta.ctime(), meta.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+const fn inode(_: &Metadata) -> Inode {}
 
 impl Engine {
     /// Follows the settings from here on. To be called before [`run`](Self::run).
     pub fn take_settings_from(&mut self, source: Source) {
-        self.source = Some(Followed { source, good: self.config.clone(), due: None });
+        let mark = Mark::of(&source.path);
+        self.source = Some(Followed { source, good: self.config.clone(), due: None, mark });
     }
 
     pub(super) fn watch_config(&mut self) {
@@ -102,6 +136,17 @@ impl Engine {
         }
     }
 
+    /// Looks whether the file was written without a word of it, and at what is to be watched.
+    pub(super) fn look_at_config(&mut self) {
+        let Some(followed) = &self.source else { return };
+        if followed.due.is_none() && Mark::of(&followed.source.path) != followed.mark {
+            // The folder that is watched may not be the one that stands there now.
+            self.watcher.renew();
+            self.config_was_written();
+        }
+        self.watch_config();
+    }
+
     /// Reads the file, when it is time.
     pub(super) fn follow_config(&mut self, view: &mut dyn View, round: &mut Round) {
         let now = self.clock.now().awake;
@@ -109,7 +154,11 @@ impl Engine {
             return;
         };
         followed.due = None;
+        followed.mark = Mark::of(&followed.source.path);
         let (read, problems) = config::load(&followed.source.path);
+        // It may be a link that leads elsewhere now.
+        self.watch_config();
+        let Some(followed) = &mut self.source else { return };
         if !problems.is_empty() {
             if problems != followed.source.problems {
                 for problem in &problems {
@@ -123,13 +172,15 @@ impl Engine {
         }
         let was_wrong = !std::mem::take(&mut followed.source.problems).is_empty();
         let before = std::mem::replace(&mut followed.good, read.clone());
-        // It may be a link that leads elsewhere now.
-        self.watch_config();
         if read != before || was_wrong {
             let later = self.take_settings(read, round);
             tracing::info!(tag = "settings", "the settings were changed");
             later.iter().for_each(|line| tracing::warn!("{line}"));
+            let logged = logs();
             self.tell_settings(view, &later, false);
+            if logs() && !logged {
+                self.log_anew();
+            }
             round.redraw = true;
         }
     }

@@ -115,6 +115,78 @@ fn the_log_answers_why_and_holds_nothing_that_a_session_wrote() {
     }
 }
 
+/// Where nothing was logged, and after the last word of a run that was killed, `--at` states no status.
+#[test]
+fn what_the_log_does_not_hold_is_no_answer() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (user(&sessions), Panel::start(&bus));
+    let session = sessions.add("the one");
+    let mut light = user.light(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &session, "idle");
+    let set = |level: &str| {
+        let config = user.scratch.path().join(".config/pilotlight/config.toml");
+        fs::write(config, format!("[log]\nlevel = \"{level}\"\n")).unwrap();
+        let line = format!("tag=\"level\" level=\"{level}\"");
+        wait_until(SOON, "the level is another", || log(&user), || log(&user).contains(&line).then_some(()));
+        a_moment();
+    };
+    let ask = || {
+        let now = a_moment().to_string();
+        let output = user.command(None, &["explain", &session.id, "--at", &now]).output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), told)
+    };
+    set("warn");
+    session.prompt();
+    user.agrees(&panel, &session, "working");
+    let (code, told) = ask();
+    assert!(code == Some(1) && told.contains("not logged then: the level was \"warn\""), "{told}");
+    set("info");
+    let told_anew = || log(&user).contains("was=\"idle\" is=\"working\"").then_some(());
+    wait_until(SOON, "what was missed is told", || log(&user), told_anew);
+    let (code, told) = ask();
+    assert!(code == Some(0) && told.contains("status          working, said since"), "{told}");
+    light.signal(Signal::KILL);
+    light.ended();
+    let (code, told) = ask();
+    assert!(code == Some(1) && told.contains("the log of that run breaks off at"), "{told}");
+    assert!(told.contains("before that it was working"), "{told}");
+}
+
+#[test]
+fn settings_are_found_where_no_event_told_of_them() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (user(&sessions), Panel::start(&bus));
+    let folder = user.scratch.path().join(".config/pilotlight");
+    let config = folder.join("config.toml");
+    let session = sessions.add("the one");
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &session, "idle");
+    let good = || panel.wait_for("the settings", |entry| entry.label == "Settings…");
+    let wrong = || panel.wait_for("what is wrong", |entry| entry.shown().starts_with("Settings: config.toml:1:1"));
+    good();
+    // Another folder takes the place of the one that is watched: the next look finds it, and it is watched from then on.
+    fs::rename(&folder, folder.with_extension("old")).unwrap();
+    fs::create_dir(&folder).unwrap();
+    fs::write(&config, "wrong = 1\n").unwrap();
+    let refresh = || panel.click(panel.wait_for("Refresh", |entry| entry.label == "Refresh").id).then_some(());
+    wait_until(SOON, "it looks at everything", String::new, refresh);
+    wrong();
+    fs::write(&config, "").unwrap();
+    good();
+    // A link leads to a file with a mistake, which is put right there.
+    let (real, link) = (user.scratch.path().join("real"), folder.join("link"));
+    fs::create_dir(&real).unwrap();
+    fs::write(real.join("config.toml"), "wrong = 1\n").unwrap();
+    std::os::unix::fs::symlink(real.join("config.toml"), &link).unwrap();
+    fs::rename(&link, &config).unwrap();
+    wrong();
+    fs::write(real.join("config.toml"), "").unwrap();
+    good();
+}
+
 #[test]
 fn diagnostics_are_shown_before_they_are_copied() {
     let (bus, sessions) = (Bus::start(), Sessions::new());

@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
             return Ok(ExitCode::from(USAGE));
         }
     };
-    let said = story.at(&id, asked.from);
+    let said = story.at(&id, asked.from, tray_runs());
     let later = story.between(&id, asked.from, asked.to);
     let mut page = Page::default();
     page.line("session", &id);
@@ -56,10 +56,18 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
             page.line("because", &change.because);
             None
         }
-        Said::NoLog => {
-            Some("there is no log: the tray keeps one while it runs, at `[log] level` \"info\" or \"debug\"".into())
-        }
+        Said::NoLog => Some("there is no log: the tray keeps one while it runs".into()),
         Said::NotSoFar(begins) => Some(format!("the log does not reach back so far: it begins at {begins}")),
+        Said::NotSince(begins) => {
+            Some(format!("the log begins at {begins}, while a tray ran, and did not tell of this session by then"))
+        }
+        Said::NotLogged(level) => Some(format!("not logged then: the level was {level:?}")),
+        Said::BreaksOff(end, Some(last)) => {
+            Some(format!("the log of that run breaks off at {end}; before that it was {}", last.is))
+        }
+        Said::BreaksOff(end, None) => {
+            Some(format!("the log of that run breaks off at {end}; before that it did not tell of this session"))
+        }
         Said::NoTray(ended) => Some(format!("no tray ran then: the last one had ended at {ended}")),
         Said::NotSeen => Some("the tray ran, and had not seen this session, or its folder was gone".into()),
     };
@@ -73,6 +81,16 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
     }
     write!(io::stdout(), "{}", page.0)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a tray runs now, as far as it can be asked.
+fn tray_runs() -> bool {
+    let Some(folder) = paths::project().as_ref().map(paths::runtime_folder) else { return false };
+    // It only sees that somebody looked whether it is here.
+    #[cfg(unix)]
+    return std::os::unix::net::UnixStream::connect(folder.join(crate::control::SOCKET)).is_ok();
+    #[cfg(not(unix))]
+    !crate::kept::read(&folder.join(crate::desktop::instance::NOTE)).is_empty()
 }
 
 /// `12:03` is a whole minute of today; what names a day is a point in time.
