@@ -23,7 +23,7 @@ pub fn read(path: &Path) -> String {
     text
 }
 
-/// Keeps this there from now on.
+/// Keeps this there from now on, for whom the file that was there before was.
 ///
 /// # Errors
 /// Where it cannot be written; what was kept before is still there then.
@@ -32,8 +32,24 @@ pub fn replace(path: &Path, text: &[u8]) -> anyhow::Result<()> {
     crate::paths::make_folder(folder)?;
     let (beside, mut file) = beside(path)?;
     sweep(path, &file);
-    let written = file.write_all(text).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&beside, path));
+    let written = keep_permissions(path, &file)
+        .and_then(|()| file.write_all(text))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&beside, path));
     written.inspect_err(|_| drop(fs::remove_file(&beside))).map_err(Into::into)
+}
+
+/// A private file does not become one for all to read.
+fn keep_permissions(before: &Path, file: &File) -> std::io::Result<()> {
+    #[cfg(unix)]
+    if let Ok(before) = fs::metadata(before).map(|meta| meta.permissions())
+        && before != file.metadata()?.permissions()
+    {
+        file.set_permissions(before)?;
+    }
+    #[cfg(not(unix))]
+    let _ = (before, file);
+    Ok(())
 }
 
 /// A new file next to `path`, of this process alone.

@@ -1,7 +1,8 @@
 //! Start at login: whether the desktop starts this program, and how that is changed.
 //!
 //! Nothing of it is remembered by us. What the menu says is what the system would do at the next login, read from where the
-//! system reads it, also after somebody else has changed it; [`Login`] holds the last reading, and is told when to read again.
+//! system reads it, also after somebody else has changed it; [`Login`] holds the last reading, is told when to read again
+//! where the system tells that, and reads now and then by itself.
 //!
 //! - `entry` reads and writes the desktop entry, which is the form of it on Linux; `linux` knows where such entries are.
 //! - `macos` and `windows` do the same with a launch agent, and with the registry.
@@ -25,10 +26,15 @@ use windows::Place;
 use super::view::{Effect, Item, ItemId, Kind};
 use crate::core::text::plain;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A line of the menu is at most this long, in characters.
 const LINE: usize = 96;
+/// What was read so long before is read again, also where changes are told: not all that decides can be watched, such as the
+/// program itself. It is read at menus that are made anyway; between them nothing wakes.
+const AGE: Duration = Duration::from_secs(1);
 
 /// Whether this program is started at login.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,41 +77,68 @@ impl State {
 #[derive(Clone, Debug)]
 pub struct Login {
     place: Option<Arc<Place>>,
-    read: Arc<Mutex<State>>,
+    /// Why it cannot be changed, where there is no place.
+    without: &'static str,
+    read: Arc<Mutex<Reading>>,
+    /// Changes are told: [`follow`](Self::follow) runs.
+    followed: Arc<AtomicBool>,
+}
+
+/// How it was, and when.
+#[derive(Debug)]
+struct Reading {
+    state: State,
+    at: Instant,
+}
+
+impl Reading {
+    fn now(place: Option<&Place>, without: &str) -> Self {
+        let unknown = || State { can: false, ..State::off() }.because(without);
+        Self { state: place.map_or_else(unknown, Place::read), at: Instant::now() }
+    }
 }
 
 impl Login {
     /// Reads how it is now. Where the system does not say who we are or where the user's settings are, it cannot be changed.
     pub fn find() -> Self {
-        let Some(place) = own_program().and_then(Place::find) else {
-            return Self::none("the system does not say where that is set");
-        };
-        let login = Self { place: Some(Arc::new(place)), read: Arc::default() };
-        login.look();
-        login
+        Self::of(own_program().and_then(Place::find), "the system does not say where that is set")
     }
 
     /// Nothing is read, and it cannot be changed, for this reason.
-    pub fn none(why: &str) -> Self {
-        Self { place: None, read: Arc::new(Mutex::new(State::default().because(why))) }
+    pub fn none(why: &'static str) -> Self {
+        Self::of(None, why)
     }
 
-    /// How it was when it was last read. Where nothing tells of changes, it is read again.
+    fn of(place: Option<Place>, without: &'static str) -> Self {
+        let read = Arc::new(Mutex::new(Reading::now(place.as_ref(), without)));
+        Self { place: place.map(Arc::new), without, read, followed: Arc::default() }
+    }
+
+    /// How it is. Where changes are told, it may have been otherwise for as long as a second.
     pub fn state(&self) -> State {
-        if !Place::TELLS {
+        let is_followed = self.followed.load(Ordering::Relaxed);
+        if !is_followed || self.reading().at.elapsed() >= AGE {
             self.look();
         }
-        self.read.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.reading().state.clone()
     }
 
     /// Reads it again; whether it is otherwise now.
     pub fn look(&self) -> bool {
-        let Some(place) = &self.place else { return false };
-        let now = place.read();
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = *read != now;
-        *read = now;
-        changed
+        // Held meanwhile: else an older reading could take the place of a later one.
+        let mut read = self.reading();
+        let before = std::mem::replace(&mut *read, Reading::now(self.place.as_deref(), self.without));
+        before.state != read.state
+    }
+
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The user's entries that would start a program of our name, were it there: each with that program.
+    #[cfg(target_os = "linux")]
+    pub fn astray(&self) -> Vec<(PathBuf, PathBuf)> {
+        self.place.as_ref().map(|place| place.astray()).unwrap_or_default()
     }
 
     /// Makes it so.
@@ -127,7 +160,10 @@ impl Login {
                 changed();
             }
         };
-        if let Err(error) = place.follow(told).await {
+        self.followed.store(true, Ordering::Relaxed);
+        let ended = place.follow(told).await;
+        self.followed.store(false, Ordering::Relaxed);
+        if let Err(error) = ended {
             tracing::info!("changes of what is started at login are not noticed: {error}");
         }
     }

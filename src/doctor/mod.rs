@@ -25,6 +25,7 @@ pub mod report;
 mod servers;
 
 pub use fix::Fix;
+pub use own::Ours;
 
 use crate::config::{Config, Problem};
 use crate::core::fleet::Session;

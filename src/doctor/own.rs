@@ -1,9 +1,13 @@
 //! Ours: this program, its settings, what it remembers, and the tray that runs.
 
+use super::fix::can_comment_out;
 use super::{Finding, Fix, Ground};
 use crate::core::alert::Quiet;
+#[cfg(target_os = "linux")]
+use crate::desktop::autostart::Login;
 use crate::desktop::herald;
 use crate::{log, seen};
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -11,6 +15,54 @@ use std::path::Path;
 
 /// Files in the state folder are small; a larger one is not ours. In bytes.
 const LENGTH_MAX: u64 = 1 << 20;
+
+/// A file of ours, by what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ours {
+    /// What was looked at.
+    Seen,
+    /// What is muted or paused.
+    Quiet,
+    /// Our own log.
+    Log,
+    /// What starts us at login.
+    #[cfg(target_os = "linux")]
+    Entry,
+}
+
+impl Ours {
+    /// Whether the file there is of no use. A link is as good as what it leads to, and one that is not there is not broken.
+    pub(super) fn is_broken(self, path: &Path) -> bool {
+        match self {
+            Self::Seen => is_unreadable::<BTreeMap<String, String>>(path),
+            Self::Quiet => is_unreadable::<Quiet>(path),
+            Self::Log => takes_no_log(path),
+            #[cfg(target_os = "linux")]
+            Self::Entry => Login::find().astray().iter().any(|(entry, _)| entry == path),
+        }
+    }
+}
+
+fn is_unreadable<T: DeserializeOwned>(path: &Path) -> bool {
+    let Ok(meta) = fs::metadata(path) else { return false };
+    let mut text = String::new();
+    // What is no plain file is not opened: that may wait for somebody.
+    let read =
+        meta.is_file() && File::open(path).and_then(|file| file.take(LENGTH_MAX).read_to_string(&mut text)).is_ok();
+    !read || serde_json::from_str::<T>(&text).is_err()
+}
+
+/// What is no plain file takes none, nor does a link where no file can be made.
+fn takes_no_log(path: &Path) -> bool {
+    let leads_nowhere = |error: &ErrorKind| {
+        let to = fs::read_link(path).ok().zip(path.parent()).map(|(to, folder)| folder.join(to));
+        to.is_some_and(|to| *error != ErrorKind::NotFound || !to.parent().is_some_and(Path::is_dir))
+    };
+    match fs::metadata(path) {
+        Ok(meta) => !meta.is_file(),
+        Err(error) => leads_nowhere(&error.kind()),
+    }
+}
 
 pub(super) fn version() -> Finding {
     let said =
@@ -47,7 +99,7 @@ pub(super) fn config(ground: &Ground) -> Vec<Finding> {
         })
         .collect();
     // One offer for the whole file: each line that is put right may uncover the next.
-    if let Some(last) = findings.last_mut().filter(|_| !lines.is_empty()) {
+    if let Some(last) = findings.last_mut().filter(|_| !lines.is_empty() && can_comment_out(path)) {
         last.fix = Some(Fix::ConfigLines(path.clone()));
     }
     findings
@@ -63,12 +115,8 @@ pub(super) fn state(ground: &Ground) -> Vec<Finding> {
         ),
         Some(folder) => {
             findings.push(writable(folder));
-            findings.extend(remembered(&folder.join(seen::FILE), "what was looked at", |text| {
-                serde_json::from_str::<BTreeMap<String, String>>(text).is_ok()
-            }));
-            findings.extend(remembered(&folder.join(herald::FILE), "what is muted or paused", |text| {
-                serde_json::from_str::<Quiet>(text).is_ok()
-            }));
+            findings.extend(remembered(&folder.join(seen::FILE), "what was looked at", Ours::Seen));
+            findings.extend(remembered(&folder.join(herald::FILE), "what is muted or paused", Ours::Quiet));
             findings.push(own_log(&folder.join(log::FILE)));
         }
     }
@@ -103,42 +151,34 @@ fn may_write(folder: &Path) -> bool {
 }
 
 /// A small file of ours, if there is anything wrong with it.
-fn remembered(path: &Path, what: &str, is_sound: impl Fn(&str) -> bool) -> Option<Finding> {
-    let meta = fs::symlink_metadata(path).ok()?;
-    // What is no plain file is not opened: that may wait for somebody.
-    let text = meta.is_file().then(|| {
-        let mut text = String::new();
-        let read = File::open(path).and_then(|file| file.take(LENGTH_MAX).read_to_string(&mut text));
-        read.ok().map(|_| text)
-    });
-    if text.flatten().is_some_and(|text| is_sound(&text)) {
-        return None;
-    }
-    Some(
+fn remembered(path: &Path, what: &str, ours: Ours) -> Option<Finding> {
+    ours.is_broken(path).then(|| {
         Finding::problem(
             "state",
             format!("{} is broken: {what} is forgotten", path.display()),
             "`pilotlight doctor --fix` moves it aside; the next run begins a new one",
         )
         .discreet(format!("broken: {what}"))
-        .fixed_by(Fix::Aside(path.to_owned())),
-    )
+        .fixed_by(Fix::Aside(path.to_owned(), ours))
+    })
 }
 
 fn own_log(path: &Path) -> Finding {
     const CHECK: &str = "own log";
-    match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_file() => {
-            let length = meta.len() >> 10;
-            Finding::ok(CHECK, format!("{}, {length} KiB", path.display())).discreet(format!("{length} KiB"))
-        }
-        Ok(_) => Finding::problem(
+    if Ours::Log.is_broken(path) {
+        return Finding::problem(
             CHECK,
             format!("{} is not a plain file, so no log is kept", path.display()),
             "`pilotlight doctor --fix` moves it aside; the next start of the tray begins a new one",
         )
         .discreet("not a plain file")
-        .fixed_by(Fix::Aside(path.to_owned())),
+        .fixed_by(Fix::Aside(path.to_owned(), Ours::Log));
+    }
+    match fs::metadata(path) {
+        Ok(meta) => {
+            let length = meta.len() >> 10;
+            Finding::ok(CHECK, format!("{}, {length} KiB", path.display())).discreet(format!("{length} KiB"))
+        }
         Err(_) => Finding::ok(CHECK, "none yet: the tray keeps one").told_to_all(),
     }
 }
@@ -181,5 +221,30 @@ fn tray_that_runs(folder: &Path) -> Finding {
         note if note.is_empty() => Finding::ok(CHECK, "does not run: `pilotlight` starts it").told_to_all(),
         note => Finding::ok(CHECK, format!("runs, by its note: {}", crate::core::text::plain(&note, 200)))
             .discreet("runs, by its note"),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::Level;
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_link_is_as_good_as_what_it_leads_to() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        for (name, to) in
+            [("seen.json", "seen"), ("log", "real.log"), ("new.log", "not-yet.log"), ("gone.log", "x/log")]
+        {
+            symlink(to, at(name)).unwrap();
+        }
+        fs::write(at("seen"), "{}").unwrap();
+        fs::write(at("real.log"), "").unwrap();
+        assert_eq!(remembered(&at("seen.json"), "", Ours::Seen), None);
+        assert_eq!([at("log"), at("new.log")].map(|path| own_log(&path).level), [Level::Ok; 2]);
+        assert_eq!(own_log(&at("gone.log")).level, Level::Problem);
+        fs::write(at("seen"), "{").unwrap();
+        assert!(remembered(&at("seen.json"), "", Ours::Seen).is_some());
     }
 }

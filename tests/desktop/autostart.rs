@@ -7,6 +7,7 @@ use crate::desk::popups::Popups;
 use crate::desk::sessions::Sessions;
 use crate::support::{SOON, wait_until};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pilotlight");
@@ -78,6 +79,32 @@ fn the_check_mark_tells_the_truth_after_the_file_was_edited_by_hand() {
     shows(&panel, "Start at login", true);
     let text = fs::read_to_string(file(&user)).unwrap();
     assert!(text.contains("Name=Mine") && text.contains("Delay=9") && !text.contains("Hidden"), "{text}");
+}
+
+#[test]
+fn the_check_mark_tells_the_truth_also_of_what_is_set_elsewhere() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    // A link of the user's, to a file that is edited where it is.
+    write(&user, "Hidden=true");
+    let elsewhere = user.scratch.path().join("dotfiles");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::rename(file(&user), elsewhere.join("light")).unwrap();
+    symlink(elsewhere.join("light"), file(&user)).unwrap();
+    shows(&panel, "Start at login (its entry is hidden)", false);
+    fs::write(elsewhere.join("light"), format!("[Desktop Entry]\nExec={PROGRAM} tray\n")).unwrap();
+    shows(&panel, "Start at login", true);
+    fs::remove_file(file(&user)).unwrap();
+    shows(&panel, "Start at login", false);
+    // A unit that is enabled, and then masked.
+    let units = user.scratch.path().join(".config/systemd/user");
+    fs::create_dir_all(units.join("default.target.wants")).unwrap();
+    fs::write(units.join("default.target.wants/pilotlight.service"), "").unwrap();
+    panel.wait_for("it is told", |entry| entry.shown() == "Start at login (by its systemd unit)");
+    symlink("/dev/null", units.join("pilotlight.service")).unwrap();
+    shows(&panel, "Start at login", false);
 }
 
 #[test]

@@ -165,6 +165,26 @@ fn settings_and_what_is_remembered_are_looked_at() {
     assert_eq!(level(&found, "autostart", "starts /nowhere/pilotlight, which is not there"), "problem");
 }
 
+/// As the menu says it, whatever an entry has.
+#[test]
+fn what_is_started_at_login_is_what_the_desktop_would_start() {
+    let user = User::new();
+    let entry = user.scratch.path().join(".config/autostart/pilotlight.desktop");
+    fs::create_dir_all(entry.parent().unwrap()).unwrap();
+    let program = user.pilotlight(&[]).get_program().to_str().unwrap().to_owned();
+    for (lines, said) in [
+        (format!("Exec=env A=b {program} tray"), "started at login"),
+        (format!("Exec={program} tray\nOnlyShowIn=KDE;"), "not started at login: its entry is for other desktops"),
+        (format!("Exec={program} tray\nHidden=True"), "not started at login: its entry is hidden"),
+        (format!("Exec={program} tray\nTryExec=/gone"), "not started at login: its program is gone"),
+    ] {
+        fs::write(&entry, format!("[Desktop Entry]\n{lines}\n")).unwrap();
+        let found = examined(user.pilotlight(&[]).env("XDG_CURRENT_DESKTOP", "XFCE")).0;
+        let first = found.iter().find(|it| it["check"] == "autostart").unwrap();
+        assert_eq!(first["said"], said, "{lines}");
+    }
+}
+
 /// A Copilot CLI that never says its version costs its check, and no more.
 #[test]
 fn a_program_that_hangs_does_not_hold_it_up() {

@@ -15,6 +15,8 @@ const SWITCHES: [&str; 6] = ["Hidden", "X-GNOME-Autostart-enabled", "OnlyShowIn"
 pub(super) enum Says {
     /// This program is started, if it is there.
     Starts(PathBuf),
+    /// This program would be, but it is gone.
+    Gone(PathBuf),
     /// Nothing is, and why.
     Nothing(&'static str),
 }
@@ -39,13 +41,14 @@ pub(super) fn read(text: &str, desktops: &str, find: impl Fn(&Path) -> Option<Pa
     if lists("OnlyShowIn") == Some(false) || lists("NotShowIn") == Some(true) {
         return Says::Nothing("its entry is for other desktops");
     }
-    if value(text, "TryExec").is_some_and(|program| find(Path::new(&unescaped(program))).is_none()) {
-        return Says::Nothing("its program is gone");
+    let tried = value(text, "TryExec").map(|program| PathBuf::from(unescaped(program)));
+    if let Some(gone) = tried.filter(|program| find(program).is_none()) {
+        return Says::Gone(gone);
     }
     let Some(program) = value(text, "Exec").and_then(|exec| first_word(&unescaped(exec))) else {
         return Says::Nothing("its entry names no program");
     };
-    find(Path::new(&program)).map_or(Says::Nothing("its program is gone"), Says::Starts)
+    find(Path::new(&program)).map_or_else(|| Says::Gone(program.into()), Says::Starts)
 }
 
 /// The entry that starts `program`: a new one, or what was there with nothing else changed.
@@ -232,7 +235,6 @@ mod tests {
             ("X-GNOME-Autostart-enabled=false", "switched off in its entry"),
             ("OnlyShowIn=GNOME;KDE;", "its entry is for other desktops"),
             ("NotShowIn=KDE;XFCE;", "its entry is for other desktops"),
-            ("TryExec=/gone/x", "its program is gone"),
         ] {
             assert_eq!(says(&with(line)), Says::Nothing(why), "{line}");
             let on = turned_on(Some(&with(line)), "/usr/bin/pilotlight");
@@ -243,7 +245,10 @@ mod tests {
         {
             assert_eq!(says(&with(line)), Says::Starts("/usr/bin/pilotlight".into()), "{line}");
         }
-        assert_eq!(says("[Desktop Entry]\nExec=/gone/pilotlight\n"), Says::Nothing("its program is gone"));
+        let tried = with("TryExec=/gone/x");
+        assert_eq!(says(&tried), Says::Gone("/gone/x".into()));
+        assert_eq!(says(&turned_on(Some(&tried), "/usr/bin/pilotlight")), Says::Starts("/usr/bin/pilotlight".into()));
+        assert_eq!(says("[Desktop Entry]\nExec=/gone/pilotlight\n"), Says::Gone("/gone/pilotlight".into()));
         assert_eq!(says("[Desktop Entry]\nName=x\n"), Says::Nothing("its entry names no program"));
         assert_eq!(says("Exec=/usr/bin/pilotlight\n"), Says::Nothing("its file is no desktop entry"));
         assert_eq!(says(""), Says::Nothing("its file is no desktop entry"));

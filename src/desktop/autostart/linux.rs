@@ -37,9 +37,6 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Changes are noticed, see [`follow`](Self::follow).
-    pub(super) const TELLS: bool = true;
-
     /// For this program; `None` where the user has no home.
     pub(super) fn find(program: PathBuf) -> Option<Self> {
         let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -66,13 +63,32 @@ impl Place {
             None => return State::off(),
             Some(file) => kept::read(file),
         };
-        let says = entry::read(&text, &self.desktops, |name| paths::program(name, self.path.as_deref()));
-        match says {
+        match self.says(&text) {
             Says::Starts(program) if same(&program, &self.program) => State::on(),
             _ if self.unit_is_enabled() => State { can: false, ..State::on() }.because("by its systemd unit"),
             Says::Starts(program) => State::off().because(format!("its entry starts {}", program.display())),
+            Says::Gone(_) => State::off().because("its program is gone"),
             Says::Nothing(why) => State::off().because(why),
         }
+    }
+
+    fn says(&self, text: &str) -> Says {
+        entry::read(text, &self.desktops, |name| paths::program(name, self.path.as_deref()))
+    }
+
+    /// The user's entries that would start a program of our name, were it there: each with that program. Another copy may
+    /// have been entered under another name.
+    pub(super) fn astray(&self) -> Vec<(PathBuf, PathBuf)> {
+        let entries = self.user.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+        let files = entries.map(|entry| entry.path()).filter(|file| file.extension().is_some_and(|it| it == "desktop"));
+        let mut astray: Vec<_> = files
+            .filter_map(|file| match self.says(&kept::read(&file)) {
+                Says::Gone(program) if file == self.user || program.ends_with("pilotlight") => Some((file, program)),
+                _ => None,
+            })
+            .collect();
+        astray.sort_unstable();
+        astray
     }
 
     /// The entry that counts: the user's, else the first of the system's.
@@ -111,6 +127,18 @@ impl Place {
         written.with_context(|| format!("cannot change {shown}; the desktop's own settings may be able to"))
     }
 
+    /// Where something may change: the folders of the entries, that of the file which a link of the user's leads to, and those
+    /// of the units.
+    fn folders(&self) -> Vec<PathBuf> {
+        let linked = self.user.canonicalize().ok();
+        let entries = [&self.user].into_iter().chain(&self.system).chain(&linked);
+        let units = self
+            .units
+            .iter()
+            .flat_map(|folder| TARGETS.iter().map(|target| folder.join(target)).chain([folder.clone()]));
+        entries.filter_map(|file| Some(file.parent()?.to_owned())).chain(units).collect()
+    }
+
     /// Calls `told` whenever something may have changed.
     ///
     /// # Errors
@@ -120,10 +148,8 @@ impl Place {
         let watch = Receiver::from_owned_fd_unchecked(inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?)?;
         loop {
             // Folders come and go; one that is watched already stays so.
-            let mut folders: Vec<_> = TARGETS.iter().map(|target| self.units[0].join(target)).collect();
-            folders.extend(self.user.parent().map(Path::to_owned));
-            for folder in &folders {
-                add(&watch, folder)?;
+            for folder in self.folders() {
+                add(&watch, &folder)?;
             }
             told();
             watch.readable().await?;
@@ -154,8 +180,10 @@ fn same(one: &Path, other: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{AGE, Login};
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::sync::atomic::Ordering;
 
     struct Desk {
         scratch: tempfile::TempDir,
@@ -256,6 +284,63 @@ mod tests {
         fs::create_dir_all(&desk.place.units[0]).unwrap();
         symlink("/dev/null", desk.place.units[0].join(UNIT)).unwrap();
         assert_eq!(desk.place.read(), State::off().because("its entry is hidden"), "masked");
+    }
+
+    #[test]
+    fn an_entry_that_points_nowhere_is_astray_and_one_of_others_or_for_others_is_not() {
+        let desk = Desk::new();
+        let astray = |text: &str| {
+            desk.put("config/autostart/x.desktop", &format!("[Desktop Entry]\n{text}\n"));
+            desk.place.astray().into_iter().map(|(_, program)| program.display().to_string()).collect::<String>()
+        };
+        assert_eq!(astray("Exec=/no/pilotlight tray"), "/no/pilotlight");
+        assert_eq!(astray(r#"Exec=env A=b "/no where/pilotlight" tray"#), "/no where/pilotlight");
+        let fine = format!("Exec={}", desk.place.program.display());
+        let of_action = "[Desktop Action x]\nExec=/no/pilotlight";
+        let others = ["Exec=/no/pilotlight\nHidden=True", "Exec=/no/pilotlight\nOnlyShowIn=KDE;", "Exec=/no/other"];
+        for text in others.into_iter().chain(["Name=pilotlight", of_action, fine.as_str()]) {
+            assert_eq!(astray(text), "", "{text}");
+        }
+        desk.put("dotfiles/light", "[Desktop Entry]\nExec=/no/other tray\n");
+        symlink(desk.scratch.path().join("dotfiles/light"), &desk.place.user).unwrap();
+        assert_eq!(desk.place.astray(), [(desk.place.user.clone(), "/no/other".into())], "our own, through a link");
+    }
+
+    #[test]
+    fn it_is_read_again_always_where_nobody_follows_and_now_and_then_where_somebody_does() {
+        let mut desk = Desk::new();
+        // A name that no system takes cannot be watched.
+        desk.place.system.push(desk.scratch.path().join("x".repeat(300)).join("autostart/pilotlight.desktop"));
+        let (on, off) = (desk.entry("pilotlight"), "[Desktop Entry]\nHidden=true\n");
+        desk.put("config/autostart/pilotlight.desktop", &on);
+        let file = desk.place.user.clone();
+        let login = Login::of(Some(desk.place), "");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        runtime.block_on(login.clone().follow(|| {}));
+        assert!(login.state().on);
+        fs::write(&file, off).unwrap();
+        assert!(!login.state().on, "nothing tells of changes any more");
+        fs::write(&file, on).unwrap();
+        login.followed.store(true, Ordering::Relaxed);
+        assert!(!login.state().on, "read a moment ago");
+        login.read.lock().unwrap().at -= AGE;
+        assert!(login.state().on);
+    }
+
+    #[test]
+    fn all_that_decides_is_watched() {
+        let desk = Desk::new();
+        desk.put("dotfiles/light", &desk.entry("pilotlight"));
+        fs::create_dir_all(desk.place.user.parent().unwrap()).unwrap();
+        symlink(desk.scratch.path().join("dotfiles/light"), &desk.place.user).unwrap();
+        let folders = desk.place.folders();
+        let root = desk.scratch.path().canonicalize().unwrap();
+        assert!(folders.contains(&root.join("dotfiles")), "{folders:?}");
+        for folder in
+            ["config/autostart", "etc/autostart", "config/systemd/user", "etc/systemd/user/default.target.wants"]
+        {
+            assert!(folders.contains(&desk.scratch.path().join(folder)), "{folder} in {folders:?}");
+        }
     }
 
     #[test]

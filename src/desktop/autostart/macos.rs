@@ -17,9 +17,6 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Changes are not noticed: the file is read whenever the menu is made.
-    pub(super) const TELLS: bool = false;
-
     /// For this program; `None` where the user has no home.
     pub(super) fn find(program: PathBuf) -> Option<Self> {
         let file = crate::paths::user_home()?.join("Library/LaunchAgents").join(format!("{LABEL}.plist"));

@@ -18,9 +18,6 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Changes are not noticed: the registry is read whenever the menu is made.
-    pub(super) const TELLS: bool = false;
-
     /// For this program, or the one beside it that opens no console.
     pub(super) fn find(program: PathBuf) -> Option<Self> {
         Some(Self { program: for_the_tray(program) })
