@@ -48,19 +48,20 @@ pub async fn follow(report: impl Fn(Bus), has_icon: impl Fn() -> bool) {
     let mut alarm = Alarm::default();
     let mut was_there = false;
     loop {
+        let mut was_of_use = false;
         let reason = match timeout(PATIENCE, zbus::Connection::session()).await {
             Err(_) => "it does not answer".to_owned(),
             Ok(Err(error)) => in_words(&error),
             Ok(Ok(connection)) => {
-                let mut was_of_use = false;
                 let ended = listen(&connection, &report, &has_icon, &mut was_of_use).await;
-                if was_of_use {
-                    report(Bus::Lost);
-                    (tries, was_there) = (0, true);
-                }
                 ended.map_or_else(|error| in_words(&error), |()| "it went away".to_owned())
             }
         };
+        // The icon may have been up before we were.
+        if was_of_use || has_icon() {
+            report(Bus::Lost);
+            (tries, was_there) = (0, true);
+        }
         if was_there && display_is_gone(|name| std::env::var(name).ok()) {
             return report(Bus::SessionOver);
         }
