@@ -8,14 +8,17 @@ use std::process::ExitCode;
 
 pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
     context.tell_problems();
-    let shown = runtime()?.block_on(notify::try_out());
-    let lines = shown.context("no notification could be shown; the menu and `pilotlight live` tell the same")?;
+    let runtime = runtime()?;
+    let tried = runtime.block_on(notify::try_out());
+    let mut tried = tried.context("no notification could be shown; the menu and `pilotlight live` tell the same")?;
     let mut out = io::stdout().lock();
-    for line in lines {
+    for line in std::mem::take(&mut tried.lines) {
         writeln!(out, "{line}")?;
     }
     if !context.config.notifications.enabled {
         writeln!(out, "Notifications of sessions are off: `notifications.enabled` is false in the config")?;
     }
+    drop(out);
+    runtime.block_on(tried.be_seen());
     Ok(ExitCode::SUCCESS)
 }

@@ -153,7 +153,7 @@ pub struct PopupId(pub u64);
 pub enum Change {
     /// A new one is to be shown.
     Raise(Popup),
-    /// An open one says something else now: less. Nobody need be told.
+    /// An open one says something else now: of fewer sessions, or as much as is allowed now. Nobody need be told.
     Replace(Popup),
     /// An open one is to go.
     Withdraw(PopupId),

@@ -49,6 +49,15 @@ struct Opened {
     at: Time,
     /// Its terminal tells by itself that it is done.
     told_there: bool,
+    /// When it ended, by the log.
+    ended: Option<Time>,
+}
+
+impl Opened {
+    /// How long the turn took that ended then: one that nobody saw open was short.
+    fn took(self, ended: Time) -> Span {
+        if self.ended == Some(ended) { (ended - self.at).max(Span::ZERO) } else { Span::ZERO }
+    }
 }
 
 /// Raises popups, and does what is clicked on them.
@@ -91,6 +100,7 @@ impl Herald {
             notices: Notices {
                 enabled: config.enabled,
                 quiet_hours: config.rules.quiet_hours,
+                is_quiet_hour: false,
                 quiet,
                 detail: config.rules.detail,
             },
@@ -137,6 +147,7 @@ impl Herald {
         }
         self.note_turns(fleet);
         let now = self.take_the_time(now);
+        self.notices.is_quiet_hour = self.alerts.is_quiet_hour(now.minute);
         let sessions = fleet.entries().map(|(key, entry)| alertable(key, entry, self.opened.get(key).copied()));
         for change in self.alerts.update(sessions, &now) {
             self.popups.apply(change);
@@ -161,12 +172,20 @@ impl Herald {
     fn note_turns(&mut self, fleet: &Fleet) {
         self.opened.retain(|key, _| fleet.get(key).is_some());
         for (key, entry) in fleet.entries() {
-            let Some(turn) = &entry.session().facts.turn else { continue };
+            let facts = &entry.session().facts;
+            let Some(turn) = &facts.turn else {
+                // The first end that is seen after it is its own; what ends next was not seen open.
+                let ended = facts.closed.as_ref().filter(|closed| !closed.is_guess()).map(|closed| closed.at.wall);
+                if let Some(opened) = self.opened.get_mut(key) {
+                    opened.ended = opened.ended.or(ended);
+                }
+                continue;
+            };
             let at = turn.opened.wall;
             if self.opened.get(key).is_none_or(|opened| opened.at != at) {
                 let in_terminal = entry.session().about.kind == Use::Terminal;
                 let home = entry.path().parent().and_then(Path::parent).filter(|_| in_terminal && self.tells_done);
-                let opened = Opened { at, told_there: home.is_some_and(settings::notifies) };
+                let opened = Opened { at, told_there: home.is_some_and(settings::notifies), ended: None };
                 self.opened.insert(key.clone(), opened);
             }
         }
@@ -190,8 +209,7 @@ impl Herald {
 
     /// Does what a click on a popup asks for. One that was withdrawn meanwhile is for nothing.
     fn clicked(&mut self, id: PopupId, clicked: Clicked, fleet: &Fleet, menu: &Menu, now: Moment) {
-        let by_user = clicked != Clicked::Closed { by_user: false };
-        let Some(popup) = self.alerts.closed(id, by_user) else { return };
+        let Some(popup) = self.alerts.closed(id, settles(clicked)) else { return };
         let button = match clicked {
             Clicked::Closed { .. } => return,
             Clicked::Default => None,
@@ -216,6 +234,10 @@ impl Herald {
     fn next_step(&mut self, popup: &Popup, button: Option<Button>, entry: &Entry) -> Step {
         let (row, session) = (&entry.row, entry.session());
         let order = |ask| Step::Do(Effect::Act(Order { id: row.id.clone(), ask }));
+        let button = button.or_else(|| of_the_body(popup));
+        if let Some(over) = button.and_then(|button| over(popup, button, row.status)) {
+            return Step::Say(refused(&over));
+        }
         match button {
             Some(Button::Approve) => answer(popup, entry, Ask::Approve, "approved"),
             Some(Button::Deny) => answer(popup, entry, Ask::Deny, "denied"),
@@ -270,6 +292,34 @@ const fn is_one(popup: &Popup) -> bool {
     matches!(popup.about, About::One(_))
 }
 
+/// Whether a popup that went so is done with. An answer may come to nothing; where the request is open for long after it, it is
+/// told once more.
+const fn settles(clicked: Clicked) -> bool {
+    match clicked {
+        Clicked::Closed { by_user } => by_user,
+        Clicked::Action(button) => !matches!(button, Button::Approve | Button::Deny),
+        Clicked::Default => true,
+    }
+}
+
+/// The button that a click beside the buttons stands for: some servers show none. Only what does no harm where nobody meant
+/// it.
+fn of_the_body(popup: &Popup) -> Option<Button> {
+    let is_harmless = |button: &Button| match button {
+        Button::Resume => true,
+        Button::Reconnect => popup.cause == Cause::Crashed,
+        _ => false,
+    };
+    popup.buttons.first().copied().filter(is_harmless)
+}
+
+/// Why a button does nothing any more: what the popup was raised for is over.
+fn over(popup: &Popup, button: Button, now: Status) -> Option<String> {
+    let acts = matches!(button, Button::Reconnect | Button::Stop | Button::Resume);
+    let is_over = acts && popup.cause != Cause::Done && Cause::of(now) != Some(popup.cause);
+    is_over.then(|| format!("that session is no longer {}: it is {now} now, and nothing was done", popup.cause.name()))
+}
+
 /// Answers the request that the popup showed, if it is still open, and only if it still asks for what was shown.
 fn answer(popup: &Popup, entry: &Entry, ask: fn(Which) -> Ask, done: &str) -> Step {
     let requests = &entry.session().facts.requests;
@@ -305,8 +355,7 @@ fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Opened>) -> Aler
     let closed = session.facts.closed.as_ref().filter(|_| session.facts.turn.is_none());
     let completed = closed.filter(|closed| closed.ending == Ending::Completed).map(|closed| Completed {
         at: closed.at.wall,
-        // A turn that nobody saw open was short.
-        took: opened.map_or(Span::ZERO, |opened| (closed.at.wall - opened.at).max(Span::ZERO)),
+        took: opened.map_or(Span::ZERO, |opened| opened.took(closed.at.wall)),
     });
     Alertable {
         key,
@@ -327,4 +376,78 @@ fn load(path: &Path) -> Quiet {
     serde_json::from_str(&text)
         .inspect_err(|error| tracing::warn!("{} is broken ({error}): nothing is muted or paused", path.display()))
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::alert::Urgency;
+
+    fn popup(cause: Cause, buttons: &[Button]) -> Popup {
+        Popup {
+            id: PopupId(1),
+            about: About::One((0, "a".into())),
+            cause,
+            asked: None,
+            title: String::new(),
+            body: String::new(),
+            urgency: Urgency::Normal,
+            sound: false,
+            buttons: buttons.into(),
+            since: Time::default(),
+        }
+    }
+
+    #[test]
+    fn a_turn_took_as_long_as_it_was_seen_open() {
+        let mut opened = Opened { at: Time(1000), told_there: false, ended: None };
+        assert_eq!(opened.took(Time(5000)), Span::ZERO, "nobody saw it end");
+        opened.ended = Some(Time(5000));
+        assert_eq!((opened.took(Time(5000)), opened.took(Time(9000))), (Span(4000), Span::ZERO));
+    }
+
+    /// An answer may fail, and the request be open still.
+    #[test]
+    fn an_answer_does_not_settle_what_it_answers() {
+        for (clicked, is_settled) in [
+            (Clicked::Action(Button::Approve), false),
+            (Clicked::Action(Button::Deny), false),
+            (Clicked::Closed { by_user: false }, false),
+            (Clicked::Closed { by_user: true }, true),
+            (Clicked::Action(Button::Details), true),
+            (Clicked::Default, true),
+        ] {
+            assert_eq!(settles(clicked), is_settled, "{clicked:?}");
+        }
+    }
+
+    #[test]
+    fn a_click_beside_the_buttons_takes_the_next_step_where_that_is_harmless() {
+        use Button::{Approve, Details, Mute, Reconnect, Resume, ShowTerminal, Stop};
+        for (cause, buttons, best) in [
+            (Cause::Crashed, [Resume, Mute], Some(Resume)),
+            (Cause::Crashed, [Reconnect, Mute], Some(Reconnect)),
+            (Cause::Failed, [Resume, Mute], Some(Resume)),
+            (Cause::Stuck, [Reconnect, Stop], None),
+            (Cause::Stuck, [Stop, Mute], None),
+            (Cause::PermissionLost, [Reconnect, Mute], None),
+            (Cause::NeedsPermission, [Approve, Mute], None),
+            (Cause::NeedsPermission, [Details, Mute], None),
+            (Cause::NeedsInput, [ShowTerminal, Mute], None),
+        ] {
+            assert_eq!(of_the_body(&popup(cause, &buttons)), best, "{cause:?}, {buttons:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_over_is_not_acted_on() {
+        let stuck = popup(Cause::Stuck, &[]);
+        assert_eq!(over(&stuck, Button::Stop, Status::Stuck), None);
+        let why = over(&stuck, Button::Stop, Status::Working);
+        assert_eq!(why.as_deref(), Some("that session is no longer stuck: it is working now, and nothing was done"));
+        for button in [Button::Mute, Button::Details, Button::ShowTerminal] {
+            assert_eq!(over(&stuck, button, Status::Working), None, "{button:?}");
+        }
+        assert_eq!(over(&popup(Cause::Done, &[]), Button::Resume, Status::Ended), None);
+    }
 }

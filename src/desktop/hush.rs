@@ -65,6 +65,8 @@ pub struct Notices {
     pub enabled: bool,
     /// The part of the day in which nothing is told, in minutes since midnight.
     pub quiet_hours: Option<(u16, u16)>,
+    /// It is that part now.
+    pub is_quiet_hour: bool,
     /// What is muted, and whether everything is.
     pub quiet: Quiet,
     /// How much of a session is shown to whoever can see the screen.
@@ -73,12 +75,18 @@ pub struct Notices {
 
 impl Default for Notices {
     fn default() -> Self {
-        Self { enabled: true, quiet_hours: None, quiet: Quiet::default(), detail: Detail::default() }
+        Self {
+            enabled: true,
+            quiet_hours: None,
+            is_quiet_hour: false,
+            quiet: Quiet::default(),
+            detail: Detail::default(),
+        }
     }
 }
 
 impl Notices {
-    /// "notifications are paused until 18:30", where they are.
+    /// "notifications are paused until 18:30", where they are; "notifications are quiet until 7:00" in quiet hours.
     pub fn paused(&self) -> Option<String> {
         self.pause().map(|pause| format!("notifications are {pause}"))
     }
@@ -89,7 +97,10 @@ impl Notices {
             _ if !self.enabled => None,
             Some(Pause::Until(until)) => Some(format!("paused until {}", WallClock::at(until))),
             Some(Pause::UntilResumed) => Some("paused until resumed".into()),
-            None => None,
+            None => {
+                let (_, minute) = self.quiet_hours.filter(|_| self.is_quiet_hour)?;
+                Some(format!("quiet until {}", WallClock { minute }))
+            }
         }
     }
 
@@ -115,7 +126,7 @@ impl Notices {
             item(Kind::PauseHour, "Pause for 1 hour", self.enabled, Hush::Hour),
             item(Kind::PauseTomorrow, &format!("Pause until tomorrow, {MORNING}:00"), self.enabled, Hush::Tomorrow),
             item(Kind::PauseOn, "Pause until resumed", self.enabled, Hush::UntilResumed),
-            item(Kind::Unpause, "Resume", pause.is_some(), Hush::Resume),
+            item(Kind::Unpause, "Resume", self.enabled && self.quiet.paused().is_some(), Hush::Resume),
             item(Kind::UnmuteAll, &muted, sessions + folders > 0, Hush::UnmuteAll),
             Item::action(ItemId::own(Kind::TestNote), "Test notification", true, Effect::TestNote),
         ];
@@ -165,8 +176,14 @@ mod tests {
         assert_eq!(notices, Notices::default());
         notices.quiet_hours = Some((22 * 60, 7 * 60 + 30));
         assert_eq!(title(&notices), "Notifications: on, but from 22:00 to 7:30");
+        notices.is_quiet_hour = true;
+        assert_eq!(title(&notices), "Notifications: quiet until 7:30");
+        assert_eq!(notices.paused().as_deref(), Some("notifications are quiet until 7:30"));
+        let Item::Submenu { items, .. } = notices.submenu() else { panic!() };
+        let resume = items.iter().find(|item| matches!(item, Item::Action { text, .. } if text == "Resume"));
+        assert!(matches!(resume, Some(Item::Action { enabled: false, .. })), "there is no pause to end: {resume:?}");
         notices.enabled = false;
-        assert_eq!(title(&notices), "Notifications: off, by the config");
+        assert_eq!((title(&notices).as_str(), notices.paused()), ("Notifications: off, by the config", None));
     }
 
     #[test]

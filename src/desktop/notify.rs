@@ -30,6 +30,9 @@ use tokio::sync::Semaphore;
 
 /// So many may be on their way at once; what comes on top is dropped.
 const AT_ONCE: usize = 4;
+/// What was sent to try it out is left to be seen for so long: some servers take away what they show of a program that goes.
+#[cfg(target_os = "linux")]
+const SEEN: std::time::Duration = std::time::Duration::from_secs(5);
 /// A server that has not answered after this does not.
 #[cfg(target_os = "linux")]
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
@@ -46,6 +49,18 @@ pub struct Notifier {
     runtime: Handle,
     on_their_way: Arc<Semaphore>,
     told: Arc<AtomicBool>,
+    #[cfg(target_os = "linux")]
+    line: Arc<Line>,
+}
+
+/// The connection that all notes go over, once there was one. Some servers, GNOME's among them, take away what a program
+/// showed as soon as its connection is gone.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Default)]
+struct Line {
+    /// The address of the bus, instead of the session's.
+    bus: Option<String>,
+    connection: tokio::sync::Mutex<Option<zbus::Connection>>,
 }
 
 /// What popups need.
@@ -95,7 +110,19 @@ impl Note {
 impl Notifier {
     /// Notifications that are sent on this runtime.
     pub fn new(runtime: Handle) -> Self {
-        Self { runtime, on_their_way: Arc::new(Semaphore::new(AT_ONCE)), told: Arc::default() }
+        Self {
+            runtime,
+            on_their_way: Arc::new(Semaphore::new(AT_ONCE)),
+            told: Arc::default(),
+            #[cfg(target_os = "linux")]
+            line: Arc::default(),
+        }
+    }
+
+    /// Notifications over the bus at this address, instead of the session's.
+    #[cfg(target_os = "linux")]
+    pub fn on(runtime: Handle, bus: String) -> Self {
+        Self { line: Arc::new(Line { bus: Some(bus), ..Line::default() }), ..Self::new(runtime) }
     }
 
     /// Sends one; returns at once. `failed` is called where it could not be shown.
@@ -103,7 +130,12 @@ impl Notifier {
         let Ok(way) = Arc::clone(&self.on_their_way).try_acquire_owned() else { return failed() };
         let note = Note { title: plain(&note.title, TITLE).into(), body: note.body.clone() };
         let told = Arc::clone(&self.told);
+        #[cfg(target_os = "linux")]
+        let line = Arc::clone(&self.line);
         let sent = async move {
+            #[cfg(target_os = "linux")]
+            let result = line.show(&note).await;
+            #[cfg(not(target_os = "linux"))]
             let result = show(note).await;
             drop(way);
             if let Err(error) = result {
@@ -117,29 +149,80 @@ impl Notifier {
     }
 }
 
-/// Sends a notification, and says what is possible here, line by line.
+/// A notification that was sent to see whether it is shown.
+pub struct Tried {
+    /// What is possible here, line by line.
+    pub lines: Vec<String>,
+    #[cfg(target_os = "linux")]
+    bus: server::Bus,
+    #[cfg(target_os = "linux")]
+    server: server::Server,
+    #[cfg(target_os = "linux")]
+    number: u32,
+}
+
+/// Sends a notification, and says what is possible here.
 ///
 /// # Errors
 /// Where it cannot be shown, and why.
-pub async fn try_out() -> anyhow::Result<Vec<String>> {
-    show(Note::test()).await?;
-    let mut lines = vec!["A test notification was sent.".to_owned()];
-    #[cfg(target_os = "linux")]
-    {
-        let asked = async { server::Bus::connect(None).await?.meet().await };
-        let server = tokio::time::timeout(PATIENCE, asked).await??;
-        let yes = |can| if can { "yes" } else { "no" };
-        let about = tokio::time::timeout(PATIENCE, server.about()).await??;
-        lines.push(format!("Shown by: {}", plain(&about, LINE)));
-        lines.push(format!("More than a title: {}", yes(server.can.body)));
-        lines.push(match server.can.actions {
+#[cfg(target_os = "linux")]
+pub async fn try_out() -> anyhow::Result<Tried> {
+    let shown = async {
+        let bus = server::Bus::connect(None).await?;
+        let server = bus.meet().await?;
+        let number = server.notify(&plain_sheet(&Note::test(), server.can)).await?;
+        let about = server.about().await?;
+        anyhow::Ok((bus, server, number, about))
+    };
+    let shown = tokio::time::timeout(PATIENCE, shown).await;
+    let (bus, server, number, about) = shown.map_err(|_| anyhow::anyhow!("{SILENT}"))??;
+    let yes = |can| if can { "yes" } else { "no" };
+    let lines = vec![
+        "A test notification was sent.".to_owned(),
+        format!("Shown by: {}", plain(&about, LINE)),
+        format!("More than a title: {}", yes(server.can.body)),
+        match server.can.actions {
             true => "Clicks and buttons: yes, if it shows them; some servers only tell of a click".into(),
             false => "Clicks and buttons: no; the menu has all of them".into(),
-        });
+        },
+    ];
+    Ok(Tried { lines, bus, server, number })
+}
+
+/// Sends a notification, and says what is possible here.
+///
+/// # Errors
+/// Where it cannot be shown, and why.
+#[cfg(not(target_os = "linux"))]
+pub async fn try_out() -> anyhow::Result<Tried> {
+    show(Note::test()).await?;
+    let lines = ["A test notification was sent.", "Clicks and buttons: no; the menu has all of them"];
+    Ok(Tried { lines: lines.map(str::to_owned).into() })
+}
+
+impl Tried {
+    /// Stays until it was put away, or could be seen for a while.
+    #[cfg(target_os = "linux")]
+    pub async fn be_seen(mut self) {
+        let gone = async {
+            loop {
+                match self.bus.next().await {
+                    server::Event::Signal(message) => {
+                        let told = self.server.read(&message);
+                        if matches!(told, Some((number, server::Signal::Closed { .. })) if number == self.number) {
+                            return;
+                        }
+                    }
+                    server::Event::Owner(_) | server::Event::Lost => return,
+                }
+            }
+        };
+        let _ = tokio::time::timeout(SEEN, gone).await;
     }
+
+    /// The system keeps what was shown.
     #[cfg(not(target_os = "linux"))]
-    lines.push("Clicks and buttons: no; the menu has all of them".into());
-    Ok(lines)
+    pub async fn be_seen(self) {}
 }
 
 /// What shows notifications here.
@@ -179,26 +262,54 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
+/// Why nothing is shown by a server that is there.
 #[cfg(target_os = "linux")]
-async fn show(note: Note) -> anyhow::Result<()> {
-    let shown = async {
-        let server = server::Bus::connect(None).await?.meet().await?;
-        let sheet = server::Sheet {
-            replaces: 0,
-            body: if server.can.body { body(&note.body, server.can.markup) } else { String::new() },
-            title: note.title,
-            actions: Vec::new(),
-            icon: super::icon::State::Well,
-            urgency: Urgency::Normal,
-            category: None,
-            sound: true,
+const SILENT: &str = "the notification server does not answer";
+
+#[cfg(target_os = "linux")]
+impl Line {
+    /// Shows a note, in its turn. Nothing waits longer than the server is given.
+    async fn show(&self, note: &Note) -> anyhow::Result<()> {
+        let shown = async {
+            let mut kept = self.connection.lock().await;
+            if let Some(connection) = kept.take() {
+                match show(note, &connection).await {
+                    // The bus of a connection that was kept may be gone, and another one there.
+                    Err(error) if !matches!(error, zbus::Error::MethodError(..)) => {}
+                    result => {
+                        *kept = Some(connection);
+                        return Ok(result?);
+                    }
+                }
+            }
+            let connection = server::connect(self.bus.as_deref()).await?;
+            let result = show(note, &connection).await;
+            *kept = Some(connection);
+            Ok(result?)
         };
-        server.notify(&sheet).await?;
-        anyhow::Ok(())
-    };
-    match tokio::time::timeout(PATIENCE, shown).await {
-        Ok(result) => result,
-        Err(_) => anyhow::bail!("the notification server does not answer"),
+        tokio::time::timeout(PATIENCE, shown).await.map_err(|_| anyhow::anyhow!("{SILENT}"))?
+    }
+}
+
+#[cfg(target_os = "linux")]
+async fn show(note: &Note, connection: &zbus::Connection) -> zbus::Result<()> {
+    let server = server::meet(connection.clone()).await?;
+    server.notify(&plain_sheet(note, server.can)).await.map(drop)
+}
+
+/// A note, as far as a server can show it.
+#[cfg(target_os = "linux")]
+fn plain_sheet(note: &Note, can: server::Can) -> server::Sheet {
+    server::Sheet {
+        replaces: 0,
+        title: note.title.clone(),
+        body: if can.body { body(&note.body, can.markup) } else { String::new() },
+        actions: Vec::new(),
+        icon: super::icon::State::Well,
+        urgency: Urgency::Normal,
+        category: None,
+        sound: true,
+        sound_name: None,
     }
 }
 

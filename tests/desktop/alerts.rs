@@ -6,7 +6,9 @@ use crate::desk::panel::{Entry, Panel};
 use crate::desk::popups::{Popup, Popups};
 use crate::desk::sessions::{Session, Sessions};
 use crate::support::{SOON, wait_until};
+use pilotlight::clock::{Clock, WallClock};
 use rustix::process::Signal;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// A desktop with a panel and a notification server, and a user who was welcomed long ago.
@@ -65,12 +67,17 @@ impl Desk {
         assert!(self.panel.click(entry.id));
     }
 
-    /// Clicks on an entry of a session's until it reads otherwise: just after the menu changed, a click does nothing.
+    /// Clicks on an entry of a session's until it reads otherwise: just after the menu changed, a click does nothing. Not at once
+    /// again: the click before may be on its way, and the next one would undo it.
     fn switch(&self, label: &str, then: &str) {
         let dump = || format!("{:#?}", self.panel.menu());
+        let mut clicked: Option<Instant> = None;
         wait_until(SOON, then, dump, || {
-            if let Some(entry) = self.panel.layout().1.find(&|entry: &Entry| entry.shown() == label) {
+            let menu = self.panel.layout().1;
+            let entry = menu.find(&|entry: &Entry| entry.shown() == label);
+            if let Some(entry) = entry.filter(|_| clicked.is_none_or(|at| at.elapsed() > Duration::from_secs(2))) {
                 self.panel.click(entry.id);
+                clicked = Some(Instant::now());
             }
             self.panel.layout().1.find(&|entry: &Entry| entry.shown() == then).map(drop)
         });
@@ -197,6 +204,44 @@ fn a_kind_that_is_off_is_not_told_and_detail_is_honoured() {
     assert_eq!((&*popup.title, &*popup.body), ("A Copilot session needs you", ""));
 }
 
+/// Of a turn that came and went between two looks only the end is seen; it did not begin with the turn before.
+#[test]
+fn a_short_turn_after_a_long_one_is_not_told_as_done() {
+    let desk = Desk::new(&format!("{AT_ONCE}done = true\ndone-min = \"1s\"\ncooldown = \"1ms\"\n"));
+    let session = desk.working("Fix the parser");
+    let begun = Instant::now();
+    let long = || (begun.elapsed() > Duration::from_millis(1200)).then_some(());
+    wait_until(SOON, "it takes long", String::new, long);
+    session.answer("Done.");
+    let popup = desk.popups.wait_for(1);
+    assert_eq!(popup.title, "Done: Fix the parser");
+    session.prompt();
+    session.answer("Done.");
+    desk.popups.wait_for_closed(&[popup.number]);
+    desk.marker(2);
+}
+
+#[test]
+fn what_is_shown_follows_the_settings() {
+    let desk = Desk::new(AT_ONCE);
+    let (_failed, popup) = desk.marker(1);
+    let config = desk.user.scratch.path().join(".config/pilotlight/config.toml");
+    std::fs::write(config, format!("[notifications]\n{AT_ONCE}detail = \"none\"\n")).unwrap();
+    let less = desk.popups.wait_for(2);
+    assert_eq!((less.replaces, &*less.title, &*less.body), (popup.number, "A Copilot session needs you", ""));
+}
+
+#[test]
+fn quiet_hours_show_like_a_pause() {
+    // All day but for one minute, which is not soon, in whatever zone.
+    let minute = WallClock::at(Clock::start().now().wall).minute;
+    let [from, to] = [8, 7].map(|ahead| (minute + ahead) % (24 * 60));
+    let hours = format!("{}:{:02}-{}:{:02}", from / 60, from % 60, to / 60, to % 60);
+    let desk = Desk::new(&format!("{AT_ONCE}quiet-hours = \"{hours}\"\n"));
+    desk.panel.wait_for("it is quiet", |entry| entry.shown().starts_with("Notifications: quiet until "));
+    assert!(desk.panel.tooltip().contains("; notifications are quiet until "), "{}", desk.panel.tooltip());
+}
+
 /// A click reaches the engine, and what it could not do is said.
 #[test]
 fn a_click_takes_the_next_step_and_says_where_it_could_not() {
@@ -223,11 +268,17 @@ fn a_test_is_sent_on_demand_and_says_what_the_desktop_can() {
     let desk = Desk::new(AT_ONCE);
     desk.click("Test notification");
     assert_eq!(desk.popups.wait_for(1).title, "Pilotlight: a test");
-    let ran = desk.user.command(Some(&desk.bus), &["notify-test"]).output().unwrap();
+    let mut command = desk.user.command(Some(&desk.bus), &["notify-test"]);
+    let ran = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It stays for as long as there is something to see: some servers take it away with the program.
+    let popup = desk.popups.wait_for(2);
+    assert_eq!(popup.title, "Pilotlight: a test");
+    assert!(desk.bus.names().contains(&popup.sender));
+    desk.popups.close(popup.number, 2);
+    let ran = ran.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(ran.status.success(), "{ran:?}");
     assert!(said.contains("Shown by: test 1") && said.contains("Clicks and buttons: yes"), "{said}");
-    assert_eq!(desk.popups.wait_for(2).title, "Pilotlight: a test");
     let none = desk.user.command(None, &["notify-test"]).output().unwrap();
     assert_eq!(none.status.code(), Some(1), "{none:?}");
     assert!(String::from_utf8_lossy(&none.stderr).contains("notification"), "{none:?}");

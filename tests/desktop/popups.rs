@@ -5,7 +5,7 @@ use crate::desk::popups::{Manner, Popups as Server};
 use crate::support::{SOON, block_on, wait_until};
 use pilotlight::core::alert::{About, Asked, Button, Cause, Change, Popup, PopupId, Urgency};
 use pilotlight::core::time::Time;
-use pilotlight::desktop::notify::{Clicked, Means, Popups};
+use pilotlight::desktop::notify::{Clicked, Means, Note, Notifier, Popups};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -71,6 +71,13 @@ fn popup(id: u64) -> Popup {
     }
 }
 
+/// Waits until what is shown has stood there for a while.
+fn rest() {
+    let begun = Instant::now();
+    let rested = || (begun.elapsed() > Duration::from_millis(2000)).then_some(());
+    wait_until(SOON, "it has stood there for a while", String::new, rested);
+}
+
 #[test]
 fn a_popup_is_shown_with_its_buttons() {
     let bus = Bus::start();
@@ -92,6 +99,23 @@ fn a_popup_is_shown_with_its_buttons() {
     let shown = server.wait_for(2);
     assert_eq!((shown.hint("urgency"), shown.hint("suppress-sound")), (Some("byte 0x02"), Some("true")));
     assert_eq!(server.asked(), 1, "what it can do is asked once");
+}
+
+/// GNOME's plays none by itself.
+#[test]
+fn a_server_that_plays_sounds_is_told_which() {
+    let bus = Bus::start();
+    let (server, desk) =
+        (Server::with(&bus, Manner { can: vec!["body", "sound"], ..Manner::default() }), Desk::new(&bus));
+    let cases = [
+        (Urgency::Normal, true, Some("\"message-new-instant\"")),
+        (Urgency::Critical, true, Some("\"dialog-warning\"")),
+        (Urgency::Critical, false, None),
+    ];
+    for (id, (urgency, sound, name)) in (1..).zip(cases) {
+        desk.popups.apply(Change::Raise(Popup { urgency, sound, ..popup(id) }));
+        assert_eq!(server.wait_for(usize::try_from(id).unwrap()).hint("sound-name"), name);
+    }
 }
 
 #[test]
@@ -160,11 +184,32 @@ fn case_107b_a_click_just_after_one_popup_took_the_place_of_another_only_shows_t
         // Once it has stood there for a while, it is as ever.
         desk.raise(3);
         let number = server.wait_for(3).number;
-        let begun = Instant::now();
-        let rested = || (begun.elapsed() > Duration::from_millis(1300)).then_some(());
-        wait_until(SOON, "it has stood there for a while", String::new, rested);
+        rest();
         server.click(number, action);
         desk.hears(&[shown, (3, Clicked::Action(button))]);
+    }
+}
+
+/// Whoever took it away: what is below may slide to where it stood.
+#[test]
+fn case_107b_a_click_just_after_another_popup_went_by_itself_only_shows_the_request() {
+    for goes in [
+        |server: &Server| server.close(1, 2),
+        |server: &Server| server.close(1, 1),
+        |server: &Server| {
+            server.click(1, "mute");
+        },
+    ] {
+        let bus = Bus::start();
+        let (server, desk) = (Server::start(&bus), Desk::new(&bus));
+        desk.raise(1);
+        desk.raise(2);
+        let number = server.wait_for(2).number;
+        goes(&server);
+        server.click(number, "approve");
+        let told = || desk.heard().last().copied().filter(|_| desk.heard().len() == 2);
+        let told = wait_until(SOON, "both are told", || format!("{:?}", desk.heard()), told);
+        assert_eq!(told, (2, Clicked::Action(Button::Details)));
     }
 }
 
@@ -246,45 +291,73 @@ fn what_a_server_tells_before_it_has_answered_is_heard() {
 }
 
 #[test]
-fn a_server_that_is_absent_costs_a_popup_and_the_next_one_is_tried() {
+fn what_finds_no_server_is_shown_when_one_comes() {
     let bus = Bus::start();
     let desk = Desk::new(&bus);
     desk.raise(1);
-    desk.hears(&[(1, GONE)]);
+    let tried = || (bus.names().iter().filter(|name| name.starts_with(':')).count() > 1).then_some(());
+    wait_until(SOON, "it looks for a server", String::new, tried);
     let server = Server::start(&bus);
-    desk.raise(2);
-    let number = server.wait_for(1).number;
-    server.click(number, "deny");
-    desk.hears(&[(1, GONE), (2, Clicked::Action(Button::Deny))]);
+    let shown = server.wait_for(1);
+    assert!(shown.title.ends_with("<1>"), "{shown:#?}");
+    server.click(shown.number, "deny");
+    desk.hears(&[(1, Clicked::Action(Button::Deny))]);
 }
 
 #[test]
-fn with_a_server_its_popups_go_and_another_one_is_met_anew() {
+fn what_went_with_its_server_is_shown_by_the_next_one_and_not_heard_again() {
     let bus = Bus::start();
     let (first, desk) = (Server::start(&bus), Desk::new(&bus));
     desk.raise(1);
     desk.raise(2);
     let number = first.wait_for(2).number;
     first.end();
-    desk.hears(&[(1, GONE), (2, GONE)]);
     let second = Server::with(&bus, Manner { can: vec!["body"], ..Manner::default() });
     second.click(number, "approve");
-    desk.raise(3);
-    assert!(second.wait_for(1).actions.is_empty());
-    assert_eq!((second.asked(), desk.heard().len()), (1, 2));
+    second.wait_for(2);
+    for (shown, id) in second.taken().iter().zip(["<1>", "<2>"]) {
+        assert!(shown.title.ends_with(id) && shown.actions.is_empty(), "{shown:#?}");
+        assert_eq!(shown.hint("suppress-sound"), Some("true"), "{shown:#?}");
+    }
+    desk.popups.apply(Change::Withdraw(PopupId(1)));
+    second.wait_for_closed(&[1]);
+    assert_eq!((second.asked(), desk.heard()), (1, vec![]));
+}
+
+/// The one that was asked first answers when it is the server no longer.
+#[test]
+fn a_server_that_went_while_it_was_met_is_not_shown_anything() {
+    let bus = Bus::start();
+    let hesitates = Arc::new(Semaphore::new(0));
+    let manner = Manner { hesitates: Some(Arc::clone(&hesitates)), ..Manner::default() };
+    let (first, desk) = (Server::with(&bus, manner), Desk::new(&bus));
+    desk.raise(1);
+    wait_until(SOON, "it is asked what it can do", String::new, || (first.asked() == 1).then_some(()));
+    first.abdicates();
+    let second = Server::start(&bus);
+    hesitates.add_permits(1);
+    second.wait_for(1);
+    assert_eq!(first.taken(), []);
 }
 
 #[test]
-fn a_server_that_refuses_costs_the_popups_that_wait() {
+fn what_a_server_refuses_is_tried_again_after_a_while_and_holds_nothing_up() {
     let bus = Bus::start();
-    let (_server, desk) = (Server::with(&bus, Manner { refuses: true, ..Manner::default() }), Desk::new(&bus));
+    let (server, desk) = (Server::with(&bus, Manner { refuses: Some("<1>"), ..Manner::default() }), Desk::new(&bus));
+    let begun = Instant::now();
     desk.raise(1);
-    desk.hears(&[(1, GONE)]);
     desk.raise(2);
-    desk.hears(&[(1, GONE), (2, GONE)]);
+    assert!(server.wait_for(1).title.ends_with("<2>"));
+    let again = || (server.refused() > 1).then_some(());
+    wait_until(SOON, "it is tried again", || format!("{}", server.refused()), again);
+    assert!(begun.elapsed() >= Duration::from_secs(5), "{:?}", begun.elapsed());
+    desk.popups.apply(Change::Withdraw(PopupId(1)));
+    desk.raise(3);
+    assert!(server.wait_for(2).title.ends_with("<3>"));
+    assert_eq!((server.refused(), desk.heard()), (2, vec![]));
 }
 
-/// And what it shows after all is taken away.
+/// And what it shows after all is taken away, and shown anew.
 #[test]
 fn a_server_that_does_not_answer_holds_nothing_up() {
     let bus = Bus::start();
@@ -299,35 +372,65 @@ fn a_server_that_does_not_answer_holds_nothing_up() {
     desk.raise(1001);
     desk.raise(1002);
     assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
-    server.wait_for(1);
-    let told = |desk: &Desk| desk.heard().iter().filter(|(id, _)| *id > 1000).count() == 2;
-    wait_until(SOON, "both are told to be gone", || format!("{:?}", desk.heard()), || told(&desk).then_some(()));
+    server.wait_for(2);
+    held.add_permits(1000);
+    let dump = || format!("{:#?}, {:?}", server.taken(), server.closed());
+    let left = || {
+        let closed = server.closed();
+        let mut left = server.taken();
+        left.retain(|popup| !closed.contains(&popup.number));
+        left
+    };
+    let both = || {
+        let titles: Vec<_> = left().into_iter().map(|popup| popup.title).collect();
+        (titles == ["Needs permission: <1001>", "Needs permission: <1002>"]).then_some(())
+    };
+    wait_until(SOON, "both are shown, and what came late is closed", dump, both);
     let sent = server.taken().len();
     assert!(sent < 10, "{sent} popups were sent");
-    held.add_permits(1000);
-    let all = || (server.closed().len() == sent).then_some(());
-    wait_until(SOON, "what came late is closed", || format!("{sent}, {:?}", server.closed()), all);
     desk.raise(2000);
     let number = server.wait_for(sent + 1).number;
+    rest();
     server.click(number, "approve");
-    let approved = || desk.heard().contains(&(2000, Clicked::Action(Button::Approve))).then_some(());
-    wait_until(SOON, "the next one is as ever", || format!("{:?}", desk.heard()), approved);
+    desk.hears(&[(2000, Clicked::Action(Button::Approve))]);
+}
+
+/// What it may show after all must be known.
+#[test]
+fn a_server_that_never_answers_is_sent_no_more_than_can_be_taken_back() {
+    let bus = Bus::start();
+    let held = Arc::new(Semaphore::new(0));
+    let manner = Manner { held: Some(Arc::clone(&held)), ..Manner::default() };
+    let (server, desk) = (Server::with(&bus, manner), Desk::new(&bus));
+    for id in 1..=5 {
+        desk.raise(id);
+        server.wait_for(usize::try_from(id).unwrap().min(4));
+        let begun = Instant::now();
+        let late = || (begun.elapsed() > Duration::from_millis(5500)).then_some(());
+        wait_until(SOON, "the answer is late", String::new, late);
+    }
+    assert_eq!(server.taken().len(), 4, "{:#?}", server.taken());
+    held.add_permits(1000);
+    let closed = || (1..=4).all(|number| server.closed().contains(&number)).then_some(());
+    wait_until(SOON, "all that came late is closed", || format!("{:?}", server.closed()), closed);
 }
 
 #[test]
-fn with_the_bus_all_popups_go_and_another_bus_is_found() {
+fn what_went_with_the_bus_is_shown_on_the_next_one() {
     let mut bus = Bus::start();
     let (server, desk) = (Server::start(&bus), Desk::new(&bus));
     desk.raise(1);
     server.wait_for(1);
     bus.end();
-    desk.hears(&[(1, GONE)]);
     desk.raise(2);
-    desk.hears(&[(1, GONE), (2, GONE)]);
     bus.begin();
     let server = Server::start(&bus);
-    desk.raise(3);
-    assert!(server.wait_for(1).title.ends_with("<3>"));
+    let shown = || {
+        let titles: Vec<_> = server.taken().into_iter().map(|popup| popup.title).collect();
+        ["<1>", "<2>"].iter().all(|id| titles.iter().any(|title| title.ends_with(id))).then_some(())
+    };
+    wait_until(SOON, "both are shown", || format!("{:#?}", server.taken()), shown);
+    assert_eq!(desk.heard(), []);
 }
 
 #[test]
@@ -386,4 +489,24 @@ fn at_the_end_a_server_that_does_not_answer_is_told_of_all_popups() {
     };
     let all = || (closed() == [1, 2, 3, 4, 5]).then_some(());
     wait_until(SOON, "it is told to close all", || format!("{:?}", closed()), all);
+}
+
+/// Some servers take away what they show of a program that left the bus.
+#[test]
+fn all_notes_go_over_one_connection_that_stays_and_is_made_anew_with_the_bus() {
+    let mut bus = Bus::start();
+    let server = Server::start(&bus);
+    let notifier = Notifier::on(block_on(async { Handle::current() }), bus.address());
+    let note = Note::test();
+    notifier.send(&note, || ());
+    let first = server.wait_for(1).sender;
+    notifier.clone().send(&note, || ());
+    assert_eq!(server.wait_for(2).sender, first);
+    assert!(bus.names().contains(&first), "{first}: {:?}", bus.names());
+    bus.end();
+    bus.begin();
+    let server = Server::start(&bus);
+    notifier.send(&note, || ());
+    let sender = server.wait_for(1).sender;
+    assert!(bus.names().contains(&sender), "{sender}: {:?}", bus.names());
 }

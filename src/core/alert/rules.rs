@@ -6,7 +6,7 @@
 use super::episode::{Episode, Stage, Watched};
 use super::words;
 use super::{
-    About, Alertable, Asked, Button, Cause, Change, Key, Now, Pause, Popup, PopupId, Quiet, Settings, Urgency,
+    About, Alertable, Asked, Button, Cause, Change, Detail, Key, Now, Pause, Popup, PopupId, Quiet, Settings, Urgency,
 };
 use crate::core::time::{Span, Time};
 use std::collections::BTreeMap;
@@ -27,6 +27,8 @@ pub struct Alerts {
     pub quiet: Quiet,
     watched: BTreeMap<Key, Watched>,
     open: BTreeMap<PopupId, Popup>,
+    /// How much they show.
+    shown: Detail,
     last_id: u64,
     /// There was an update.
     begun: bool,
@@ -39,7 +41,7 @@ pub struct Alerts {
 impl Alerts {
     /// Nothing is known yet: the first update tells nothing.
     pub fn new(settings: Settings, quiet: Quiet) -> Self {
-        Self { settings, quiet, ..Self::default() }
+        Self { shown: settings.detail, settings, quiet, ..Self::default() }
     }
 
     /// Takes note of how all sessions are now, and tells what is to be done with the popups, in that order. To be called
@@ -56,6 +58,7 @@ impl Alerts {
         self.begun = true;
         let mut changes = self.withdraw(&sessions);
         self.renew(&sessions, &mut changes);
+        self.reword(&sessions, &mut changes);
         self.tell(&sessions, now, &mut changes);
         self.wake_at = self.next_wake(now);
         changes
@@ -180,6 +183,29 @@ impl Alerts {
             }
             if let Some(episode) = self.episode(session.key) {
                 episode.renewed |= gained;
+            }
+        }
+    }
+
+    /// Has every open popup say as much as the user allows now. One with Approve was raised anew already.
+    fn reword(&mut self, sessions: &Sessions<'_>, changes: &mut Vec<Change>) {
+        let detail = self.settings.detail;
+        if std::mem::replace(&mut self.shown, detail) == detail {
+            return;
+        }
+        for popup in self.open.values_mut() {
+            let words = match &popup.about {
+                About::One(key) => {
+                    let Some((watched, session)) = self.watched.get(key).zip(sessions.get(key)) else { continue };
+                    let again = watched.episode.is_some_and(|episode| episode.escalated);
+                    words::one(session, popup.cause, watched.stuck_in_a_row(), again, popup.asked.as_ref(), detail)
+                }
+                About::Digest(keys) => words::digest(&named(&self.watched, sessions, keys), detail),
+            };
+            if (&popup.title, &popup.body) != (&words.0, &words.1) {
+                (popup.title, popup.body) = words;
+                popup.sound = false;
+                changes.push(Change::Replace(popup.clone()));
             }
         }
     }

@@ -4,18 +4,23 @@
 //! the user did. Whoever wants something only writes it down and is never held up; between two looks of the task at most
 //! [`AT_MOST`] popups are written down, however many changes there were. Every call to the server has its time, and signals
 //! are taken up while one is under way.
+//!
+//! What a server refuses, or takes along when it goes, or what finds none, stays wanted: it is tried again, ever more seldom,
+//! and soon where another server comes.
 
 use super::server::{Bus, Event, Server, Sheet, Signal};
-use super::{Clicked, Means, PATIENCE, TITLE, body};
-use crate::core::alert::{Button, Cause, Change, Popup, PopupId};
+use super::{Clicked, Means, PATIENCE, SILENT, TITLE, body};
+use crate::core::alert::{Button, Cause, Change, Popup, PopupId, Urgency};
 use crate::core::text::plain;
-use crate::desktop::icon::State;
+use crate::desktop::icon;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
+use zbus::names::OwnedUniqueName;
 
 /// So many popups are kept; what comes on top counts as closed.
 const AT_MOST: usize = 32;
@@ -23,16 +28,31 @@ const AT_MOST: usize = 32;
 const LASTS: Duration = Duration::from_secs(12 * 3600);
 /// What a server tells before it has answered which popup that is about: so much is remembered.
 const EARLY: usize = 16;
-/// So many answers that came too late are still waited for, to close what they name.
-const LATE: usize = 8;
-/// A popup with Approve that comes this soon after another went may stand where that one stood: a click that follows at once
+/// So many answers that came too late are still waited for, to close what they name. Nothing more is sent meanwhile.
+const LATE: usize = 4;
+/// What could not be shown is tried again after this, then after twice as long, and so on.
+const SOON: Duration = Duration::from_secs(5);
+/// However often it could not, it is tried again after this.
+const LATER: Duration = Duration::from_secs(300);
+/// A popup that comes, or is there, this soon after another went may stand where that one stood: a click that follows at once
 /// was aimed at what is no longer there.
 const SETTLES: Duration = Duration::from_millis(1200);
 /// The end of the program waits so long for popups to go.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// What is to be on the screen; `true` where the server was not told yet.
-type Wanted = BTreeMap<PopupId, (Popup, bool)>;
+/// What is to be on the screen.
+type Wanted = BTreeMap<PopupId, (Popup, State)>;
+
+/// What became of a popup that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The server was not told yet.
+    New,
+    /// It was.
+    Told,
+    /// It could not be shown, or is gone with its server. It is tried again.
+    Lost,
+}
 
 /// Shows popups, takes them back, and tells what the user does with them.
 pub struct Popups {
@@ -52,9 +72,13 @@ impl Popups {
             means: Arc::clone(&means),
             bus: None,
             server: None,
+            announced: None,
             on_screen: BTreeMap::new(),
             to_close: Vec::new(),
             closed: None,
+            again_at: None,
+            wait: SOON,
+            tried: None,
             early: Vec::new(),
             late: JoinSet::new(),
             told: false,
@@ -71,11 +95,14 @@ impl Popups {
                 drop(wanted);
                 return (self.means.clicked)(popup.id, Clicked::Closed { by_user: false });
             }
-            Change::Raise(popup) => drop(wanted.insert(popup.id, (popup, true))),
+            Change::Raise(popup) => drop(wanted.insert(popup.id, (popup, State::New))),
             // One that was closed meanwhile does not come back by saying something else.
             Change::Replace(popup) => {
-                if let Some(known) = wanted.get_mut(&popup.id) {
-                    *known = (popup, true);
+                if let Some((known, state)) = wanted.get_mut(&popup.id) {
+                    *known = popup;
+                    if *state == State::Told {
+                        *state = State::New; // one that is lost is tried in its time
+                    }
                 }
             }
             Change::Withdraw(id) => drop(wanted.remove(&id)),
@@ -98,11 +125,19 @@ struct Keeper {
     means: Arc<Means>,
     bus: Option<Bus>,
     server: Option<Server>,
+    /// The last that the bus told of the server, while it was looked for.
+    announced: Option<Option<OwnedUniqueName>>,
     on_screen: BTreeMap<PopupId, OnScreen>,
     /// Popups, by the server's numbers, that are nobody's any more.
     to_close: Vec<u32>,
-    /// When one was last closed.
+    /// When one last went.
     closed: Option<Instant>,
+    /// When what is lost is tried again.
+    again_at: Option<Instant>,
+    /// How long it is waited then, if it is lost again.
+    wait: Duration,
+    /// When it was last tried again.
+    tried: Option<Instant>,
     /// Signals, since the last call, of popups that are not known.
     early: Vec<(u32, Signal)>,
     late: JoinSet<()>,
@@ -128,7 +163,7 @@ enum Step {
 impl Keeper {
     async fn run(mut self, mut nudges: mpsc::Receiver<()>) {
         loop {
-            let until = self.on_screen.values().map(|shown| shown.until).min();
+            let until = self.on_screen.values().map(|shown| shown.until).chain(self.again_at).min();
             tokio::select! {
                 biased;
                 event = next(&mut self.bus) => self.take(event),
@@ -136,7 +171,10 @@ impl Keeper {
                     Some(()) => {}
                     None => break,
                 },
-                () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => self.let_go(),
+                () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
+                    self.let_go();
+                    self.try_again();
+                }
             }
             self.settle().await;
         }
@@ -162,8 +200,8 @@ impl Keeper {
             match step {
                 Step::Close(number) => self.close(number).await,
                 Step::Show(popup) => {
-                    if let Err(error) = self.show(&popup).await {
-                        self.failed(&error);
+                    if let Err(why) = self.show(&popup).await {
+                        self.failed(popup.id, &why);
                     }
                 }
             }
@@ -179,12 +217,16 @@ impl Keeper {
         if let Some(id) = self.on_screen.keys().find(|id| !wanted.contains_key(id)).copied() {
             return self.on_screen.remove(&id).map(|shown| Step::Close(shown.number));
         }
-        let (popup, is_new) = wanted.values_mut().find(|(_, is_new)| *is_new)?;
-        *is_new = false;
+        let (popup, state) = wanted.values_mut().find(|(_, state)| *state == State::New)?;
+        *state = State::Told;
         Some(Step::Show(Box::new(popup.clone())))
     }
 
-    async fn show(&mut self, popup: &Popup) -> anyhow::Result<()> {
+    async fn show(&mut self, popup: &Popup) -> Result<(), Failure> {
+        while self.late.try_join_next().is_some() {}
+        if self.late.len() >= LATE {
+            return Err(Failure::Silent(SILENT));
+        }
         let server = self.meet().await?;
         let replaces = self.on_screen.get(&popup.id).map_or(0, |shown| shown.number);
         let buttons = self.buttons(popup, &server);
@@ -194,18 +236,22 @@ impl Keeper {
         let mut call = tokio::spawn(async move { of.notify(&sheet).await });
         let Some(answer) = self.during(timeout(PATIENCE, &mut call)).await.ok() else {
             self.close_when_late(call, server);
-            anyhow::bail!("the notification server does not answer");
+            return Err(Failure::Silent(SILENT));
         };
-        let number = answer??;
-        self.told = false;
+        let number = match answer.map_err(anyhow::Error::from)? {
+            Err(error) if server.refused(&error) => return Err(Failure::Refused(error)),
+            answer => answer.map_err(anyhow::Error::from)?,
+        };
         if self.server.as_ref().map(|now| &now.owner) != Some(&server.owner) {
-            anyhow::bail!("the notification server went away");
+            return Err(anyhow::anyhow!(WENT_AWAY).into());
         }
+        (self.told, self.wait) = (false, SOON);
+        self.again_at = self.again_at.map(|at| at.min(Instant::now() + SOON));
         // A server that gives one number twice shows the second in place of the first.
         let replaced: Vec<_> =
             self.on_screen.extract_if(.., |id, shown| *id != popup.id && shown.number == number).collect();
         for (id, _) in replaced {
-            self.closed = Some(Instant::now());
+            self.went();
             self.tell(id, Clicked::Closed { by_user: false });
         }
         let now = Instant::now();
@@ -218,17 +264,24 @@ impl Keeper {
     }
 
     /// The server that is there, over a bus that is there.
-    async fn meet(&mut self) -> anyhow::Result<Server> {
+    async fn meet(&mut self) -> Result<Server, Failure> {
         if self.bus.is_none() {
             let bus = timeout(PATIENCE, Bus::connect(self.means.bus.as_deref())).await;
-            self.bus = Some(bus.map_err(|_| anyhow::anyhow!("the session bus does not answer"))??);
+            let bus = bus.map_err(|_| Failure::Silent("the session bus does not answer"))?;
+            self.bus = Some(bus.map_err(anyhow::Error::from)?);
         }
         if let Some(server) = &self.server {
             return Ok(server.clone());
         }
         let bus = self.bus.as_ref().ok_or_else(|| anyhow::anyhow!("the session bus went away"))?;
-        let server = self.during(timeout(PATIENCE, bus.meet())).await;
-        let server = server.map_err(|_| anyhow::anyhow!("the notification server does not answer"))??;
+        let meeting = bus.meet();
+        self.announced = None;
+        let server = self.during(timeout(PATIENCE, meeting)).await.map_err(|_| Failure::Silent(SILENT))?;
+        let server = server.map_err(anyhow::Error::from)?;
+        // Another one may have taken its place before it answered.
+        if self.bus.is_none() || self.announced.as_ref().is_some_and(|owner| owner.as_ref() != Some(&server.owner)) {
+            return Err(anyhow::anyhow!(WENT_AWAY).into());
+        }
         self.server = Some(server.clone());
         Ok(server)
     }
@@ -247,21 +300,29 @@ impl Keeper {
 
     async fn close(&mut self, number: u32) {
         let Some(server) = self.server.clone() else { return };
-        self.closed = Some(Instant::now());
+        self.went();
         // One that is gone already is an error to some servers. One that does not answer will hear it all the same.
         let _ = self.during(timeout(PATIENCE, server.close(number))).await;
+        self.went(); // it went in between
+    }
+
+    /// A popup went, and what is on the screen may have moved to where it stood.
+    fn went(&mut self) {
+        let now = Instant::now();
+        self.closed = Some(now);
+        for shown in self.on_screen.values_mut() {
+            shown.settled = now + SETTLES;
+        }
     }
 
     /// A popup that a slow server shows after all is closed then: nobody knows of it any more.
     fn close_when_late(&mut self, call: JoinHandle<zbus::Result<u32>>, server: Server) {
-        while self.late.try_join_next().is_some() {}
-        if self.late.len() < LATE {
-            self.late.spawn(async move {
-                if let Ok(Ok(number)) = call.await {
-                    let _ = server.close(number).await;
-                }
-            });
-        }
+        self.late.spawn(async move {
+            // What is not answered by then will not be shown.
+            if let Ok(Ok(Ok(number))) = timeout(LATER, call).await {
+                let _ = server.close(number).await;
+            }
+        });
     }
 
     fn take(&mut self, event: Event) {
@@ -272,14 +333,16 @@ impl Keeper {
                 }
             }
             Event::Owner(owner) => {
+                if owner.is_some() {
+                    self.try_soon();
+                }
+                self.announced = Some(owner.clone());
                 if self.server.as_ref().is_some_and(|server| Some(&server.owner) != owner.as_ref()) {
-                    self.server = None;
                     self.all_gone();
                 }
             }
             Event::Lost => {
                 self.bus = None;
-                self.server = None;
                 self.all_gone();
             }
         }
@@ -288,6 +351,9 @@ impl Keeper {
     fn heard(&mut self, number: u32, signal: Signal) {
         let found = self.on_screen.iter().find(|(_, shown)| shown.number == number);
         let Some((id, shown)) = found.map(|(id, shown)| (*id, shown)) else {
+            if matches!(signal, Signal::Closed { .. }) {
+                self.went(); // one that we closed, or another program's
+            }
             if self.early.len() < EARLY {
                 self.early.push((number, signal));
             }
@@ -310,15 +376,50 @@ impl Keeper {
             self.to_close.push(number); // some servers leave it to us
         }
         self.on_screen.remove(&id);
+        self.went();
         self.tell(id, clicked);
     }
 
-    /// With its server every popup went.
+    /// The server is gone, and every popup with it. What was seen and heard is only seen again.
     fn all_gone(&mut self) {
+        self.server = None;
         self.early.clear();
         self.to_close.clear();
-        for id in std::mem::take(&mut self.on_screen).into_keys() {
-            self.tell(id, Clicked::Closed { by_user: false });
+        let gone = std::mem::take(&mut self.on_screen);
+        if gone.is_empty() {
+            return;
+        }
+        self.went();
+        for (popup, state) in lock(&self.wanted).values_mut().filter(|(popup, _)| gone.contains_key(&popup.id)) {
+            (popup.sound, *state) = (false, State::Lost);
+        }
+        self.wait_for_another_try();
+    }
+
+    /// What is lost is tried again after a while.
+    fn wait_for_another_try(&mut self) {
+        if self.again_at.is_none() {
+            self.again_at = Some(Instant::now() + self.wait);
+            self.wait = (self.wait * 2).min(LATER);
+        }
+    }
+
+    /// Another server is there: what is lost is tried at once, but a server that goes with what it is shown is not driven on.
+    fn try_soon(&mut self) {
+        if self.again_at.is_some() {
+            let now = Instant::now();
+            self.again_at = Some(self.tried.map_or(now, |tried| now.max(tried + SOON)));
+        }
+    }
+
+    /// Tries once more what is lost, where it is time.
+    fn try_again(&mut self) {
+        let now = Instant::now();
+        if self.again_at.is_some_and(|at| at <= now) {
+            (self.again_at, self.tried) = (None, Some(now));
+            for (_, state) in lock(&self.wanted).values_mut().filter(|(_, state)| *state == State::Lost) {
+                *state = State::New;
+            }
         }
     }
 
@@ -332,18 +433,21 @@ impl Keeper {
         }
     }
 
-    /// A popup could not be shown, nor can those be that wait behind it. The next one is tried anew.
-    fn failed(&mut self, error: &anyhow::Error) {
+    /// A popup could not be shown; unless that is its own fault, nor can those be that wait behind it.
+    fn failed(&mut self, id: PopupId, why: &Failure) {
+        let is_its_own = matches!(why, Failure::Refused(_));
+        if matches!(why, Failure::Gone(_)) {
+            self.all_gone(); // it may have been gone before we met it
+        }
         if !std::mem::replace(&mut self.told, true) {
-            tracing::warn!("notifications cannot be shown: {error:#}; everything else goes on");
+            tracing::warn!("notifications cannot be shown: {why}; they are tried again, and everything else goes on");
         }
-        let waiting: Vec<_> = {
-            let mut wanted = lock(&self.wanted);
-            wanted.extract_if(.., |id, _| !self.on_screen.contains_key(id)).map(|(id, _)| id).collect()
-        };
-        for id in waiting {
-            (self.means.clicked)(id, Clicked::Closed { by_user: false });
+        for (popup, state) in lock(&self.wanted).values_mut() {
+            if popup.id == id || *state == State::New && !is_its_own {
+                *state = State::Lost;
+            }
         }
+        self.wait_for_another_try();
     }
 
     fn tell(&self, id: PopupId, clicked: Clicked) {
@@ -365,6 +469,34 @@ impl Keeper {
     }
 }
 
+/// Why a popup is not shown.
+enum Failure {
+    /// The server does not show this one.
+    Refused(zbus::Error),
+    /// Nobody answers, for this reason.
+    Silent(&'static str),
+    /// There is no server, or no bus.
+    Gone(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Gone(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(error) => write!(out, "{error}"),
+            Self::Silent(why) => out.write_str(why),
+            Self::Gone(error) => write!(out, "{error:#}"),
+        }
+    }
+}
+
+const WENT_AWAY: &str = "the notification server went away";
+
 /// What comes next over a bus; nothing where there is none.
 async fn next(bus: &mut Option<Bus>) -> Event {
     match bus {
@@ -384,13 +516,17 @@ fn sheet(popup: &Popup, buttons: &[Button], server: &Server, replaces: u32) -> S
         body: if server.can.body { body(&popup.body, server.can.markup) } else { String::new() },
         actions: buttons.chain(click).flatten().collect(),
         icon: match popup.cause {
-            Cause::NeedsPermission | Cause::NeedsInput | Cause::PermissionLost => State::NeedsYou,
-            Cause::Stuck | Cause::Crashed | Cause::Failed => State::Trouble,
-            Cause::Done => State::Well,
+            Cause::NeedsPermission | Cause::NeedsInput | Cause::PermissionLost => icon::State::NeedsYou,
+            Cause::Stuck | Cause::Crashed | Cause::Failed => icon::State::Trouble,
+            Cause::Done => icon::State::Well,
         },
         urgency: popup.urgency,
         category: Some(format!("x-pilotlight.{}", popup.cause.name())),
         sound: popup.sound,
+        sound_name: (popup.sound && server.can.sound).then_some(match popup.urgency {
+            Urgency::Low | Urgency::Normal => "message-new-instant",
+            Urgency::Critical => "dialog-warning",
+        }),
     }
 }
 

@@ -71,6 +71,8 @@ pub(super) struct Can {
     pub(super) markup: bool,
     /// Show buttons, and tell of clicks.
     pub(super) actions: bool,
+    /// Play a sound by its name. Some play none unless they are given one.
+    pub(super) sound: bool,
 }
 
 /// What a server is given to show.
@@ -86,16 +88,40 @@ pub(super) struct Sheet {
     pub(super) urgency: Urgency,
     /// What kind of thing it tells, for the server's rules.
     pub(super) category: Option<String>,
+    /// The server may play a sound of its own.
     pub(super) sound: bool,
+    /// The sound that it is to play.
+    pub(super) sound_name: Option<&'static str>,
+}
+
+/// Connects to the bus at an address, or to the session's.
+pub(super) async fn connect(address: Option<&str>) -> zbus::Result<Connection> {
+    match address {
+        Some(address) => zbus::connection::Builder::address(address)?.build().await,
+        None => Connection::session().await,
+    }
+}
+
+/// Looks for the server, which the bus may start for that, and asks what it can do.
+pub(super) async fn meet(connection: Connection) -> zbus::Result<Server> {
+    let answer = connection.call_method(Some(NAME), PATH, Some(NAME), "GetCapabilities", &()).await?;
+    let can: Vec<String> = answer.body().deserialize()?;
+    let nobody = || zbus::Error::Failure("the answer is nobody's".into());
+    let owner = OwnedUniqueName::from(answer.header().sender().ok_or_else(nobody)?.to_owned());
+    let process = DBusProxy::new(&connection).await?.get_connection_unix_process_id(BusName::from(&owner)).await;
+    let can = |what: &str| can.iter().any(|one| one == what);
+    Ok(Server {
+        owner,
+        pid: process.ok(),
+        can: Can { body: can("body"), markup: can("body-markup"), actions: can("actions"), sound: can("sound") },
+        connection,
+    })
 }
 
 impl Bus {
     /// Connects to the bus at an address, or to the session's.
     pub(super) async fn connect(address: Option<&str>) -> zbus::Result<Self> {
-        let connection = match address {
-            Some(address) => zbus::connection::Builder::address(address)?.build().await?,
-            None => Connection::session().await?,
-        };
+        let connection = connect(address).await?;
         let of_server =
             MatchRule::builder().msg_type(zbus::message::Type::Signal).sender(NAME)?.interface(NAME)?.build();
         let signals = MessageStream::for_match_rule(of_server, &connection, None).await?;
@@ -127,24 +153,9 @@ impl Bus {
         }
     }
 
-    /// Looks for the server, which the bus may start for that, and asks what it can do: once for each that comes.
+    /// Looks for the server, as [`meet`] does: once for each that comes.
     pub(super) fn meet(&self) -> impl Future<Output = zbus::Result<Server>> + Send + 'static {
-        let connection = self.connection.clone();
-        async move {
-            let answer = connection.call_method(Some(NAME), PATH, Some(NAME), "GetCapabilities", &()).await?;
-            let can: Vec<String> = answer.body().deserialize()?;
-            let nobody = || zbus::Error::Failure("the answer is nobody's".into());
-            let owner = OwnedUniqueName::from(answer.header().sender().ok_or_else(nobody)?.to_owned());
-            let process =
-                DBusProxy::new(&connection).await?.get_connection_unix_process_id(BusName::from(&owner)).await;
-            let can = |what: &str| can.iter().any(|one| one == what);
-            Ok(Server {
-                owner,
-                pid: process.ok(),
-                can: Can { body: can("body"), markup: can("body-markup"), actions: can("actions") },
-                connection,
-            })
-        }
+        meet(self.connection.clone())
     }
 }
 
@@ -158,6 +169,7 @@ impl Server {
             ("suppress-sound", Value::from(!sheet.sound)),
         ]);
         hints.extend(category.map(|category| ("category", Value::from(category))));
+        hints.extend(sheet.sound_name.map(|name| ("sound-name", Value::from(name))));
         if let Some(picture) = picture(sheet.icon) {
             hints.insert("image-data", picture);
         }
@@ -168,6 +180,12 @@ impl Server {
         let owner = UniqueName::from(&self.owner);
         let answer = self.connection.call_method(Some(owner), PATH, Some(NAME), "Notify", &call).await?;
         answer.body().deserialize()
+    }
+
+    /// Whether an error is this server's own answer, not one of the bus or of the way there.
+    pub(super) fn refused(&self, error: &zbus::Error) -> bool {
+        let zbus::Error::MethodError(_, _, answer) = error else { return false };
+        answer.header().sender().map(UniqueName::as_str) == Some(self.owner.as_str())
     }
 
     /// Its name and version.

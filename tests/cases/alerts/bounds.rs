@@ -4,7 +4,7 @@
 //! that what is gone is forgotten and that every waking lies ahead is checked by the stage after every single update.
 
 use super::stage::Stage;
-use pilotlight::core::alert::{About, Button, Kinds, Pause, Settings};
+use pilotlight::core::alert::{About, Button, Detail, Kinds, Pause, Settings};
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status;
 use proptest::prelude::*;
@@ -35,8 +35,10 @@ fn settings() -> impl Strategy<Value = Settings> {
     let spans = (0..3000i64, 0..400_000i64, prop::option::of(0..900_000i64), 0..3i64);
     let counts = (0..6usize, 0..5usize, prop::option::of((0..1440u16, 0..1440u16)));
     (spans, counts, any::<[bool; 8]>()).prop_map(|((gather, cooldown, again, done), (at_most, together, hours), on)| {
+        let detail = if on[7] { Detail::None } else { Detail::Full };
         let kinds = Kinds { done: on[0], stuck: on[1] || on[2], failed: on[3] || on[4], ..Kinds::default() };
-        let settings = Settings { kinds, sound: on[5], quiet_hours: hours.filter(|_| on[6]), ..Settings::default() };
+        let settings =
+            Settings { kinds, sound: on[5], quiet_hours: hours.filter(|_| on[6]), detail, ..Settings::default() };
         let (gather, cooldown, escalate_after) = (Span(gather), Span(cooldown), again.map(Span));
         Settings { gather, cooldown, escalate_after, at_most, together, done_min: Span::minutes(done), ..settings }
     })
@@ -126,6 +128,7 @@ proptest! {
             for popup in stage.open.values() {
                 prop_assert_eq!(popup.asked.is_some(), popup.buttons.contains(&Button::Approve));
                 prop_assert!(popup.asked.is_none() || matches!(popup.about, About::One(_)));
+                prop_assert!(stage.alerts.settings.detail == Detail::Full || popup.body.is_empty(), "{popup:#?}");
             }
         }
         // Where nothing happens any more, there is soon nothing to wake for but quiet hours.

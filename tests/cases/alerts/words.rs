@@ -83,6 +83,27 @@ fn a_popup_says_no_more_than_the_user_allows() {
     assert_eq!(said(Detail::None), ("A Copilot session needs you".into(), String::new(), buttons));
 }
 
+/// Before the screen is shared.
+#[test]
+fn what_is_shown_already_says_no_more_than_the_user_allows_from_now_on() {
+    let mut stage = Stage::new();
+    stage.is("b", Status::Failed).asks("a", 1, Some("make")).at(10);
+    let (asked, failed) = (stage.popup("a").unwrap(), stage.popup("b").unwrap());
+    stage.alerts.settings.detail = Detail::None;
+    stage.look();
+    for (id, popup) in [("a", &asked), ("b", &failed)] {
+        let now = stage.popup(id).unwrap();
+        assert_eq!((&*now.title, &*now.body, now.sound), ("A Copilot session needs you", "", false));
+        assert_eq!(now.id == popup.id, id == "b", "one with Approve is never changed in place");
+    }
+    stage.look();
+    assert_eq!((stage.raised.len(), stage.replaced), (3, 1), "once");
+    stage.alerts.settings.detail = Detail::Full;
+    stage.look();
+    assert_eq!(stage.popup("a").unwrap().buttons, asked.buttons);
+    assert_eq!(stage.popup("b").unwrap().title, failed.title);
+}
+
 #[test]
 fn a_digest_says_no_more_than_the_user_allows() {
     let said = |detail| {

@@ -20,6 +20,8 @@ pub(crate) struct Popup {
     pub(crate) number: u32,
     pub(crate) replaces: u32,
     pub(crate) icon: String,
+    /// Who sent it, by its name on the bus.
+    pub(crate) sender: String,
     /// The hints, as they are written for people; of pictures only that there is one.
     pub(crate) hints: Vec<(String, String)>,
 }
@@ -37,7 +39,10 @@ pub(crate) struct Manner {
     pub(crate) can: Vec<&'static str>,
     /// Answers to `Notify` wait for a permit.
     pub(crate) held: Option<Arc<Semaphore>>,
-    pub(crate) refuses: bool,
+    /// Refuses what has this in its title.
+    pub(crate) refuses: Option<&'static str>,
+    /// Says what it can do only with a permit.
+    pub(crate) hesitates: Option<Arc<Semaphore>>,
     /// Each popup is closed, as expired, before the call is answered.
     pub(crate) closes_at_once: bool,
     /// `CloseNotification` is never answered.
@@ -49,7 +54,8 @@ impl Default for Manner {
         Self {
             can: vec!["body", "body-markup", "actions"],
             held: None,
-            refuses: false,
+            refuses: None,
+            hesitates: None,
             closes_at_once: false,
             closes_in_silence: false,
         }
@@ -67,6 +73,7 @@ struct Taken {
     popups: Vec<Popup>,
     closed: Vec<u32>,
     asked: usize,
+    refused: usize,
     last: u32,
 }
 
@@ -77,8 +84,11 @@ struct Server {
 
 #[zbus::interface(name = "org.freedesktop.Notifications")]
 impl Server {
-    fn get_capabilities(&self) -> Vec<&'static str> {
+    async fn get_capabilities(&self) -> Vec<&'static str> {
         self.taken.lock().unwrap().asked += 1;
+        if let Some(permits) = &self.manner.hesitates {
+            permits.acquire().await.unwrap().forget();
+        }
         self.manner.can.clone()
     }
 
@@ -98,8 +108,10 @@ impl Server {
         hints: HashMap<String, OwnedValue>,
         _timeout: i32,
         #[zbus(connection)] connection: &zbus::Connection,
+        #[zbus(header)] header: zbus::message::Header<'_>,
     ) -> zbus::fdo::Result<u32> {
-        if self.manner.refuses {
+        if self.manner.refuses.is_some_and(|refused| title.contains(refused)) {
+            self.taken.lock().unwrap().refused += 1;
             return Err(zbus::fdo::Error::LimitsExceeded("no more".into()));
         }
         let written = |(name, value): (String, OwnedValue)| {
@@ -113,7 +125,8 @@ impl Server {
             }
             let number = if replaces == 0 { taken.last } else { replaces };
             let hints = hints.into_iter().map(written).collect();
-            taken.popups.push(Popup { title, body, actions, number, replaces, icon, hints });
+            let sender = header.sender().unwrap().to_string();
+            taken.popups.push(Popup { title, body, actions, number, replaces, icon, sender, hints });
             number
         };
         if self.manner.closes_at_once {
@@ -171,6 +184,16 @@ impl Popups {
     /// How often it was asked what it can do.
     pub(crate) fn asked(&self) -> usize {
         self.taken.lock().unwrap().asked
+    }
+
+    /// How often it refused one.
+    pub(crate) fn refused(&self) -> usize {
+        self.taken.lock().unwrap().refused
+    }
+
+    /// Is the server no longer, and stays on the bus.
+    pub(crate) fn abdicates(&self) {
+        block_on(self.connection.release_name(NAME)).unwrap();
     }
 
     /// Waits until so many were sent, and returns the last of them.
