@@ -103,7 +103,8 @@ impl Link {
         token: Option<&Token>,
     ) -> Result<Self, Fault> {
         let (read, watch) = Bounded::new(read);
-        let sdk = Client::from_streams(read, write, cwd.to_owned()).map_err(|_| Fault::NotCopilot(place))?;
+        // Refused where the other side has gone already.
+        let sdk = Client::from_streams(read, write, cwd.to_owned()).map_err(|_| over(&watch, place))?;
         let link = Self { sdk, place, watch, local: None };
         let params = token.map_or_else(|| json!({}), |token| json!({"token": token.expose()}));
         let greeted = link.sdk.call("connect", Some(params)).await.map_err(|error| match error.rpc_code() {
@@ -220,11 +221,7 @@ impl Link {
 
     /// Why nothing comes any more.
     pub(super) fn over(&self) -> Fault {
-        match self.watch.ended() {
-            Ended::NoFrames => Fault::NotCopilot(self.place),
-            Ended::TooLong => Fault::TooLong(self.place),
-            Ended::No | Ended::Closed => Fault::Gone(self.place),
-        }
+        over(&self.watch, self.place)
     }
 
     /// Closes the connection, for all clones.
@@ -260,6 +257,15 @@ impl Link {
             ErrorKind::Json => Fault::Misunderstood(place, method),
             _ => self.over(),
         }
+    }
+}
+
+/// Why a connection is over.
+fn over(watch: &Watch, place: Place) -> Fault {
+    match watch.ended() {
+        Ended::NoFrames => Fault::NotCopilot(place),
+        Ended::TooLong => Fault::TooLong(place),
+        Ended::No | Ended::Closed => Fault::Gone(place),
     }
 }
 

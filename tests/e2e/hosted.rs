@@ -149,7 +149,11 @@ fn what_is_no_server_is_told() {
         block_on(host(program.as_ref(), &reach.home.dir(), &site, Policy::Ask, events.clone(), 1, &ignored))
             .unwrap_err()
     };
-    assert!(matches!(start("/bin/false").faults[..], [Fault::Gone(Place::Own)]));
+    // It may be gone before, while or after it is spoken to.
+    for _ in 0..50 {
+        let ended = start("/bin/false");
+        assert!(matches!(ended.faults[..], [Fault::Gone(Place::Own)]), "{ended:?}");
+    }
     let missing = start("/nowhere/copilot");
     assert!(matches!(missing.faults[..], [Fault::NotStarted(_)]), "{missing}");
     assert!(missing.to_string().ends_with("resume the session in a terminal"), "{missing}");
