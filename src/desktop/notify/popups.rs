@@ -8,13 +8,15 @@
 //! What a server refuses, or takes along when it goes, or what finds none, stays wanted: it is tried again, ever more seldom,
 //! and soon where another server comes.
 
-use super::server::{Bus, Event, Server, Sheet, Signal};
-use super::{Clicked, Means, PATIENCE, SILENT, TITLE, body};
-use crate::core::alert::{Button, Cause, Change, Popup, PopupId, Urgency};
-use crate::core::text::plain;
-use crate::desktop::icon;
+mod lost;
+mod sheet;
+
+use super::server::{Bus, Event, Server, Signal};
+use super::{Clicked, Means, PATIENCE, SILENT};
+use crate::core::alert::{Button, Change, Popup, PopupId};
+use lost::{Failure, WENT_AWAY};
+use sheet::sheet;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -396,33 +398,6 @@ impl Keeper {
         self.wait_for_another_try();
     }
 
-    /// What is lost is tried again after a while.
-    fn wait_for_another_try(&mut self) {
-        if self.again_at.is_none() {
-            self.again_at = Some(Instant::now() + self.wait);
-            self.wait = (self.wait * 2).min(LATER);
-        }
-    }
-
-    /// Another server is there: what is lost is tried at once, but a server that goes with what it is shown is not driven on.
-    fn try_soon(&mut self) {
-        if self.again_at.is_some() {
-            let now = Instant::now();
-            self.again_at = Some(self.tried.map_or(now, |tried| now.max(tried + SOON)));
-        }
-    }
-
-    /// Tries once more what is lost, where it is time.
-    fn try_again(&mut self) {
-        let now = Instant::now();
-        if self.again_at.is_some_and(|at| at <= now) {
-            (self.again_at, self.tried) = (None, Some(now));
-            for (_, state) in lock(&self.wanted).values_mut().filter(|(_, state)| *state == State::Lost) {
-                *state = State::New;
-            }
-        }
-    }
-
     /// Lets go of what has been there for too long.
     fn let_go(&mut self) {
         let now = Instant::now();
@@ -431,23 +406,6 @@ impl Keeper {
             self.to_close.push(shown.number);
             self.tell(id, Clicked::Closed { by_user: false });
         }
-    }
-
-    /// A popup could not be shown; unless that is its own fault, nor can those be that wait behind it.
-    fn failed(&mut self, id: PopupId, why: &Failure) {
-        let is_its_own = matches!(why, Failure::Refused(_));
-        if matches!(why, Failure::Gone(_)) {
-            self.all_gone(); // it may have been gone before we met it
-        }
-        if !std::mem::replace(&mut self.told, true) {
-            tracing::warn!("notifications cannot be shown: {why}; they are tried again, and everything else goes on");
-        }
-        for (popup, state) in lock(&self.wanted).values_mut() {
-            if popup.id == id || *state == State::New && !is_its_own {
-                *state = State::Lost;
-            }
-        }
-        self.wait_for_another_try();
     }
 
     fn tell(&self, id: PopupId, clicked: Clicked) {
@@ -469,64 +427,11 @@ impl Keeper {
     }
 }
 
-/// Why a popup is not shown.
-enum Failure {
-    /// The server does not show this one.
-    Refused(zbus::Error),
-    /// Nobody answers, for this reason.
-    Silent(&'static str),
-    /// There is no server, or no bus.
-    Gone(anyhow::Error),
-}
-
-impl From<anyhow::Error> for Failure {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Gone(error)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(error) => write!(out, "{error}"),
-            Self::Silent(why) => out.write_str(why),
-            Self::Gone(error) => write!(out, "{error:#}"),
-        }
-    }
-}
-
-const WENT_AWAY: &str = "the notification server went away";
-
 /// What comes next over a bus; nothing where there is none.
 async fn next(bus: &mut Option<Bus>) -> Event {
     match bus {
         Some(bus) => bus.next().await,
         None => std::future::pending().await,
-    }
-}
-
-fn sheet(popup: &Popup, buttons: &[Button], server: &Server, replaces: u32) -> Sheet {
-    // A click beside the buttons; xfce4-notifyd knows none, and makes a button of it where it has a label.
-    let label = if buttons.contains(&Button::Details) { "" } else { "Open" };
-    let click = server.can.actions.then_some(["default", label]);
-    let buttons = buttons.iter().map(|button| [button.name(), button.label()]);
-    Sheet {
-        replaces,
-        title: plain(&popup.title, TITLE).into(),
-        body: if server.can.body { body(&popup.body, server.can.markup) } else { String::new() },
-        actions: buttons.chain(click).flatten().collect(),
-        icon: match popup.cause {
-            Cause::NeedsPermission | Cause::NeedsInput | Cause::PermissionLost => icon::State::NeedsYou,
-            Cause::Stuck | Cause::Crashed | Cause::Failed => icon::State::Trouble,
-            Cause::Done => icon::State::Well,
-        },
-        urgency: popup.urgency,
-        category: Some(format!("x-pilotlight.{}", popup.cause.name())),
-        sound: popup.sound,
-        sound_name: (popup.sound && server.can.sound).then_some(match popup.urgency {
-            Urgency::Low | Urgency::Normal => "message-new-instant",
-            Urgency::Critical => "dialog-warning",
-        }),
     }
 }
 
