@@ -119,7 +119,7 @@ async fn does(deed: Deed, fake: &Fake) -> Result<(), Failure> {
                     sender.send_modify(|sight| sight.events += 1);
                 }
             };
-            recover::resend(&attached, "go on", 0, &site, Duration::from_secs(5), &grows).await.map(drop)
+            recover::resend(&attached, "go on", None, &site, Duration::from_secs(5), &grows).await.map(drop)
         }
     }
 }

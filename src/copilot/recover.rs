@@ -9,6 +9,7 @@ use super::fault::Fault;
 use super::request::Request;
 use super::servers::Endpoint;
 use crate::act::{Step, Which};
+use crate::core::attempts::Mark;
 use crate::core::text::counted;
 use crate::core::time::Time;
 use std::fmt;
@@ -38,8 +39,8 @@ pub struct Sight {
     pub tools_open: usize,
     /// A tool succeeded in this turn.
     pub tool_succeeded: bool,
-    /// How many prompts of the user's, or of ours, the log has.
-    pub prompts: u32,
+    /// The last prompt in the log that was not Copilot's own.
+    pub prompt: Option<Mark>,
     /// How many events the log has; or anything else that changes when it grows.
     pub events: u64,
     /// When the last turn was aborted that was.
@@ -281,18 +282,18 @@ pub(super) async fn abort(link: &Link, site: &Site, steps: Steps<'_>) -> Result<
 
 /// Sends a prompt into a session that we are attached to. Where the log does not grow within `span` and no tool is open, the
 /// turn is aborted and the prompt sent once more, and that is all. Refused where a tool succeeded in the turn that is to be
-/// repeated: it would be done twice; and where it is no longer the last: `prompts` is [`Sight::prompts`] as it was when this
+/// repeated: it would be done twice; and where it is no longer the last: `last` is [`Sight::prompt`] as it was when this
 /// was decided.
 pub async fn resend(
     attached: &Attached,
     prompt: &str,
-    prompts: u32,
+    last: Option<Mark>,
     site: &Site,
     span: Duration,
     steps: Steps<'_>,
 ) -> Result<String, Failure> {
     let mut sight = site.sight.clone();
-    if sight.borrow().prompts != prompts {
+    if sight.borrow().prompt != last {
         let why = "another prompt was sent meanwhile; what was meant for the turn before it is not done to this one";
         return Err(Failure::refusal(Step::Resend, why));
     }

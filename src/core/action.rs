@@ -5,6 +5,7 @@
 //! runs other sessions as well. What nobody runs any more is resumed. Everything here is asked twice: for showing it, and
 //! again right before it is done.
 
+use super::attempts::{ATTEMPTS, Attempts};
 use super::fleet::{Kind, Session};
 use super::owner::Owner;
 use super::text::{counted, is_uuid};
@@ -68,9 +69,6 @@ impl Action {
     }
 }
 
-/// Recoveries of one session that are tried before nothing more is: the last one is the user's.
-pub const ATTEMPTS: u8 = 2;
-
 /// What is known of a session's server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
@@ -109,73 +107,6 @@ pub struct Dealings {
     pub attempts: Attempts,
     /// What came of the last thing that was done with it, and when.
     pub outcome: Option<(Time, Box<str>)>,
-}
-
-/// How often something that only the user, or a turn's good end, counts anew was counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Prompts that were not Copilot's own.
-    pub prompts: u32,
-    /// Turns that ended with an answer.
-    pub completed: u32,
-    /// Turns that were stopped.
-    pub aborted: u32,
-}
-
-/// The recoveries of one session. They are counted anew after a turn that completed, and after a prompt or an abort of the
-/// user's, never by anything that we sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Attempts {
-    count: u8,
-    /// What of the tally is known, our own doings included.
-    known: Tally,
-    /// A turn that we sent may run: its end proves nothing.
-    ours: bool,
-}
-
-impl Attempts {
-    /// One more is tried.
-    pub const fn tried(&mut self, now: Tally) {
-        self.count = self.count.saturating_add(1);
-        self.known = now;
-    }
-
-    /// We are about to send a prompt.
-    pub const fn prompts(&mut self) {
-        self.known.prompts = self.known.prompts.saturating_add(1);
-        self.ours = true;
-    }
-
-    /// We are about to abort a turn.
-    pub const fn aborts(&mut self) {
-        self.known.aborted = self.known.aborted.saturating_add(1);
-    }
-
-    /// It is over: what is in the log by now is no sign that the user went on.
-    pub const fn ended(&mut self, now: Tally) {
-        let known = &mut self.known;
-        (known.prompts, known.aborted) = (most(known.prompts, now.prompts), most(known.aborted, now.aborted));
-        known.completed = most(known.completed, now.completed);
-    }
-
-    /// How many there were, by what the log says now.
-    pub const fn counted(&self, now: Tally) -> u8 {
-        let fresh = now.prompts > self.known.prompts
-            || now.aborted > self.known.aborted
-            || now.completed > self.known.completed && !self.ours;
-        if fresh { 0 } else { self.count }
-    }
-
-    /// Forgets what no longer counts.
-    pub const fn settle(&mut self, now: Tally) {
-        if self.count > 0 && self.counted(now) == 0 {
-            *self = Self { count: 0, known: now, ours: false };
-        }
-    }
-}
-
-const fn most(one: u32, other: u32) -> u32 {
-    if one > other { one } else { other }
 }
 
 /// An action as it is offered.
@@ -278,7 +209,7 @@ fn reconnect(session: &Session, status: Status) -> Result<String, String> {
 /// Whether the last prompt may be sent again: not where a tool has had its effect since.
 fn resend(session: &Session, status: Status) -> Result<String, String> {
     let facts = &session.facts;
-    if facts.tally.prompts == 0 {
+    if facts.marks.prompt.is_none() {
         return Err("its last prompt is not known".into());
     }
     if facts.spent {
@@ -300,7 +231,7 @@ fn resend(session: &Session, status: Status) -> Result<String, String> {
 }
 
 fn attempts_left(session: &Session) -> Result<(), String> {
-    match session.dealings.attempts.counted(session.facts.tally) {
+    match session.dealings.attempts.counted(&session.facts.marks) {
         ATTEMPTS.. => Err(format!(
             "it was tried {ATTEMPTS} times, and no turn has completed since: send it a prompt, or start a new session"
         )),

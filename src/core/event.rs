@@ -110,6 +110,8 @@ pub enum Body<'a> {
         call: Option<Text<'a>>,
         /// Refused because nobody could be asked.
         unasked: bool,
+        /// Allowed.
+        approved: bool,
     },
     /// `session.error`.
     Error {

@@ -3,6 +3,7 @@
 
 pub mod action;
 pub mod alert;
+pub mod attempts;
 pub mod discreet;
 pub mod event;
 pub mod fleet;

@@ -6,7 +6,7 @@
 
 mod beside;
 
-use super::action::Tally;
+use super::attempts::{Mark, Marks};
 use super::event::{Begun, Body, Event};
 use super::limits::Limits;
 use super::scan::Text;
@@ -26,6 +26,8 @@ pub struct Facts {
     pub shut_down: Option<Moment>,
     /// Permission requests that nobody has answered.
     pub requests: Vec<Request>,
+    /// The last of them that were answered, and whether they were allowed.
+    pub answered: VecDeque<(Call, bool)>,
     /// The last tool results, and how many of them were denied because nobody could be asked.
     pub denials: Denials,
     /// Sub-agents that have not ended.
@@ -59,11 +61,16 @@ pub struct Facts {
     /// A tool succeeded since the last prompt: sending that again might do things twice.
     pub spent: bool,
     /// What the recoveries of a session are counted by.
-    pub tally: Tally,
+    pub marks: Marks,
+    /// The id of the event that opened the last turn, open or over, by which an order names the turn that it is for. A turn that
+    /// Copilot goes on with by itself in autopilot keeps it; `None` where the turn's beginning was not read.
+    pub root: Option<Box<str>>,
     /// Hashes of the last events' ids.
     recent: VecDeque<u64>,
 }
 
+/// So many answered requests are remembered.
+const ANSWERED: usize = 8;
 /// How many events back a repeated or forked line is noticed.
 const RECENT: usize = 32;
 /// Bound on each list of what is open, so that a hostile log cannot grow the program. Real sessions stay below ten.
@@ -105,7 +112,7 @@ impl Facts {
         }
         match event.agent {
             Some(agent) => self.fold_agent(agent, &event.body, at),
-            None => self.fold_root(&event.body, at),
+            None => self.fold_root(&event.body, event.id, at),
         }
     }
 
@@ -135,7 +142,7 @@ impl Facts {
         false
     }
 
-    fn fold_root(&mut self, body: &Body<'_>, at: Moment) {
+    fn fold_root(&mut self, body: &Body<'_>, id: &[u8], at: Moment) {
         match *body {
             Body::Start(ref begun) => {
                 self.whole = true;
@@ -146,16 +153,20 @@ impl Facts {
             Body::Prompt { continuation, autopilot, .. } => {
                 self.close(Ending::Prompted, at, false);
                 if !continuation {
-                    self.tally.prompts += 1;
+                    self.marks.prompt = Some(Mark { event: hash(id), at: at.wall });
                     self.spent = false;
                     self.denials = Denials::default();
                 }
                 self.compaction = None;
                 self.autopilot = autopilot.unwrap_or(self.autopilot);
-                self.open(at, true);
+                let root = self.root.take();
+                self.open(at, true, id);
+                if continuation {
+                    self.root = root;
+                }
             }
             Body::RoundStart => {
-                let turn = self.open(at, false);
+                let turn = self.open(at, false, id);
                 turn.phase = Phase::Running;
                 turn.said = Said::Nothing;
             }
@@ -169,7 +180,7 @@ impl Facts {
             Body::RoundEnd => self.fold_round_end(at),
             Body::ToolStart { call, name, command, detached } => {
                 let call = Call::new(call);
-                let turn = self.open(at, false);
+                let turn = self.open(at, false, id);
                 if turn.tools.len() < OPEN_MAX && !turn.tools.iter().any(|tool| tool.call == call) {
                     turn.phase = Phase::Running;
                     turn.used += 1;
@@ -190,7 +201,7 @@ impl Facts {
             }
             Body::PermissionAsked { .. } | Body::PermissionDone { .. } => self.fold_permission(body, None, at),
             Body::Abort => {
-                self.tally.aborted += 1;
+                self.marks.aborted = Some(Mark { event: hash(id), at: at.wall });
                 self.stop_all(Ending::Aborted, at);
             }
             Body::Error { kind, message, status } => {
@@ -308,8 +319,12 @@ impl Facts {
         }
     }
 
-    fn open(&mut self, at: Moment, prompted: bool) -> &mut Turn {
+    fn open(&mut self, at: Moment, prompted: bool, id: &[u8]) -> &mut Turn {
         let start_known = prompted || self.whole || self.closed.is_some();
+        if self.turn.is_none() {
+            let named = start_known && !id.is_empty();
+            self.root = named.then(|| plain(&String::from_utf8_lossy(id), NAME_MAX));
+        }
         self.turn.get_or_insert_with(|| Turn::new(at, start_known, prompted))
     }
 
@@ -317,7 +332,9 @@ impl Facts {
     fn close(&mut self, ending: Ending, at: Moment, asks: bool) {
         self.end_foreground_agents();
         if self.turn.take().is_some() {
-            self.tally.completed += u32::from(ending == Ending::Completed);
+            if ending == Ending::Completed {
+                self.marks.completed = Some(at.wall);
+            }
             self.closed = Some(Closed { ending, at, asks });
         }
         let background = &self.agents;
@@ -389,5 +406,10 @@ fn hash(bytes: &[u8]) -> u64 {
 impl Call {
     pub(super) fn new(id: Text<'_>) -> Self {
         Self(hash(id.0))
+    }
+
+    /// The one of this id, as its server names it.
+    pub fn of(id: &str) -> Self {
+        Self(hash(id.as_bytes()))
     }
 }

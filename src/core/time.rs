@@ -141,6 +141,13 @@ impl serde::Serialize for Time {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for Time {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Self::parse(text.as_bytes()).ok_or_else(|| serde::de::Error::custom("no RFC 3339 time"))
+    }
+}
+
 /// One point on both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {

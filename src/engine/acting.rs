@@ -16,6 +16,7 @@ use crate::copilot::recover::{Sight, Site};
 use crate::copilot::servers::Endpoint;
 use crate::copilot::warned::Warned;
 use crate::core::action::{Action, Reach};
+use crate::core::attempts::Mark;
 use crate::core::fleet::Session;
 use crate::core::owner::Owner;
 use crate::core::time::Time;
@@ -96,8 +97,8 @@ struct Held {
 pub(super) struct Waiting {
     pub(super) key: Key,
     pub(super) given: Given,
-    /// How many prompts the session's log had when it was given.
-    pub(super) prompts: u32,
+    /// The last prompt in the session's log when it was given.
+    pub(super) prompt: Option<Mark>,
 }
 
 /// What an order is carried out on.
@@ -339,7 +340,7 @@ fn sight_of(session: &Session, status: Status) -> Sight {
         turn_open: facts.turn.is_some(),
         tools_open,
         tool_succeeded: facts.spent,
-        prompts: facts.tally.prompts,
+        prompt: facts.marks.prompt,
         events: facts.events,
         aborted,
         silent: status == Status::Stuck,

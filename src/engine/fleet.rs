@@ -124,7 +124,7 @@ impl Fleet {
         let Some(entry) = self.entries.get_mut(key) else { return false };
         let session = &mut entry.folder.session;
         if session.dealings.under_way.is_none() {
-            session.dealings.attempts.settle(session.facts.tally);
+            session.dealings.attempts.settle(&session.facts.marks, now.wall);
         }
         let listed = session.is_listed();
         let (mut row, verdict) = session.row(now, &self.limits);

@@ -48,8 +48,8 @@ impl Engine {
             return refuse("something else is still being done with it");
         }
         if !self.acting.has_room(action) {
-            let prompts = entry.session().facts.tally.prompts;
-            self.acting.wait(Waiting { key: key.clone(), given, prompts });
+            let prompt = entry.session().facts.marks.prompt;
+            self.acting.wait(Waiting { key: key.clone(), given, prompt });
             return self.deal(key, round, |dealings| dealings.under_way = Some(action));
         }
         let ground = Ground {
@@ -64,14 +64,14 @@ impl Engine {
             now: now.wall,
         };
         self.acting.start(given, &ground);
-        let tally = entry.session().facts.tally;
+        let marks = entry.session().facts.marks;
         let recovers = matches!(action, Action::Reconnect | Action::Resend);
         self.deal(key, round, |dealings| {
             if excludes(action) {
                 dealings.under_way = Some(action);
             }
             if recovers {
-                dealings.attempts.tried(tally);
+                dealings.attempts.tried(&marks, now.wall);
             }
         });
     }
@@ -149,13 +149,14 @@ impl Engine {
         match happening {
             Happening::Step(task, step, words) => {
                 self.acting.step(task, step, words);
+                let now = self.clock.now().wall;
                 if let Some((key, Action::Reconnect | Action::Resend)) = self.acting.task(task)
                     && let Some(folder) = self.fleet.folder(&key)
                 {
                     // What we send is no sign that the user went on.
                     match step {
-                        Step::Abort => folder.session.dealings.attempts.aborts(),
-                        Step::Resend => folder.session.dealings.attempts.prompts(),
+                        Step::Abort => folder.session.dealings.attempts.aborts(now),
+                        Step::Resend => folder.session.dealings.attempts.prompts(now),
                         _ => {}
                     }
                 }
@@ -178,7 +179,7 @@ impl Engine {
                     }
                     session.dealings.outcome = Some((now, words.into()));
                     if matches!(action, Action::Reconnect | Action::Resend) {
-                        session.dealings.attempts.ended(session.facts.tally);
+                        session.dealings.attempts.ended(&session.facts.marks, now);
                     }
                     if excludes(action) {
                         session.dealings.under_way = None;
@@ -197,11 +198,11 @@ impl Engine {
                     }
                 }
                 self.released(&key, round);
-                while let Some(Waiting { key, given, prompts }) = self.acting.next() {
+                while let Some(Waiting { key, given, prompt }) = self.acting.next() {
                     self.deal(&key, round, |dealings| dealings.under_way = None);
-                    let now = self.fleet.get(&key).map(|entry| entry.session().facts.tally.prompts);
+                    let now = self.fleet.get(&key).map(|entry| entry.session().facts.marks.prompt);
                     if matches!(given.order.ask, Ask::Reconnect { resend: true })
-                        && now.is_some_and(|now| now != prompts)
+                        && now.is_some_and(|now| now != prompt)
                     {
                         let why = "another prompt was sent while this waited; it is not done to the turn of that one";
                         given.report(Report::End(Outcome::Refused(why.into())));

@@ -146,7 +146,7 @@ impl Work {
     }
 
     async fn reconnect(self, resend: bool) -> Done {
-        let prompts = self.site.sight.borrow().prompts;
+        let before = self.site.sight.borrow().prompt;
         // Read before anything is done: a prompt that cannot be had is no reason to stop halfway.
         let prompt = if resend { Some(self.prompt().await?) } else { None };
         let step = self.step();
@@ -172,7 +172,7 @@ impl Work {
         let mut words = words.to_owned();
         let result = match prompt {
             Some(prompt) => {
-                recover::resend(bond.attached(), &prompt, prompts, &self.site, GROWN_WITHIN, &step).await.map(drop)
+                recover::resend(bond.attached(), &prompt, before, &self.site, GROWN_WITHIN, &step).await.map(drop)
             }
             None => Ok(()),
         };

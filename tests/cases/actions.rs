@@ -2,10 +2,12 @@
 //! CLI, in tests/e2e; here are the rules.
 
 use super::story::{PID, Story};
-use pilotlight::core::action::{Action, Attempts, Dealings, Reach, Tally, offer};
+use pilotlight::core::action::{Action, Dealings, Reach, offer};
+use pilotlight::core::attempts::{Attempts, Mark, Marks};
 use pilotlight::core::fleet::{About, Kind, Session};
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
+use pilotlight::core::time::Time;
 use pilotlight::core::verdict::Live;
 use pilotlight::core::verdict::Status::{Idle, Working};
 
@@ -99,11 +101,11 @@ fn the_table_of_actions_by_owner() {
 #[test]
 fn case_37_a_third_recovery_is_refused_and_says_so() {
     let mut attempts = Attempts::default();
-    let tally = mid_tool().facts(300).tally;
-    attempts.tried(tally);
+    let (marks, at) = (mid_tool().facts(300).marks, mid_tool().moment(300).wall);
+    attempts.tried(&marks, at);
     let twice = {
         let mut twice = attempts;
-        twice.tried(tally);
+        twice.tried(&marks, at);
         twice
     };
     let case = |attempts| {
@@ -129,30 +131,48 @@ fn case_38_two_clicks_at_once_are_one_recovery() {
 /// PP#285.
 #[test]
 fn case_39_only_a_completed_turn_and_the_user_count_attempts_anew() {
-    let before = Tally { prompts: 3, completed: 2, aborted: 1 };
+    let at = |second: i64| Time(1_700_000_000_000 + second * 1000);
+    let mark = |event: u64, second: i64| Some(Mark { event, at: at(second) });
+    let before = Marks { prompt: mark(1, 0), completed: Some(at(-9)), aborted: mark(2, -5) };
     let tried = {
         let mut attempts = Attempts::default();
-        attempts.tried(before);
-        attempts.tried(before);
+        attempts.tried(&before, at(100));
+        attempts.tried(&before, at(110));
         attempts
     };
-    assert_eq!(tried.counted(before), 2, "a tool's success is in no tally");
-    assert_eq!(tried.counted(Tally { completed: 3, ..before }), 0, "a completed turn");
-    assert_eq!(tried.counted(Tally { prompts: 4, ..before }), 0, "the user's prompt");
-    assert_eq!(tried.counted(Tally { aborted: 2, ..before }), 0, "the user's abort");
+    assert_eq!(tried.counted(&before), 2, "a tool's success is no mark");
+    assert_eq!(tried.counted(&Marks { completed: Some(at(120)), ..before }), 0, "a completed turn");
+    assert_eq!(tried.counted(&Marks { prompt: mark(3, 120), ..before }), 0, "the user's prompt");
+    assert_eq!(tried.counted(&Marks { aborted: mark(4, 120), ..before }), 0, "the user's abort");
+    // Another process, which read less of the log, or more.
+    assert_eq!(tried.counted(&Marks::default()), 2);
+    let mut cut = Attempts::default();
+    cut.tried(&Marks::default(), at(100));
+    assert_eq!((cut.counted(&before), cut.counted(&Marks { prompt: mark(3, 120), ..before })), (1, 0));
+
     let mut ours = tried;
-    ours.aborts();
-    assert_eq!(ours.counted(Tally { aborted: 2, ..before }), 2, "an abort of ours");
-    ours.prompts();
-    let resent = Tally { prompts: 4, completed: 2, aborted: 2 };
-    assert_eq!(ours.counted(resent), 2, "a prompt of ours");
-    assert_eq!(ours.counted(Tally { completed: 3, ..resent }), 2, "what it came to");
-    assert_eq!(ours.counted(Tally { prompts: 5, ..resent }), 0, "the user's next prompt");
+    ours.aborts(at(120));
+    let aborted = Marks { aborted: mark(4, 121), ..before };
+    assert_eq!(ours.counted(&aborted), 2, "an abort of ours");
+    ours.ended(&before, at(120));
+    assert_eq!(ours.counted(&aborted), 2, "though it comes into the log when all is over");
+    assert_eq!(ours.counted(&Marks { aborted: mark(4, 200), ..before }), 0, "the user's, later");
+    ours.prompts(at(122));
+    let resent = Marks { prompt: mark(5, 123), ..aborted };
+    assert_eq!(ours.counted(&resent), 2, "a prompt of ours");
+    ours.ended(&resent, at(124));
+    assert_eq!(ours.counted(&Marks { completed: Some(at(125)), ..resent }), 2, "what it came to");
+    assert_eq!(ours.counted(&Marks { prompt: mark(6, 126), ..resent }), 0, "the user's next prompt");
+    // As it is kept.
+    let kept: Attempts = serde_json::from_str(&serde_json::to_string(&ours).unwrap()).unwrap();
+    assert_eq!(kept, ours);
+
+    let next = Marks { prompt: mark(3, 120), ..before };
     let mut settled = tried;
-    settled.settle(Tally { prompts: 4, ..before });
-    assert_eq!(settled.counted(Tally { prompts: 4, ..before }), 0);
-    settled.tried(Tally { prompts: 4, ..before });
-    assert_eq!(settled.counted(Tally { prompts: 4, ..before }), 1, "counted anew");
+    settled.settle(&next, at(121));
+    assert_eq!(settled.counted(&next), 0);
+    settled.tried(&next, at(122));
+    assert_eq!(settled.counted(&next), 1, "counted anew");
 }
 
 /// PP#285.
@@ -226,4 +246,25 @@ fn case_53_a_round_after_our_stop_is_ignored_for_5_s() {
     let prompted = Story::prompted().abort(10).prompt(11).round(11).with_live(stopped.live);
     prompted.is(11, Working);
     Story::prompted().abort(10).round(16).with_live(stopped.live).is(16, Working);
+}
+
+/// An order names the turn that it was given for by the event that opened it.
+#[test]
+fn case_122_a_turn_is_named_by_the_event_that_opened_it() {
+    let root = |story: &Story| story.facts(60).root;
+    let first = Story::prompted();
+    let named = root(&first);
+    assert!(named.is_some());
+    // What belongs to the turn does not rename it, and neither does its end.
+    let goes_on =
+        first.clone().round(1).requests(2, &["bash"]).tool(2, "t1", "bash").steers(3).done(4, "t1").round_end(5);
+    assert_eq!(root(&goes_on), named);
+    assert_eq!(root(&goes_on.clone().answers(6, "Done.")), named);
+    assert_eq!(root(&goes_on.clone().abort(6)), named);
+    let autopilot = first.mode(1, "autopilot").answers(2, "Done.").continues(3);
+    assert_eq!(root(&autopilot), named, "Copilot goes on by itself");
+    let next = goes_on.answers(6, "Done.").prompt(7);
+    assert!(root(&next).is_some() && root(&next) != named);
+    // Where the beginning was not read, nobody can name it.
+    assert_eq!(root(&Story::cut().tool(1, "t1", "bash")), None);
 }

@@ -123,7 +123,7 @@ fn case_64_a_prompt_that_is_stuck_is_sent_once_more() {
     // The silent turn keeps the prompt waiting.
     let steps = Steps::default();
     let prompt = "SCRIPT:plain Paint the fence";
-    let done = block_on(resend(&attached, prompt, 0, &site, Duration::from_secs(2), &steps.take()));
+    let done = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &steps.take()));
     assert_eq!(done.unwrap(), "the prompt was sent again");
     assert_eq!((steps.count(Step::Resend), steps.count(Step::Abort)), (2, 1));
     let said = reach.session.folder.wait_nth("user.message", 2);
@@ -136,7 +136,7 @@ fn case_64_a_prompt_that_is_stuck_is_sent_once_more() {
     block_on(attached.send("SCRIPT:seq Paint the door")).unwrap();
     reach.session.folder.wait_nth("tool.execution_complete", 2);
     wait_until(SOON, "it is seen", String::new, || site.sight.borrow().tool_succeeded.then_some(()));
-    let failure = block_on(resend(&attached, prompt, 0, &site, Duration::from_secs(2), &ignored)).unwrap_err();
+    let failure = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &ignored)).unwrap_err();
     assert!(failure.refused, "{failure}");
 }
 

@@ -1,6 +1,8 @@
 use super::super::fake::{Fake, Say, event, greeting};
 use super::*;
 use crate::copilot::recover::Sight;
+use crate::core::attempts::Mark;
+use crate::core::time::Time;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -90,10 +92,14 @@ fn case_7_a_prompt_is_not_sent_again_after_another_one() {
     run(async {
         let fake = Fake::start(|method, _, _| answers(method)).await;
         let (attached, _heard) = attached(&fake, Policy::Ask).await;
-        let (_sender, sight) = watch::channel(Sight { prompts: 2, ..Sight::default() });
+        let (_sender, sight) =
+            watch::channel(Sight { prompt: Some(Mark { event: 2, at: Time(2) }), ..Sight::default() });
         let site = Site { id: "s".into(), cwd: None, endpoints: Vec::new(), owned: true, sight };
         let span = Duration::from_millis(10);
-        let failure = recover::resend(&attached, "Paint it", 1, &site, span, &|_, _| ()).await.unwrap_err();
+        let failure =
+            recover::resend(&attached, "Paint it", Some(Mark { event: 1, at: Time(1) }), &site, span, &|_, _| ())
+                .await
+                .unwrap_err();
         assert!(failure.refused && failure.why.contains("another prompt was sent meanwhile"), "{failure}");
         assert_eq!(fake.called("session.send"), 0);
     });

@@ -185,6 +185,7 @@ impl<'a> Data<'a> {
                 request: self.request.ok_or(Malformed)?,
                 call: self.call,
                 unasked: self.result_kind.is_some_and(|kind| kind.0.starts_with(UNASKED_KIND)),
+                approved: self.result_kind.is_some_and(|kind| kind.0.starts_with(b"approved")),
             },
             b"session.start" => Body::Start(self.begun),
             b"session.resume" => Body::Resume { begun: self.begun, continues: self.continues },

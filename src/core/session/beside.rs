@@ -1,6 +1,6 @@
 //! What stands beside the turn: sub-agents, which may outlive it, and permission requests, which a sub-agent has as well.
 
-use super::{Facts, OPEN_MAX};
+use super::{ANSWERED, Facts, OPEN_MAX};
 use crate::core::event::Body;
 use crate::core::limits::Limits;
 use crate::core::scan::Text;
@@ -63,8 +63,12 @@ impl Facts {
                     });
                 }
             }
-            Body::PermissionDone { request, call, unasked } => {
+            Body::PermissionDone { request, call, unasked, approved } => {
                 let id = Call::new(request);
+                if self.answered.len() == ANSWERED {
+                    self.answered.pop_front();
+                }
+                self.answered.push_back((id, approved));
                 let asked =
                     self.requests.iter().position(|open| open.id == id).map(|index| self.requests.remove(index));
                 let call = call.map(Call::new).or(asked.and_then(|request| request.call));
