@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 readonly CARGO_DEB=3.8.0
 readonly HOMEPAGE=${PILOTLIGHT_HOMEPAGE:-https://github.com/pilotlight/pilotlight}
 
-profile=release revision=1
+profile=dist revision=1
 while (($# > 0)); do
     case $1 in
     --profile) profile=$2 ;;
@@ -41,8 +41,14 @@ fi
 made=target/package
 rm -rf "$made"
 mkdir -p "$made"
-cargo build --locked --quiet --profile "$profile" --bin pilotlight
-cargo run --locked --quiet --example pages -- "$made"
+# Its progress is shown: it takes minutes.
+cargo build --locked --profile "$profile" --bin pilotlight >&2
+built=$target/${profile/#dev/debug}/pilotlight
+"$built" man --dir "$made/man"
+mkdir "$made/completions"
+"$built" completions bash >"$made/completions/pilotlight.bash"
+"$built" completions zsh >"$made/completions/_pilotlight"
+"$built" completions fish >"$made/completions/pilotlight.fish"
 
 # The day of the last commit, else today: a package of the same sources is the same package.
 stamp=$(git log -1 --format=%ct 2>/dev/null || date +%s)

@@ -8,7 +8,7 @@
   #error Say which version: /DVersion=0.1.0
 #endif
 #ifndef Programs
-  #error Say where the programs are: /DPrograms=target\release
+  #error Say where the programs are: /DPrograms=target\dist
 #endif
 
 [Setup]

@@ -11,6 +11,7 @@ mod explain;
 mod keyboard;
 mod live;
 mod notify_test;
+mod pages;
 mod pick;
 mod replay;
 mod status;
@@ -25,7 +26,7 @@ use crate::doctor::Ground;
 use crate::engine::{Engine, Source};
 use crate::paths;
 use crate::seen::Seen;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -101,6 +102,10 @@ enum Command {
     Diagnostics,
     /// Show or edit the settings
     Config(config::Arguments),
+    /// Print what completes the command line in a shell
+    Completions(pages::Completions),
+    /// Print the manual page, or write all of them into a folder
+    Man(pages::Man),
 }
 
 /// What every command is given.
@@ -114,11 +119,6 @@ struct Context {
     problems: Vec<Problem>,
     /// The sessions play themselves.
     demo: bool,
-}
-
-/// The command line as it is, for what is made of it: manual pages, completions.
-pub fn command() -> clap::Command {
-    Arguments::command()
 }
 
 /// Runs the command that the arguments name.
@@ -152,6 +152,8 @@ pub fn run() -> ExitCode {
         Some(Command::Doctor(arguments)) => doctor::run(&context, &arguments),
         Some(Command::Diagnostics) => diagnostics::run(&context),
         Some(Command::Config(arguments)) => config::run(&context, &arguments),
+        Some(Command::Completions(arguments)) => pages::completions(&arguments),
+        Some(Command::Man(arguments)) => pages::man(&arguments),
     };
     ended(result)
 }

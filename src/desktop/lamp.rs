@@ -2,10 +2,11 @@
 //! click asks for.
 
 use super::autostart::{self, Login};
+use super::clipboard::Clipboard;
 use super::feed::News;
 use super::herald::Word;
 use super::notify::{Note, Notifier};
-use super::open::{self, Clipboard};
+use super::open;
 use super::paper::Paper;
 #[cfg(target_os = "linux")]
 use super::sni::Tray;

@@ -18,6 +18,7 @@ pub mod actions;
 pub mod autostart;
 #[cfg(target_os = "linux")]
 pub mod bus;
+mod clipboard;
 pub mod details;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;

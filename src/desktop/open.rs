@@ -1,7 +1,7 @@
-//! What leaves the program on a click: a folder or a log is opened, text goes into the clipboard.
+//! What leaves the program on a click: a folder or a log is opened.
 //!
-//! Each runs on a thread of its own, for as long as it takes: neither a slow file manager nor a clipboard that does not
-//! answer may hold the menu. No shell is in between, and what is opened is looked at first.
+//! Each runs on a thread of its own, for as long as it takes: a slow file manager may not hold the menu. No shell is in
+//! between, and what is opened is looked at first.
 
 use std::path::{Component, Path, PathBuf, Prefix};
 
@@ -93,38 +93,6 @@ pub fn is_local_folder(path: &Path) -> bool {
         _ => true,
     };
     is_here && path.is_absolute() && path.is_dir()
-}
-
-/// The clipboard. On Linux what was copied is there for as long as the program that copied it: it is kept open.
-#[derive(Debug, Default)]
-pub struct Clipboard {
-    copies: Option<std::sync::mpsc::Sender<String>>,
-}
-
-impl Clipboard {
-    /// Copies text. `failed` is called, on another thread, with the reason where that cannot be done.
-    pub fn copy(&mut self, text: String, failed: impl Fn(String) + Send + 'static) {
-        let unsent = match &self.copies {
-            Some(copies) => copies.send(text).err().map(|unsent| unsent.0),
-            None => Some(text),
-        };
-        let Some(text) = unsent else { return };
-        let (copies, wanted) = std::sync::mpsc::channel();
-        let _ = copies.send(text); // the receiver is right here
-        let keeper = move || {
-            let mut board = match arboard::Clipboard::new() {
-                Ok(board) => board,
-                Err(error) => return failed(error.to_string()),
-            };
-            while let Ok(text) = wanted.recv() {
-                if let Err(error) = board.set_text(text) {
-                    failed(error.to_string());
-                }
-            }
-        };
-        let started = std::thread::Builder::new().name("clipboard".into()).spawn(keeper);
-        self.copies = started.is_ok().then_some(copies);
-    }
 }
 
 /// Opens something on a thread of its own. `failed` is called there with the reason where that cannot be done.

@@ -23,6 +23,22 @@ fn unknown_flags_and_commands_fail_and_help_does_not() {
 }
 
 #[test]
+fn completions_and_the_manual_know_what_the_help_shows() {
+    let user = User::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = String::from_utf8(user.run(&["completions", shell]).stdout).unwrap();
+        assert!(script.contains("reconnect") && !script.contains("--part"), "{shell}: {script}");
+    }
+    assert_eq!(code(&user, &["completions", "nonsense"]), Some(2));
+    let page = String::from_utf8(user.run(&["man"]).stdout).unwrap();
+    assert!(page.starts_with(".ie") && page.contains("pilotlight\\-status"), "{page}");
+    let folder = user.scratch.path().join("manual");
+    assert_eq!(code(&user, &["man", "--dir", folder.to_str().unwrap()]), Some(0));
+    assert!(folder.join("pilotlight.1").is_file() && folder.join("pilotlight-status.1").is_file());
+    assert_eq!(code(&user, &["man", "--dir", "/proc/nowhere"]), Some(1));
+}
+
+#[test]
 fn without_a_readable_home_status_exits_with_3() {
     let user = User::new();
     fs::remove_dir_all(user.home()).unwrap();
