@@ -3,8 +3,11 @@
 //! Nothing polls. The loop sleeps until a file event, the end of an owner, a signal, or the earliest moment at which some
 //! status can change by itself. Beside these there is only a slow rescan, for file systems that lose events, and that only
 //! while there is something to watch. Ages are nothing to wake for: they are worded anew with the rescan.
+//!
+//! Nothing keeps it long, either: what is to be looked at waits in the [`agenda`], and each turn of the loop does some of it.
 
 mod acting;
+mod agenda;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod clocks;
@@ -19,6 +22,7 @@ pub use fleet::{BUSY, Entry, Fleet, Key};
 pub use settings::{HomesOf, Settings, Source};
 
 use acting::{Acting, Happening};
+use agenda::{Agenda, History};
 
 use crate::act::Given;
 use crate::alarm::Alarm;
@@ -31,7 +35,7 @@ use crate::log::story;
 use crate::seen::Seen;
 use crate::signals::{Signal, Signals};
 use crate::watch::process::Exits;
-use crate::watch::store::{Folder, Reading, SESSIONS};
+use crate::watch::store::{Reading, SESSIONS};
 use crate::watch::tail::Look;
 use crate::watch::watcher::Watcher;
 use std::collections::{HashMap, HashSet};
@@ -46,8 +50,8 @@ const RESCAN: Span = Span::seconds(60);
 const RESCAN_EARLY: Span = Span::seconds(20);
 /// How long sessions that we hold may take to be let go of at our end.
 const LEAVING: Duration = Duration::from_millis(800);
-/// How many folders are added to the watch between two looks at what happened.
-const WATCH_BATCH: usize = 64;
+/// How long sessions may still be read before the first picture is shown: their rows say so then.
+const FIRST: Duration = Duration::from_millis(200);
 
 /// What the user asks of the engine.
 #[derive(Clone, Debug)]
@@ -72,7 +76,7 @@ pub trait View {
     /// went, which may have come back since. Called first with every session. Breaks to end the program.
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()>;
 
-    /// Sessions that only a look at their folder is known of: shown once, not kept.
+    /// Sessions that only a look at their folder is known of: shown once, some at a time, and not kept.
     fn show_history(&mut self, _sessions: &mut dyn Iterator<Item = Session>, _now: Moment) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -110,7 +114,14 @@ pub struct Engine {
     clock: Clock,
     fleet: Fleet,
     /// Sessions of which nothing but their folder matters.
-    history: HashSet<Key>,
+    history: History,
+    /// Those of them that may be listed, with the time of their last change; only until all were looked at.
+    recent: Vec<(Time, Key)>,
+    /// The last ended sessions are among what is held.
+    has_recent: bool,
+    /// Those of them that are still to be shown.
+    untold: Vec<Key>,
+    agenda: Agenda,
     /// Those of them that were shown.
     told_history: HashSet<Key>,
     acting: Acting,
@@ -155,7 +166,11 @@ impl Engine {
             source: None,
             logged: HashMap::new(),
             clock,
-            history: HashSet::new(),
+            history: History::default(),
+            recent: Vec::new(),
+            has_recent: false,
+            untold: Vec::new(),
+            agenda: Agenda::default(),
             told_history: HashSet::new(),
             unwatched: Vec::new(),
             exits: exits.ok(),
@@ -186,18 +201,17 @@ impl Engine {
         let mut alarm = Alarm::default();
         self.watch_seen();
         self.begin_to_follow_config(view);
-        for home in 0..self.homes.len() {
-            self.look_into_home(home, &mut round);
+        if self.look_at_all(&mut signals, &mut round).await.is_break() {
+            return Ok(());
         }
-        self.load_recent(&mut round);
-        self.tell_trouble();
         round.changed.extend(self.fleet.entries().map(|(key, _)| key.clone()));
         let mut flow = self.show(&mut round, view);
-        if view.wants_history() && flow.is_continue() {
-            flow = self.show_history(view);
+        if view.wants_history() {
+            self.untold = self.history.iter().collect();
         }
         while flow.is_continue() {
             let wake = self.clock.instant(self.wake_at(view));
+            let is_busy = self.agenda.is_busy() || !self.untold.is_empty() || !self.unwatched.is_empty();
             tokio::select! {
                 biased;
                 signal = signals.next() => match signal {
@@ -216,7 +230,7 @@ impl Engine {
                 hints = self.watcher.changed() => self.follow(hints, &mut round),
                 Some(command) = self.commands.recv() => match command {
                     Command::Quit => break,
-                    Command::Refresh => self.rescan(&mut round),
+                    Command::Refresh => self.rescan(),
                     Command::Redraw => round.redraw = true,
                     Command::Act(given) => self.act(given, &mut round),
                     Command::Seen(keys) => self.mark_seen(&keys, &mut round),
@@ -225,9 +239,13 @@ impl Engine {
                         self.mark_seen(&keys, &mut round);
                     }
                 },
-                Some(pid) = self.ended.recv() => self.owner_ended(pid, &mut round),
-                () = alarm.until(wake), if self.unwatched.is_empty() => {}
-                () = tokio::task::yield_now(), if !self.unwatched.is_empty() => self.watch_more(&mut round),
+                Some(pid) = self.ended.recv() => self.owner_ended(pid),
+                () = alarm.until(wake), if !is_busy => {}
+                () = tokio::task::yield_now(), if is_busy => {}
+            }
+            self.work(&mut round);
+            if !self.untold.is_empty() && self.agenda.only_reads() && self.show_history(view).is_break() {
+                break;
             }
             self.recheck(view, &mut round);
             self.follow_config(view, &mut round);
@@ -260,21 +278,6 @@ impl Engine {
         flow
     }
 
-    /// Every session that was left unread, one after the other, none of them kept.
-    fn show_history(&mut self, view: &mut dyn View) -> ControlFlow<()> {
-        let now = self.clock.now();
-        let (reading, buffer) = (reading(&self.config, &self.known, now), &mut self.buffer);
-        let mut sessions = self.history.iter().filter_map(|(home, id)| {
-            let mut folder = Folder::new(&self.homes[*home], id);
-            folder.look(&reading, buffer).ok()?;
-            folder.session.about = folder.about();
-            folder.session.is_listed().then_some(folder.session).inspect(|_| {
-                self.told_history.insert((*home, id.clone()));
-            })
-        });
-        view.show_history(&mut sessions, now)
-    }
-
     /// The earliest moment at which there is something to do without anything having happened.
     fn wake_at(&self, view: &dyn View) -> Time {
         let rescan = self.needs_rescan().then_some(self.rescan_at);
@@ -295,7 +298,7 @@ impl Engine {
         let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
         round.changed.extend(changed);
         if self.rescan_at <= now.awake + early {
-            self.rescan(round);
+            self.rescan();
             round.redraw = true;
         }
         round.redraw |= view.redraw_at().is_some_and(|at| at <= now.awake);
@@ -311,5 +314,6 @@ struct Round {
 }
 
 fn reading<'a>(config: &'a Config, known: &'a HashSet<u32>, now: Moment) -> Reading<'a> {
-    Reading { look: Look { now, limits: &config.limits }, owner_names: &config.owners.names, known, all: false }
+    let look = Look { now, limits: &config.limits };
+    Reading { look, owner_names: &config.owners.names, known, all: false, until: None }
 }

@@ -33,34 +33,57 @@ const SHARE: usize = 64;
 
 /// Looks into every session folder of these homes. `all`: even into the logs that are too old to matter.
 pub fn survey(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool) -> Survey {
+    look_around(homes, config, seen, all, |_| true)
+}
+
+/// The same, but keeps only the sessions that a list shows: of tens of thousands most are none of them.
+pub fn survey_listed(homes: &[PathBuf], config: &Config, seen: &Seen) -> Survey {
+    let earliest = Clock::start().now().wall - config.list.ended_for;
+    look_around(homes, config, seen, false, |session| !session.unread || session.has_log && session.touched >= earliest)
+}
+
+fn look_around(
+    homes: &[PathBuf],
+    config: &Config,
+    seen: &Seen,
+    all: bool,
+    is_kept: impl Fn(&Session) -> bool + Sync,
+) -> Survey {
     let clock = Clock::start();
     let now = clock.now();
     let known = HashSet::new();
-    let reading =
-        Reading { look: Look { now, limits: &config.limits }, owner_names: &config.owners.names, known: &known, all };
-    let mut folders = Vec::new();
+    let reading = Reading {
+        look: Look { now, limits: &config.limits },
+        owner_names: &config.owners.names,
+        known: &known,
+        all,
+        until: None,
+    };
+    let mut ids = Vec::new();
     for home in homes {
         let root = home.join(SESSIONS);
-        let ids = session_ids(&root).unwrap_or_default(); // said before, by whoever asks for the survey
-        folders.extend(ids.iter().map(|id| {
-            let mut folder = Folder::new(&root, id);
+        // Why it cannot be listed was said before, by whoever asks for the survey.
+        ids.extend(session_ids(&root).into_iter().flatten().map(|id| (home, id)));
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().div_ceil(SHARE)).max(1);
+    let share = ids.len().div_ceil(threads).max(1);
+    let look = |ids: &[(&PathBuf, Box<str>)]| {
+        let (mut buffer, mut folders) = (Vec::new(), Vec::new());
+        for (home, id) in ids {
+            let mut folder = Folder::new(&home.join(SESSIONS), id);
             folder.session.seen = seen.at(id);
             folder.session.live.attached = seen.attached(id);
-            folder
-        }));
-    }
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(folders.len().div_ceil(SHARE)).max(1);
-    let share = folders.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        for folders in folders.chunks_mut(share) {
-            scope.spawn(|| {
-                let mut buffer = Vec::new();
-                for folder in folders {
-                    // A folder that has just gone stays as it was made: nothing is known of it, and it is not listed.
-                    let _ = folder.look(&reading, &mut buffer);
-                }
-            });
+            // A folder that has just gone is no session.
+            if folder.look(&reading, &mut buffer).is_ok() && is_kept(&folder.session) {
+                folders.push(folder);
+            }
         }
+        folders
+    };
+    let mut folders: Vec<Folder> = std::thread::scope(|scope| {
+        let threads: Vec<_> = ids.chunks(share).map(|ids| scope.spawn(|| look(ids))).collect();
+        // A thread that panicked has said so, and the program with it.
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     });
     if !all {
         read_recent(&mut folders, &reading, now.wall - config.list.ended_for, config.list.ended_most);

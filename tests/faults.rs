@@ -15,6 +15,7 @@ use support::desktop as desk;
 
 mod faults {
     mod disk;
+    mod floods;
     mod killed;
     mod limits;
     mod spaces;

@@ -26,6 +26,7 @@ use proptest::prelude::*;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Instant;
 use tempfile::TempDir;
 
 /// When the made-up logs begin.
@@ -87,11 +88,36 @@ impl Log {
         self.say("assistant.turn_end", "{}");
     }
 
+    /// When the last line was written.
+    fn time(&self) -> Time {
+        START + Span::seconds(self.lines.into())
+    }
+
+    /// Says of the file that it was written then.
+    fn dated(&self, at: Time) {
+        let at = std::time::UNIX_EPOCH + at.0.try_into().map(std::time::Duration::from_millis).unwrap();
+        File::options().append(true).open(self.path()).unwrap().set_modified(at).unwrap();
+    }
+
     fn read(&mut self) -> Result<Found, String> {
-        self.now = Moment::of(START + Span::seconds(i64::from(self.lines)));
+        self.read_until(None)
+    }
+
+    /// Reads as little as can be.
+    fn slice(&mut self) -> Result<Found, String> {
+        self.read_until(Some(Instant::now()))
+    }
+
+    fn read_until(&mut self, until: Option<Instant>) -> Result<Found, String> {
+        self.now = Moment::of(self.time());
         let look = Look { now: self.now, limits: &self.limits };
-        let path = self.path();
-        self.tail.read(&path, &mut self.facts, look, &mut Vec::new()).map_err(|error| error.to_string())
+        let (path, buffer) = (self.path(), &mut Vec::new());
+        self.tail.read_until(&path, &mut self.facts, look, buffer, until).map_err(|error| error.to_string())
+    }
+
+    /// Reads to the end, as little as can be at a time; how often.
+    fn read_in_slices(&mut self) -> u32 {
+        (1..).find(|_| self.slice().unwrap() != Found::More).unwrap()
     }
 
     fn status(&mut self) -> Status {
@@ -148,7 +174,7 @@ fn cases_76_and_83_half_a_line_is_progress_and_is_waited_for() {
     assert_eq!(log.facts.skipped, 0);
 }
 
-/// CASES.md 75 (PP#426): a fresh mtime without growth is no progress.
+/// CASES.md 75 (PP#426): a fresh mtime without growth is no progress, also where the clocks were set since.
 #[test]
 fn case_75_a_touched_file_is_no_progress() {
     let mut log = Log::new();
@@ -156,10 +182,111 @@ fn case_75_a_touched_file_is_no_progress() {
     log.read().unwrap();
     let progress = log.facts.progress;
     log.lines += 130;
-    File::options().append(true).open(log.path()).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-    assert_eq!(log.read(), Ok(Found::Unchanged));
+    log.dated(log.time() + Span::seconds(3600));
+    log.read().unwrap();
     assert_eq!(log.facts.progress, progress);
     assert_eq!(log.status(), Status::Stuck);
+}
+
+/// CASES.md 140: rewritten in place, as long as it was and with the same end, a log is what it is now.
+#[test]
+fn case_140_a_log_that_is_rewritten_with_its_length_and_its_end_is_read_anew() {
+    let mut log = Log::new();
+    log.prompt();
+    log.say("assistant.message", r#"{"content":"Done.","toolRequests":[]}"#);
+    log.say("assistant.turn_end", "{}");
+    log.say("session.info", r#"{"message":"the end of it stays as it is, and is longer than a mark"}"#);
+    assert_eq!(log.status(), Status::Idle);
+    let answered = fs::read(log.path()).unwrap();
+    let text = String::from_utf8(answered.clone()).unwrap();
+    let unanswered = text.replacen("assistant.turn_end\",\"data\":{}", "assistant.intent\",\"data\":{  }", 1);
+    assert_eq!(unanswered.len(), answered.len());
+    for _ in 0..20 {
+        // At once, within a tick of the clock of files, and a good while later.
+        for wait in [0, 0, 30] {
+            #[expect(clippy::disallowed_methods, reason = "the clock of files has to go on")]
+            std::thread::sleep(std::time::Duration::from_millis(wait));
+            fs::write(log.path(), &unanswered).unwrap();
+            assert_eq!(log.status(), Status::Finishing, "{:?}", log.facts);
+            fs::write(log.path(), &answered).unwrap();
+            assert_eq!(log.status(), Status::Idle);
+            assert_eq!(log.status(), Status::Idle, "and that is told again");
+        }
+    }
+}
+
+/// CASES.md 141: an event is no newer than the file that it stands in.
+#[test]
+fn case_141_an_event_is_no_newer_than_its_file() {
+    let mut log = Log::new();
+    log.prompt();
+    let written = log.time();
+    log.lines += 7200;
+    log.prompt();
+    log.dated(written);
+    log.lines = 5400;
+    assert_eq!(log.status(), Status::Stuck);
+    assert_eq!(log.facts.progress, Some(Moment::of(written)));
+    // A blink is no lie: the clock of files is a little behind.
+    let mut log = Log::new();
+    log.prompt();
+    log.dated(log.time() - Span::seconds(1));
+    log.read().unwrap();
+    assert_eq!(log.facts.progress, Some(Moment::of(log.time())));
+}
+
+/// CASES.md 134: whatever a log is, a reading that is to be over reads one block, and is continued where it broke off.
+#[test]
+fn case_134_a_reading_that_is_broken_off_goes_on_where_it_was() {
+    let mut log = Log::new();
+    for _ in 0..3 {
+        log.prompt();
+        log.tool("call_1");
+        let long =
+            format!(r#"{{"toolCallId":"call_1","success":true,"result":{{"content":"{}"}}}}"#, "x".repeat(300_000));
+        log.say("tool.execution_complete", &long);
+    }
+    assert!(log.read_in_slices() > 4, "it is longer than a block");
+    assert_eq!(log.facts, log.facts_afresh());
+    // What it grows by, too; and while it is rewritten, what was known stands.
+    let before = log.facts.clone();
+    log.say("session.info", &format!(r#"{{"message":"{}"}}"#, "x".repeat(300_000)));
+    log.answer();
+    assert!(log.read_in_slices() > 4);
+    assert!(log.facts != before && log.facts.turn.is_none());
+    let before = log.facts.clone();
+    log.prompt();
+    log.say("session.info", &format!(r#"{{"message":"{}"}}"#, "x".repeat(300_000)));
+    let text = fs::read(log.path()).unwrap();
+    let beside = log.folder.path().join("beside");
+    fs::write(&beside, text).unwrap();
+    fs::rename(beside, log.path()).unwrap();
+    assert_eq!(log.slice(), Ok(Found::More));
+    assert_eq!(log.facts, before);
+    log.read_in_slices();
+    assert_eq!(log.facts, log.facts_afresh());
+}
+
+/// CASES.md 134: a log that has become endless is read from its end, as one who comes now reads it; it is what it was when it is
+/// cut again.
+#[test]
+#[cfg(target_os = "linux")]
+fn case_134_a_log_of_a_terabyte_is_read_from_its_end() {
+    let mut log = Log::new();
+    log.prompt();
+    assert_eq!(log.status(), Status::Working);
+    let (file, length) =
+        (File::options().write(true).open(log.path()).unwrap(), fs::metadata(log.path()).unwrap().len());
+    file.set_len(1 << 40).unwrap();
+    assert!(log.read_in_slices() <= 2 * 1024 + 8, "64 MB backwards, and forwards");
+    assert!(log.tail.is_inside_line() && log.facts.turn.is_none());
+    log.append(b"\n");
+    log.prompt();
+    assert_eq!(log.status(), Status::Working);
+    assert!(!log.tail.is_inside_line());
+    file.set_len(length).unwrap();
+    assert_eq!(log.status(), Status::Working);
+    assert_eq!(log.facts, log.facts_afresh());
 }
 
 /// CASES.md 84 (UP): what is broken is skipped and counted, later lines are read.

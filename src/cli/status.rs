@@ -4,7 +4,7 @@ use super::bars::{Bar, Format};
 use super::table::{Style, lines};
 use super::{Context, NO_HOME, say};
 use crate::core::fleet::{Row, distinguish, shorten, sort, summary};
-use crate::survey::{Survey, survey};
+use crate::survey::{Survey, survey, survey_listed};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -37,7 +37,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         }
         return Ok(ExitCode::from(NO_HOME));
     }
-    let Survey { sessions, now, .. } = survey(&context.homes, &context.config, &context.seen, arguments.all);
+    let (homes, config, seen) = (&context.homes, &context.config, &context.seen);
+    let Survey { sessions, now, .. } = match arguments.all || arguments.format.is_some() {
+        true => survey(homes, config, seen, arguments.all),
+        false => survey_listed(homes, config, seen),
+    };
     if let Some(format) = arguments.format {
         let listed = sessions.iter().filter(|session| session.is_listed());
         let bar = Bar::new(listed.map(|session| (session.row(now, &context.config.limits).0, session.seen)));

@@ -12,7 +12,7 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
     /// A home, the folder of what was looked at, and that of the settings.
     const BESIDE: usize = 3;
     let folders: usize =
-        ground.homes.iter().map(|home| 1 + session_ids(&home.join(SESSIONS)).map_or(0, |ids| ids.len())).sum();
+        ground.homes.iter().map(|home| 1 + session_ids(&home.join(SESSIONS)).map_or(0, Iterator::count)).sum();
     let need = folders + BESIDE;
     let limits = ["/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"];
     let limit = limits.iter().filter_map(|path| number(Path::new(path))).min();

@@ -14,6 +14,7 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
 
 /// A session with a process that sleeps, held by a fleet, and both clocks.
@@ -62,11 +63,12 @@ impl Desk {
         let mut log = fs::File::options().append(true).create(true).open(self.log()).unwrap();
         writeln!(log, r#"{{"type":"{kind}","data":{data},"id":"","timestamp":"{}","parentId":null}}"#, self.now.wall)
             .unwrap();
+        log.set_modified(UNIX_EPOCH + Duration::from_millis(self.now.wall.0.try_into().unwrap())).unwrap();
     }
 
     fn reading(&self) -> Reading<'_> {
         let look = Look { now: self.now, limits: &self.limits };
-        Reading { look, owner_names: &self.names, known: &self.known, all: false }
+        Reading { look, owner_names: &self.names, known: &self.known, all: false, until: None }
     }
 
     /// Both clocks go on by this, and what is due is done.
@@ -84,6 +86,7 @@ impl Desk {
             owner_names: &self.names,
             known: &self.known,
             all: false,
+            until: None,
         };
         self.fleet.folder(&self.key).unwrap().look(&reading, &mut Vec::new()).unwrap();
         self.fleet.judge(&self.key, self.now);

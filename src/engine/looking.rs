@@ -1,15 +1,88 @@
 //! What the loop looks at: homes, folders, owners, and what the user has looked at.
 
-use super::{Engine, Key, RESCAN, Round, WATCH_BATCH, reading};
+use super::agenda::Listing;
+use super::{Engine, FIRST, Key, RESCAN, Round, View, reading};
 use crate::core::action::Reach;
 use crate::core::owner::Owner;
-use crate::core::time::Moment;
-use crate::watch::store::{Folder, is_absence, session_ids};
+use crate::core::time::{Moment, Time};
+use crate::signals::{Signal, Signals};
+use crate::watch::store::{Folder, Looked, is_absence, session_ids};
 use crate::watch::watcher::{Hints, WATCHES_TREES};
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long one turn of the loop looks at what just happened, before it listens again.
+const URGENT: Duration = Duration::from_millis(5);
+/// The same, with all that is less urgent.
+const STEP: Duration = Duration::from_millis(8);
+/// How long one look reads a log.
+const SLICE: Duration = Duration::from_millis(2);
+/// How long a log may be read before its session is judged by what was read so far.
+const LONG: Duration = Duration::from_millis(500);
+/// How long what is asked of a session waits for the end of its log.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// How many names are listed, and how many folders are added to the watch, in one turn of the loop.
+const NAMES: usize = 512;
+const WATCHES: usize = 64;
 
 impl Engine {
+    /// Looks at everything for the first time. A signal may end the program meanwhile.
+    pub(super) async fn look_at_all(&mut self, signals: &mut Signals, round: &mut Round) -> ControlFlow<()> {
+        for home in 0..self.homes.len() {
+            self.look_into_home(home);
+        }
+        let begun = Instant::now();
+        while self.agenda.is_busy() && !(self.agenda.only_reads() && begun.elapsed() >= FIRST) {
+            self.work(round);
+            tokio::select! {
+                biased;
+                signal = signals.next() => if signal == Signal::End {
+                    return ControlFlow::Break(());
+                },
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        if !self.has_recent {
+            self.load_recent(round);
+        }
+        self.tell_trouble();
+        ControlFlow::Continue(())
+    }
+
+    /// Does some of what is to be done: what just happened first, and of everything else a little.
+    pub(super) fn work(&mut self, round: &mut Round) {
+        if !self.agenda.is_busy() {
+            return self.watch_more(round);
+        }
+        let begun = Instant::now();
+        while let Some(key) = self.agenda.next_urgent() {
+            self.look_into(&key, round);
+            if begun.elapsed() >= URGENT {
+                break;
+            }
+        }
+        if let Some(key) = self.agenda.next_long() {
+            self.look_into(&key, round);
+        }
+        self.list_some();
+        while let Some(key) = self.agenda.next_other() {
+            self.look_into(&key, round);
+            if begun.elapsed() >= STEP {
+                break;
+            }
+        }
+        if !self.has_recent && self.agenda.only_reads() {
+            self.load_recent(round);
+        }
+    }
+
+    /// Something happened to a session's folder, if there is one of this name.
+    fn happened_to(&mut self, key: Key) {
+        if self.fleet.folder(&key).is_some() { self.agenda.urgent(key) } else { self.agenda.sometime(key) }
+    }
+
     pub(super) fn follow(&mut self, hints: Hints, round: &mut Round) {
         if hints.config || hints.all {
             self.config_was_written();
@@ -22,77 +95,116 @@ impl Engine {
         }
         if hints.all {
             self.watcher.renew();
-            return self.rescan(round);
+            return self.rescan();
         }
         let lost: Vec<_> = (0..self.homes.len())
             .filter(|&home| self.homes[home].ancestors().any(|path| hints.gone.contains(path)))
             .collect();
         for home in hints.homes {
-            self.look_into_home(home, round);
+            self.look_into_home(home);
         }
         for key in hints.folders {
-            self.look_into(&key, round);
+            self.happened_to(key);
         }
         // With a home every watch below it went.
         for home in lost {
-            let keys: Vec<_> = self.fleet.keys().filter(|key| key.0 == home).collect();
-            for key in keys {
-                self.look_into(&key, round);
+            for key in self.fleet.keys().filter(|key| key.0 == home) {
+                self.agenda.urgent(key);
             }
-            self.unwatched.extend(self.history.iter().filter(|key| key.0 == home && !WATCHES_TREES).cloned());
+            if !WATCHES_TREES {
+                self.unwatched.extend(self.history.of_home(home));
+            }
         }
     }
 
-    pub(super) fn rescan(&mut self, round: &mut Round) {
+    pub(super) fn rescan(&mut self) {
         self.rescan_at = self.clock.now().awake + RESCAN;
         self.look_at_config();
         for home in 0..self.homes.len() {
-            self.look_into_home(home, round);
+            self.look_into_home(home);
         }
-        let keys: Vec<_> = self.fleet.keys().collect();
-        for key in keys {
-            self.look_into(&key, round);
+        for key in self.fleet.keys() {
+            self.agenda.sometime(key);
         }
         if !self.watcher.has_room() {
             // What could not be watched is looked at here, and only here.
-            let keys: Vec<_> = self.history.iter().cloned().collect();
-            for key in keys {
-                self.look_into(&key, round);
+            for key in self.history.iter() {
+                self.agenda.sometime(key);
             }
         }
     }
 
-    /// Compares the sessions that a home has with those that are known.
-    pub(super) fn look_into_home(&mut self, home: usize, round: &mut Round) {
+    /// Looks into a folder whose session something is to be done with, to the end of its log if that can be had.
+    pub(super) fn look_into_now(&mut self, key: &Key, round: &mut Round) {
+        let begun = Instant::now();
+        self.look_into(key, round);
+        while self.agenda.is_reading(key) && begun.elapsed() < PATIENCE {
+            self.look_into(key, round);
+        }
+    }
+
+    /// Looks at everything here and now, for what must not rest on an old look. Only logs that take long are read later.
+    pub(super) fn look_around(&mut self, round: &mut Round) {
+        self.rescan();
+        while !self.agenda.only_reads() {
+            self.work(round);
+        }
+    }
+
+    /// Begins to compare the sessions that a home has with those that are known.
+    pub(super) fn look_into_home(&mut self, home: usize) {
         if self.retired.contains(&home) {
             return;
         }
         let root = self.homes[home].clone();
         self.watch_roots();
-        let ids: HashSet<Box<str>> = match session_ids(&root) {
-            Ok(ids) => ids.into_iter().collect(),
+        match session_ids(&root) {
+            Ok(ids) => {
+                self.agenda.listings.retain(|listing| listing.home != home);
+                let sweep = self.history.begin_sweep();
+                self.agenda.listings.push_back(Listing { home, ids, sweep, held: HashSet::new() });
+            }
             // What is known of it stands until it can be listed again, at the next rescan at the latest.
             Err(error) if !is_absence(&error) => {
-                return tracing::warn!("the sessions in {} cannot be listed: {error}", root.display());
+                tracing::warn!("the sessions in {} cannot be listed: {error}", root.display());
             }
             Err(error) => {
                 tracing::debug!(path = %root.display(), %error, "no sessions there");
                 self.watcher.forget(&root);
                 self.watch_roots();
-                HashSet::new()
+                // Each of them finds that it is gone.
+                for key in self.history.of_home(home).chain(self.fleet.keys().filter(|key| key.0 == home)) {
+                    self.agenda.sometime(key);
+                }
             }
-        };
-        let gone = |key: &Key| key.0 == home && !ids.contains(&key.1);
-        let lost: Vec<_> = self.history.iter().cloned().chain(self.fleet.keys()).filter(gone).collect();
-        for key in lost {
-            self.remove(&key, round);
         }
-        for id in ids {
+    }
+
+    /// Goes on with the listing of a home.
+    fn list_some(&mut self) {
+        let Some(mut listing) = self.agenda.listings.pop_front() else { return };
+        let home = listing.home;
+        for _ in 0..NAMES {
+            let Some(id) = listing.ids.next() else {
+                // What was not found may be gone.
+                let missed = self.history.missed(home, listing.sweep);
+                let held = self.fleet.keys().filter(|key| key.0 == home && !listing.held.contains(&key.1));
+                for key in missed.into_iter().chain(held) {
+                    self.agenda.sometime(key);
+                }
+                return;
+            };
+            if self.history.found(home, &id, listing.sweep) {
+                continue;
+            }
             let key = (home, id);
-            if self.fleet.get(&key).is_none() && !self.history.contains(&key) {
-                self.look_into(&key, round);
+            if self.fleet.folder(&key).is_some() {
+                listing.held.insert(key.1);
+            } else {
+                self.agenda.sometime(key);
             }
         }
+        self.agenda.listings.push_back(listing);
     }
 
     /// Watches the homes, and as long as one does not exist, the nearest folder above it that does.
@@ -115,33 +227,43 @@ impl Engine {
         if self.retired.contains(&key.0) {
             return;
         }
-        let reading = reading(&self.config, &self.known, self.clock.now());
+        let mut reading = reading(&self.config, &self.known, self.clock.now());
+        reading.until = Some(Instant::now() + SLICE);
         if let Some(folder) = self.fleet.folder(key) {
-            return match folder.look(&reading, &mut self.buffer) {
-                Ok(()) => {
-                    if !WATCHES_TREES && self.watcher.watch_anew(folder.path()) {
-                        let _ = folder.look(&reading, &mut self.buffer);
-                    }
+            let mut looked = folder.look(&reading, &mut self.buffer);
+            if looked.is_ok() && !WATCHES_TREES && self.watcher.watch_anew(folder.path()) {
+                looked = folder.look(&reading, &mut self.buffer);
+            }
+            return match looked {
+                Ok(Looked::Whole) => {
+                    self.agenda.is_read(key);
                     self.looked_into(key, round);
                 }
+                // What it says in the middle of what happened is not what is so now.
+                Ok(Looked::More) if self.agenda.read_on(key).elapsed() < LONG => {}
+                Ok(Looked::More) => self.looked_into(key, round),
                 Err(_) => self.remove(key, round),
             };
         }
         let mut folder = Folder::new(&self.homes[key.0], &key.1);
         folder.session.seen = self.seen.at(&key.1);
         folder.session.live.attached = self.seen.attached(&key.1);
-        if folder.look(&reading, &mut self.buffer).is_err() {
-            return self.remove(key, round);
-        }
+        let Ok(mut looked) = folder.look(&reading, &mut self.buffer) else { return self.remove(key, round) };
         if folder.session.unread {
-            if self.history.insert(key.clone()) && !WATCHES_TREES {
+            if folder.session.has_log && self.recent_from().is_some_and(|from| from <= folder.session.touched) {
+                self.recent.push((folder.session.touched, key.clone()));
+            }
+            if self.history.insert(key) && !WATCHES_TREES {
                 self.unwatched.push(key.clone());
             }
             return;
         }
         if !WATCHES_TREES && self.watcher.watch(folder.path()) {
             // What was written between the look and the watch was not told.
-            let _ = folder.look(&reading, &mut self.buffer);
+            looked = folder.look(&reading, &mut self.buffer).unwrap_or(looked);
+        }
+        if looked == Looked::More {
+            self.agenda.read_on(key);
         }
         self.hold(key, folder, round);
     }
@@ -263,6 +385,7 @@ impl Engine {
     }
 
     pub(super) fn remove(&mut self, key: &Key, round: &mut Round) {
+        self.agenda.is_read(key);
         self.watcher.forget(&self.homes[key.0].join(&*key.1));
         self.history.remove(key);
         if self.fleet.remove(key) | self.told_history.remove(key) {
@@ -270,32 +393,62 @@ impl Engine {
         }
     }
 
+    /// Looks anew for the last ended sessions: other ones may be listed now.
+    pub(super) fn find_recent(&mut self) {
+        self.has_recent = false;
+        for key in self.history.iter() {
+            self.agenda.sometime(key);
+        }
+    }
+
+    /// From when on an ended session may be listed; `None` once the last of them were found.
+    fn recent_from(&self) -> Option<Time> {
+        (!self.has_recent).then(|| self.clock.now().wall - self.config.list.ended_for)
+    }
+
     /// Reads how the last ended sessions ended: those that a list shows.
-    pub(super) fn load_recent(&mut self, round: &mut Round) {
+    fn load_recent(&mut self, round: &mut Round) {
+        self.has_recent = true;
+        let mut recent = std::mem::take(&mut self.recent);
+        recent.sort_unstable_by_key(|(touched, _)| std::cmp::Reverse(*touched));
+        recent.truncate(self.config.list.ended_most);
         let now = self.clock.now();
-        let earliest = now.wall - self.config.list.ended_for;
-        let mut recent = Vec::new();
-        for key in &self.history {
+        for (_, key) in recent {
             let mut folder = Folder::new(&self.homes[key.0], &key.1);
             folder.session.seen = self.seen.at(&key.1);
             folder.session.live.attached = self.seen.attached(&key.1);
-            let looked = folder.look(&reading(&self.config, &self.known, now), &mut self.buffer);
-            if looked.is_ok() && folder.session.has_log && folder.session.touched >= earliest {
-                recent.push((folder.session.touched, key.clone(), folder));
+            let mut reading = reading(&self.config, &self.known, now);
+            if folder.look(&reading, &mut self.buffer).is_err() {
+                continue;
             }
-        }
-        recent.sort_unstable_by_key(|(touched, ..)| std::cmp::Reverse(*touched));
-        recent.truncate(self.config.list.ended_most);
-        for (_, key, mut folder) in recent {
             if !WATCHES_TREES {
                 self.watcher.watch(folder.path());
             }
-            folder.read_history(&reading(&self.config, &self.known, now), &mut self.buffer);
+            reading.until = Some(Instant::now() + SLICE);
+            if folder.read_history(&reading, &mut self.buffer) == Looked::More {
+                self.agenda.read_on(&key);
+            }
             self.hold(&key, folder, round);
         }
     }
 
-    pub(super) fn owner_ended(&mut self, pid: u32, round: &mut Round) {
+    /// Shows some of the sessions that were left unread, none of them kept.
+    pub(super) fn show_history(&mut self, view: &mut dyn View) -> ControlFlow<()> {
+        let now = self.clock.now();
+        let (reading, buffer) = (reading(&self.config, &self.known, now), &mut self.buffer);
+        let some = self.untold.split_off(self.untold.len().saturating_sub(WATCHES));
+        let mut sessions = some.into_iter().filter(|key| self.history.contains(key)).filter_map(|key| {
+            let mut folder = Folder::new(&self.homes[key.0], &key.1);
+            folder.look(&reading, buffer).ok()?;
+            folder.session.about = folder.about();
+            folder.session.is_listed().then_some(folder.session).inspect(|_| {
+                self.told_history.insert(key);
+            })
+        });
+        view.show_history(&mut sessions, now)
+    }
+
+    pub(super) fn owner_ended(&mut self, pid: u32) {
         self.known.remove(&pid);
         let now = self.clock.now().wall;
         for key in self.fleet.with_pid(pid) {
@@ -303,13 +456,16 @@ impl Engine {
                 folder.process_ended(pid, now);
             }
             // What it wrote last, and whether it let go of its lock, is read before it is called gone.
-            self.look_into(&key, round);
+            self.agenda.urgent(key);
         }
     }
 
     /// Adds a few more folders to the watch.
-    pub(super) fn watch_more(&mut self, round: &mut Round) {
-        for _ in 0..WATCH_BATCH {
+    fn watch_more(&mut self, round: &mut Round) {
+        if self.unwatched.is_empty() {
+            return;
+        }
+        for _ in 0..WATCHES {
             let Some(key) = self.unwatched.pop() else { break };
             if !self.watcher.has_room() {
                 self.unwatched.clear();

@@ -22,8 +22,8 @@ impl Engine {
         // What a menu showed may be over: everything is looked at once more; where a process is to be signalled, whatever
         // else it may have taken up as well.
         match given.order.ask {
-            Ask::End | Ask::ForceQuit => self.rescan(round),
-            _ => self.look_into(&key, round),
+            Ask::End | Ask::ForceQuit => self.look_around(round),
+            _ => self.look_into_now(&key, round),
         }
         self.fleet.share_owners(self.clock.now(), &mut round.changed);
         self.reach(&key);
@@ -88,7 +88,7 @@ impl Engine {
     /// The session of this id, read if nothing but its folder was looked at. Where two homes have one (somebody copied a
     /// home), it is not guessed which is meant.
     fn find(&mut self, id: &str, round: &mut Round) -> Result<Key, Outcome> {
-        let mut keys = self.fleet.keys().chain(self.history.iter().cloned()).filter(|key| *key.1 == *id);
+        let mut keys = self.fleet.keys().chain(self.history.iter()).filter(|key| *key.1 == *id);
         let key = keys.next().ok_or(Outcome::Unknown)?;
         if keys.next().is_some() {
             let why = "two homes have a session of this id: say which is meant with `pilotlight --home DIR`";

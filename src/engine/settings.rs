@@ -209,7 +209,7 @@ impl Engine {
         self.fleet.set_limits(self.config.limits);
         self.follow_homes(&mut later, round);
         if self.config.list != before.list {
-            self.load_recent(round);
+            self.find_recent();
         }
         for key in self.fleet.keys().collect::<Vec<_>>() {
             if self.config.servers != before.servers
@@ -243,11 +243,12 @@ impl Engine {
                 continue;
             }
             let of_home = |key: &Key| key.0 == home;
-            let keys: HashSet<_> = self.history.iter().cloned().chain(self.fleet.keys()).filter(of_home).collect();
+            let keys: HashSet<_> = self.history.iter().chain(self.fleet.keys()).filter(of_home).collect();
             for key in keys {
                 self.remove(&key, round);
             }
             self.unwatched.retain(|key| key.0 != home);
+            self.agenda.forget_home(home);
             self.retired.insert(home);
             self.watcher.follow_root(home, None);
             // Another home may be the same folder by another name, or below it: its watches come back with the next look.
@@ -263,10 +264,10 @@ impl Engine {
                 continue;
             }
             self.watcher.follow_root(home, Some(&root));
-            self.look_into_home(home, round);
+            self.look_into_home(home);
         }
         for home in 0..self.homes.len() {
-            self.look_into_home(home, round);
+            self.look_into_home(home);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Session folders: which there are, and what a look into one tells.
 
+mod locks;
+
 use super::process::{Lock, owner_holding};
 use super::tail::{Found, Look, Tail};
 use super::workspace;
@@ -10,7 +12,7 @@ use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Instant, UNIX_EPOCH};
 
 /// The folder of a home that holds the session folders.
 pub const SESSIONS: &str = "session-state";
@@ -26,19 +28,29 @@ const SETTLES: Span = Span::seconds(2);
 ///
 /// # Errors
 /// Where the folder cannot be listed.
-pub fn session_ids(sessions: &Path) -> io::Result<Vec<Box<str>>> {
-    let mut ids = Vec::new();
-    for entry in fs::read_dir(sessions)? {
-        let Ok(entry) = entry else { continue };
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if let Ok(name) = entry.file_name().into_string()
-            && is_folder
-            && !name.starts_with('.')
-        {
-            ids.push(name.into());
+pub fn session_ids(sessions: &Path) -> io::Result<SessionIds> {
+    fs::read_dir(sessions).map(SessionIds)
+}
+
+/// The names of session folders, as they are listed.
+#[derive(Debug)]
+pub struct SessionIds(fs::ReadDir);
+
+impl Iterator for SessionIds {
+    type Item = Box<str>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Ok(entry) = self.0.next()? else { continue };
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if let Ok(name) = entry.file_name().into_string()
+                && is_folder
+                && !name.starts_with('.')
+            {
+                return Some(name.into());
+            }
         }
     }
-    Ok(ids)
 }
 
 /// Whether this says that there is nothing, and not merely that it could not be read just now: out of file descriptors,
@@ -53,6 +65,9 @@ pub fn lock_pid(file_name: &str) -> Option<u32> {
     (digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| digits.parse().ok()).flatten()
 }
 
+/// Said of a log that ends in a line longer than anything that is read.
+const ENDLESS: &str = "its log ends in a line of more than 64 MB, which is not read: what it does cannot be told";
+
 /// How sessions are read: the same for all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading<'a> {
@@ -64,6 +79,17 @@ pub struct Reading<'a> {
     pub known: &'a HashSet<u32>,
     /// Read even the logs that are too old to matter.
     pub all: bool,
+    /// When a look is broken off; `None`: it takes as long as the log does.
+    pub until: Option<Instant>,
+}
+
+/// How far a look came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looked {
+    /// All that is there was seen.
+    Whole,
+    /// There is more to read in the log: look again.
+    More,
 }
 
 /// One session's folder, and what was read of it.
@@ -73,6 +99,8 @@ pub struct Folder {
     tail: Tail,
     workspace: Option<Time>,
     locks: Vec<Lock>,
+    /// There may be further locks: nobody looks through that many files.
+    more_locks: bool,
     /// When the folder was last written, as of the listing that `locks` come from; kept only where that was over for good.
     listed: Option<Time>,
     /// Locks whose process was seen to end.
@@ -90,6 +118,7 @@ impl Folder {
             tail: Tail::default(),
             workspace: None,
             locks: Vec::new(),
+            more_locks: false,
             listed: None,
             ended: Vec::new(),
             session,
@@ -102,10 +131,11 @@ impl Folder {
     ///
     /// # Errors
     /// Where the folder is gone.
-    pub fn look(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> io::Result<()> {
+    pub fn look(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> io::Result<Looked> {
         let log_path = self.path.join(LOG);
         let folder = match fs::symlink_metadata(&self.path) {
-            Ok(folder) => folder,
+            Ok(folder) if folder.is_dir() => folder,
+            Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
             Err(error) => return self.unreadable(error),
         };
         let written = modified(&folder);
@@ -120,12 +150,12 @@ impl Folder {
         self.find_owner(reading);
         self.session.unread = self.is_history(reading);
         if self.session.unread {
-            return Ok(());
+            return Ok(Looked::Whole);
         }
         self.read_workspace();
-        self.read_log(reading, buffer);
+        let looked = self.read_log(reading, buffer);
         self.witness(&owner, progress);
-        Ok(())
+        Ok(looked)
     }
 
     /// What is written while a process owns the session is no older than the process, though the clock on the wall was set
@@ -141,12 +171,12 @@ impl Folder {
     }
 
     /// A folder that cannot be read is not gone: who had it open a moment ago has it still, as far as can be told.
-    fn unreadable(&mut self, error: io::Error) -> io::Result<()> {
+    fn unreadable(&mut self, error: io::Error) -> io::Result<Looked> {
         if is_absence(&error) {
             return Err(error);
         }
         self.session.problem = Some(format!("its folder cannot be read: {error}").into());
-        Ok(())
+        Ok(Looked::Whole)
     }
 
     /// Lists the locks, unless the folder is as it was: on Linux every listing is a file event, which would wake us again for
@@ -156,7 +186,8 @@ impl Folder {
         {
             return Ok(());
         }
-        self.locks = locks_in(&self.path)?;
+        let listed = locks::list(&self.path)?;
+        (self.locks, self.more_locks) = (listed.locks, listed.cut);
         // File times are coarse: what was written just now may be written again without a trace.
         self.listed = (written + SETTLES < now).then_some(written);
         Ok(())
@@ -186,10 +217,10 @@ impl Folder {
     }
 
     /// Reads what was left unread, for saying how an old session ended.
-    pub fn read_history(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) {
+    pub fn read_history(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> Looked {
         self.session.unread = false;
         self.read_workspace();
-        self.read_log(reading, buffer);
+        self.read_log(reading, buffer)
     }
 
     /// What `workspace.yaml` says, without keeping anything of an old session.
@@ -209,15 +240,19 @@ impl Folder {
     }
 
     /// Reads what is new in the log.
-    pub fn read_log(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) {
-        let result = self.tail.read(&self.path.join(LOG), &mut self.session.facts, reading.look, buffer);
-        self.session.problem = match result {
-            Ok(Found::Absent | Found::Unchanged | Found::Grown) => None,
+    pub fn read_log(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> Looked {
+        let (path, session) = (self.path.join(LOG), &mut self.session);
+        let result = self.tail.read_until(&path, &mut session.facts, reading.look, buffer, reading.until);
+        session.problem = match &result {
+            Ok(Found::More) if session.facts.events == 0 => Some("its log is long, and still being read".into()),
+            Ok(_) if self.tail.is_inside_line() => Some(ENDLESS.into()),
+            Ok(_) => None,
             Err(error) => Some(error.to_string().into()),
         };
-        if let Some(progress) = self.session.facts.progress {
-            self.session.touched = self.session.touched.max(progress.wall);
+        if let Some(progress) = session.facts.progress {
+            session.touched = session.touched.max(progress.wall);
         }
+        if let Ok(Found::More) = result { Looked::More } else { Looked::Whole }
     }
 
     /// Decides among the locks: the live one, else one that cannot be read, else the last to go.
@@ -240,6 +275,10 @@ impl Folder {
         self.session.holders = owners.iter().filter_map(|(owner, _)| holds(owner)).collect();
         self.session.contested = owners.iter().filter(|(owner, _)| matches!(owner, Owner::Alive { .. })).count() > 1;
         self.session.owner = owners.pop().map(|(owner, _)| owner).unwrap_or_default();
+        if self.more_locks && !matches!(self.session.owner, Owner::Alive { .. }) {
+            // Its lock may be among those that were not looked at: who that is, nobody knows.
+            self.session.owner = Owner::Unknown { pid: 0 };
+        }
     }
 
     fn owner_by(&self, lock: Lock, known: &Owner, reading: &Reading<'_>) -> Owner {
@@ -281,20 +320,6 @@ impl Folder {
             self.session.owner = Owner::Gone { pid, at: Some(at) };
         }
     }
-}
-
-fn locks_in(folder: &Path) -> io::Result<Vec<Lock>> {
-    let mut locks = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let Ok(entry) = entry else { continue };
-        if let Some(pid) = entry.file_name().to_str().and_then(lock_pid)
-            && let Ok(meta) = entry.metadata()
-            && meta.is_file()
-        {
-            locks.push(Lock { pid, made: modified(&meta) });
-        }
-    }
-    Ok(locks)
 }
 
 fn read_workspace(path: &Path, meta: &Metadata) -> io::Result<About> {

@@ -1,20 +1,24 @@
 //! One growing log: read backwards once, as far as the facts need, then forwards as it grows.
 //!
 //! A file event is only a hint: every reading looks at the file anew, and notices by itself whether it grew, was cut, was
-//! replaced by another, or is gone. What was read before is never read again, but a log that is not the one it was is read
-//! afresh, so that no status outlives what it rested on.
+//! rewritten, was replaced by another, or is gone. What was read before is never read again, but a log that is not the one it
+//! was is read anew, so that no status outlives what it rested on.
+//!
+//! However long a log is, and however fast it grows, a reading can be broken off at a given time and be continued later: see
+//! [`Tail::read_until`]. While a log is read anew, the facts of before stand; they are replaced when the new ones are whole.
 
+mod anew;
 mod backwards;
 
 use crate::core::event;
 use crate::core::limits::Limits;
 use crate::core::session::Facts;
-use crate::core::time::{Moment, Time};
-use backwards::{Backwards, start_of_facts};
+use crate::core::time::{Moment, Span, Time};
+use anew::Anew;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How much is read at once: of logs made of recorded turns, 99 in 100 last turns fit into it.
 const BLOCK: usize = 64 * 1024;
@@ -24,9 +28,17 @@ const LINE_MAX: usize = 1024 * 1024;
 const LINE_END: usize = 1024;
 /// The bytes before the point reached that must still be the same, or the log was rewritten in place.
 const MARK: usize = 32;
+/// A log is read backwards at most this far for the start of its turn; beyond, the start counts as unknown. One that has grown
+/// by more since it was last read is read anew from its end, because that is all that a new reader would know of it.
+const REACH: u64 = 64 * 1024 * 1024;
 
-/// File times are coarse: what was written just now may be written again without a trace.
+/// On some file systems a file's time is told in steps of two seconds: what was written just now may be written again without a
+/// trace.
 const SETTLES: Duration = Duration::from_secs(2);
+/// The same where times have fractions of a millisecond: two ticks of a slow kernel's clock.
+const TICKS: Duration = Duration::from_millis(20);
+/// How much newer than its file an event may seem. Beyond, the clock that it was dated by was wrong.
+const SLACK: Span = Span::seconds(2);
 
 /// What a reading needs to know beside the file.
 #[derive(Clone, Copy, Debug)]
@@ -38,15 +50,43 @@ pub struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn moment(&self, wall: Time) -> Moment {
-        // An event from the future is one of now: a clock that was wrong must not keep a session from growing silent.
-        Moment { wall, awake: (wall + (self.now.awake - self.now.wall)).min(self.now.awake) }
+    /// How far the awake clock is ahead of the one on the wall.
+    fn lead(&self) -> Span {
+        self.now.awake - self.now.wall
+    }
+}
+
+/// One pass over a log that is open: what it knows beside the file's bytes.
+#[derive(Clone, Copy)]
+struct Pass<'a> {
+    look: Look<'a>,
+    /// When the file was last written, by the wall clock.
+    written: Time,
+    /// How far the awake clock was ahead of the one on the wall when the events happened.
+    lead: Span,
+    /// When it breaks off.
+    until: Option<Instant>,
+}
+
+impl Pass<'_> {
+    /// When an event happened that is dated like this: it is no newer than the file it stands in.
+    fn dated(&self, wall: Time) -> Time {
+        if wall > self.written + SLACK { self.written } else { wall }
     }
 
-    /// Whether a file of that time shows its next change in its time.
-    fn is_long_past(&self, written: SystemTime) -> bool {
-        let now = u64::try_from(self.now.wall.0).unwrap_or(0);
-        written.duration_since(UNIX_EPOCH).is_ok_and(|age| age + SETTLES < Duration::from_millis(now))
+    fn moment(&self, wall: Time) -> Moment {
+        let wall = self.dated(wall);
+        // An event from the future is one of now: a clock that was wrong must not keep a session from growing silent.
+        Moment { wall, awake: (wall + self.lead).min(self.look.now.awake) }
+    }
+
+    /// Half a line was progress when it was written.
+    fn grew(&self, facts: &mut Facts) {
+        facts.grew(self.moment(self.written.min(self.look.now.wall)), self.look.limits);
+    }
+
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| until <= Instant::now())
     }
 }
 
@@ -59,6 +99,8 @@ pub enum Found {
     Unchanged,
     /// Something new was folded in.
     Grown,
+    /// Time was over before the end was reached: to be continued.
+    More,
 }
 
 /// Why a log cannot be read, in words for the user.
@@ -82,8 +124,58 @@ pub struct Tail {
     /// Reading began inside a line: what comes of it is no line.
     begun: Begun,
     mark: Vec<u8>,
-    /// When the log was last written, as of the last look into it; kept only where that was over for good.
-    settled: Option<SystemTime>,
+    /// The file's times, taken before it was last read.
+    stamp: Option<Stamp>,
+    /// The log is not the one it was, and is being read anew.
+    anew: Option<Box<Anew>>,
+}
+
+/// When a file was last written, and when anything of it last changed.
+#[derive(Clone, Copy, Debug)]
+struct Stamp {
+    times: (SystemTime, (i64, i64)),
+    /// It was taken long enough after the last write that any later one shows in it.
+    sure: bool,
+    /// The same, on whatever file system.
+    settled: bool,
+}
+
+impl Stamp {
+    fn of(meta: &Metadata, now: Time) -> Option<Self> {
+        let modified = meta.modified().ok()?;
+        let now = UNIX_EPOCH.checked_add(Duration::from_millis(u64::try_from(now.0).ok()?))?;
+        // A write from now on gets the time of now, which may be before that of the last one: clocks are set.
+        let apart = now.duration_since(modified).unwrap_or_else(|error| error.duration());
+        let is_fine = modified.duration_since(UNIX_EPOCH).is_ok_and(|age| age.subsec_nanos() % 1_000_000 != 0);
+        let settled = apart > SETTLES;
+        Some(Self { times: (modified, changed(meta)), sure: settled || is_fine && apart > TICKS, settled })
+    }
+}
+
+#[cfg(unix)]
+fn changed(meta: &Metadata) -> (i64, i64) {
+    use std::os::unix::fs::MetadataExt;
+    (meta.ctime(), meta.ctime_nsec())
+}
+
+/// Not told here: the time of the last write has to do.
+#[cfg(not(unix))]
+const fn changed(_: &Metadata) -> (i64, i64) {
+    (0, 0)
+}
+
+/// What a log is, beside the one that was read.
+enum Compared {
+    /// The same, with nothing new.
+    Same,
+    /// The same, with more at its end.
+    Grown,
+    /// The same, with more at its end than anybody would read who came now.
+    FarAhead,
+    /// One as long as it was, with the same end: something before that may have been written over.
+    Rewritten,
+    /// Another one.
+    Other,
 }
 
 /// Where reading began.
@@ -147,7 +239,7 @@ impl Identity {
 }
 
 impl Tail {
-    /// Reads what is new and folds it into `facts`; begins afresh where the log is not the one it was.
+    /// Reads what is new and folds it into `facts`; begins anew where the log is not the one it was.
     ///
     /// # Errors
     /// Where there is a log that cannot be read. `facts` are then empty: nothing that was known of it still holds.
@@ -158,12 +250,33 @@ impl Tail {
         look: Look<'_>,
         buffer: &mut Vec<u8>,
     ) -> Result<Found, LogError> {
-        let result = self.try_read(path, facts, look, buffer);
-        if !matches!(result, Ok(Found::Unchanged | Found::Grown)) {
+        self.read_until(path, facts, look, buffer, None)
+    }
+
+    /// Like [`read`](Self::read), but breaks off at a given time with [`Found::More`], and goes on from there the next time.
+    /// Something is read each time, at most one block too late.
+    ///
+    /// # Errors
+    /// As `read`.
+    pub fn read_until(
+        &mut self,
+        path: &Path,
+        facts: &mut Facts,
+        look: Look<'_>,
+        buffer: &mut Vec<u8>,
+        until: Option<Instant>,
+    ) -> Result<Found, LogError> {
+        let result = self.try_read(path, facts, look, buffer, until);
+        if matches!(result, Ok(Found::Absent) | Err(_)) {
             *self = Self::default();
             *facts = Facts::default();
         }
         result
+    }
+
+    /// Whether nothing of the log could be read as lines: the end of it is one, and longer than anything that would be read.
+    pub fn is_inside_line(&self) -> bool {
+        self.begun == Begun::InsideLine
     }
 
     fn try_read(
@@ -172,57 +285,80 @@ impl Tail {
         facts: &mut Facts,
         look: Look<'_>,
         buffer: &mut Vec<u8>,
+        until: Option<Instant>,
     ) -> Result<Found, LogError> {
         if self.is_as_it_was(path) {
             return Ok(Found::Unchanged);
         }
-        self.settled = None;
         let (file, meta) = match open(path) {
             Ok(opened) => opened,
             Err(LogError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Absent),
             Err(error) => return Err(error),
         };
-        let identity = Identity::of(&meta);
-        let settled = meta.modified().ok().filter(|at| look.is_long_past(*at));
-        if self.file != Some(identity) || meta.len() < self.read || !self.mark_stands(&file)? {
-            *self = Self { file: Some(identity), ..Self::default() };
-            *facts = Facts::default();
-            buffer.resize(BLOCK, 0);
-            let mut back = Backwards::new(&file, meta.len(), buffer);
-            (self.read, self.begun) = start_of_facts(&mut back, look.limits.background_agent)?;
-            match back.all_from(self.read) {
-                Some(held) => self.fold(held, facts, look),
-                None => self.read_on(&file, meta.len(), facts, look, buffer)?,
-            }
-            // Half a line was progress when it was written.
-            if let (false, Ok(written)) = (self.carry.is_empty(), meta.modified()) {
-                let age =
-                    written.duration_since(UNIX_EPOCH).map_or(0, |age| i64::try_from(age.as_millis()).unwrap_or(0));
-                facts.grew(look.moment(Time(age).min(look.now.wall)), look.limits);
-            }
-            self.settled = settled;
-            return Ok(Found::Grown);
-        }
-        if meta.len() == self.read {
-            self.settled = settled;
-            return Ok(Found::Unchanged);
-        }
+        let mut pass = Pass { look, written: written(&meta), lead: look.lead(), until };
         buffer.resize(BLOCK, 0);
-        self.read_on(&file, meta.len(), facts, look, buffer)?;
-        if !self.carry.is_empty() {
-            facts.grew(look.now, look.limits);
+        let begun = self.anew.take().filter(|anew| anew.is_of(&meta));
+        let mut anew = match begun {
+            Some(begun) => begun,
+            None => {
+                let stamp = Stamp::of(&meta, look.now.wall);
+                match self.compare(&file, &meta)? {
+                    Compared::Same => {
+                        self.stamp = stamp;
+                        return Ok(Found::Unchanged);
+                    }
+                    Compared::Grown => {
+                        self.stamp = stamp;
+                        let whole = self.read_on(&file, meta.len(), facts, pass, buffer)?;
+                        if !self.carry.is_empty() {
+                            pass.grew(facts);
+                        }
+                        return Ok(if whole { Found::Grown } else { Found::More });
+                    }
+                    // What stands there happened when it was first read, however the clocks were set since.
+                    Compared::Rewritten => {
+                        pass.lead = facts.progress.map_or(pass.lead, |progress| progress.awake - progress.wall);
+                    }
+                    Compared::FarAhead => pass.grew(facts),
+                    Compared::Other => {}
+                }
+                Box::new(Anew::new(&meta, stamp, pass))
+            }
+        };
+        pass.lead = anew.lead;
+        if !anew.read_on(&file, pass, buffer)? {
+            self.anew = Some(anew);
+            return Ok(Found::More);
         }
-        Ok(Found::Grown)
+        (*self, *facts) = anew.done();
+        // It may have grown while it was read.
+        Ok(if meta.len() > self.read { Found::More } else { Found::Grown })
     }
 
     /// Whether the log is the one that was read to its end, and was not written since. On Linux every opening is a file
-    /// event, which would wake us again for each session whenever everything is looked at.
+    /// event for whoever asks for them, and this is done for each session whenever everything is looked at.
     fn is_as_it_was(&self, path: &Path) -> bool {
-        let Some(settled) = self.settled.filter(|_| cfg!(target_os = "linux")) else { return false };
+        let Some(stamp) = self.stamp.filter(|stamp| stamp.settled && self.anew.is_none()) else { return false };
         fs::symlink_metadata(path).is_ok_and(|meta| {
             let same = self.file == Some(Identity::of(&meta)) && meta.len() == self.read;
-            same && meta.is_file() && meta.modified().is_ok_and(|at| at == settled)
+            same && meta.is_file() && meta.modified().is_ok_and(|at| (at, changed(&meta)) == stamp.times)
         })
+    }
+
+    /// What became of the log since it was last read.
+    fn compare(&self, file: &File, meta: &Metadata) -> io::Result<Compared> {
+        if self.file != Some(Identity::of(meta)) || meta.len() < self.read || !self.mark_stands(file)? {
+            return Ok(Compared::Other);
+        }
+        if meta.len() - self.read > REACH {
+            return Ok(Compared::FarAhead);
+        }
+        if meta.len() > self.read {
+            return Ok(Compared::Grown);
+        }
+        let times = meta.modified().ok().map(|at| (at, changed(meta)));
+        let same = self.stamp.is_some_and(|stamp| stamp.sure && times == Some(stamp.times));
+        Ok(if same { Compared::Same } else { Compared::Rewritten })
     }
 
     /// Whether what was read last still stands where it stood: a log may be rewritten in place, and be longer than it was.
@@ -233,63 +369,65 @@ impl Tail {
         Ok(n == self.mark.len() && *there == *self.mark)
     }
 
-    /// Folds what follows; `length` is the log's as it was opened.
+    /// Folds what follows, up to `length`: what is written from now on comes with an event of its own. Whether that was all,
+    /// and not only all that there was time for.
     fn read_on(
         &mut self,
         file: &File,
         length: u64,
         facts: &mut Facts,
-        look: Look<'_>,
+        pass: Pass<'_>,
         buffer: &mut [u8],
-    ) -> io::Result<()> {
-        loop {
-            let n = read_at(file, buffer, self.read)?;
+    ) -> io::Result<bool> {
+        while self.read < length {
+            let most = usize::try_from(length - self.read).unwrap_or(usize::MAX).min(buffer.len());
+            let n = read_at(file, &mut buffer[..most], self.read)?;
             if n == 0 {
-                return Ok(());
+                return Ok(true);
             }
-            self.fold(&buffer[..n], facts, look);
-            // As long as it was when it was opened, and no longer: what is written from now on comes with an event of its own.
-            if n < buffer.len() && self.read >= length {
-                return Ok(());
+            self.fold(&buffer[..n], facts, pass);
+            if self.read < length && pass.is_over() {
+                return Ok(false);
             }
         }
+        Ok(true)
     }
 
     /// Folds what stands at the point reached.
-    fn fold(&mut self, block: &[u8], facts: &mut Facts, look: Look<'_>) {
+    fn fold(&mut self, block: &[u8], facts: &mut Facts, pass: Pass<'_>) {
         self.read += block.len() as u64;
         self.mark.extend_from_slice(&block[block.len().saturating_sub(MARK)..]);
         self.mark.drain(..self.mark.len().saturating_sub(MARK));
         let mut rest = block;
         while let Some(end) = memchr::memchr(b'\n', rest) {
-            self.line(&rest[..end], facts, look);
+            self.line(&rest[..end], facts, pass);
             rest = &rest[end + 1..];
         }
         self.carry.push(rest);
     }
 
     /// One complete line, of which the carry holds the beginning.
-    fn line(&mut self, end: &[u8], facts: &mut Facts, look: Look<'_>) {
+    fn line(&mut self, end: &[u8], facts: &mut Facts, pass: Pass<'_>) {
         if std::mem::take(&mut self.begun) == Begun::InsideLine {
             facts.skip();
             return self.carry.clear();
         }
         if self.carry.is_empty() {
-            return fold(event::parse(end), end, facts, look);
+            return fold(event::parse(end), end, facts, pass);
         }
         self.carry.push(end);
         if self.carry.end.is_empty() {
-            fold(event::parse(&self.carry.head), &self.carry.head, facts, look);
+            fold(event::parse(&self.carry.head), &self.carry.head, facts, pass);
         } else {
-            fold(event::parse_ends(&self.carry.head, &self.carry.end), &self.carry.head, facts, look);
+            fold(event::parse_ends(&self.carry.head, &self.carry.end), &self.carry.head, facts, pass);
         }
         self.carry.clear();
     }
 }
 
-fn fold(event: Result<event::Event<'_>, crate::core::scan::Malformed>, line: &[u8], facts: &mut Facts, look: Look<'_>) {
+fn fold(event: Result<event::Event<'_>, crate::core::scan::Malformed>, line: &[u8], facts: &mut Facts, pass: Pass<'_>) {
     match event {
-        Ok(event) => facts.fold(&event, look.moment(event.at), look.limits),
+        Ok(event) => facts.fold(&event, pass.moment(event.at), pass.look.limits),
         Err(_) if line.trim_ascii().is_empty() => {}
         Err(_) => facts.skip(),
     }
@@ -326,6 +464,16 @@ fn open(path: &Path) -> Result<(File, Metadata), LogError> {
         kind if kind.is_symlink() => Err(LogError::NotAFile("a symbolic link")),
         _ => Err(LogError::NotAFile("a pipe or a device")),
     }
+}
+
+/// When a file was last written, by the wall clock.
+fn written(meta: &Metadata) -> Time {
+    let millis = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    // Where that is not told, its events are believed.
+    meta.modified().map_or(Time(i64::MAX), |at| match at.duration_since(UNIX_EPOCH) {
+        Ok(age) => Time(millis(age)),
+        Err(before) => Time(-millis(before.duration())),
+    })
 }
 
 #[cfg(unix)]

@@ -14,6 +14,7 @@ use proptest::sample::Index;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Where a story's process is known and lives.
 const OWNER: Owner = Owner::Alive { pid: 1, started: None };
@@ -24,8 +25,13 @@ fn read(tail: &mut Tail, path: &Path, facts: &mut Facts, now: Moment) {
     tail.read(path, facts, Look { now, limits: &limits }, &mut Vec::new()).unwrap();
 }
 
+/// Writes at a time when all of a story is past: an event is no newer than its file.
 fn append(path: &Path, bytes: &[u8]) {
-    OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(bytes).unwrap();
+    if !bytes.is_empty() {
+        let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
+        file.write_all(bytes).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(4_000_000_000)).unwrap();
+    }
 }
 
 /// What whole lines come to, folded one after the other; and when the last of them was written that is a sign of life.
@@ -134,11 +140,14 @@ proptest! {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("events.jsonl");
         let read_first = until.index(log.len() + 1);
-        fs::write(&path, &log[..read_first]).unwrap();
+        fs::write(&path, "").unwrap();
+        append(&path, &log[..read_first]);
         let (mut tail, mut facts) = (Tail::default(), Facts::default());
         read(&mut tail, &path, &mut facts, folded(&log).1);
         let left = whole_lines(&log[..cut.index(read_first + 1)]);
-        fs::File::options().write(true).open(&path).unwrap().set_len(left.len() as u64).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_len(left.len() as u64).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(4_000_000_000)).unwrap();
         let (whole, now) = folded(left);
         read(&mut tail, &path, &mut facts, now);
         same(&facts, &whole, now)?;
@@ -157,7 +166,7 @@ proptest! {
         let log = likely(&log(&steps));
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("events.jsonl");
-        fs::write(&path, &log).unwrap();
+        append(&path, &log);
         let (whole, last) = folded(&log);
         let mut facts = Facts::default();
         read(&mut Tail::default(), &path, &mut facts, last);
@@ -177,7 +186,7 @@ fn a_sub_agent_from_before_the_last_prompt_is_found() {
         let story = story.prompt(3800).answers(3810, "And this.").prompt(at - 10).abort(at);
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("events.jsonl");
-        fs::write(&path, story.log()).unwrap();
+        append(&path, &story.log());
         let (whole, last) = folded(&story.log());
         let mut facts = Facts::default();
         read(&mut Tail::default(), &path, &mut facts, last);

@@ -1,59 +1,108 @@
 //! A log read from its end: where to begin so that nothing that matters is missed.
 
-use super::{Begun, LINE_END, LINE_MAX, read_at};
+use super::{Begun, LINE_END, LINE_MAX, Pass, REACH, read_at};
 use crate::core::event;
-use crate::core::time::Span;
+use crate::core::time::{Span, Time};
 use std::fs::File;
 use std::io;
-
-/// A log is read backwards at most this far for the start of its turn; beyond, the start counts as unknown.
-const BACKWARDS_MAX: u64 = 64 * 1024 * 1024;
 
 /// Where to begin reading so that the facts are those of the whole log: at the last prompt that closed whatever was open. Where
 /// a sub-agent wrote before that, within the time for which it counts as working in the background, it is the last prompt
 /// before all of that time: which of the sub-agents ended with their turns shows only where the turns are read whole.
-pub(super) fn start_of_facts(back: &mut Backwards<'_>, background: Span) -> io::Result<(u64, Begun)> {
-    let floor = back.length.saturating_sub(BACKWARDS_MAX);
-    let mut prompt = None;
-    let mut newest = None;
-    let mut background = background;
-    let mut has_agents = false;
-    let Some(mut line_end) = back.newline_before(back.length, floor)? else {
-        return Ok((floor, if floor > 0 { Begun::InsideLine } else { Begun::AtLine }));
-    };
-    loop {
-        let line_start = match back.newline_before(line_end, floor)? {
-            Some(newline) => newline + 1,
-            None if floor > 0 => {
-                let start = prompt.filter(|_| !has_agents).unwrap_or(line_end + 1);
-                return Ok((start, Begun::AtLine));
+#[derive(Debug)]
+pub(super) struct Search {
+    /// It goes no further than this.
+    floor: u64,
+    background: Span,
+    prompt: Option<u64>,
+    newest: Option<Time>,
+    has_agents: bool,
+    /// Where the line ends whose start is looked for; before all lines, the end of the last whole one is.
+    line_end: Option<u64>,
+    /// From here on there is no newline that was not found yet.
+    sought: u64,
+}
+
+impl Search {
+    pub(super) const fn new(length: u64, background: Span) -> Self {
+        let floor = length.saturating_sub(REACH);
+        Self { floor, background, prompt: None, newest: None, has_agents: false, line_end: None, sought: length }
+    }
+
+    /// Goes on; `None` where it is broken off.
+    pub(super) fn go_on(&mut self, back: &mut Backwards<'_>, pass: Pass<'_>) -> io::Result<Option<(u64, Begun)>> {
+        loop {
+            let newline = match back.newline_before(self.sought, self.floor)? {
+                Newline::At(at) => Some(at),
+                Newline::Nowhere => None,
+                Newline::NotDownTo(start) => {
+                    self.sought = start;
+                    if pass.is_over() {
+                        return Ok(None);
+                    }
+                    continue;
+                }
+            };
+            let Some(line_end) = self.line_end else {
+                let Some(newline) = newline else {
+                    return Ok(Some((self.floor, if self.floor > 0 { Begun::InsideLine } else { Begun::AtLine })));
+                };
+                (self.line_end, self.sought) = (Some(newline), newline);
+                continue;
+            };
+            let line_start = match newline {
+                Some(newline) => newline + 1,
+                None if self.floor > 0 => {
+                    let start = self.prompt.filter(|_| !self.has_agents).unwrap_or(line_end + 1);
+                    return Ok(Some((start, Begun::AtLine)));
+                }
+                None => 0,
+            };
+            if let Some(start) = self.look_at(back, line_start, line_end, pass)? {
+                return Ok(Some((start, Begun::AtLine)));
             }
-            None => 0,
-        };
-        let is_prompt = (prompt.is_none() || has_agents)
-            && back.with_line(line_start, line_end, LINE_MAX, event::is_fresh_prompt)?;
-        if is_prompt && prompt.is_none() {
-            prompt = Some(line_start);
+            if line_start == 0 {
+                return Ok(Some((0, Begun::AtLine)));
+            }
+            (self.line_end, self.sought) = (Some(line_start - 1), line_start - 1);
         }
-        if newest.is_none() && back.with_line(line_start, line_end, LINE_END, event::is_shutdown)? {
-            background = Span::ZERO;
+    }
+
+    /// Looks at a line; where to begin, if that is known by it.
+    fn look_at(
+        &mut self,
+        back: &mut Backwards<'_>,
+        line_start: u64,
+        line_end: u64,
+        pass: Pass<'_>,
+    ) -> io::Result<Option<u64>> {
+        let is_prompt = (self.prompt.is_none() || self.has_agents)
+            && back.with_line(line_start, line_end, LINE_MAX, event::is_fresh_prompt)?;
+        if is_prompt && self.prompt.is_none() {
+            self.prompt = Some(line_start);
+        }
+        if self.newest.is_none() && back.with_line(line_start, line_end, LINE_END, event::is_shutdown)? {
+            self.background = Span::ZERO;
         }
         let ends = line_start.max(line_end.saturating_sub(LINE_END as u64));
-        if let Some((at, by_agent)) = back.with_line(ends, line_end, LINE_END, event::end_of)? {
-            let age = *newest.get_or_insert(at) - at;
-            has_agents |= prompt.is_some() && by_agent && age < background;
-            if is_prompt && age >= background {
-                (prompt, has_agents) = (Some(line_start), false);
-            }
-            if let Some(prompt) = prompt.filter(|_| age >= background && !has_agents) {
-                return Ok((prompt, Begun::AtLine));
-            }
+        let Some((at, by_agent)) = back.with_line(ends, line_end, LINE_END, event::end_of)? else { return Ok(None) };
+        let at = pass.dated(at);
+        let age = *self.newest.get_or_insert(at) - at;
+        self.has_agents |= self.prompt.is_some() && by_agent && age < self.background;
+        if is_prompt && age >= self.background {
+            (self.prompt, self.has_agents) = (Some(line_start), false);
         }
-        if line_start == 0 {
-            return Ok((0, Begun::AtLine));
-        }
-        line_end = line_start - 1;
+        Ok(self.prompt.filter(|_| age >= self.background && !self.has_agents))
     }
+}
+
+/// Where a newline stands.
+enum Newline {
+    At(u64),
+    /// Not between here and where it was looked for.
+    NotDownTo(u64),
+    /// Nowhere down to the floor.
+    Nowhere,
 }
 
 /// Looks at a file block by block from its end.
@@ -85,22 +134,16 @@ impl<'a> Backwards<'a> {
         usize::try_from(at - self.start).unwrap_or(usize::MAX)
     }
 
-    /// Where the last newline before `before` stands; not looked for before `floor`.
-    fn newline_before(&mut self, before: u64, floor: u64) -> io::Result<Option<u64>> {
-        let mut before = before;
-        loop {
-            if before > self.start && before <= self.end {
-                let held = &self.block[..self.index(before)];
-                if let Some(at) = memchr::memrchr(b'\n', held) {
-                    return Ok(Some(self.start + at as u64));
-                }
-                before = self.start;
-            }
+    /// Where the last newline before `before` stands; not looked for before `floor`, and in one block at a time.
+    fn newline_before(&mut self, before: u64, floor: u64) -> io::Result<Newline> {
+        if before <= self.start || before > self.end {
             if before <= floor {
-                return Ok(None);
+                return Ok(Newline::Nowhere);
             }
             self.load(before)?;
         }
+        let found = memchr::memrchr(b'\n', &self.block[..self.index(before)]);
+        Ok(found.map_or(Newline::NotDownTo(self.start), |at| Newline::At(self.start + at as u64)))
     }
 
     /// Fills the block with what stands before `end`.

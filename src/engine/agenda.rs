@@ -1,0 +1,241 @@
+//! What is still to be looked at, and in which order.
+//!
+//! Nothing that can be made long or many by somebody else is done in one go: a log of gigabytes, a home with ten thousand
+//! folders, a storm of file events. All of it waits here, and each turn of the loop does some of it, what just happened to a
+//! session that is held before all else, and of the rest at least a little.
+
+use super::Key;
+use crate::watch::store::SessionIds;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Instant;
+
+/// The sessions and homes that are to be looked at.
+#[derive(Default)]
+pub(super) struct Agenda {
+    /// Something happened to these, and they are held.
+    urgent: VecDeque<Key>,
+    /// Folders of which nothing is known, and sessions that are looked at without a reason.
+    others: VecDeque<Key>,
+    /// Where each of the above waits.
+    queued: HashMap<Key, Queue>,
+    /// Sessions whose log takes longer to read than one look lasts.
+    long: VecDeque<Key>,
+    /// The same, and since when.
+    since: HashMap<Key, Instant>,
+    /// Homes that are being listed.
+    pub(super) listings: VecDeque<Listing>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Queue {
+    Urgent,
+    Others,
+}
+
+/// A home that is being listed.
+pub(super) struct Listing {
+    pub(super) home: usize,
+    pub(super) ids: SessionIds,
+    /// The number that is left at what is found of the history.
+    pub(super) sweep: u32,
+    /// What was found of the sessions that are held.
+    pub(super) held: HashSet<Box<str>>,
+}
+
+impl Agenda {
+    /// Something happened to a session that is held.
+    pub(super) fn urgent(&mut self, key: Key) {
+        // A log that is being read gets its turn anyway, and its folder is looked at whenever it does.
+        if !self.since.contains_key(&key) && self.queued.get(&key) != Some(&Queue::Urgent) {
+            self.queued.insert(key.clone(), Queue::Urgent);
+            self.urgent.push_back(key);
+        }
+    }
+
+    /// A folder is to be looked at when there is time.
+    pub(super) fn sometime(&mut self, key: Key) {
+        if !self.since.contains_key(&key) && !self.queued.contains_key(&key) {
+            self.queued.insert(key.clone(), Queue::Others);
+            self.others.push_back(key);
+        }
+    }
+
+    pub(super) fn next_urgent(&mut self) -> Option<Key> {
+        let key = self.urgent.pop_front()?;
+        self.queued.remove(&key);
+        Some(key)
+    }
+
+    pub(super) fn next_other(&mut self) -> Option<Key> {
+        loop {
+            let key = self.others.pop_front()?;
+            // One that has become urgent meanwhile was looked at, or will be.
+            if self.queued.get(&key) == Some(&Queue::Others) {
+                self.queued.remove(&key);
+                return Some(key);
+            }
+        }
+    }
+
+    pub(super) fn next_long(&mut self) -> Option<Key> {
+        self.long.pop_front()
+    }
+
+    /// There is more of a session's log to read. Since when it is being read.
+    pub(super) fn read_on(&mut self, key: &Key) -> Instant {
+        if !self.long.contains(key) {
+            self.long.push_back(key.clone());
+        }
+        *self.since.entry(key.clone()).or_insert_with(Instant::now)
+    }
+
+    /// Whether there is more of a session's log to read.
+    pub(super) fn is_reading(&self, key: &Key) -> bool {
+        self.since.contains_key(key)
+    }
+
+    /// A session's log was read to its end, or is gone.
+    pub(super) fn is_read(&mut self, key: &Key) {
+        if self.since.remove(key).is_some() {
+            self.long.retain(|long| long != key);
+        }
+    }
+
+    /// Nothing of this home is to be looked at any more.
+    pub(super) fn forget_home(&mut self, home: usize) {
+        self.urgent.retain(|key| key.0 != home);
+        self.others.retain(|key| key.0 != home);
+        self.queued.retain(|key, _| key.0 != home);
+        self.long.retain(|key| key.0 != home);
+        self.since.retain(|key, _| key.0 != home);
+        self.listings.retain(|listing| listing.home != home);
+    }
+
+    /// Whether only long logs are left.
+    pub(super) fn only_reads(&self) -> bool {
+        self.urgent.is_empty() && self.others.is_empty() && self.listings.is_empty()
+    }
+
+    /// Whether there is anything to do; what a storm needed is given back as soon as there is not.
+    pub(super) fn is_busy(&mut self) -> bool {
+        let busy = !self.only_reads() || !self.long.is_empty();
+        if !busy && self.queued.capacity() + self.others.capacity() > 256 {
+            *self = Self::default();
+        }
+        busy
+    }
+}
+
+/// Sessions of which nothing but their folder matters: those whose process is gone, and whose log is old.
+#[derive(Default)]
+pub(super) struct History {
+    /// By home; each with the number of the listing that found it last.
+    homes: Vec<HashMap<Box<str>, u32>>,
+    sweep: u32,
+}
+
+impl History {
+    pub(super) fn contains(&self, key: &Key) -> bool {
+        self.homes.get(key.0).is_some_and(|home| home.contains_key(&key.1))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.homes.iter().all(HashMap::is_empty)
+    }
+
+    /// Whether it was not there.
+    pub(super) fn insert(&mut self, key: &Key) -> bool {
+        if self.homes.len() <= key.0 {
+            self.homes.resize_with(key.0 + 1, HashMap::default);
+        }
+        self.homes[key.0].insert(key.1.clone(), self.sweep).is_none()
+    }
+
+    pub(super) fn remove(&mut self, key: &Key) -> bool {
+        let Some(home) = self.homes.get_mut(key.0) else { return false };
+        let was_there = home.remove(&key.1).is_some();
+        if home.is_empty() || home.capacity() > 4 * home.len() + 1024 {
+            home.shrink_to_fit();
+        }
+        was_there
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Key> {
+        self.homes.iter().enumerate().flat_map(|(home, ids)| ids.keys().map(move |id| (home, id.clone())))
+    }
+
+    pub(super) fn of_home(&self, home: usize) -> impl Iterator<Item = Key> {
+        self.homes.get(home).into_iter().flatten().map(move |(id, _)| (home, id.clone()))
+    }
+
+    /// The number of a listing that begins now.
+    pub(super) const fn begin_sweep(&mut self) -> u32 {
+        self.sweep = self.sweep.wrapping_add(1);
+        self.sweep
+    }
+
+    /// A listing found this; whether it is of the history.
+    pub(super) fn found(&mut self, home: usize, id: &str, sweep: u32) -> bool {
+        let found = self.homes.get_mut(home).and_then(|ids| ids.get_mut(id));
+        found.map(|last| *last = sweep).is_some()
+    }
+
+    /// What no listing found since that one began.
+    pub(super) fn missed(&self, home: usize, sweep: u32) -> Vec<Key> {
+        let ids = self.homes.get(home).into_iter().flatten();
+        // Numbers may have gone round since.
+        let missed = ids.filter(|(_, last)| last.wrapping_sub(sweep) > u32::MAX / 2);
+        missed.map(|(id, _)| (home, id.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(id: &str) -> Key {
+        (0, id.into())
+    }
+
+    #[test]
+    fn what_is_urgent_comes_once_and_first() {
+        let mut agenda = Agenda::default();
+        for id in ["a", "b", "a"] {
+            agenda.sometime(key(id));
+        }
+        agenda.urgent(key("b"));
+        agenda.urgent(key("b"));
+        assert_eq!((agenda.next_urgent(), agenda.next_urgent()), (Some(key("b")), None));
+        assert_eq!((agenda.next_other(), agenda.next_other()), (Some(key("a")), None));
+        agenda.urgent(key("b"));
+        assert!(agenda.is_busy() && agenda.next_urgent().is_some() && !agenda.is_busy());
+    }
+
+    #[test]
+    fn a_long_log_waits_for_its_turn_whatever_happens_to_it() {
+        let mut agenda = Agenda::default();
+        let since = agenda.read_on(&key("long"));
+        agenda.urgent(key("long"));
+        agenda.sometime(key("long"));
+        assert!(agenda.only_reads() && agenda.is_busy());
+        assert_eq!(agenda.next_long(), Some(key("long")));
+        assert_eq!(agenda.read_on(&key("long")), since);
+        agenda.is_read(&key("long"));
+        assert!(!agenda.is_busy());
+        agenda.urgent(key("long"));
+        assert_eq!(agenda.next_urgent(), Some(key("long")));
+    }
+
+    #[test]
+    fn what_a_listing_missed_is_known_and_what_came_meanwhile_is_not_missed() {
+        let mut history = History::default();
+        for id in ["old", "gone"] {
+            assert!(history.insert(&key(id)));
+        }
+        let sweep = history.begin_sweep();
+        assert!(history.found(0, "old", sweep) && !history.found(0, "new", sweep) && !history.found(1, "old", sweep));
+        assert!(history.insert(&key("new")));
+        assert_eq!(history.missed(0, sweep), [key("gone")]);
+        assert!(history.remove(&key("gone")) && !history.contains(&key("gone")) && !history.is_empty());
+    }
+}
