@@ -2,14 +2,17 @@
 //! takes stay when the command has ended.
 //!
 //! A Unix socket of mode 0600 in the folder that also holds the lock of the running tray, a named pipe on Windows. A client
-//! writes one [`Order`] as a line of JSON and reads lines of JSON, each a [`Report`], the last of which is its end. Its own
-//! end stays open meanwhile: one that closes it is not told any more. The order is carried out all the same.
+//! writes one [`Order`] as a line of JSON and reads lines of JSON: first `"heard"`, at once, so that a tray that hangs is told
+//! from one that has work to do; then each a [`Report`], the last of which is its end. Its own end stays open meanwhile: one
+//! that closes it is not told any more. The order is carried out all the same.
 //!
 //! - [`serve`] is the tray's side, [`ask`] the command's.
 //! - [`caller`] is who may ask: the same user alone, and for answers to permission requests nobody whom Copilot started.
 //!
-//! Nothing here is trusted for coming from the same user: lines are bounded, clients are few at a time and must not be slow,
-//! and what is not understood is refused in words. Nothing is logged of what an order is about.
+//! Nothing here is trusted for coming from the same user: lines are bounded, clients must not be slow, and what is not
+//! understood is refused in words. Whoever connects is let in; where that makes too many, the one that has waited longest
+//! without giving an order has to go, first of the process that has the most of them. Nothing is logged of what an order is
+//! about.
 
 pub mod caller;
 mod client;
@@ -24,10 +27,7 @@ mod place;
 mod tests;
 
 pub use client::{Asked, ask};
-
-/// The name of the control socket in the runtime folder.
-#[cfg(unix)]
-pub const SOCKET: &str = place::SOCKET;
+pub use place::{Probe, probe};
 
 use crate::act::{Given, Order, Outcome, Report};
 use caller::Judge;
@@ -37,13 +37,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
 use tokio::sync::mpsc::unbounded_channel;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::sync::oneshot;
+use tokio::task::{self, AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 /// An order is at most so long, in bytes, its line break included: ids, and at most one request's text.
 pub const ORDER_MAX: usize = 64 << 10;
-/// So many clients are heard at once; further ones wait until one of these is done.
-const CLIENTS_MAX: usize = 16;
+/// So many clients are connected at once.
+const CLIENTS_MAX: usize = 64;
+/// So many of them may be one process's.
+const OF_ONE_PROCESS: usize = 16;
+/// What a client is told first: its order has arrived.
+const HEARD: &[u8] = b"\"heard\"\n";
 /// A client has so long to write its order, and to take each report.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Where clients cannot be let in (no descriptors are left), the next try is so much later.
@@ -83,20 +88,37 @@ pub fn serve(folder: &Path, judge: Judge, orders: impl Fn(Given) + Send + Sync +
     Ok(Served { accepting, _mark: mark })
 }
 
+/// A client that is connected.
+struct Guest {
+    process: Option<u32>,
+    /// Sends it away. Closed as soon as it has given its order.
+    dismiss: oneshot::Sender<()>,
+}
+
 /// Lets clients in. Those who are in go with this.
 async fn accept(mut listener: place::Listener, house: Arc<House>) {
     let mut clients = JoinSet::new();
+    let mut guests: Vec<(task::Id, Guest)> = Vec::new();
     loop {
         tokio::select! {
-            _ = clients.join_next(), if !clients.is_empty() => {}
-            accepted = listener.accept(), if clients.len() < CLIENTS_MAX => match accepted {
-                Ok(Some((stream, caller))) => {
+            Some(left) = clients.join_next_with_id() => {
+                let id = left.map_or_else(|error| error.id(), |(id, ())| id);
+                guests.retain(|(guest, _)| *guest != id);
+            }
+            accepted = listener.accept() => match accepted {
+                Ok(Some((stream, process))) => {
+                    let has_room = make_room(&mut guests, process);
                     let house = Arc::clone(&house);
-                    clients.spawn(async move {
-                        if let Err(error) = converse(stream, caller, &house).await {
+                    let (dismiss, dismissed) = oneshot::channel();
+                    let client = clients.spawn(async move {
+                        let talk = async {
+                            if has_room { converse(stream, process, &house, dismissed).await } else { turn_away(stream).await }
+                        };
+                        if let Err(error) = talk.await {
                             tracing::debug!(%error, "a client of the control socket has gone");
                         }
                     });
+                    guests.push((client.id(), Guest { process, dismiss }));
                 }
                 Ok(None) => {} // another user's, closed
                 Err(error) => {
@@ -108,10 +130,46 @@ async fn accept(mut listener: place::Listener, house: Arc<House>) {
     }
 }
 
+/// Sends those away that have waited longest without giving an order, until there is room for one more client of this
+/// process. Whether there is: all may have given one.
+fn make_room(guests: &mut Vec<(task::Id, Guest)>, process: Option<u32>) -> bool {
+    let of =
+        |guests: &[(task::Id, Guest)], process| guests.iter().filter(|(_, guest)| guest.process == process).count();
+    loop {
+        let is_full = guests.len() >= CLIENTS_MAX;
+        if !is_full && of(guests, process) < OF_ONE_PROCESS {
+            return true;
+        }
+        let waits =
+            |(_, guest): &(task::Id, Guest)| !guest.dismiss.is_closed() && (is_full || guest.process == process);
+        let waiting = guests.iter().enumerate().filter(|(_, guest)| waits(guest));
+        // Of equally many the first, which has waited longest.
+        let longest = waiting.rev().max_by_key(|(_, (_, guest))| of(guests, guest.process)).map(|(index, _)| index);
+        let Some(longest) = longest else { return false };
+        let _ = guests.remove(longest).1.dismiss.send(()); // it may be leaving by itself
+    }
+}
+
+/// Tells a client that there is no room for it.
+async fn turn_away(stream: place::ServerStream) -> io::Result<()> {
+    let (_, mut to) = tokio::io::split(stream);
+    refuse(&mut to, "the tray is at work on as many orders as it takes at once; try again when one is done".into())
+        .await
+}
+
 /// One client: its order in, its reports out.
-async fn converse(stream: place::ServerStream, caller: Option<u32>, house: &House) -> io::Result<()> {
+async fn converse(
+    stream: place::ServerStream,
+    caller: Option<u32>,
+    house: &House,
+    dismissed: oneshot::Receiver<()>,
+) -> io::Result<()> {
     let (mut from, mut to) = tokio::io::split(stream);
-    let order = match timeout(PATIENCE, read_order(&mut from)).await {
+    let read = tokio::select! {
+        read = timeout(PATIENCE, read_order(&mut from)) => read,
+        _ = dismissed => return refuse(&mut to, "no order came, and others wanted to be heard; try again".into()).await,
+    };
+    let order = match read {
         Ok(Ok(Some(order))) => order,
         Ok(Ok(None)) => return Ok(()), // it only looked whether somebody is here
         Ok(Err(reason)) => return refuse(&mut to, reason).await,
@@ -121,6 +179,7 @@ async fn converse(stream: place::ServerStream, caller: Option<u32>, house: &Hous
         tracing::warn!("an order over the control socket was refused: {reason}");
         return refuse(&mut to, reason).await;
     }
+    send(&mut to, HEARD).await?;
     let (reply, mut reports) = unbounded_channel();
     (house.orders)(Given { order, reply });
     let mut more = [0];
@@ -165,8 +224,12 @@ async fn refuse(to: &mut WriteHalf<place::ServerStream>, reason: String) -> io::
 async fn write(to: &mut WriteHalf<place::ServerStream>, report: &Report) -> io::Result<()> {
     let mut line = serde_json::to_vec(report)?;
     line.push(b'\n');
+    send(to, &line).await
+}
+
+async fn send(to: &mut WriteHalf<place::ServerStream>, line: &[u8]) -> io::Result<()> {
     let written = async {
-        to.write_all(&line).await?;
+        to.write_all(line).await?;
         to.flush().await
     };
     timeout(PATIENCE, written).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?

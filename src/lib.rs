@@ -19,8 +19,9 @@
 //!
 //! [`act`] has the words for what is asked of a session, and [`control`] hands them from a command to the tray that runs.
 //!
-//! [`config`] and [`paths`] say what the user has set and where things are, [`seen`] what the user has looked at, [`kept`]
-//! how that is written down, [`ledger`] what our processes must know of each other's doings, [`log`] what we say of ourselves, [`clock`] is the one place that reads the time, [`alarm`] the one
+//! [`config`] and [`paths`] say what the user has set and where things are, [`runtime`] whether the place of the tray that
+//! runs is ours alone, [`seen`] what the user has looked at, [`kept`] how that is written down, [`ledger`] what our processes
+//! must know of each other's doings, [`log`] what we say of ourselves, [`clock`] is the one place that reads the time, [`alarm`] the one
 //! that waits for it, and [`signals`] the one that is told to stop.
 
 /// The version, with the commit that a release was built from: `0.1.0 (1a2b3c4d5e6f)`. Builds for testing have the number alone
@@ -43,6 +44,7 @@ pub mod kept;
 pub mod ledger;
 pub mod log;
 pub mod paths;
+pub mod runtime;
 pub mod seen;
 pub mod signals;
 pub mod survey;

@@ -33,9 +33,10 @@ pub fn state_folder(project: &ProjectDirs) -> PathBuf {
     project.state_dir().unwrap_or_else(|| project.data_local_dir()).to_owned()
 }
 
-/// The folder for what is of this login session alone: a lock, a note. Where the system has none, that for state.
-pub fn runtime_folder(project: &ProjectDirs) -> PathBuf {
-    project.runtime_dir().map_or_else(|| state_folder(project), Path::to_owned)
+/// The folders for what is of this login session alone (a lock, a note, a socket), the best first: that of the system, where
+/// it has one, and that for state. The first one counts that [is ours alone](crate::runtime).
+pub fn runtime_folders(project: &ProjectDirs) -> Vec<PathBuf> {
+    project.runtime_dir().map(Path::to_owned).into_iter().chain([state_folder(project)]).collect()
 }
 
 /// Makes a folder of ours where there is none, and what is missing above it, for nobody but the user: other users may not

@@ -205,7 +205,7 @@ impl Context {
             problems: self.problems.clone(),
             seen: self.seen.clone(),
             state_folder: project.as_ref().map(paths::state_folder),
-            runtime_folder: project.as_ref().map(paths::runtime_folder),
+            runtime_folders: project.as_ref().map(paths::runtime_folders).unwrap_or_default(),
             user_home: paths::user_home(),
         }
     }

@@ -21,15 +21,23 @@ use std::sync::Arc;
 pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     // A demo is no light of the user's: it claims no place, and no command reaches it.
     let project = paths::project().filter(|_| !context.demo);
-    let instance = match project.as_ref().map(|project| Instance::claim(&paths::runtime_folder(project))) {
-        Some(Ok(Claim::Theirs(note))) => {
-            writeln!(io::stdout(), "Pilotlight runs already: {note}. `pilotlight live` shows the table here as well.")?;
-            return Ok(ExitCode::SUCCESS);
+    let (mut instance, mut refused) = (None, Vec::new());
+    for folder in project.iter().flat_map(paths::runtime_folders) {
+        match Instance::claim(&folder) {
+            Ok(Claim::Theirs(note)) => {
+                writeln!(
+                    io::stdout(),
+                    "Pilotlight runs already: {note}. `pilotlight live` shows the table here as well."
+                )?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            Ok(Claim::Ours(ours)) => {
+                instance = Some(ours);
+                break;
+            }
+            Err(error) => refused.push(error),
         }
-        Some(Ok(Claim::Ours(instance))) => Ok(Some(instance)),
-        Some(Err(error)) => Err(error),
-        None => Ok(None),
-    };
+    }
     // What a demo remembers goes with its sessions.
     let state_folder = match &project {
         Some(project) => Some(paths::state_folder(project)),
@@ -37,8 +45,13 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     };
     let own_log = state_folder.as_ref().map(|folder| folder.join(log::FILE));
     log::start(own_log.as_deref(), context.config.log.level);
-    // Better two lights than none.
-    let instance = instance.inspect_err(|error| tracing::warn!("{error:#}")).ok().flatten();
+    for reason in refused {
+        match &instance {
+            Some(instance) => tracing::warn!("{reason:#}; using {} instead", instance.folder().display()),
+            // Better two lights than none.
+            None => tracing::warn!("commands cannot hand anything to this tray: {reason:#}"),
+        }
+    }
     context.tell_problems();
     for problem in context.unreadable_homes() {
         say(&format!("{problem}; waiting for it"));
@@ -54,7 +67,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     let (homes, terminal) = (context.homes.clone(), context.config.actions.terminal.clone());
     let engine = context.engine();
     // Without the lock another tray may run, and serve it.
-    let control_folder = project.as_ref().map(paths::runtime_folder).filter(|_| instance.is_some());
+    let control_folder = instance.as_ref().map(|instance| instance.folder().to_owned());
     let judge = Judge { names: context.config.owners.names.clone(), approves_all };
     let notifications = context.config.notifications.clone();
     let (named_homes, is_demo) = (context.named_homes.clone(), context.demo);

@@ -1,18 +1,22 @@
 //! The command's side: hands an order to the tray that runs, if one does.
 
-use super::{ORDER_MAX, place};
+use super::{HEARD, ORDER_MAX, place};
 use crate::act::{Order, Report};
 use std::io;
 use std::path::Path;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
-/// A report is at most so long, in bytes: a request is told whole.
-const REPORT_MAX: u64 = 64 << 20;
+/// A report is at most so long, in bytes: a request is told whole, and a server's answer is at most 1 MiB long, of which each
+/// byte may be written as six.
+const REPORT_MAX: u64 = 8 << 20;
 
-/// An order that a tray has taken. Dropping it leaves the order with the tray.
+/// An order that a tray was given. Dropping it leaves the order with the tray.
 #[derive(Debug)]
 pub struct Asked {
     stream: BufReader<place::ClientStream>,
+    /// What has come of the next line.
+    line: Vec<u8>,
+    heard: bool,
     over: bool,
 }
 
@@ -34,12 +38,32 @@ pub async fn ask(folder: &Path, order: &Order) -> io::Result<Option<Asked>> {
     let Some(mut stream) = place::connect(folder).await.map_err(failed)? else { return Ok(None) };
     stream.write_all(&line).await.map_err(failed)?;
     stream.flush().await.map_err(failed)?;
-    Ok(Some(Asked { stream: BufReader::new(stream), over: false }))
+    Ok(Some(Asked { stream: BufReader::new(stream), line: Vec::new(), heard: false, over: false }))
 }
 
 impl Asked {
-    /// The next report, as soon as there is one; `None` after the end was reported. To be awaited to its end: where it is
-    /// dropped before, a report may be lost.
+    /// The process that serves the socket, where the system tells.
+    pub fn tray(&self) -> Option<u32> {
+        place::server_of(self.stream.get_ref())
+    }
+
+    /// Waits until the tray has said anything: that the order arrived, or already a report, which [`next`](Self::next) returns
+    /// then. May be dropped and called again.
+    ///
+    /// # Errors
+    /// As of [`next`](Self::next).
+    pub async fn heard(&mut self) -> io::Result<()> {
+        if !self.heard {
+            self.read_line().await?;
+            self.heard = true;
+            if self.line == HEARD {
+                self.line.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// The next report, as soon as there is one; `None` after the end was reported. May be dropped and called again.
     ///
     /// # Errors
     /// Where the tray ends, or breaks off, before it reported an end. In words for the user.
@@ -47,21 +71,31 @@ impl Asked {
         if self.over {
             return Ok(None);
         }
-        let mut line = Vec::new();
-        let mut bounded = (&mut self.stream).take(REPORT_MAX);
-        // A connection that is reset says no more than one that is closed.
-        let _ = bounded.read_until(b'\n', &mut line).await;
-        if line.last() != Some(&b'\n') {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the tray broke off before it said how it ended; `pilotlight status` tells how the session is",
-            ));
-        }
-        let report = serde_json::from_slice(&line).map_err(|error| {
+        self.heard().await?;
+        self.read_line().await?;
+        let report = serde_json::from_slice(&self.line).map_err(|error| {
             let words = format!("the tray's answer is not understood ({error}); is it of another version?");
             io::Error::new(io::ErrorKind::InvalidData, words)
         })?;
+        self.line.clear();
         self.over = matches!(report, Report::End(_));
         Ok(Some(report))
+    }
+
+    /// Reads the line that has begun to its end.
+    async fn read_line(&mut self) -> io::Result<()> {
+        if self.line.last() == Some(&b'\n') {
+            return Ok(());
+        }
+        let mut bounded = (&mut self.stream).take(REPORT_MAX - self.line.len() as u64);
+        // A connection that is reset says no more than one that is closed.
+        let _ = bounded.read_until(b'\n', &mut self.line).await;
+        if self.line.last() == Some(&b'\n') {
+            return Ok(());
+        }
+        Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the tray broke off before it said how it ended; `pilotlight status` tells how the session is",
+        ))
     }
 }

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 struct Tray {
     scratch: TempDir,
     given: Receiver<Given>,
-    end: Option<tokio::sync::oneshot::Sender<()>>,
+    end: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -26,7 +26,7 @@ impl Tray {
 
     fn start_in(scratch: TempDir) -> Self {
         let (orders, given) = channel();
-        let (end, ended) = tokio::sync::oneshot::channel();
+        let (end, ended) = oneshot::channel();
         let folder = scratch.path().to_owned();
         let (ready, is_ready) = channel();
         let thread = std::thread::spawn(move || {
@@ -178,7 +178,7 @@ fn a_folder_that_others_may_write_to_is_not_served_in() {
     }
     let link = scratch.path().join("link");
     std::os::unix::fs::symlink(scratch.path(), &link).unwrap();
-    assert!(serve_in(&link).unwrap_err().to_string().contains("is not a folder"));
+    assert!(serve_in(&link).unwrap_err().to_string().contains("is not a folder, or a link to one"));
     if rustix::process::geteuid().is_root() {
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
         std::os::unix::fs::chown(&folder, Some(65534), None).unwrap();
@@ -270,31 +270,39 @@ fn a_tray_that_ends_breaks_off_in_words() {
     given.report(done("nobody hears it"));
 }
 
+/// The last report of an answer.
+fn last(answer: &str) -> Report {
+    serde_json::from_str(answer.lines().last().expect("an answer")).unwrap()
+}
+
 #[test]
-fn many_clients_are_served_a_few_at_a_time() {
+fn case_137_whoever_gives_an_order_is_heard_before_those_who_only_wait() {
     let tray = Tray::start();
-    // As many as are let in say nothing; they are sent away after a while, and only then the last one is heard.
-    let silent: Vec<_> = (0..CLIENTS_MAX).map(|_| tray.connect()).collect();
-    let mut last = tray.connect();
-    last.write_all(&line(&stop("last"))).unwrap();
-    let early = tray.given.recv_timeout(PATIENCE / 2);
-    assert!(early.is_err(), "it has to wait");
-    let given = tray.given.recv().unwrap();
+    // As many as one process may have say nothing.
+    let silent: Vec<_> = (0..OF_ONE_PROCESS).map(|_| tray.connect()).collect();
+    let mut speaks = tray.connect();
+    speaks.write_all(&line(&stop("speaks"))).unwrap();
+    let given = tray.given.recv_timeout(PATIENCE / 2).expect("it is heard at once");
     given.report(done("heard"));
     let mut answer = String::new();
-    last.read_to_string(&mut answer).unwrap();
-    assert!(answer.contains("heard"));
-    for mut stream in silent {
+    speaks.read_to_string(&mut answer).unwrap();
+    assert_eq!((answer.lines().next(), last(&answer)), (Some("\"heard\""), done("heard")));
+    for (n, mut stream) in silent.into_iter().enumerate() {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        assert!(refused(&answer).contains("no order came within 5 s"));
+        let reason = refused(&answer);
+        let expected = if n == 0 { "others wanted to be heard" } else { "no order came within 5 s" };
+        assert!(reason.contains(expected), "{n}: {reason}");
     }
     // Several at once, none of which waits for another.
-    let mut streams: Vec<_> = (0..CLIENTS_MAX).map(|_| tray.connect()).collect();
+    let mut streams: Vec<_> = (0..OF_ONE_PROCESS).map(|_| tray.connect()).collect();
     for (n, stream) in streams.iter_mut().enumerate() {
         stream.write_all(&line(&stop(&n.to_string()))).unwrap();
     }
     let mut given: Vec<_> = streams.iter().map(|_| tray.given.recv().unwrap()).collect();
+    // All of them have given an order: nobody is sent away for one more.
+    let reason = refused(&answer_to(tray.connect(), b""));
+    assert!(reason.contains("as many orders as it takes at once"), "{reason}");
     given.reverse();
     for it in given {
         it.report(done(&it.order.id));
@@ -302,6 +310,53 @@ fn many_clients_are_served_a_few_at_a_time() {
     for (n, mut stream) in streams.into_iter().enumerate() {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        assert_eq!(serde_json::from_str::<Report>(&answer).unwrap(), done(&n.to_string()));
+        assert_eq!(last(&answer), done(&n.to_string()));
     }
+}
+
+#[test]
+fn room_is_made_by_who_has_the_most_and_waits_longest() {
+    runtime().block_on(async {
+        let mut kept = Vec::new();
+        let mut tasks = JoinSet::new();
+        let mut guest = |process, kept: &mut Vec<oneshot::Receiver<()>>| {
+            let (dismiss, dismissed) = oneshot::channel();
+            kept.push(dismissed);
+            (tasks.spawn(async {}).id(), Guest { process: Some(process), dismiss })
+        };
+        // 15 of each process, which is one less than each may have, until nobody more is let in.
+        let mut guests: Vec<_> = (0..CLIENTS_MAX).map(|n| guest(n as u32 / 15, &mut kept)).collect();
+        let of = |guests: &[(task::Id, Guest)], process| {
+            guests.iter().filter(|(_, guest)| guest.process == Some(process)).count()
+        };
+        assert!(make_room(&mut guests, Some(4)) && guests.len() == CLIENTS_MAX - 1);
+        assert_eq!((of(&guests, 0), of(&guests, 4)), (14, 4), "the first of those with the most");
+        assert_eq!(kept[0].try_recv(), Ok(()));
+        // One that has given its order stays.
+        kept[1].close();
+        guests.push(guest(1, &mut kept));
+        assert!(make_room(&mut guests, Some(1)));
+        assert_eq!((of(&guests, 1), kept[15].try_recv()), (15, Ok(())), "its own, though others have none to spare");
+        guests.push(guest(9, &mut kept));
+        for dismissed in &mut kept {
+            dismissed.close();
+        }
+        assert!(!make_room(&mut guests, Some(7)) && guests.len() == CLIENTS_MAX, "all have given one");
+    });
+}
+
+#[test]
+fn a_socket_that_takes_nobody_in_is_not_waited_for_when_it_is_only_looked_at() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path();
+    assert_eq!(probe(folder).unwrap(), Probe::Nobody);
+    let listener = std::os::unix::net::UnixListener::bind(folder.join("pilotlight.sock")).unwrap();
+    assert_eq!(probe(folder).unwrap(), Probe::Served);
+    rustix::net::listen(&listener, 0).unwrap();
+    for _ in 0..4 {
+        assert_eq!(probe(folder).unwrap(), Probe::Served);
+    }
+    drop(listener);
+    assert_eq!(probe(folder).unwrap(), Probe::LeftBehind);
+    assert_eq!(probe(&folder.join("absent")).unwrap(), Probe::Nobody);
 }

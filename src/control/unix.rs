@@ -3,18 +3,17 @@
 //! It is made under another name, closed to others, and only then given its own: there is no moment at which it stands there
 //! open, and none at which a dead tray's socket was removed and the new one is not there yet.
 
+use crate::runtime::{NEW_SOCKET, Runtime, SOCKET};
 use rustix::process::geteuid;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 
-/// The socket's name.
-pub(super) const SOCKET: &str = "pilotlight.sock";
-/// Its name while it is made; no longer than the other, as the system bounds the path of a socket (108 bytes on Linux, 104
-/// on macOS).
-const NEW: &str = "pilotlight.new";
+/// Where the socket takes no more clients, the next try is so much later.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A client's end, and the tray's.
 pub(super) type ClientStream = UnixStream;
@@ -51,8 +50,9 @@ pub(super) fn shown(folder: &Path) -> String {
 
 /// Makes the socket, in place of one that stands there.
 pub(super) fn bind(folder: &Path) -> io::Result<(Listener, Mark)> {
-    check(folder)?;
-    let (new, path) = (folder.join(NEW), folder.join(SOCKET));
+    Runtime::open(folder)?
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no folder {}", folder.display())))?;
+    let (new, path) = (folder.join(NEW_SOCKET), folder.join(SOCKET));
     let made = || {
         match fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -67,26 +67,6 @@ pub(super) fn bind(folder: &Path) -> io::Result<(Listener, Mark)> {
     let (listener, file) =
         made().map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
     Ok((listener, Mark { path, file }))
-}
-
-/// Whether the folder is the user's own, and nobody else's to write to.
-fn check(folder: &Path) -> io::Result<()> {
-    let shown = folder.display();
-    let refuse = |reason: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
-    let meta =
-        fs::symlink_metadata(folder).map_err(|error| io::Error::new(error.kind(), format!("{shown}: {error}")))?;
-    if !meta.is_dir() {
-        return refuse(format!("{shown} is not a folder"));
-    }
-    if meta.uid() != geteuid().as_raw() {
-        return refuse(format!("the folder {shown} belongs to another user (number {})", meta.uid()));
-    }
-    if meta.mode() & 0o022 != 0 {
-        return refuse(format!(
-            "others may write to the folder {shown}: take that from them with `chmod go-w {shown}`"
-        ));
-    }
-    Ok(())
 }
 
 impl Listener {
@@ -104,14 +84,60 @@ impl Listener {
     }
 }
 
+/// Whether a tray serves the socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// There is no socket.
+    Nobody,
+    /// A tray that has ended without a word left its socket behind.
+    LeftBehind,
+    /// One serves it, or hangs.
+    Served,
+}
+
+/// Looks whether a tray serves the socket in `folder`, without waiting for it.
+///
+/// # Errors
+/// Where the folder is not ours alone, or the socket cannot be used. In words for the user.
+pub fn probe(folder: &Path) -> io::Result<Probe> {
+    use rustix::io::{Errno, FdFlags, fcntl_setfd, ioctl_fionbio};
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
+    if Runtime::open(folder)?.is_none() {
+        return Ok(Probe::Nobody);
+    }
+    let Ok(address) = SocketAddrUnix::new(folder.join(SOCKET)) else { return Ok(Probe::Nobody) }; // too long for any tray
+    let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
+    ioctl_fionbio(&socket, true)?;
+    match connect(&socket, &address) {
+        // As many wait to be let in as the system allows.
+        Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => Ok(Probe::Served),
+        Err(Errno::NOENT) => Ok(Probe::Nobody),
+        Err(Errno::CONNREFUSED) => Ok(Probe::LeftBehind),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The process that serves this connection, where the system tells.
+pub(super) fn server_of(stream: &ClientStream) -> Option<u32> {
+    stream.peer_cred().ok()?.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0)
+}
+
 /// A connection to the tray; `None` where none serves.
 pub(super) async fn connect(folder: &Path) -> io::Result<Option<ClientStream>> {
-    use io::ErrorKind::{ConnectionRefused, InvalidInput, NotFound};
-    let stream = match UnixStream::connect(folder.join(SOCKET)).await {
-        Ok(stream) => stream,
-        // No socket, one that a dead tray left, or a path that is too long for any tray to serve it.
-        Err(error) if matches!(error.kind(), NotFound | ConnectionRefused | InvalidInput) => return Ok(None),
-        Err(error) => return Err(error),
+    use io::ErrorKind::{ConnectionRefused, InvalidInput, NotFound, WouldBlock};
+    if Runtime::open(folder)?.is_none() {
+        return Ok(None);
+    }
+    let stream = loop {
+        match UnixStream::connect(folder.join(SOCKET)).await {
+            Ok(stream) => break stream,
+            // As many wait to be let in as the system allows, and nothing tells when one is.
+            Err(error) if error.kind() == WouldBlock => tokio::time::sleep(PAUSE).await,
+            // No socket, one that a dead tray left, or a path that is too long for any tray to serve it.
+            Err(error) if matches!(error.kind(), NotFound | ConnectionRefused | InvalidInput) => return Ok(None),
+            Err(error) => return Err(error),
+        }
     };
     let owner = stream.peer_cred()?.uid();
     if owner != geteuid().as_raw() {

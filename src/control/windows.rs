@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::net::windows::named_pipe::{ClientOptions, NamedPipeClient, NamedPipeServer, ServerOptions};
 use windows_sys::Win32::Foundation::ERROR_PIPE_BUSY;
-use windows_sys::Win32::System::Pipes::GetNamedPipeClientProcessId;
+use windows_sys::Win32::System::Pipes::{GetNamedPipeClientProcessId, GetNamedPipeServerProcessId};
 
 /// A name has at most 256 characters, with what stands before it.
 const NAME_MAX: usize = 200;
@@ -76,6 +76,34 @@ fn process_of(pipe: &NamedPipeServer) -> Option<u32> {
     let mut pid = 0;
     // SAFETY: the pipe is open, and the number is ours to write to.
     let told = unsafe { GetNamedPipeClientProcessId(pipe.as_raw_handle(), &raw mut pid) };
+    (told != 0 && pid != 0).then_some(pid)
+}
+
+/// Whether a tray serves the pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// There is no pipe.
+    Nobody,
+    /// Never told here: a pipe goes with its last end.
+    LeftBehind,
+    /// One serves it, or hangs.
+    Served,
+}
+
+/// Looks whether a tray serves the pipe, by its note: to open the pipe would take an end from a command.
+///
+/// # Errors
+/// Where the folder cannot be looked at.
+pub fn probe(folder: &Path) -> io::Result<Probe> {
+    let noted = crate::runtime::Runtime::open(folder)?.is_some_and(|runtime| !runtime.note().is_empty());
+    Ok(if noted { Probe::Served } else { Probe::Nobody })
+}
+
+/// The process that serves this connection, where the system tells.
+pub(super) fn server_of(pipe: &ClientStream) -> Option<u32> {
+    let mut pid = 0;
+    // SAFETY: the pipe is open, and the number is ours to write to.
+    let told = unsafe { GetNamedPipeServerProcessId(pipe.as_raw_handle(), &raw mut pid) };
     (told != 0 && pid != 0).then_some(pid)
 }
 

@@ -127,8 +127,8 @@ pub struct Ground {
     pub seen: Seen,
     /// Where things are remembered.
     pub state_folder: Option<PathBuf>,
-    /// Where the lock and the socket of the running tray are.
-    pub runtime_folder: Option<PathBuf>,
+    /// Where the lock and the socket of the running tray may be, the best first.
+    pub runtime_folders: Vec<PathBuf>,
     /// The user's home.
     pub user_home: Option<PathBuf>,
 }

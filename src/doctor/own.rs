@@ -2,16 +2,18 @@
 
 use super::fix::can_comment_out;
 use super::{Finding, Fix, Ground};
+use crate::control::{Probe, probe};
 use crate::core::alert::Quiet;
 #[cfg(target_os = "linux")]
 use crate::desktop::autostart::Login;
 use crate::desktop::herald;
+use crate::runtime::{Runtime, SOCKET, is_stopped};
 use crate::{log, seen};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Files in the state folder are small; a larger one is not ours. In bytes.
 const LENGTH_MAX: u64 = 1 << 20;
@@ -120,7 +122,7 @@ pub(super) fn state(ground: &Ground) -> Vec<Finding> {
             findings.push(own_log(&folder.join(log::FILE)));
         }
     }
-    findings.extend(ground.runtime_folder.as_deref().map(tray_that_runs));
+    findings.extend(tray_that_runs(&ground.runtime_folders));
     findings
 }
 
@@ -183,44 +185,63 @@ fn own_log(path: &Path) -> Finding {
     }
 }
 
-/// Whether a tray runs and takes orders, and what a dead one left behind.
-#[cfg(unix)]
-fn tray_that_runs(folder: &Path) -> Finding {
-    use crate::desktop::instance::NOTE;
+/// Whether a tray runs and takes orders, and what a dead one left behind. Of its folders the first one counts that is ours
+/// alone.
+fn tray_that_runs(folders: &[PathBuf]) -> Vec<Finding> {
     const CHECK: &str = "tray";
-    let socket = folder.join(crate::control::SOCKET);
-    match std::os::unix::net::UnixStream::connect(&socket) {
-        Ok(_) => {
-            let note = crate::kept::read(&folder.join(NOTE));
-            let note = crate::core::text::plain(&note, 200);
-            Finding::ok(CHECK, format!("runs: {note}")).discreet("runs")
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Finding::ok(CHECK, "does not run: `pilotlight` starts it").told_to_all()
-        }
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Finding::warning(
-            CHECK,
-            format!("does not run, and {} was left behind by one that did", socket.display()),
-            "the next start replaces it; `pilotlight doctor --fix` removes it",
-        )
-        .discreet("does not run, and a control socket was left behind")
-        .fixed_by(Fix::Socket(socket)),
-        Err(error) => Finding::problem(
-            CHECK,
-            format!("its control socket {} cannot be reached: {error}", socket.display()),
-            "commands carry out what they are asked by themselves; look who owns that file",
-        )
-        .discreet("its control socket cannot be reached"),
+    let mut findings = Vec::new();
+    for folder in folders {
+        let runtime = match Runtime::open(folder) {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                findings.push(
+                    Finding::warning(CHECK, error.to_string(), "until then its lock and its socket are not kept there")
+                        .discreet("a runtime folder is not the user's alone"),
+                );
+                continue;
+            }
+        };
+        let Some(runtime) = runtime else { continue };
+        findings.push(match probe(folder) {
+            Ok(Probe::Nobody) => continue,
+            Ok(Probe::Served) => {
+                let note = runtime.note();
+                runs(&crate::core::text::plain(&note, 200), crate::runtime::process_in(&note))
+            }
+            Ok(Probe::LeftBehind) => {
+                let socket = folder.join(SOCKET);
+                Finding::warning(
+                    CHECK,
+                    format!("does not run, and {} was left behind by one that did", socket.display()),
+                    "the next start replaces it; `pilotlight doctor --fix` removes it",
+                )
+                .discreet("does not run, and a control socket was left behind")
+                .fixed_by(Fix::Socket(socket))
+            }
+            Err(error) => Finding::problem(
+                CHECK,
+                format!("its control socket in {} cannot be reached: {error}", folder.display()),
+                "commands carry out what they are asked by themselves; look who owns that file",
+            )
+            .discreet("its control socket cannot be reached"),
+        });
+        return findings;
     }
+    findings.push(Finding::ok(CHECK, "does not run: `pilotlight` starts it").told_to_all());
+    findings
 }
 
-#[cfg(not(unix))]
-fn tray_that_runs(folder: &Path) -> Finding {
+/// A tray that runs, or was stopped.
+fn runs(note: &str, process: Option<u32>) -> Finding {
     const CHECK: &str = "tray";
-    match crate::kept::read(&folder.join(crate::desktop::instance::NOTE)) {
-        note if note.is_empty() => Finding::ok(CHECK, "does not run: `pilotlight` starts it").told_to_all(),
-        note => Finding::ok(CHECK, format!("runs, by its note: {}", crate::core::text::plain(&note, 200)))
-            .discreet("runs, by its note"),
+    match process.filter(|process| is_stopped(*process)) {
+        Some(process) => Finding::problem(
+            CHECK,
+            format!("does not answer: process {process} is stopped"),
+            format!("`kill -CONT {process}` lets it go on"),
+        )
+        .discreet("is stopped"),
+        None => Finding::ok(CHECK, format!("runs: {note}")).discreet("runs"),
     }
 }
 

@@ -69,24 +69,75 @@ fn where_others_may_write_nothing_is_served_and_commands_act_by_themselves() {
     reason(&approve(&user));
 }
 
-/// The order goes to the tray: while that stands still nothing happens, and the command says what it waits for.
+/// A command under way, and what it says on standard error.
+struct Waits {
+    child: std::process::Child,
+    said: std::path::PathBuf,
+    begun: Instant,
+}
+
+impl Waits {
+    fn start(user: &User) -> Self {
+        let said = user.scratch.path().join("waits");
+        let mut command = user.pilotlight(&["approve", "00000001"]);
+        let child = command.stderr(fs::File::create(&said).unwrap()).stdout(Stdio::null()).spawn().unwrap();
+        Self { child, said, begun: Instant::now() }
+    }
+
+    /// Waits until it says this, and still waits itself. How long that took.
+    fn says(&mut self, what: &str) -> Duration {
+        let said = || fs::read_to_string(&self.said).unwrap();
+        wait_until(&format!("it says {what:?}"), || said().contains(what).then_some(()), said);
+        assert!(self.child.try_wait().unwrap().is_none(), "it waits on");
+        self.begun.elapsed()
+    }
+}
+
+/// The order goes to the tray: while that stands still nothing happens, and the command says what it waits for, and what to do.
 #[test]
-fn an_order_is_handed_to_the_tray_and_a_slow_one_is_waited_for() {
+fn case_137_a_tray_that_does_not_answer_is_named_within_two_seconds() {
     let user = User::new();
     let (_session, _owner) = unreachable(&user);
     let tray = Tray::start(&user);
     reason(&approve(&user));
-    tray.signal(Signal::STOP);
-    let said = user.scratch.path().join("waits");
-    let mut command = user.pilotlight(&["approve", "00000001"]);
-    let mut waits = command.stderr(fs::File::create(&said).unwrap()).stdout(Stdio::null()).spawn().unwrap();
+    // Idle clients, far more than are let in.
+    let idle: Vec<_> = (0..400).map(|_| connect(&user)).collect();
     let begun = Instant::now();
-    let says = || fs::read_to_string(&said).unwrap();
-    wait_until("it says that it waits", || says().contains("waiting for the tray").then_some(()), says);
-    assert!(begun.elapsed() >= Duration::from_secs(2));
-    assert!(waits.try_wait().unwrap().is_none(), "it waits on");
+    reason(&approve(&user));
+    println!("with 400 idle clients a command is answered after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    tray.signal(Signal::STOP);
+    let more: Vec<_> = (0..400).map(|_| connect(&user)).collect();
+    let mut command = Waits::start(&user);
+    let pid = tray.pid();
+    let took = command.says(&format!("Pilotlight's tray (process {pid}) is stopped: `kill -CONT {pid}` lets it go on"));
+    println!("a frozen tray is named after {took:?}");
+    assert!(took >= Duration::from_secs(2) && took < Duration::from_secs(6), "{took:?}");
+    // To be looked at it need not answer.
+    let doctor = user.run(&["doctor"]);
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains(&format!("does not answer: process {pid} is stopped")), "{said}");
     tray.signal(Signal::CONT);
-    assert_eq!(waits.wait().unwrap().code(), Some(4), "{}", says());
+    let status = command.child.wait().unwrap();
+    assert_eq!(status.code(), Some(4), "{}", fs::read_to_string(&command.said).unwrap());
+    drop((idle, more));
+}
+
+/// As many clients wait to be let in as the system allows: the command waits with them, and says so.
+#[test]
+fn case_137_a_tray_that_lets_nobody_in_is_named_as_well() {
+    let user = User::new();
+    let (_session, _owner) = unreachable(&user);
+    fs::create_dir_all(folder(&user)).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(socket(&user)).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let _full = connect(&user);
+    fs::write(folder(&user).join("pilotlight.pid"), "process 4711, its light is in the panel\n").unwrap();
+    let mut command = Waits::start(&user);
+    let took = command.says("Pilotlight's tray (process 4711) does not answer; this command waits for it");
+    assert!(took < Duration::from_secs(6), "{took:?}");
+    command.child.kill().unwrap();
+    command.child.wait().unwrap();
 }
 
 #[test]
@@ -116,8 +167,8 @@ fn clients_that_misbehave_harm_nobody_else() {
         Ok(Report::End(Outcome::Refused(reason))) => reason,
         other => panic!("{other:?}: {answer}"),
     };
-    // Slow ones, as many as are let in but one.
-    let slow: Vec<_> = (0..15).map(|_| connect(&user)).collect();
+    // Slow ones, as many as leave room for those below.
+    let slow: Vec<_> = (0..10).map(|_| connect(&user)).collect();
     for (bytes, words) in [(&b"nonsense\n"[..], "does not understand"), (&[b'x'; 1 << 20], "64 KB")] {
         let mut stream = connect(&user);
         let _ = stream.write_all(bytes); // it is refused before it is written
@@ -172,6 +223,9 @@ fn another_users_connection_is_closed() {
     let output = approve(&user);
     squatter.kill().unwrap();
     squatter.wait().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("another user (number 65534) serves it"), "{output:?}");
+    let said = reason(&output);
+    assert!(said.contains("no tray is looked for there: others may write to the folder"), "{said}");
+    fs::set_permissions(folder(&user), Permissions::from_mode(0o700)).unwrap();
+    let said = reason(&approve(&user));
+    assert!(said.contains("pilotlight.sock belongs to another user (number 65534): remove it"), "{said}");
 }

@@ -45,6 +45,10 @@ impl Tray {
         Self { child: command.spawn().unwrap(), said }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it said so far.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.said).unwrap_or_default()

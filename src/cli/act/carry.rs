@@ -7,15 +7,16 @@ use crate::control::{self, Asked};
 use crate::core::time::Moment;
 use crate::engine::{Command, Fleet, Key, View};
 use crate::paths;
+use crate::runtime::{Runtime, is_stopped, process_in};
 use std::io;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::mpsc::unbounded_channel;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
-/// A tray that has said nothing for so long is said to be waited for.
+/// What is waited for longer than this is said: that the tray hears of the order, and that it does something about it.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// Carries an order out, tells of it, and returns how it ended. `stays`: what is done depends on a connection, so that where
@@ -37,31 +38,71 @@ pub(super) fn carry_out(context: &Context, order: Order, stays: bool, tell: &mut
 
 /// `None` where no tray runs.
 async fn by_the_tray(order: &Order, tell: &mut dyn Tell) -> Option<Outcome> {
-    let folder = paths::runtime_folder(&paths::project()?);
-    let outcome = match hand_over(folder, order, tell).await {
-        Ok(outcome) => return outcome,
-        Err(error) => Outcome::Failed(error.to_string()),
-    };
-    tell.report(&Report::End(outcome.clone()));
-    Some(outcome)
+    for folder in paths::runtime_folders(&paths::project()?) {
+        match Runtime::open(&folder) {
+            Ok(Some(runtime)) => match hand_over(&folder, &runtime, order, tell).await {
+                Ok(None) => {}
+                Ok(outcome) => return outcome,
+                Err(error) => {
+                    let outcome = Outcome::Failed(error.to_string());
+                    tell.report(&Report::End(outcome.clone()));
+                    return Some(outcome);
+                }
+            },
+            Ok(None) => {}
+            Err(error) => say(&format!("no tray is looked for there: {error}")),
+        }
+    }
+    None
 }
 
-async fn hand_over(folder: PathBuf, order: &Order, tell: &mut dyn Tell) -> io::Result<Option<Outcome>> {
-    let first = async {
-        let Some(mut asked) = control::ask(&folder, order).await? else { return Ok(None) };
-        let report = asked.next().await?;
-        io::Result::Ok(Some((asked, report)))
-    };
-    let mut first = pin!(first);
-    let first = match timeout(SILENCE, &mut first).await {
-        Ok(first) => first,
+async fn hand_over(
+    folder: &Path,
+    runtime: &Runtime,
+    order: &Order,
+    tell: &mut dyn Tell,
+) -> io::Result<Option<Outcome>> {
+    let said_at = Instant::now() + SILENCE;
+    let mut asking = pin!(control::ask(folder, order));
+    let (asked, let_in) = match timeout_at(said_at, &mut asking).await {
+        Ok(asked) => (asked?, true),
         Err(_) => {
-            say("waiting for the tray that runs; Ctrl-C leaves it to the tray");
-            first.await
+            say(&unheard(process_in(&runtime.note())));
+            (asking.await?, false)
         }
     };
-    let Some((asked, report)) = first? else { return Ok(None) };
-    follow(asked, report, tell).await.map(Some)
+    let Some(mut asked) = asked else { return Ok(None) };
+    match timeout_at(said_at, asked.heard()).await {
+        Ok(heard) => heard?,
+        Err(_) => {
+            if let_in {
+                say(&unheard(asked.tray()));
+            }
+            asked.heard().await?;
+        }
+    }
+    let first = match timeout(SILENCE, asked.next()).await {
+        Ok(first) => first?,
+        Err(_) => {
+            say("the tray is at work on it; Ctrl-C leaves it to the tray");
+            asked.next().await?
+        }
+    };
+    follow(asked, first, tell).await.map(Some)
+}
+
+/// What to say of a tray that does not answer, and what to do.
+fn unheard(tray: Option<u32>) -> String {
+    const WAITS: &str = "this command waits for it, and Ctrl-C ends the wait";
+    match tray {
+        Some(process) if is_stopped(process) => {
+            format!("Pilotlight's tray (process {process}) is stopped: `kill -CONT {process}` lets it go on; {WAITS}")
+        }
+        Some(process) => format!(
+            "Pilotlight's tray (process {process}) does not answer; {WAITS}; if it hangs, end process {process} and try again"
+        ),
+        None => format!("Pilotlight's tray does not answer; {WAITS}; if it hangs, end it and try again"),
+    }
 }
 
 /// Tells every report up to the end.

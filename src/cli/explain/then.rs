@@ -4,6 +4,7 @@ use super::super::pick::pick;
 use super::super::{Context, USAGE, say};
 use super::Page;
 use crate::clock::{self, Clock};
+use crate::control::{Probe, probe};
 use crate::core::text::counted;
 use crate::core::time::{Span, Time};
 use crate::log::FILE;
@@ -85,12 +86,8 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
 
 /// Whether a tray runs now, as far as it can be asked.
 fn tray_runs() -> bool {
-    let Some(folder) = paths::project().as_ref().map(paths::runtime_folder) else { return false };
-    // It only sees that somebody looked whether it is here.
-    #[cfg(unix)]
-    return std::os::unix::net::UnixStream::connect(folder.join(crate::control::SOCKET)).is_ok();
-    #[cfg(not(unix))]
-    !crate::kept::read(&folder.join(crate::desktop::instance::NOTE)).is_empty()
+    let folders = paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default();
+    folders.iter().any(|folder| matches!(probe(folder), Ok(Probe::Served)))
 }
 
 /// `12:03` is a whole minute of today; what names a day is a point in time.
