@@ -44,6 +44,7 @@ pub mod kept;
 pub mod ledger;
 pub mod log;
 pub mod paths;
+mod refused;
 pub mod runtime;
 pub mod seen;
 pub mod signals;

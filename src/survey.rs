@@ -80,10 +80,22 @@ fn look_around(
         }
         folders
     };
+    let look = &look;
     let mut folders: Vec<Folder> = std::thread::scope(|scope| {
-        let threads: Vec<_> = ids.chunks(share).map(|ids| scope.spawn(|| look(ids))).collect();
-        // A thread that panicked has said so, and the program with it.
-        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+        let mut shares = ids.chunks(share);
+        let here = shares.next().unwrap_or_default();
+        // What the system refuses a thread for is looked at here.
+        let apart = |ids| std::thread::Builder::new().spawn_scoped(scope, move || look(ids)).map_err(|_| ids);
+        let threads: Vec<_> = shares.map(apart).collect();
+        let mut folders = look(here);
+        for thread in threads {
+            folders.extend(match thread {
+                // A thread that panicked has said so, and the program with it.
+                Ok(thread) => thread.join().unwrap_or_default(),
+                Err(ids) => look(ids),
+            });
+        }
+        folders
     });
     if !all {
         read_recent(&mut folders, &reading, now.wall - config.list.ended_for, config.list.ended_most);

@@ -10,4 +10,5 @@ mod disk {
     mod commands;
     mod files;
     mod owners;
+    mod shown;
 }

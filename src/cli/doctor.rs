@@ -1,7 +1,7 @@
 //! `pilotlight doctor`: what may keep Pilotlight from working, and what to do about it.
 
 use super::ask::{confirm, has_terminal};
-use super::{Context, LINE_MAX, USAGE, say};
+use super::{Context, LINE_MAX, USAGE, json, say};
 use crate::core::text::{counted, plain};
 use crate::doctor::{Examined, Finding, Level, examine};
 use std::io::{self, IsTerminal, Write};
@@ -27,7 +27,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     let mut examined = examine(&ground);
     if arguments.json {
         let mut out = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, &examined.findings)?;
+        json::write_pretty(&mut out, &examined.findings)?;
         writeln!(out)?;
     } else {
         print(&examined)?;

@@ -8,6 +8,7 @@ mod demo;
 mod diagnostics;
 mod doctor;
 mod explain;
+mod json;
 mod keyboard;
 mod live;
 mod notify_test;
@@ -26,6 +27,7 @@ use crate::doctor::Ground;
 use crate::engine::{Engine, Source};
 use crate::paths;
 use crate::seen::Seen;
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -123,7 +125,11 @@ struct Context {
 
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
-    let arguments = Arguments::parse();
+    crate::refused::tell_of_threads();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return told(&error),
+    };
     if let Some(Command::Demo(arguments)) = &arguments.command
         && let Some(played) = arguments.part()
     {
@@ -134,6 +140,8 @@ pub fn run() -> ExitCode {
     if !matches!(arguments.command, None | Some(Command::Tray | Command::Demo(_))) {
         crate::log::start(None, context.config.log.level);
     }
+    // Its output is written apart, and may wait for a reader for ever.
+    let streams = matches!(arguments.command, Some(Command::Watch(_)));
     let result = match arguments.command {
         None | Some(Command::Tray) => tray::run(context),
         Some(Command::Live) => live::run(context),
@@ -155,7 +163,22 @@ pub fn run() -> ExitCode {
         Some(Command::Completions(arguments)) => pages::completions(&arguments),
         Some(Command::Man(arguments)) => pages::man(&arguments),
     };
-    ended(result)
+    ended(if streams { result } else { result.and_then(written_out) })
+}
+
+/// Prints what the arguments ask for by themselves (help, the version) or what is wrong with them.
+fn told(error: &clap::Error) -> ExitCode {
+    let written = error.print();
+    if error.use_stderr() {
+        return ExitCode::from(USAGE);
+    }
+    ended(written.map(|()| ExitCode::SUCCESS).map_err(anyhow::Error::from).and_then(written_out))
+}
+
+/// What was not written is not done.
+fn written_out(code: ExitCode) -> anyhow::Result<ExitCode> {
+    io::stdout().flush()?;
+    Ok(code)
 }
 
 /// The exit code of a command, and what there is to say of it.
@@ -165,6 +188,10 @@ fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
         // Whoever reads has had enough: no error of ours.
         Err(error) if error.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe) => {
             ExitCode::SUCCESS
+        }
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::StorageFull) => {
+            say(&format!("what there is to say cannot be written: {error:#}"));
+            ExitCode::FAILURE
         }
         Err(error) => {
             say(&format!("{error:#}"));
@@ -281,5 +308,8 @@ fn say(line: &str) {
 
 /// The runtime of the commands that watch: one thread.
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the system refuses what is needed to wait")
 }

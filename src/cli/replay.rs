@@ -1,6 +1,6 @@
 //! `pilotlight replay FILE`: a log run through the same judgement, in its own time.
 
-use super::Context;
+use super::{Context, json};
 use crate::core::replay::{Change, OwnerStory, Replay};
 use crate::core::time::Span;
 use anyhow::Context as _;
@@ -79,7 +79,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
 fn tell(changes: &mut Vec<Change>, json: bool, out: &mut impl Write) -> io::Result<()> {
     for change in changes.drain(..) {
         if json {
-            serde_json::to_writer(&mut *out, &change)?;
+            json::write(out, &change)?;
             writeln!(out)?;
         } else {
             writeln!(out, "{}  {:<16}  {}", change.at, change.status, change.because)?;

@@ -2,7 +2,7 @@
 
 use super::bars::{Bar, Format};
 use super::table::{Style, lines};
-use super::{Context, NO_HOME, say};
+use super::{Context, NO_HOME, json, say};
 use crate::core::fleet::{Row, distinguish, shorten, sort, summary};
 use crate::survey::{Survey, survey, survey_listed};
 use std::io::{self, Write};
@@ -65,7 +65,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         // One row a line: an array for those who parse it, greppable for those who do not.
         for (index, row) in rows.iter().enumerate() {
             write!(out, "{}", if index == 0 { "[\n" } else { ",\n" })?;
-            serde_json::to_writer(&mut out, row).map_err(io::Error::from)?;
+            json::write(&mut out, row)?;
         }
         writeln!(out, "{}", if rows.is_empty() { "[]" } else { "\n]" })?;
     } else {

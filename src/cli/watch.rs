@@ -2,7 +2,7 @@
 
 use super::bars::{Bar, Format};
 use super::writer::Writer;
-use super::{Context, runtime, say};
+use super::{Context, json, runtime, say};
 use crate::core::fleet::Session;
 use crate::core::limits::Limits;
 use crate::core::time::Moment;
@@ -31,7 +31,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     let commander = engine.commander();
     let writer = Writer::start(move || {
         let _ = commander.send(Command::Quit); // fails only when the engine has ended
-    });
+    })?;
     if let Some(format) = arguments.format {
         let mut bar = Texts { format, last: String::new(), writer };
         runtime()?.block_on(engine.run(&mut bar))?;
@@ -63,7 +63,7 @@ struct Removed<'a> {
 impl Lines {
     fn line(&mut self, value: &impl Serialize) {
         // Into memory, of values without a map: it cannot fail.
-        let _ = serde_json::to_writer(&mut self.out, value);
+        let _ = json::write(&mut self.out, value);
         self.out.push(b'\n');
     }
 

@@ -1,10 +1,12 @@
 //! Standard output, written by a thread of its own: a reader that does not read holds up nothing else, and one that went away
 //! is noticed at once, not at the next change.
 
+use anyhow::Context;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 
 /// So many bytes may wait for a reader; who is behind further than that is not going to catch up.
 const WAITING_MAX: usize = 64 << 20;
@@ -23,11 +25,15 @@ struct Shared {
 
 impl Writer {
     /// Starts to write. `gone` is called when nobody reads any more, or writing fails.
-    pub(super) fn start(gone: impl Fn() + Clone + Send + 'static) -> Self {
+    ///
+    /// # Errors
+    /// Where the system refuses a thread.
+    pub(super) fn start(gone: impl Fn() + Clone + Send + 'static) -> anyhow::Result<Self> {
+        const REFUSED: &str = "the system refuses a thread to write with";
         let (blocks, queue) = channel::<Vec<u8>>();
         let shared = Arc::new(Shared::default());
         let (of_thread, tell) = (Arc::clone(&shared), gone.clone());
-        std::thread::spawn(move || {
+        let write = move || {
             for block in queue {
                 let mut stdout = io::stdout().lock();
                 let written = stdout.write_all(&block).and_then(|()| stdout.flush());
@@ -37,9 +43,10 @@ impl Writer {
                     return tell();
                 }
             }
-        });
+        };
+        Builder::new().name("output".into()).spawn(write).context(REFUSED)?;
         #[cfg(unix)]
-        std::thread::spawn(move || {
+        let notice = move || {
             use rustix::event::{PollFd, PollFlags, poll};
             let stdout = io::stdout();
             // Without a wish of ours it returns when the other end is closed, and never for what has no other end.
@@ -48,8 +55,10 @@ impl Writer {
             if closed[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
                 gone();
             }
-        });
-        Self { blocks, shared }
+        };
+        #[cfg(unix)]
+        Builder::new().name("reader".into()).spawn(notice).context(REFUSED)?;
+        Ok(Self { blocks, shared })
     }
 
     /// Hands a block over. Whether it will be written.

@@ -4,7 +4,7 @@ use super::action::{Dealings, Reach, offers};
 use super::limits::Limits;
 use super::owner::Owner;
 use super::session::Facts;
-use super::text::{NAME_MAX, plain};
+use super::text::{NAME_MAX, legible, plain};
 use super::time::{Moment, Span, Time};
 use super::verdict::{Live, Status, Verdict, age_step, judge};
 use serde::Serialize;
@@ -195,11 +195,12 @@ impl Session {
         self.about.cwd.as_deref().or(self.facts.cwd.as_deref())
     }
 
-    /// Its title, else its folder's name, else the first part of its id.
+    /// Its title, else its folder's name, else the first part of its id: the first of them of which anything is seen.
     fn name(&self) -> String {
-        let title = self.about.name.as_deref().map(|name| plain(name, NAME_MAX)).filter(|name| !name.is_empty());
-        let folder = || self.cwd().and_then(folder_name).map(|folder| plain(folder, NAME_MAX));
-        title.or_else(folder).map_or_else(|| plain(short_id(&self.id), NAME_MAX).into(), String::from)
+        let title = self.about.name.as_deref().and_then(|name| legible(name, NAME_MAX));
+        let folder = || self.cwd().and_then(folder_name).and_then(|folder| legible(folder, NAME_MAX));
+        let id = || legible(short_id(&self.id), NAME_MAX);
+        title.or_else(folder).or_else(id).map_or_else(|| "unnamed".into(), String::from)
     }
 
     fn is_unseen(&self, verdict: &Verdict) -> bool {
@@ -326,8 +327,8 @@ pub fn shorten(rows: &mut Vec<Row>, earliest: Time, most: usize) {
 /// Tells rows apart that read alike: adds the folder, then the branch, then the short id, until they differ.
 pub fn distinguish(rows: &mut [Row]) {
     let additions: [fn(&Row) -> Option<String>; 4] = [
-        |row| row.cwd.as_deref().and_then(folder_name).map(|folder| plain(folder, NAME_MAX).into()),
-        |row| row.branch.as_deref().map(|branch| plain(branch, NAME_MAX).into()),
+        |row| row.cwd.as_deref().and_then(folder_name).and_then(|folder| legible(folder, NAME_MAX)).map(Into::into),
+        |row| row.branch.as_deref().and_then(|branch| legible(branch, NAME_MAX)).map(Into::into),
         |row| Some(plain(short_id(&row.id), NAME_MAX).into()),
         |row| Some(plain(&row.id, NAME_MAX).into()),
     ];

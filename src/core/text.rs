@@ -2,6 +2,7 @@
 //! the direction of reading.
 
 use std::fmt::Write;
+use unicode_width::UnicodeWidthChar;
 
 /// Names, titles and ids are shown up to this many characters.
 pub const NAME_MAX: usize = 120;
@@ -40,6 +41,17 @@ pub fn plain(text: &str, most: usize) -> Box<str> {
     out.into_boxed_str()
 }
 
+/// The same, where anything of it is seen; `None` for text that would look like nothing: blanks, fillers, marks without a
+/// letter.
+pub fn legible(text: &str, most: usize) -> Option<Box<str>> {
+    let shown = plain(text, most);
+    let is_seen = |c: char| !c.is_whitespace() && !is_unseen(c) && c.width().is_some_and(|width| width > 0);
+    // The mark of a cut tells nothing.
+    let is_cut = shown.chars().count() >= most;
+    let told = shown.strip_suffix('…').filter(|_| is_cut).unwrap_or(&shown);
+    told.contains(is_seen).then_some(shown)
+}
+
 /// Characters that are not seen but change what is: marks and overrides of direction, joiners and other format characters
 /// without a width, tags, byte-order marks (Unicode's Bidi_Control and Default_Ignorable_Code_Point, without the two
 /// joiners that scripts and emoji need).
@@ -58,9 +70,9 @@ pub fn is_seen_whole(text: &str, most: usize) -> bool {
 }
 
 /// Characters that are not seen: beside those that are [invisible](is_invisible) in any text, the joiners and the selectors of
-/// variants, which names and emoji need and commands do not, and the one letter that is blank.
+/// variants, which names and emoji need and commands do not, and the letters, notes and signs that are blank.
 pub fn is_unseen(c: char) -> bool {
-    is_invisible(c) || matches!(u32::from(c), 0x200C | 0x200D | 0x2800 | 0xFE00..=0xFE0F)
+    is_invisible(c) || matches!(u32::from(c), 0x200C | 0x200D | 0x2800 | 0xFE00..=0xFE0F | 0x13441..=0x13442 | 0x1D159)
 }
 
 /// A list in words: `a`, `a and b`, `a, b and c`.
@@ -102,6 +114,30 @@ mod tests {
         assert_eq!(&*plain("abcdefg", 6), "abcde…");
         assert_eq!(plain(&"é ".repeat(10_000), 120).chars().count(), 120);
         assert_eq!(&*plain("", 5), "");
+    }
+
+    #[test]
+    fn case_144_text_that_looks_like_nothing_is_no_name() {
+        let (filler, braille, mark, joiner) = ("\u{3164}", "\u{2800}", "\u{301}", "\u{200d}");
+        for blank in [
+            "",
+            " \t\n",
+            filler,
+            braille,
+            mark,
+            joiner,
+            "\u{1d159}",
+            "\u{fe0f}",
+            "\u{2003}\u{3000}",
+            "\u{115f}\u{1160}",
+        ] {
+            assert_eq!(legible(blank, 10), None, "{blank:?}");
+            assert_eq!(legible(&blank.repeat(20), 10), None, "{blank:?}");
+        }
+        for seen in ["a", "日", "é", "👩\u{200d}💻", "-", "\u{5e9}", "\u{fffd}"] {
+            assert_eq!(legible(seen, 10).as_deref(), Some(seen));
+            assert_eq!(legible(&format!("{braille}{seen}"), 10).as_deref(), Some(&*format!("{braille}{seen}")));
+        }
     }
 
     #[test]

@@ -28,12 +28,18 @@ const FOLDER: &str = "pilotlight-demo";
 pub fn run(speed: u32, player: impl Fn() -> io::Result<Command>) -> anyhow::Result<()> {
     let (cue, cues) = channel();
     let curtain = cue.clone();
-    std::thread::spawn(move || {
+    apart(move || {
         wait_for_end(&mut io::stdin());
         let _ = curtain.send(Cue::Curtain); // fails only when the play is over
-    });
+    })?;
     let mut stage = Stage::build(cue)?;
     stage.play(speed, &player, &cues).with_context(|| format!("the demo cannot go on in {}", stage.folder.display()))
+}
+
+/// Does something on a thread of its own.
+fn apart(work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+    std::thread::Builder::new().name("stage".into()).spawn(work).context("the system refuses a thread")?;
+    Ok(())
 }
 
 /// Reads to the end, whatever comes.
@@ -149,10 +155,10 @@ impl Stage {
         let pid = child.id();
         if let Some(mut output) = child.stdout.take() {
             let cue = self.cue.clone();
-            std::thread::spawn(move || {
+            apart(move || {
                 wait_for_end(&mut output);
                 let _ = cue.send(Cue::Left(who, pid)); // fails only when the play is over
-            });
+            })?;
         }
         session.player = Some(child);
         // The lock of a player that crashed is taken over, as Copilot does.

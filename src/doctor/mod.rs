@@ -192,17 +192,25 @@ pub fn examine(ground: &Ground) -> Examined {
             let _ = tell.send(look(&ground)); // nobody listens any more after the deadline
         };
         let started = std::thread::Builder::new().name(check.into()).spawn(work);
-        (check, subject, started.is_ok().then_some(told))
+        (check, subject, started.map(|_| told))
     });
     let mut examined = Examined::default();
     for (check, subject, told) in under_way {
         let left = until.saturating_duration_since(Instant::now());
-        match told.and_then(|told| told.recv_timeout(left).ok()) {
-            Some(seeing) => {
+        match told.map(|told| told.recv_timeout(left)) {
+            Ok(Ok(seeing)) => {
                 examined.findings.extend(seeing.findings);
                 examined.sessions.extend(seeing.sessions);
             }
-            None => examined.findings.push(
+            Err(error) => examined.findings.push(
+                Finding::problem(
+                    check,
+                    format!("{subject} could not be looked at: the system refuses a thread for it ({error})"),
+                    "raise the limit of your processes (`ulimit -u`), or of memory (`ulimit -v`), or end some; and try again",
+                )
+                .told_to_all(),
+            ),
+            Ok(Err(_)) => examined.findings.push(
                 Finding::problem(
                     check,
                     format!("{subject} could not be looked at within {} s", DEADLINE.as_secs()),

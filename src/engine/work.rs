@@ -19,7 +19,7 @@ use crate::watch::prompt::last_prompt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// How long an interrupted process may take before it is terminated. Copilot takes half a second.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -275,7 +275,13 @@ const fn verb(force: Force) -> &'static str {
 
 /// Runs what may wait on a thread of its own.
 async fn apart(work: impl FnOnce() -> Result<String, String> + Send + 'static) -> Result<String, Undone> {
-    match tokio::task::spawn_blocking(work).await {
+    let (tell, told) = oneshot::channel();
+    let work = move || {
+        let _ = tell.send(work()); // nobody waits any more where the order was given up
+    };
+    let refused = |error| Undone::failed(format!("the system refuses a thread for it: {error}. Nothing was done"));
+    std::thread::Builder::new().name("order".into()).spawn(work).map_err(refused)?;
+    match told.await {
         Ok(result) => result.map_err(Undone::failed),
         Err(_) => Err(Undone::failed("it broke down")),
     }

@@ -1,0 +1,71 @@
+//! What is printed of what others wrote: JSON in which nothing acts unseen, names of which something is seen.
+
+use crate::made_up::{User, wait_until};
+
+/// What is written as it is in no JSON of ours.
+fn acts(c: char) -> bool {
+    c != '\n' && (c.is_control() || pilotlight::core::text::is_invisible(c))
+}
+
+#[test]
+fn case_144_names_are_never_blank() {
+    let user = User::new();
+    let (filler, braille, mark) = ("\u{3164}", "\u{2800}\u{2800}", "\u{301}");
+    let owners: Vec<_> = [
+        (1, filler, "/home/dev/project", "project"),
+        (2, braille, "/home/dev/\u{3164}", "00000002"),
+        (3, mark, "/", "00000003"),
+        (4, "\u{200d}\u{fe0f}", "/home/dev/\u{2800}x", "\u{2800}x"),
+    ]
+    .into_iter()
+    .map(|(n, title, cwd, name)| {
+        let session = user.session(n);
+        session.workspace(&format!("id: {}\ncwd: {cwd}\nclient_name: github/cli\nname: \"{title}\"\n", session.id));
+        session.prompt();
+        let owner = session.owner(&user);
+        assert_eq!(user.row(&session).unwrap()["name"], name, "{title:?} in {cwd:?}");
+        owner
+    })
+    .collect();
+    assert_eq!(owners.len(), 4);
+}
+
+#[test]
+fn case_144_json_shows_nothing_that_acts_unseen() {
+    let user = User::new();
+    let session = user.session(1);
+    let cwd = "/home/dev/\u{202e}txt\u{9b}31m\u{7f}\u{2066}";
+    session.workspace(&format!(
+        "id: {}\ncwd: \"{cwd}\"\nbranch: \"ma\u{200b}in\u{85}\"\nclient_name: github/cli\nname: \"Ti\u{202e}tle\"\n",
+        session.id
+    ));
+    let _owner = session.owner(&user);
+    session.prompt();
+    session.say("tool.execution_start", "{\"toolCallId\":\"c\",\"toolName\":\"ba\u{202e}\u{9b}sh\",\"arguments\":{}}");
+    let row = user.row(&session).unwrap();
+    assert_eq!(row["cwd"], cwd, "it reads as it was");
+    let log = session.log().display().to_string();
+    let odd_home = user.scratch.path().join("\u{202e}home\u{9b}");
+    let odd_home = odd_home.to_str().unwrap();
+    for args in [
+        &["status", "--json"][..],
+        &["status", "--format", "waybar"],
+        &["replay", "--json", &log],
+        &["--home", odd_home, "doctor", "--json"],
+    ] {
+        let output = user.run(args);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(!text.contains(acts) && text.len() > 2, "{args:?}: {text:?}");
+        for line in text.lines().filter(|_| args[0] == "replay") {
+            serde_json::from_str::<serde_json::Value>(line).unwrap();
+        }
+    }
+    let path = user.scratch.path().join("watched");
+    let mut command = user.pilotlight(&["watch", "--json"]);
+    let mut watch = command.stdout(std::fs::File::create(&path).unwrap()).spawn().unwrap();
+    let text = || std::fs::read_to_string(&path).unwrap();
+    wait_until("it is told", || text().contains("working").then_some(()), text);
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    assert!(!text().contains(acts) && text().contains("\\u202e"), "{:?}", text());
+}

@@ -1,0 +1,158 @@
+//! What the system refuses: threads, memory, and somewhere to write to. A line says so, and the exit code; nothing panics.
+
+use crate::made_up::{User, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The commands that do not act on anything.
+const COMMANDS: [&[&str]; 12] = [
+    &["--help"],
+    &["--version"],
+    &["help", "status"],
+    &["status"],
+    &["status", "--json"],
+    &["status", "--format", "waybar"],
+    &["explain", "00000001"],
+    &["doctor"],
+    &["doctor", "--json"],
+    &["diagnostics"],
+    &["config", "--print"],
+    &["replay", "LOG"],
+];
+
+/// These arguments, with the session's log in its place.
+fn arguments(user: &User, args: &[&str]) -> Vec<String> {
+    let log = user.session(1).log().display().to_string();
+    args.iter().map(|arg| if *arg == "LOG" { log.clone() } else { (*arg).to_owned() }).collect()
+}
+
+#[test]
+fn case_145_output_that_cannot_be_written_is_told() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let further: [&[&str]; 3] = [&["replay", "--json", "LOG"], &["watch", "--json"], &["watch", "--format", "tmux"]];
+    for args in COMMANDS.iter().chain(&further) {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let args = arguments(&user, args);
+        let args: Vec<_> = args.iter().map(String::as_str).collect();
+        let output = user.pilotlight(&args).stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.lines().any(|line| line.contains("No space left on device")), "{args:?}: {said}");
+        // Who reads no more has had enough.
+        let mut command = user.pilotlight(&args);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let status = child.wait().unwrap();
+        assert!(matches!(status.code(), Some(0 | 1)), "{args:?}: {status}");
+    }
+}
+
+/// Another user's account, in which nothing else runs.
+struct Account {
+    user: User,
+    program: PathBuf,
+}
+
+const NUMBER: u32 = 61_042;
+
+impl Account {
+    /// `None` without the right to become another user.
+    fn new() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let user = User::new();
+        let program = user.scratch.path().join("pilotlight");
+        fs::copy(env!("CARGO_BIN_EXE_pilotlight"), &program).unwrap();
+        let session = user.session(1);
+        session.prompt();
+        session.append(session.line(Duration::ZERO, "session.shutdown", "{}"));
+        let owner = format!("{NUMBER}:{NUMBER}");
+        assert!(Command::new("chown").args(["-R", &owner]).arg(user.scratch.path()).status().unwrap().success());
+        Some(Self { user, program })
+    }
+
+    /// Runs this with an option of `prlimit`, for five seconds at most, and then asks it to end.
+    fn run(&self, limit: &str, args: &[&str]) -> (ExitStatus, String, String) {
+        let at = |name: &str| self.user.scratch.path().join(name);
+        let to = |name: &str| fs::File::create(at(name)).unwrap();
+        let given = self.user.pilotlight(&[]);
+        let mut command = Command::new("setpriv");
+        command.env_clear().envs(given.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        command.args([format!("--reuid={NUMBER}"), format!("--regid={NUMBER}"), "--clear-groups".into()]);
+        command.args(["prlimit", limit]).arg(&self.program).args(args);
+        let mut child = command.stdin(Stdio::null()).stdout(to("out")).stderr(to("err")).spawn().unwrap();
+        let begun = Instant::now();
+        let ended = crate::support::wait(Duration::from_secs(5), || child.try_wait().unwrap());
+        let status = ended.unwrap_or_else(|| {
+            kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+            wait_until("it ends", || child.try_wait().unwrap(), || format!("{args:?} {:?}", begun.elapsed()))
+        });
+        let read = |name| String::from_utf8_lossy(&fs::read(at(name)).unwrap()).into_owned();
+        (status, read("out"), read("err"))
+    }
+
+    /// What it does with every limit is told; how often it went well.
+    fn refuses(&self, limits: &[String], args: &[&str]) -> usize {
+        let mut well = 0;
+        for limit in limits {
+            let (status, out, said) = self.run(limit, args);
+            let what = format!("{limit}, {args:?}: {status}\n{out}\n{said}");
+            assert!(!said.contains("panicked") && status.signal().is_none(), "{what}");
+            match status.code() {
+                Some(0) => well += 1,
+                // What `doctor` finds is its output.
+                _ => assert!(!said.trim().is_empty() || args[0] == "doctor", "it fails without a word: {what}"),
+            }
+            if status.success() && args == ["status", "--json"] {
+                let rows: serde_json::Value = serde_json::from_str(&out).unwrap();
+                assert_eq!(rows[0]["status"], "ended", "{what}");
+            }
+        }
+        well
+    }
+}
+
+#[test]
+fn case_142_without_threads_there_is_a_word_and_no_panic() {
+    let Some(account) = Account::new() else { return };
+    let limits: Vec<_> = (1..=4).map(|most| format!("--nproc={most}")).collect();
+    for args in COMMANDS.iter().filter(|args| !args.contains(&"LOG") && args[0] != "explain") {
+        account.refuses(&limits, args);
+    }
+    assert_eq!(account.refuses(&limits, &["status", "--json"]), limits.len(), "one thread is enough for it");
+    let further: [&[&str]; 5] = [&["watch", "--json"], &["live"], &["tray"], &["demo"], &["stop", "00000001"]];
+    for args in further {
+        account.refuses(&limits, args);
+    }
+    let (status, _, said) = account.run("--nproc=1", &["watch", "--json"]);
+    assert_eq!(status.code(), Some(1));
+    assert_eq!(
+        said.lines().filter(|line| line.starts_with("pilotlight: the system refuses a thread")).count(),
+        1,
+        "{said}"
+    );
+}
+
+#[test]
+fn case_142_without_memory_there_is_a_word_and_no_panic() {
+    let Some(account) = Account::new() else { return };
+    // What the program itself takes, as the system counts it, is measured first.
+    let works = |most: &u32| account.run(&format!("--as={}", most << 10), &["--version"]).0.success();
+    let least = (1..200).map(|n| n * 4096).find(works).expect("it runs with some memory");
+    let limits: Vec<_> = (0..12).map(|n| format!("--as={}", (least + n * 1024) << 10)).collect();
+    let mut refused = 0;
+    for args in [&["status", "--json"][..], &["doctor"], &["watch", "--json"]] {
+        refused += limits.len() - account.refuses(&limits, args);
+    }
+    println!("least {least} KiB, refused {refused} of {}", limits.len() * 3);
+    assert!(refused > 0, "nothing was refused");
+}
