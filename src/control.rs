@@ -51,7 +51,7 @@ const OF_ONE_PROCESS: usize = 16;
 const HEARD: &[u8] = b"\"heard\"\n";
 /// A client has so long to write its order, and to take each report.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Where clients cannot be let in (no descriptors are left), the next try is so much later.
+/// Where clients cannot be let in (no descriptors are left), the next try is when one has left, or so much later.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The control socket, served for as long as this is held. Its end closes every connection and removes the socket.
@@ -99,15 +99,18 @@ struct Guest {
 async fn accept(mut listener: place::Listener, house: Arc<House>) {
     let mut clients = JoinSet::new();
     let mut guests: Vec<(task::Id, Guest)> = Vec::new();
+    let mut is_paused = false;
     loop {
         tokio::select! {
             Some(left) = clients.join_next_with_id() => {
                 let id = left.map_or_else(|error| error.id(), |(id, ())| id);
                 guests.retain(|(guest, _)| *guest != id);
+                is_paused = false;
             }
-            accepted = listener.accept() => match accepted {
+            () = sleep(PAUSE), if is_paused => is_paused = false,
+            accepted = listener.accept(), if !is_paused => match accepted {
                 Ok(Some((stream, process))) => {
-                    let has_room = make_room(&mut guests, process);
+                    let has_room = make_room(&mut guests, process, place::is_scarce(&stream));
                     let house = Arc::clone(&house);
                     let (dismiss, dismissed) = oneshot::channel();
                     let client = clients.spawn(async move {
@@ -119,11 +122,13 @@ async fn accept(mut listener: place::Listener, house: Arc<House>) {
                         }
                     });
                     guests.push((client.id(), Guest { process, dismiss }));
+                    // Whoever was sent away leaves before the next one comes.
+                    task::yield_now().await;
                 }
                 Ok(None) => {} // another user's, closed
                 Err(error) => {
                     tracing::warn!(%error, "a command cannot be let in over the control socket");
-                    sleep(PAUSE).await;
+                    is_paused = true;
                 }
             },
         }
@@ -131,12 +136,13 @@ async fn accept(mut listener: place::Listener, house: Arc<House>) {
 }
 
 /// Sends those away that have waited longest without giving an order, until there is room for one more client of this
-/// process. Whether there is: all may have given one.
-fn make_room(guests: &mut Vec<(task::Id, Guest)>, process: Option<u32>) -> bool {
+/// process. Whether there is: all may have given one. Where descriptors are scarce, one is sent away for each that comes.
+fn make_room(guests: &mut Vec<(task::Id, Guest)>, process: Option<u32>, scarce: bool) -> bool {
+    let mut scarce = scarce;
     let of =
         |guests: &[(task::Id, Guest)], process| guests.iter().filter(|(_, guest)| guest.process == process).count();
     loop {
-        let is_full = guests.len() >= CLIENTS_MAX;
+        let is_full = guests.len() >= CLIENTS_MAX || std::mem::take(&mut scarce);
         if !is_full && of(guests, process) < OF_ONE_PROCESS {
             return true;
         }
@@ -145,7 +151,7 @@ fn make_room(guests: &mut Vec<(task::Id, Guest)>, process: Option<u32>) -> bool 
         let waiting = guests.iter().enumerate().filter(|(_, guest)| waits(guest));
         // Of equally many the first, which has waited longest.
         let longest = waiting.rev().max_by_key(|(_, (_, guest))| of(guests, guest.process)).map(|(index, _)| index);
-        let Some(longest) = longest else { return false };
+        let Some(longest) = longest else { return guests.len() < CLIENTS_MAX && of(guests, process) < OF_ONE_PROCESS };
         let _ = guests.remove(longest).1.dismiss.send(()); // it may be leaving by itself
     }
 }

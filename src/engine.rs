@@ -14,6 +14,7 @@ mod clocks;
 mod fleet;
 mod looking;
 mod orders;
+mod scarce;
 mod settings;
 mod telling;
 mod work;
@@ -137,6 +138,8 @@ pub struct Engine {
     commander: mpsc::UnboundedSender<Command>,
     /// Processes whose end will be told.
     known: HashSet<u32>,
+    /// Those whose end will not.
+    scarce: scarce::Scarce,
     buffer: Vec<u8>,
     rescan_at: Time,
 }
@@ -179,6 +182,7 @@ impl Engine {
             commands,
             commander,
             known: HashSet::new(),
+            scarce: scarce::Scarce::default(),
             buffer: Vec::new(),
             rescan_at: clock.now().awake + RESCAN,
         }
@@ -284,7 +288,8 @@ impl Engine {
         // An hour: nothing is due then, but a bound costs nothing and forgives a clock that misbehaves.
         let idle = self.clock.now().awake + Span::hours(1);
         let reload = self.source.as_ref().and_then(|source| source.due);
-        self.fleet.wake_at().into_iter().chain(rescan).chain(reload).chain(view.redraw_at()).fold(idle, Time::min)
+        let others = [rescan, reload, view.redraw_at(), self.scarce.look_at()].into_iter().flatten();
+        self.fleet.wake_at().into_iter().chain(others).fold(idle, Time::min)
     }
 
     fn needs_rescan(&self) -> bool {
@@ -295,6 +300,11 @@ impl Engine {
     fn recheck(&mut self, view: &dyn View, round: &mut Round) {
         let now = self.clock.now();
         let changed = [self.fleet.take_samples(now), self.fleet.recheck(now)].concat();
+        for pid in self.scarce.due(now.awake) {
+            for key in self.fleet.with_pid(pid) {
+                self.agenda.urgent(key);
+            }
+        }
         let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
         round.changed.extend(changed);
         if self.rescan_at <= now.awake + early {

@@ -78,11 +78,10 @@ fn run_editor(path: &Path) -> anyhow::Result<bool> {
     let [program, arguments @ ..] = words.as_slice() else { return Ok(false) };
     let shown = program.to_string_lossy();
     let found = find(program).with_context(|| format!("$VISUAL or $EDITOR names {shown}, which is not there"))?;
-    let status = Command::new(found)
-        .args(arguments)
-        .arg(path)
-        .status()
-        .with_context(|| format!("the editor {shown} cannot be started"))?;
+    let mut command = Command::new(found);
+    crate::descriptors::give_back(&mut command);
+    let status =
+        command.args(arguments).arg(path).status().with_context(|| format!("the editor {shown} cannot be started"))?;
     if !status.success() && !io::stdin().is_terminal() {
         bail!("the editor {shown} could not run ({status}): is there a terminal for it?");
     }

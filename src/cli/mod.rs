@@ -135,7 +135,7 @@ pub fn run() -> ExitCode {
     {
         return ended(played);
     }
-    raise_file_limit();
+    crate::descriptors::raise();
     let context = Context::new(&arguments.home);
     if !matches!(arguments.command, None | Some(Command::Tray | Command::Demo(_))) {
         crate::log::start(None, context.config.log.level);
@@ -288,17 +288,6 @@ fn home_problem(home: &std::path::Path) -> Option<String> {
         ),
         _ => format!("the Copilot home {shown} cannot be read: {error}"),
     })
-}
-
-/// Every owner costs a descriptor, and many systems begin at 1,024 of them: as many as the system allows without asking.
-fn raise_file_limit() {
-    #[cfg(unix)]
-    {
-        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        let limit = getrlimit(Resource::Nofile);
-        // A system that refuses leaves it as it was.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-    }
 }
 
 /// One line to the user beside the output.

@@ -329,19 +329,23 @@ fn room_is_made_by_who_has_the_most_and_waits_longest() {
         let of = |guests: &[(task::Id, Guest)], process| {
             guests.iter().filter(|(_, guest)| guest.process == Some(process)).count()
         };
-        assert!(make_room(&mut guests, Some(4)) && guests.len() == CLIENTS_MAX - 1);
+        assert!(make_room(&mut guests, Some(4), false) && guests.len() == CLIENTS_MAX - 1);
         assert_eq!((of(&guests, 0), of(&guests, 4)), (14, 4), "the first of those with the most");
         assert_eq!(kept[0].try_recv(), Ok(()));
         // One that has given its order stays.
         kept[1].close();
         guests.push(guest(1, &mut kept));
-        assert!(make_room(&mut guests, Some(1)));
+        assert!(make_room(&mut guests, Some(1), false));
         assert_eq!((of(&guests, 1), kept[15].try_recv()), (15, Ok(())), "its own, though others have none to spare");
         guests.push(guest(9, &mut kept));
         for dismissed in &mut kept {
             dismissed.close();
         }
-        assert!(!make_room(&mut guests, Some(7)) && guests.len() == CLIENTS_MAX, "all have given one");
+        assert!(!make_room(&mut guests, Some(7), false) && guests.len() == CLIENTS_MAX, "all have given one");
+        let mut few = vec![guest(1, &mut kept), guest(2, &mut kept)];
+        assert!(make_room(&mut few, Some(3), true) && few.len() == 1, "for the descriptor that it takes");
+        kept.last_mut().unwrap().close();
+        assert!(make_room(&mut few, Some(3), true) && few.len() == 1, "whoever has given an order stays");
     });
 }
 

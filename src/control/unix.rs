@@ -118,6 +118,11 @@ pub fn probe(folder: &Path) -> io::Result<Probe> {
     }
 }
 
+/// Whether this connection takes a descriptor that is reserved for others.
+pub(super) fn is_scarce(stream: &ServerStream) -> bool {
+    crate::descriptors::is_scarce(stream)
+}
+
 /// The process that serves this connection, where the system tells.
 pub(super) fn server_of(stream: &ClientStream) -> Option<u32> {
     stream.peer_cred().ok()?.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0)

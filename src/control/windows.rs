@@ -99,6 +99,11 @@ pub fn probe(folder: &Path) -> io::Result<Probe> {
     Ok(if noted { Probe::Served } else { Probe::Nobody })
 }
 
+/// There is no limit of handles that could be reached.
+pub(super) fn is_scarce(_stream: &ServerStream) -> bool {
+    false
+}
+
 /// The process that serves this connection, where the system tells.
 pub(super) fn server_of(pipe: &ClientStream) -> Option<u32> {
     let mut pid = 0;

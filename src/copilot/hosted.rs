@@ -114,6 +114,7 @@ fn start(program: &Path, home: &Path, cwd: &Path) -> io::Result<Child> {
         // CREATE_NEW_PROCESS_GROUP and CREATE_NO_WINDOW, of the Windows API's process creation flags.
         command.creation_flags(0x0000_0200 | 0x0800_0000);
     }
+    crate::descriptors::give_back(command.as_std_mut());
     command.spawn()
 }
 

@@ -116,6 +116,7 @@ pub async fn version(program: &Path) -> Result<String, String> {
 async fn said(program: &Path) -> Result<String, String> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    crate::descriptors::give_back(command.as_std_mut());
     let asked = async {
         let mut child = command.spawn()?;
         let mut words = Vec::new();

@@ -63,6 +63,7 @@ fn by_program(mut program: std::process::Command, text: &str) -> std::io::Result
     use std::io::Write;
     use std::os::unix::process::CommandExt;
     use std::process::Stdio;
+    crate::descriptors::give_back(&mut program);
     let mut running =
         program.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()?;
     let written = running.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));

@@ -63,6 +63,7 @@ fn first_of(openers: Vec<std::process::Command>, fails_within: std::time::Durati
     let mut failed = std::io::Error::from(std::io::ErrorKind::NotFound);
     for mut opener in openers {
         opener.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        crate::descriptors::give_back(&mut opener);
         let mut running = match opener.spawn() {
             Ok(running) => running,
             Err(error) => {

@@ -1,4 +1,4 @@
-//! The machine's limits: whether every session folder can be watched.
+//! The machine's limits: whether every session folder can be watched, and every owner waited for.
 
 use super::{Finding, Ground};
 
@@ -54,6 +54,49 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
         );
     }
     findings
+}
+
+/// Every owner that is waited for takes a descriptor of the tray's.
+#[cfg(target_os = "linux")]
+pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
+    use crate::descriptors::reserve;
+    use crate::runtime::{Runtime, process_in};
+    use std::fs;
+    const CHECK: &str = "descriptors";
+    let notes = ground.runtime_folders.iter().filter_map(|folder| Some(Runtime::open(folder).ok()??.note()));
+    let tray = notes.filter_map(|note| process_in(&note)).find_map(|tray| {
+        let open = fs::read_dir(format!("/proc/{tray}/fd")).ok()?.count() as u64;
+        let limits = fs::read_to_string(format!("/proc/{tray}/limits")).ok()?;
+        let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+        Some((open, line.split_whitespace().next()?.parse::<u64>().unwrap_or(u64::MAX)))
+    });
+    let Some((open, limit)) = tray else {
+        return vec![match crate::descriptors::limit() {
+            Some(limit) if limit < 256 => Finding::warning(
+                CHECK,
+                format!("a program of yours may have no more than {limit} files open"),
+                "with many sessions their owners are looked at every 2 s instead of waited for: raise the limit with `ulimit -n`",
+            )
+            .told_to_all(),
+            _ => Finding::ok(CHECK, "as many files may be open as Pilotlight needs").told_to_all(),
+        }];
+    };
+    vec![if open + reserve(limit) >= limit {
+        Finding::warning(
+            CHECK,
+            format!("the tray has {open} files open, of {limit} that it may have: it keeps the rest in reserve"),
+            "owners beyond that are looked at every 2 s instead of waited for: raise the limit (`ulimit -n`, or LimitNOFILE= of a service) and start it again",
+        )
+        .told_to_all()
+    } else {
+        Finding::ok(CHECK, format!("the tray has {open} files open, of {limit} that it may have")).told_to_all()
+    }]
+}
+
+/// Elsewhere an owner that is waited for takes none.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn descriptors(_ground: &Ground) -> Vec<Finding> {
+    Vec::new()
 }
 
 #[cfg(target_os = "linux")]

@@ -164,13 +164,14 @@ impl From<Vec<Finding>> for Seeing {
 /// A check: its name, what is told where it does not come back, and itself.
 type Check = (&'static str, &'static str, fn(&Ground) -> Seeing);
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     ("version", "this program", |_| vec![own::version()].into()),
     ("config", "the settings", |ground| own::config(ground).into()),
     ("state", "what Pilotlight remembers", |ground| own::state(ground).into()),
     ("copilot", "the Copilot CLI", |ground| program::copilot(ground).into()),
     ("sessions", "Copilot's homes", homes_and_servers),
     ("watches", "the limit of file watches", |ground| machine::watches(ground).into()),
+    ("descriptors", "the limit of open files", |ground| machine::descriptors(ground).into()),
     ("desktop", "the session bus", |_| desktop::desktop().into()),
     ("autostart", "what is started at login", |_| autostart::autostart().into()),
 ];

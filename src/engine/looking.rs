@@ -292,7 +292,7 @@ impl Engine {
                         folder.process_ended(pid, now.wall);
                     }
                     Ok(false) => {}
-                    Err(error) => tracing::debug!(pid, %error, "its end will not be told"),
+                    Err(error) => self.scarce.add(pid, &error, now.awake),
                 }
             }
         }

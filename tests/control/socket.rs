@@ -229,3 +229,28 @@ fn another_users_connection_is_closed() {
     let said = reason(&approve(&user));
     assert!(said.contains("pilotlight.sock belongs to another user (number 65534): remove it"), "{said}");
 }
+
+/// As many owners as there are descriptors, and idle clients on top: a command is answered, and `doctor` tells of it.
+#[test]
+fn case_138_a_tray_that_is_short_of_descriptors_still_answers() {
+    let user = User::new();
+    let (_session, _owner) = unreachable(&user);
+    let more: Vec<_> = (2..61).map(|n| user.session(n)).collect();
+    let owners: Vec<_> = more.iter().map(|session| session.owner(&user)).collect();
+    let program = user.pilotlight(&["tray"]);
+    let mut command = Command::new("prlimit");
+    command.arg("--nofile=64:64").arg(program.get_program()).args(program.get_args()).env_clear();
+    command.envs(program.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    let tray = Tray::start_from(&user, command);
+    tray.says("the end of some owners cannot be waited for");
+    let idle: Vec<_> = (0..60).map(|_| connect(&user)).collect();
+    let begun = Instant::now();
+    reason(&approve(&user));
+    println!("answered after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let doctor = user.run(&["doctor"]);
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains("of 64 that it may have: it keeps the rest in reserve"), "{said}");
+    assert_eq!(tray.said().matches("the end of some owners cannot be waited for").count(), 1, "{}", tray.said());
+    drop((idle, owners));
+}

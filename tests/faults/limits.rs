@@ -5,7 +5,7 @@ use crate::made_up::{User, Watch, wait_until};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use std::fs;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// CASES.md 109: without a single watcher that is said, the sessions are there, and nothing spins.
 #[test]
@@ -52,6 +52,74 @@ fn case_109_what_is_beyond_the_limit_is_found_by_the_rescan() {
         }
     }
     panic!("{:?}", watch.latest());
+}
+
+/// The descriptors that a process has open.
+fn open_files(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+}
+
+/// This command, where so many files may be open and no more.
+fn with_descriptors(most: usize, program: &Command) -> Command {
+    let mut command = Command::new("prlimit");
+    command.arg(format!("--nofile={most}:{most}")).arg(program.get_program()).args(program.get_args()).env_clear();
+    command.envs(program.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    command
+}
+
+/// CASES.md 138: more owners than descriptors. A reserve is kept, that is said once, and every status stays true.
+#[test]
+fn case_138_with_more_owners_than_descriptors_every_status_stays_true() {
+    let user = User::new();
+    let sessions: Vec<_> = (0..60).map(|n| user.session(n)).collect();
+    let mut owners: Vec<_> = sessions.iter().map(|session| session.owner(&user)).collect();
+    for session in &sessions {
+        session.prompt();
+    }
+    let complaint = user.scratch.path().join("stderr");
+    let mut command = with_descriptors(64, &user.pilotlight(&["watch", "--json"]));
+    command.stderr(fs::File::create(&complaint).unwrap());
+    let watch = Watch::start(command);
+    for session in &sessions {
+        watch.told(session, "working");
+    }
+    let open = open_files(watch.pid());
+    println!("60 owners, 64 descriptors: {open} are open");
+    assert!((20..=42).contains(&open), "{open} are open: a reserve is kept, the rest is used");
+    // What another session does is told at once.
+    let begun = Instant::now();
+    sessions[0].answer();
+    watch.told(&sessions[0], "idle");
+    println!("another session is told after {:?}", begun.elapsed());
+    // Every end is told, whether it was waited for or looked at.
+    let begun = Instant::now();
+    for _ in 0..59 {
+        owners.pop().unwrap().kill();
+    }
+    for session in &sessions[1..] {
+        watch.told(session, "crashed");
+    }
+    println!("59 ends are told after {:?}", begun.elapsed());
+    let told = fs::read_to_string(&complaint).unwrap();
+    assert_eq!(told.matches("the end of some owners cannot be waited for").count(), 1, "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(watch.lines().iter().all(|row| row["status"] != "quiet"), "{:?}", watch.lines());
+    assert_eq!(watch.end(Signal::TERM), Some(0));
+}
+
+/// What we start gets back the limit that we were started with.
+#[test]
+fn what_is_started_gets_the_old_limit_of_descriptors_back() {
+    let user = User::new();
+    let said = user.scratch.path().join("limit");
+    let editor = user.scratch.path().join("editor");
+    fs::write(&editor, format!("#!/bin/sh\nulimit -n >{}\n", said.display())).unwrap();
+    fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let program = user.pilotlight(&["config", "--edit"]);
+    let mut command = Command::new("prlimit");
+    command.arg("--nofile=77:4096").arg(program.get_program()).args(program.get_args()).env_clear();
+    let output = command.env("HOME", user.scratch.path()).env("EDITOR", editor).output().unwrap();
+    assert_eq!(fs::read_to_string(said).unwrap_or_default(), "77\n", "{output:?}");
 }
 
 /// A one-shot command with few file descriptors tells the truth or that it cannot; it never says that nothing is there.

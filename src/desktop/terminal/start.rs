@@ -7,6 +7,7 @@
 
 use super::known::Known;
 use super::{WATCHED, shown};
+use crate::descriptors::give_back;
 use crate::watch::process::AGENT_MARKS;
 use std::ffi::OsString;
 use std::path::Path;
@@ -34,6 +35,7 @@ pub(super) fn run(name: &str, words: &[OsString], folder: &Path, env: &[(OsStrin
         command.env_remove(mark);
     }
     detach(&mut command);
+    give_back(&mut command);
     let spawned = command.spawn();
     let mut child = spawned.map_err(|error| format!("{name} cannot be started in {}: {error}", shown(folder)))?;
     let unwatched = |error| format!("{name} was started, but cannot be watched: {error}");

@@ -48,7 +48,7 @@ impl Exits {
     /// the owner: if it is alive then, it is the one watched.
     ///
     /// # Errors
-    /// Where file descriptors or handles have run out, and on Windows for a process that may not be opened.
+    /// Where file descriptors or handles have run out, but for a reserve, and on Windows for a process that may not be opened.
     pub fn watch(&self, pid: u32) -> io::Result<bool> {
         if pid == 0 || i32::try_from(pid).is_err() {
             return Ok(false);

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::Tell;
+use crate::descriptors::is_scarce;
 
 /// The key of the eventfd that ends the thread; those of processes are never 0, as no process has the id 0.
 const STOP: u64 = 0;
@@ -74,6 +75,9 @@ impl Waits {
             Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
+        if is_scarce(&pidfd) {
+            return Err(Errno::MFILE.into()); // what is left is for what is read in between
+        }
         if has_ended(&pidfd)? {
             return Ok(false); // a zombie: its parent has not waited for it yet
         }
