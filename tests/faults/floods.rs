@@ -28,9 +28,9 @@ impl Pulse<'_> {
             let status = if n % 2 == 0 { "working" } else { "idle" };
             let begun = Instant::now();
             if n % 2 == 0 {
-                self.session.prompt()
+                self.session.prompt();
             } else {
-                self.session.answer()
+                self.session.answer();
             }
             self.watch.told(self.session, status);
             worst = worst.max(begun.elapsed());
