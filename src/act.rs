@@ -11,6 +11,10 @@ pub struct Order {
     pub id: Box<str>,
     /// What.
     pub ask: Ask,
+    /// The turn that it is for, by the event that opened it; nothing is done to another. `None` where the turn does not matter, or
+    /// cannot be named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Box<str>>,
 }
 
 /// What can be asked.
@@ -40,16 +44,12 @@ pub enum Ask {
     Detach,
 }
 
-/// Which of a session's open permission requests.
+/// Which of a session's open permission requests. Each is named: one that comes later is never meant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Which {
-    /// The one that has been open for longest.
-    Oldest,
-    /// Every one.
-    All,
-    /// The one of this id.
-    One(String),
+    /// Those of these ids.
+    These(Vec<String>),
     /// The one of this id, provided that it asks for exactly what the user was shown.
     Shown {
         /// Its id.
@@ -71,7 +71,8 @@ pub enum Report {
     End(Outcome),
 }
 
-/// The steps of a recovery. Their names are the tags in the log.
+/// The steps of a recovery. Their names are the tags in the log. What sends something is reported before it does: from there on it
+/// may have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
@@ -99,13 +100,34 @@ pub enum Outcome {
     Done(String),
     /// Tried in vain: which step failed, why, and what to do next.
     Failed(String),
+    /// Sent, and not confirmed: what may have happened, and what is known of it.
+    Unconfirmed(String),
     /// Not tried, and why.
     Refused(String),
     /// Whoever was asked does not watch this session.
     Unknown,
 }
 
+impl Order {
+    /// An order that is for no turn in particular.
+    pub fn new(id: &str, ask: Ask) -> Self {
+        Self { id: id.into(), ask, turn: None }
+    }
+
+    /// The same for one turn, where what it asks for is done to a turn.
+    pub fn on(mut self, turn: Option<&str>) -> Self {
+        let turn = turn.filter(|_| matches!(self.ask, Ask::Stop | Ask::Reconnect { .. }));
+        self.turn = turn.map(Into::into);
+        self
+    }
+}
+
 impl Step {
+    /// Whether something is sent with it.
+    pub const fn sends(self) -> bool {
+        matches!(self, Self::TakeOver | Self::Abort | Self::Resume | Self::Resend)
+    }
+
     /// Its tag in the log.
     pub const fn tag(self) -> &'static str {
         match self {
@@ -125,11 +147,29 @@ impl Step {
 pub struct Given {
     /// What is asked.
     pub order: Order,
-    /// Takes the reports, the last of which is an end. Whoever listens may leave before that; the order is carried out.
+    /// Takes the reports, the last of which is an end.
     pub reply: UnboundedSender<Report>,
+    /// The order is dropped when nobody listens to its reports any more, up to the moment at which something is sent. Where we
+    /// gave it ourselves, nobody need listen.
+    pub lapses: bool,
 }
 
 impl Given {
+    /// An order of somebody else's, which is dropped when that one leaves.
+    pub const fn by_caller(order: Order, reply: UnboundedSender<Report>) -> Self {
+        Self { order, reply, lapses: true }
+    }
+
+    /// An order of our own.
+    pub const fn by_us(order: Order, reply: UnboundedSender<Report>) -> Self {
+        Self { order, reply, lapses: false }
+    }
+
+    /// Whether whoever gave it has left.
+    pub fn is_abandoned(&self) -> bool {
+        self.lapses && self.reply.is_closed()
+    }
+
     /// Sends a report, if somebody still listens.
     pub fn report(&self, report: Report) {
         let _ = self.reply.send(report);
@@ -140,7 +180,7 @@ impl Outcome {
     /// Its words for the user.
     pub fn words(&self) -> &str {
         match self {
-            Self::Done(words) | Self::Failed(words) | Self::Refused(words) => words,
+            Self::Done(words) | Self::Failed(words) | Self::Unconfirmed(words) | Self::Refused(words) => words,
             Self::Unknown => "there is no such session any more",
         }
     }

@@ -32,6 +32,7 @@ use crate::config::Config;
 use crate::core::fleet::Session;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Status;
+use crate::ledger::Ledger;
 use crate::log::story;
 use crate::seen::Seen;
 use crate::signals::{Signal, Signals};
@@ -110,6 +111,7 @@ pub struct Engine {
     /// Homes that are followed no more.
     retired: HashSet<usize>,
     source: Option<settings::Followed>,
+    ledger: Ledger,
     /// The statuses that stand in our log.
     logged: HashMap<Key, Status>,
     clock: Clock,
@@ -167,6 +169,7 @@ impl Engine {
             homes,
             retired: HashSet::new(),
             source: None,
+            ledger: Ledger::new(seen.path().and_then(Path::parent)),
             logged: HashMap::new(),
             clock,
             history: History::default(),
@@ -255,6 +258,14 @@ impl Engine {
             self.follow_config(view, &mut round);
             self.reconnect_by_itself(&mut round);
             flow = self.show(&mut round, view);
+        }
+        // What was sent meanwhile is told: whoever waits for it must know that it may have happened.
+        while let Ok(happening) = self.happenings.try_recv() {
+            match happening {
+                Happening::Step(task, step, words) => self.acting.step(task, step, words),
+                Happening::Over(task, over) => self.acting.over(task, over),
+                Happening::Request(..) | Happening::MaySend(..) | Happening::Live(_) => {}
+            }
         }
         self.acting.leave(LEAVING).await;
         tracing::info!(target: story::TARGET, tag = story::END, "Pilotlight looks no more");

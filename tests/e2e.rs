@@ -17,6 +17,7 @@ mod e2e {
     mod homes;
     mod hosted;
     mod notifications;
+    mod orders;
     mod permissions;
     mod reach;
     mod recover;

@@ -198,12 +198,13 @@ impl Attached {
     /// Answers open requests, as [`recover::answer`] does.
     pub async fn answer(
         &self,
+        site: &Site,
         which: &Which,
         approve: bool,
         show: Show<'_>,
         steps: Steps<'_>,
     ) -> Result<String, Failure> {
-        recover::answer_over(&self.link, &self.id, which, approve, show, steps).await
+        recover::answer_over(&self.link, site, which, approve, show, steps).await
     }
 
     /// Aborts the turn that runs, as [`recover::stop`] does.

@@ -42,7 +42,7 @@ impl Asked {
 
     fn items(&self, source: &Source<'_>, offer: &Offer) -> Vec<Item> {
         let id = |kind| ItemId::of(source.key, kind);
-        let act = |ask| Effect::Act(Order { id: source.row.id.clone(), ask });
+        let act = |ask| Effect::Act(Order::new(&source.row.id, ask));
         let open = source.session.facts.requests.iter().any(|request| request.id == self.call);
         let why = match (&offer.what, open) {
             (_, false) => " (answered)",
@@ -88,7 +88,8 @@ pub fn items(source: &Source<'_>, asked: &[Asked]) -> (Vec<Item>, Vec<Item>) {
     let requests: Vec<_> = asked.iter().flat_map(|one| one.items(source, offer(Action::Approve))).collect();
     let item = |action, kind, name: &str, ask| {
         let (text, enabled) = words(name, &offer(action).what);
-        Item::action(ItemId::of(source.key, kind), text, enabled, Effect::Act(Order { id: source.row.id.clone(), ask }))
+        let order = Order::new(&source.row.id, ask).on(source.session.facts.root.as_deref());
+        Item::action(ItemId::of(source.key, kind), text, enabled, Effect::Act(order))
     };
     let ends = &offer(Action::End).what;
     let end = Item::Submenu {

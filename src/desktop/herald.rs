@@ -233,7 +233,7 @@ impl Herald {
 
     fn next_step(&mut self, popup: &Popup, button: Option<Button>, entry: &Entry) -> Step {
         let (row, session) = (&entry.row, entry.session());
-        let order = |ask| Step::Do(Effect::Act(Order { id: row.id.clone(), ask }));
+        let order = |ask| Step::Do(Effect::Act(Order::new(&row.id, ask).on(session.facts.root.as_deref())));
         let button = button.or_else(|| of_the_body(popup));
         if let Some(over) = button.and_then(|button| over(popup, button, row.status)) {
             return Step::Say(refused(&over));
@@ -328,7 +328,7 @@ fn answer(popup: &Popup, entry: &Entry, ask: fn(Which) -> Ask, done: &str) -> St
         Some(Which::Shown { id: request.request.to_string(), text: text.clone() })
     });
     match shown {
-        Some(which) => Step::Do(Effect::Act(Order { id: entry.row.id.clone(), ask: ask(which) })),
+        Some(which) => Step::Do(Effect::Act(Order::new(&entry.row.id, ask(which)))),
         None => Step::Say(refused(&format!("that request is no longer open: nothing was {done}"))),
     }
 }

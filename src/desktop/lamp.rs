@@ -272,13 +272,14 @@ impl Hands {
     fn order(&self, order: Order) {
         let says = matches!(order.ask, Ask::Reconnect { .. });
         let (reply, mut reports) = mpsc::unbounded_channel();
-        self.command(Command::Act(Given { order, reply }));
+        self.command(Command::Act(Given::by_us(order, reply)));
         let notifier = self.notifier.clone();
         self.runtime.spawn(async move {
             while let Some(report) = reports.recv().await {
                 let (title, body) = match report {
                     Report::End(Outcome::Refused(why)) => ("Pilotlight did not do that", why),
                     Report::End(Outcome::Failed(why)) => ("Pilotlight could not do that", why),
+                    Report::End(Outcome::Unconfirmed(why)) => ("That may have happened", why),
                     Report::End(Outcome::Done(what)) if says => ("Done", what),
                     _ => continue,
                 };

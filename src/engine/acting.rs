@@ -12,22 +12,23 @@ use crate::config::Actions;
 use crate::copilot::attached::{Attached, Event};
 use crate::copilot::fault::{Fault, Place};
 use crate::copilot::hosted::Hosted;
-use crate::copilot::recover::{Sight, Site};
+use crate::copilot::recover::{Permit, Sight, Site};
 use crate::copilot::servers::Endpoint;
 use crate::copilot::warned::Warned;
 use crate::core::action::{Action, Reach};
-use crate::core::attempts::Mark;
+use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::owner::Owner;
 use crate::core::time::Time;
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
+use crate::ledger::Hold;
 use crate::watch::process::Lock;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// So many recoveries run at a time; more would only fight for the same machine.
 const AT_ONCE: usize = 3;
@@ -41,6 +42,8 @@ pub(super) enum Happening {
     Step(Task, Step, String),
     /// A request, whole, that is about to be answered.
     Request(Task, String),
+    /// Something is about to be sent: may it?
+    MaySend(Task, oneshot::Sender<Result<(), String>>),
     /// It is over.
     Over(Task, Over),
     /// Something happened to a session that we are attached to.
@@ -83,6 +86,8 @@ struct Running {
     given: Given,
     action: Action,
     sight: watch::Sender<Sight>,
+    /// The right to act on the session, as long as this runs.
+    hold: Option<Hold>,
 }
 
 struct Held {
@@ -97,8 +102,6 @@ struct Held {
 pub(super) struct Waiting {
     pub(super) key: Key,
     pub(super) given: Given,
-    /// The last prompt in the session's log when it was given.
-    pub(super) prompt: Option<Mark>,
 }
 
 /// What an order is carried out on.
@@ -114,6 +117,7 @@ pub(super) struct Ground<'a> {
     pub(super) names: &'a [String],
     pub(super) actions: &'a Actions,
     pub(super) now: Time,
+    pub(super) hold: Option<Hold>,
 }
 
 /// Everything that is being done.
@@ -209,6 +213,21 @@ impl Acting {
         self.running.get(&task).map(|running| (running.key.clone(), running.action))
     }
 
+    /// The order that a task carries out.
+    pub(super) fn given(&self, task: Task) -> Option<&Given> {
+        self.running.get(&task).map(|running| &running.given)
+    }
+
+    /// Keeps how often a session was recovered, for whoever acts on it next.
+    pub(super) fn keep(&self, task: Task, attempts: &Attempts) {
+        let hold = self.running.get(&task).and_then(|running| running.hold.as_ref());
+        if let Some(hold) = hold.filter(|hold| hold.page().read::<Attempts>().unwrap_or_default() != *attempts)
+            && let Err(error) = hold.write(attempts)
+        {
+            tracing::warn!("how often a session was recovered cannot be kept for other processes: {error:#}");
+        }
+    }
+
     /// Passes a step on, to the log by its tag and to whoever listens.
     pub(super) fn step(&self, task: Task, step: Step, words: String) {
         let Some(running) = self.running.get(&task) else { return };
@@ -230,6 +249,7 @@ impl Acting {
         let tag = match &over.outcome {
             Outcome::Done(_) => "done",
             Outcome::Failed(_) => Step::GiveUp.tag(),
+            Outcome::Unconfirmed(_) => "unconfirmed",
             Outcome::Refused(_) | Outcome::Unknown => "refused",
         };
         let words = over.outcome.words();
@@ -285,7 +305,7 @@ impl Acting {
     }
 
     /// Carries an order out, which may be carried out: that was asked before.
-    pub(super) fn start(&mut self, given: Given, ground: &Ground<'_>) {
+    pub(super) fn start(&mut self, given: Given, ground: Ground<'_>) -> Task {
         let key = ground.key.clone();
         let action = action_of(&given.order.ask);
         let (sight, seen) = watch::channel(sight_of(ground.session, ground.status));
@@ -295,6 +315,7 @@ impl Acting {
             endpoints: ground.endpoints.clone(),
             owned: matches!(ground.session.owner, Owner::Alive { .. }),
             sight: seen,
+            permit: Permit::default(), // the task's own
         };
         self.generation += 1;
         let work = Work {
@@ -313,8 +334,9 @@ impl Acting {
             actions: ground.actions.clone(),
             now: ground.now,
         };
-        self.running.insert(self.generation, Running { key, given, action, sight });
+        self.running.insert(self.generation, Running { key, given, action, sight, hold: ground.hold });
         tokio::spawn(work.run());
+        self.generation
     }
 }
 
@@ -341,6 +363,8 @@ fn sight_of(session: &Session, status: Status) -> Sight {
         tools_open,
         tool_succeeded: facts.spent,
         prompt: facts.marks.prompt,
+        root: facts.root.clone(),
+        answered: facts.answered.iter().copied().collect(),
         events: facts.events,
         aborted,
         silent: status == Status::Stuck,

@@ -1,57 +1,122 @@
 //! Orders and what comes of them, as far as the loop has a part in it: which session is meant, whether it may be done now, and
 //! what a session's row shows of it.
 
-use super::acting::{Ground, Happening, Waiting, action_of, excludes};
+use super::acting::{Ground, Happening, Task, Waiting, action_of, excludes};
 use super::{Engine, Key, Round, reading};
 use crate::act::{Ask, Given, Order, Outcome, Report, Step};
 use crate::copilot::attached::{Event, What};
 use crate::copilot::fault::Fault;
 use crate::copilot::servers::{Endpoint, endpoints};
 use crate::core::action::{Action, Reach, offer};
+use crate::core::attempts::Attempts;
+use crate::core::fleet::Session;
 use crate::core::owner::Owner;
 use crate::core::verdict::Status;
+use crate::ledger::{Hold, Locked, Page, Section};
 use tokio::sync::mpsc;
+
+impl Section for Attempts {
+    const NAME: &'static str = "attempts";
+}
+
+/// Whether it is one of the recoveries that are counted.
+const fn is_attempt(action: Action) -> bool {
+    matches!(action, Action::Reconnect | Action::Resend)
+}
+
+/// Whether the turn that an order was given for is still the last.
+fn is_its_turn(order: &Order, session: &Session) -> Result<(), String> {
+    match (&order.turn, &session.facts.root) {
+        (Some(meant), Some(now)) if meant != now => {
+            Err("another turn has begun since this was asked for, and it is not done to that one".into())
+        }
+        _ => Ok(()),
+    }
+}
 
 impl Engine {
     /// Carries an order out, has it wait, or says why it is refused.
     pub(super) fn act(&mut self, given: Given, round: &mut Round) {
+        let action = action_of(&given.order.ask);
+        if given.is_abandoned() {
+            tracing::info!(tag = "dropped", action = action.name(), session = %given.order.id, "whoever asked has gone");
+            return;
+        }
         let key = match self.find(&given.order.id, round) {
             Ok(key) => key,
             Err(outcome) => return given.report(Report::End(outcome)),
         };
-        // What a menu showed may be over: everything is looked at once more; where a process is to be signalled, whatever
-        // else it may have taken up as well.
-        match given.order.ask {
-            Ask::End | Ask::ForceQuit => self.look_around(round),
-            _ => self.look_into_now(&key, round),
-        }
-        self.fleet.share_owners(self.clock.now(), &mut round.changed);
-        self.reach(&key);
-        self.start(&key, given, round);
-    }
-
-    /// Begins to carry out what may be done now.
-    fn start(&mut self, key: &Key, given: Given, round: &mut Round) {
-        let now = self.clock.now();
-        let action = action_of(&given.order.ask);
-        let (endpoints, names) = (self.endpoints_of(key), &self.config.owners.names);
         let refuse = |why: &str| {
             tracing::info!(tag = "refused", action = action.name(), session = %key.1, "{why}");
             given.report(Report::End(Outcome::Refused(why.into())));
         };
-        let Some(entry) = self.fleet.get(key) else { return refuse("there is no such session any more") };
-        if let Err(why) = offer(action, entry.session(), entry.verdict.status) {
+        if let Err(why) = self.look_before(&key, &given.order, round) {
             return refuse(&why);
         }
         // Its folder may have been made anew meanwhile, which forgets what is under way.
-        if excludes(action) && self.acting.is_busy(key) {
+        if excludes(action) && self.acting.is_busy(&key) {
             return refuse("something else is still being done with it");
         }
         if !self.acting.has_room(action) {
-            let prompt = entry.session().facts.marks.prompt;
-            self.acting.wait(Waiting { key: key.clone(), given, prompt });
-            return self.deal(key, round, |dealings| dealings.under_way = Some(action));
+            self.acting.wait(Waiting { key: key.clone(), given });
+            return self.deal(&key, round, |dealings| dealings.under_way = Some(action));
         }
+        let hold = match excludes(action).then(|| self.page(&key).try_lock(action.name())).transpose() {
+            Ok(hold) => hold,
+            Err(Locked::ByAnother(who)) => {
+                let who = if who.is_empty() { "another process".into() } else { who };
+                return refuse(&format!(
+                    "another Pilotlight is doing something with it ({who}); try again when that is over"
+                ));
+            }
+            Err(Locked::Unknown(path, error)) => {
+                return refuse(&format!(
+                    "it cannot be known whether another Pilotlight is doing something with it: {}: {error}; put that right and try \
+                     again",
+                    path.display()
+                ));
+            }
+        };
+        // Who had the lock until now may have changed everything.
+        if hold.is_some() {
+            if let Some(attempts) = self.page(&key).read::<Attempts>()
+                && let Some(folder) = self.fleet.folder(&key)
+            {
+                folder.session.dealings.attempts = attempts;
+            }
+            if let Err(why) = self.look_before(&key, &given.order, round) {
+                return refuse(&why);
+            }
+        }
+        self.start(&key, given, hold, round);
+    }
+
+    /// Looks at a session once more, and whether this may be done with it now: what a menu or a command saw may be over.
+    fn look_before(&mut self, key: &Key, order: &Order, round: &mut Round) -> Result<(), String> {
+        match order.ask {
+            // Where a process is to be signalled, whatever else it may have taken up as well.
+            Ask::End | Ask::ForceQuit => self.look_around(round),
+            _ => self.look_into_now(key, round),
+        }
+        self.fleet.share_owners(self.clock.now(), &mut round.changed);
+        self.reach(key);
+        let entry = self.fleet.get(key).ok_or("there is no such session any more")?;
+        offer(action_of(&order.ask), entry.session(), entry.verdict.status)?;
+        is_its_turn(order, entry.session())
+    }
+
+    /// The page of a session that all processes of ours share.
+    fn page(&self, key: &Key) -> Page {
+        let sessions = &self.homes[key.0];
+        self.ledger.page(sessions.parent().unwrap_or(sessions), &key.1)
+    }
+
+    /// Begins to carry out what may be done now.
+    fn start(&mut self, key: &Key, given: Given, hold: Option<Hold>, round: &mut Round) {
+        let now = self.clock.now();
+        let action = action_of(&given.order.ask);
+        let (endpoints, names) = (self.endpoints_of(key), &self.config.owners.names);
+        let Some(entry) = self.fleet.get(key) else { return given.report(Report::End(Outcome::Unknown)) };
         let ground = Ground {
             key,
             session: entry.session(),
@@ -62,10 +127,11 @@ impl Engine {
             names,
             actions: &self.config.actions,
             now: now.wall,
+            hold,
         };
-        self.acting.start(given, &ground);
         let marks = entry.session().facts.marks;
-        let recovers = matches!(action, Action::Reconnect | Action::Resend);
+        let task = self.acting.start(given, ground);
+        let recovers = is_attempt(action);
         self.deal(key, round, |dealings| {
             if excludes(action) {
                 dealings.under_way = Some(action);
@@ -74,6 +140,32 @@ impl Engine {
                 dealings.attempts.tried(&marks, now.wall);
             }
         });
+        if recovers {
+            self.keep_attempts(task, key);
+        }
+    }
+
+    fn keep_attempts(&mut self, task: Task, key: &Key) {
+        if let Some(folder) = self.fleet.folder(key) {
+            self.acting.keep(task, &folder.session.dealings.attempts);
+        }
+    }
+
+    /// Whether a task may send what it is about to: whoever asked for it is still there, and so is the turn that it was for.
+    fn may_send(&mut self, task: Task, round: &mut Round) -> Result<(), String> {
+        let Some((key, _)) = self.acting.task(task) else { return Err("it was taken back; nothing was sent".into()) };
+        self.look_into_now(&key, round);
+        let Some(given) = self.acting.given(task) else { return Err("it was taken back; nothing was sent".into()) };
+        if given.is_abandoned() {
+            return Err("whoever asked for it has gone; nothing was sent".into());
+        }
+        match self.fleet.get(&key) {
+            Some(entry) => {
+                self.acting.see(&key, entry.session(), entry.verdict.status);
+                is_its_turn(&given.order, entry.session())
+            }
+            None => Err("there is no such session any more".into()),
+        }
     }
 
     /// Changes what we have to do with a session, and judges it anew.
@@ -150,18 +242,25 @@ impl Engine {
             Happening::Step(task, step, words) => {
                 self.acting.step(task, step, words);
                 let now = self.clock.now().wall;
-                if let Some((key, Action::Reconnect | Action::Resend)) = self.acting.task(task)
+                // What we send is no sign that the user went on.
+                if let Some((key, action)) = self.acting.task(task)
                     && let Some(folder) = self.fleet.folder(&key)
                 {
-                    // What we send is no sign that the user went on.
+                    let attempts = &mut folder.session.dealings.attempts;
                     match step {
-                        Step::Abort => folder.session.dealings.attempts.aborts(now),
-                        Step::Resend => folder.session.dealings.attempts.prompts(now),
-                        _ => {}
+                        Step::Abort => attempts.aborts(now),
+                        // With a denial the turn ends.
+                        Step::TakeOver if action == Action::Deny => attempts.aborts(now),
+                        Step::Resend => attempts.prompts(now),
+                        _ => return,
                     }
+                    self.keep_attempts(task, &key);
                 }
             }
             Happening::Request(task, text) => self.acting.request(task, text),
+            Happening::MaySend(task, answer) => {
+                let _ = answer.send(self.may_send(task, round)); // the task may have ended
+            }
             Happening::Over(task, over) => {
                 let Some((key, action)) = self.acting.task(task) else { return };
                 let now = self.clock.now().wall;
@@ -169,6 +268,11 @@ impl Engine {
                 self.warn(&over.faults);
                 over.well.iter().for_each(|place| self.acting.warned.succeeded(*place));
                 let is_reached = !over.well.is_empty();
+                let sends = is_attempt(action) || matches!(action, Action::Stop | Action::Deny);
+                if let Some(folder) = self.fleet.folder(&key).filter(|_| sends) {
+                    folder.session.dealings.attempts.ended(&folder.session.facts.marks, now);
+                    self.keep_attempts(task, &key);
+                }
                 self.acting.over(task, over);
                 let attached = self.acting.attached(&key);
                 if let Some(folder) = self.fleet.folder(&key) {
@@ -178,9 +282,6 @@ impl Engine {
                         session.live.stopped = Some(now);
                     }
                     session.dealings.outcome = Some((now, words.into()));
-                    if matches!(action, Action::Reconnect | Action::Resend) {
-                        session.dealings.attempts.ended(&session.facts.marks, now);
-                    }
                     if excludes(action) {
                         session.dealings.under_way = None;
                     }
@@ -198,16 +299,8 @@ impl Engine {
                     }
                 }
                 self.released(&key, round);
-                while let Some(Waiting { key, given, prompt }) = self.acting.next() {
+                while let Some(Waiting { key, given }) = self.acting.next() {
                     self.deal(&key, round, |dealings| dealings.under_way = None);
-                    let now = self.fleet.get(&key).map(|entry| entry.session().facts.marks.prompt);
-                    if matches!(given.order.ask, Ask::Reconnect { resend: true })
-                        && now.is_some_and(|now| now != prompt)
-                    {
-                        let why = "another prompt was sent while this waited; it is not done to the turn of that one";
-                        given.report(Report::End(Outcome::Refused(why.into())));
-                        continue;
-                    }
                     self.act(given, round);
                 }
             }
@@ -287,8 +380,9 @@ impl Engine {
                 .is_some_and(|entry| offer(Action::Resend, entry.session(), entry.verdict.status).is_ok());
             let resend = self.config.actions.resend && may_resend;
             tracing::info!(session = %key.1, resend, "it lost its permissions: reconnecting by itself, as it is set");
-            let (reply, _) = mpsc::unbounded_channel();
-            self.act(Given { order: Order { id: key.1.clone(), ask: Ask::Reconnect { resend } }, reply }, round);
+            let root = self.fleet.get(&key).and_then(|entry| entry.session().facts.root.clone());
+            let order = Order::new(&key.1, Ask::Reconnect { resend }).on(root.as_deref());
+            self.act(Given::by_us(order, mpsc::unbounded_channel().0), round);
         }
     }
 }

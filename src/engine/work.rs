@@ -7,7 +7,7 @@ use crate::copilot::attached::{self, Policy};
 use crate::copilot::fault::{Fault, Place};
 use crate::copilot::hosted;
 use crate::copilot::program::find_program;
-use crate::copilot::recover::{self, Failure, GROWN_WITHIN, Site};
+use crate::copilot::recover::{self, Failure, GROWN_WITHIN, Permit, Site};
 use crate::core::fleet::Kind;
 use crate::core::owner::Owner;
 use crate::core::time::Time;
@@ -51,15 +51,17 @@ type Done = Result<(String, Option<Arc<Bond>>), Undone>;
 struct Undone {
     outcome: Outcome,
     faults: Vec<Fault>,
+    /// What was reached before is kept.
+    bond: Option<Arc<Bond>>,
 }
 
 impl Undone {
     fn failed(why: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Failed(why.into()), faults: Vec::new() }
+        Self { outcome: Outcome::Failed(why.into()), faults: Vec::new(), bond: None }
     }
 
     fn refused(why: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Refused(why.into()), faults: Vec::new() }
+        Self { outcome: Outcome::Refused(why.into()), faults: Vec::new(), bond: None }
     }
 }
 
@@ -67,8 +69,12 @@ impl From<Failure> for Undone {
     fn from(failure: Failure) -> Self {
         let words = failure.to_string();
         let refused = failure.refused || failure.faults.iter().any(refuses);
-        let outcome = if refused { Outcome::Refused(words) } else { Outcome::Failed(words) };
-        Self { outcome, faults: failure.faults }
+        let outcome = match failure.sent {
+            true => Outcome::Unconfirmed(words),
+            false if refused => Outcome::Refused(words),
+            false => Outcome::Failed(words),
+        };
+        Self { outcome, faults: failure.faults, bond: None }
     }
 }
 
@@ -87,14 +93,15 @@ const fn refuses(fault: &Fault) -> bool {
 
 impl Work {
     /// Carries it out, and tells how it ended.
-    pub(super) async fn run(self) {
+    pub(super) async fn run(mut self) {
+        self.site.permit = self.permit();
         let (tell, task) = (self.tell.clone(), self.task);
         let asks_server = matches!(self.ask, Ask::Approve(_) | Ask::Deny(_) | Ask::Reconnect { .. } | Ask::Stop);
         let asked = self.site.endpoints.iter().filter(|_| asks_server).map(|endpoint| Place::At(endpoint.address));
         let asked: Vec<_> = asked.collect();
         let (outcome, bond, faults) = match self.work().await {
             Ok((words, bond)) => (Outcome::Done(words), bond, Vec::new()),
-            Err(undone) => (undone.outcome, None, undone.faults),
+            Err(undone) => (undone.outcome, undone.bond, undone.faults),
         };
         let well = if matches!(outcome, Outcome::Done(_)) { asked } else { Vec::new() };
         let refused = faults.iter().find(|fault| refuses(fault)).map(|fault| fault.to_string().into());
@@ -139,7 +146,7 @@ impl Work {
         };
         let step = self.step();
         let words = match &self.held {
-            Some(bond) => bond.attached().answer(which, approve, &show, &step).await?,
+            Some(bond) => bond.attached().answer(&self.site, which, approve, &show, &step).await?,
             None => recover::answer(&self.site, which, approve, &show, &step).await?,
         };
         Ok((words, None))
@@ -169,20 +176,26 @@ impl Work {
             }
             (None, ..) => return self.resume().await,
         };
-        let mut words = words.to_owned();
-        let result = match prompt {
+        let sent = match prompt {
             Some(prompt) => {
-                recover::resend(bond.attached(), &prompt, before, &self.site, GROWN_WITHIN, &step).await.map(drop)
+                let sent = recover::resend(bond.attached(), &prompt, before, &self.site, GROWN_WITHIN, &step).await;
+                sent.map(|_| "; the last prompt was sent again")
             }
-            None => Ok(()),
+            None => Ok(""),
         };
-        match result {
-            Ok(()) if resend => words.push_str("; the last prompt was sent again"),
-            Ok(()) => {}
+        let kept = if self.held.is_some() { None } else { Some(bond) };
+        match sent {
+            Ok(sent) => Ok((format!("{words}{sent}"), kept)),
             // What was reached before is kept, and the user told of both.
-            Err(failure) => words.push_str(&format!("; but the last prompt could not be sent again: {failure}")),
+            Err(failure) if failure.sent => {
+                let words = format!("may have happened: {words}; its last prompt was sent, but {}", failure.why);
+                Err(Undone { outcome: Outcome::Unconfirmed(words), faults: failure.faults, bond: kept })
+            }
+            Err(failure) => {
+                let words = format!("{words}; but the last prompt was not sent again: {failure}");
+                Err(Undone { outcome: Outcome::Failed(words), faults: failure.faults, bond: kept })
+            }
         }
-        Ok((words, if self.held.is_some() { None } else { Some(bond) }))
     }
 
     /// The Copilot CLI that the settings name, or that is found.
@@ -197,6 +210,20 @@ impl Work {
         let failed = |error| format!("the last prompt cannot be read from its log: {error}. Nothing was done");
         // A long log takes its time.
         apart(move || last_prompt(&log).map_err(failed)).await
+    }
+
+    /// Asks the loop, right before something is sent, whether it is still to be done.
+    fn permit(&self) -> Permit {
+        let (ask, mut asked) = mpsc::unbounded_channel();
+        let (tell, task) = (self.tell.clone(), self.task);
+        tokio::spawn(async move {
+            while let Some(answer) = asked.recv().await {
+                if tell.send(Happening::MaySend(task, answer)).is_err() {
+                    return;
+                }
+            }
+        });
+        Permit::from(ask)
     }
 
     fn events(&self) -> mpsc::UnboundedSender<attached::Event> {
@@ -229,6 +256,7 @@ impl Work {
         };
         let target = Target::open(*lock, hold, &self.names, self.now).map_err(Undone::refused)?;
         for &force in forces {
+            self.site.permit.ask().await.map_err(Undone::refused)?;
             self.step()(Step::Abort, format!("{} process {}", verb(force), lock.pid));
             target.signal(force).map_err(Undone::failed)?;
             let ended = async {
@@ -250,6 +278,7 @@ impl Work {
             resume_command(&program, &self.site.id).ok_or_else(|| Undone::refused("its id has not the form of one"))?;
         let inherited = std::env::var_os("COPILOT_HOME");
         let env = resume_env(&self.home, user_home().as_deref(), inherited.as_deref());
+        self.site.permit.ask().await.map_err(Undone::refused)?;
         self.step()(Step::Resume, "opens a terminal".into());
         let (setting, cwd) = (self.actions.terminal.clone(), self.site.cwd.clone());
         let opened =

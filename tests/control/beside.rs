@@ -34,7 +34,7 @@ impl Drop for Deaf {
 
 fn give(user: &User, id: &str, ask: Ask) -> UnixStream {
     let mut stream = connect(user);
-    let mut line = serde_json::to_vec(&Order { id: id.into(), ask }).unwrap();
+    let mut line = serde_json::to_vec(&Order::new(id, ask)).unwrap();
     line.push(b'\n');
     stream.write_all(&line).unwrap();
     stream

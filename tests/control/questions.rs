@@ -161,7 +161,7 @@ fn with_ask_a_very_long_request_is_answered_by_its_id() {
     shows(&terminal, "Deny this request? [y/N]");
     terminal.press(&["y", "Enter"]);
     shows(&terminal, "it is done\nexited with 0");
-    assert_eq!(double.orders()[1].ask, Ask::Deny(Which::One("r-1".into())));
+    assert_eq!(double.orders()[1].ask, Ask::Deny(Which::These(vec!["r-1".into()])));
 }
 
 /// What was typed before the question stood there is no answer to it.

@@ -1,11 +1,11 @@
 //! Pilotlight as one more client of a session.
 
-use super::reach::{Reach, Steps, hearing, ignored, site_seen, unseen};
+use super::reach::{Reach, Steps, hearing, ignored, open, site_seen, unseen};
 use crate::support::person::{Manner, Person};
 use crate::support::process::kill;
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::act::{Step, Which};
+use pilotlight::act::Step;
 use pilotlight::copilot::attached::{Policy, What, attach};
 use pilotlight::copilot::fault::Fault;
 use pilotlight::copilot::recover::resend;
@@ -30,7 +30,10 @@ fn a_session_that_could_not_ask_asks_again() {
     for asked in 1..=2 {
         reach.session.folder.wait_nth("permission.requested", asked);
         assert!(block_on(attached.activity()).unwrap().abortable);
-        assert_eq!(block_on(attached.answer(&Which::Oldest, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+        assert_eq!(
+            block_on(attached.answer(&reach.site(), &open(&reach.session.folder), true, &unseen, &ignored)).unwrap(),
+            "approved 1 request"
+        );
     }
     reach.session.folder.wait_nth("assistant.turn_end", 6);
     let made = |name| reach.home.project().join(name).exists();
@@ -66,7 +69,10 @@ fn the_last_client_keeps_the_session_alive() {
     reach.client.leave();
     wait_until(SOON, "we are the last", String::new, || attached.is_last_client());
     // Case 107e: the request that nobody else can answer is still open.
-    assert_eq!(block_on(attached.answer(&Which::Oldest, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+    assert_eq!(
+        block_on(attached.answer(&reach.site(), &open(&reach.session.folder), true, &unseen, &ignored)).unwrap(),
+        "approved 1 request"
+    );
     reach.home.go();
     let idle = heard.wait("it is idle", |what| *what == What::Idle);
     assert_eq!((idle.generation, &*idle.id), (7, &*reach.session.id()));
@@ -109,7 +115,10 @@ fn an_open_request_is_no_silence() {
     let silent = site_seen(&reach.session.folder, &[reach.server.address()], true, |sight| sight.silent = true);
     let attached = block_on(attach(&silent, Policy::Ask, events, 1, &ignored)).unwrap();
     assert!(!reach.session.folder.types().iter().any(|kind| kind == "abort"));
-    assert_eq!(block_on(attached.answer(&Which::All, false, &unseen, &ignored)).unwrap(), "denied 1 request");
+    assert_eq!(
+        block_on(attached.answer(&reach.site(), &open(&reach.session.folder), false, &unseen, &ignored)).unwrap(),
+        "denied 1 request"
+    );
 }
 
 #[test]

@@ -163,6 +163,11 @@ impl Pilot {
         command
     }
 
+    /// The tray's process.
+    pub(crate) fn tray(&self) -> u32 {
+        self.light.id()
+    }
+
     /// The panel that the tray is in.
     pub(crate) fn panel(&self) -> &Panel {
         &self.panel

@@ -66,7 +66,7 @@ pub(super) fn end(outcome: &Outcome) {
         Outcome::Done(words) => {
             let _ = writeln!(io::stdout(), "{}", plain(words, LINE_MAX));
         }
-        Outcome::Failed(_) | Outcome::Refused(_) | Outcome::Unknown => say(outcome.words()),
+        Outcome::Failed(_) | Outcome::Unconfirmed(_) | Outcome::Refused(_) | Outcome::Unknown => say(outcome.words()),
     }
 }
 
