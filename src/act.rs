@@ -33,7 +33,10 @@ pub enum Ask {
     /// The turn that runs is aborted.
     Stop,
     /// The process that owns the session is interrupted, then terminated.
-    End,
+    End {
+        /// The user was asked whether this session is to be ended, and said yes.
+        confirmed: bool,
+    },
     /// The process that owns the session is killed.
     ForceQuit,
     /// The session is resumed in a terminal.

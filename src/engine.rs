@@ -13,6 +13,7 @@ mod agenda;
 mod clocks;
 mod fleet;
 mod looking;
+mod opened;
 mod orders;
 mod scarce;
 mod settings;
@@ -36,6 +37,7 @@ use crate::ledger::Ledger;
 use crate::log::story;
 use crate::seen::Seen;
 use crate::signals::{Signal, Signals};
+use crate::watch::opened::{Noted, Openers, Openings};
 use crate::watch::process::Exits;
 use crate::watch::store::{Reading, SESSIONS};
 use crate::watch::tail::Look;
@@ -142,6 +144,11 @@ pub struct Engine {
     known: HashSet<u32>,
     /// Those whose end will not.
     scarce: scarce::Scarce,
+    /// Looks for processes that have sessions open without a lock; what it found last.
+    openers: Openers,
+    openings: Openings,
+    /// What the terminals of each home had noted as open, when that was last looked at.
+    noted: HashMap<usize, Noted>,
     buffer: Vec<u8>,
     rescan_at: Time,
 }
@@ -186,6 +193,9 @@ impl Engine {
             commander,
             known: HashSet::new(),
             scarce: scarce::Scarce::default(),
+            openers: Openers::default(),
+            openings: Openings::default(),
+            noted: HashMap::new(),
             buffer: Vec::new(),
             rescan_at: clock.now().awake + RESCAN,
         }
@@ -208,6 +218,7 @@ impl Engine {
         let mut alarm = Alarm::default();
         self.watch_seen();
         self.begin_to_follow_config(view);
+        self.look_at_processes();
         if self.look_at_all(&mut signals, &mut round).await.is_break() {
             return Ok(());
         }
@@ -334,7 +345,13 @@ struct Round {
     redraw: bool,
 }
 
-fn reading<'a>(config: &'a Config, known: &'a HashSet<u32>, now: Moment) -> Reading<'a> {
-    let look = Look { now, limits: &config.limits };
-    Reading { look, owner_names: &config.owners.names, known, all: false, until: None }
+fn reading<'a>(config: &'a Config, known: &'a HashSet<u32>, openings: &'a Openings, now: Moment) -> Reading<'a> {
+    Reading {
+        look: Look { now, limits: &config.limits },
+        owner_names: &config.owners.names,
+        known,
+        openings: openings.all(),
+        all: false,
+        until: None,
+    }
 }

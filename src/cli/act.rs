@@ -95,8 +95,8 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
 
 pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCode> {
     with(context, &arguments.id, |session| {
-        let ask = if needs_end(session) { Ask::End } else { Ask::Stop };
-        if ask == Ask::End && !arguments.yes {
+        let ask = if needs_end(session) { Ask::End { confirmed: true } } else { Ask::Stop };
+        if ask != Ask::Stop && !arguments.yes {
             match confirm("End this session? Its tool is killed; it can be resumed.") {
                 Some(true) => {}
                 Some(false) => return Ok(refuse("the session was left as it is")),
@@ -164,7 +164,7 @@ fn needs_end(session: &Session) -> bool {
 
 /// Whether a session that was reconnected depends on our connection: one that is resumed in a terminal does not.
 fn keeps_connection(session: &Session) -> bool {
-    matches!(session.owner, Owner::Alive { .. }) || session.about.kind != Kind::Terminal
+    session.owner.live().is_some() || session.about.kind != Kind::Terminal
 }
 
 fn answer(context: &Context, arguments: &Answer, question: &str, ask: fn(Which) -> Ask) -> anyhow::Result<ExitCode> {

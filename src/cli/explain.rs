@@ -82,6 +82,9 @@ fn owner(session: &Session) -> String {
         Owner::Never => "none: no lock is in its folder".into(),
         Owner::Alive { pid, started: Some(at) } => format!("process {pid}, alive, started {at}"),
         Owner::Alive { pid, started: None } => format!("process {pid}, alive"),
+        Owner::Opened { pid, started: Some(at) } => format!("process {pid}, not prompted yet, started {at}"),
+        Owner::Opened { pid, started: None } => format!("process {pid}, not prompted yet"),
+        Owner::Unheld { pid } => format!("not known: process {pid}, which the lock names, does not hold it"),
         Owner::Gone { pid, .. } => format!("process {pid}, gone: its lock was left behind"),
         Owner::Unknown { pid } => format!("process {pid}, which cannot be looked at (another user, a container)"),
     }

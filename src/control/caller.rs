@@ -30,7 +30,7 @@ const fn is_for_people(ask: &Ask, approves_all: bool) -> bool {
     match ask {
         Ask::Approve(_) | Ask::Deny(_) => true,
         Ask::Reconnect { resend } => *resend || approves_all,
-        Ask::Stop | Ask::End | Ask::ForceQuit | Ask::Resume | Ask::ShowTerminal | Ask::Detach => false,
+        Ask::Stop | Ask::End { .. } | Ask::ForceQuit | Ask::Resume | Ask::ShowTerminal | Ask::Detach => false,
     }
 }
 
@@ -103,8 +103,14 @@ mod tests {
             let approves = Judge { approves_all: true, ..Judge::default() };
             assert!(may_ask(&Ask::Reconnect { resend: false }, caller, &approves).is_err());
             assert_eq!(may_ask(&Ask::Stop, caller, &approves), Ok(()));
-            let rest =
-                [Ask::Reconnect { resend: false }, Ask::Stop, Ask::End, Ask::ForceQuit, Ask::Resume, Ask::Detach];
+            let rest = [
+                Ask::Reconnect { resend: false },
+                Ask::Stop,
+                Ask::End { confirmed: true },
+                Ask::ForceQuit,
+                Ask::Resume,
+                Ask::Detach,
+            ];
             for ask in rest {
                 assert_eq!(may_ask(&ask, caller, &Judge::default()), Ok(()), "{ask:?}");
             }

@@ -141,20 +141,25 @@ impl Link {
 
     /// Makes the calls below work for this session, and says what it does.
     ///
-    /// With `owned`, a session that the server does not admit to having is joined: resumed with the fewest parameters and
-    /// without any handler, so that nothing is written, nothing changes for those who are there, and the join survives
-    /// our leaving. That is what the terminal interface's own session wants. **`owned` must say that this server's process
-    /// is the session's verified owner**: any other server would load the session a second time, and two processes would
-    /// write to one log.
+    /// A session that the server does not admit to having is joined where it is this server's all the same: resumed with the
+    /// fewest parameters and without any handler, so that nothing is written, nothing changes for those who are there, and the
+    /// join survives our leaving. That is what the terminal interface's own session wants. Any other server would load the
+    /// session a second time, and two processes would write to one log. So either `owned` says that this server's process
+    /// **provably holds the session**, or the server itself says that it is the one in its terminal.
     pub async fn reach(&self, id: &str, owned: bool) -> Result<Activity, Fault> {
         match self.activity(id).await {
-            Err(Fault::NotLoaded(_)) if owned => {
+            Err(Fault::NotLoaded(_)) if owned || self.shows(id).await => {
                 let params = json!({"sessionId": id, "disableResume": true, "requestPermission": false});
                 self.call_within(LOADED_WITHIN, "session.resume", params).await?;
                 self.activity(id).await
             }
             other => other,
         }
+    }
+
+    /// Whether the server says that this is the session in its terminal. One that has no terminal, or does not answer, does not.
+    async fn shows(&self, id: &str) -> bool {
+        self.call("session.getForeground", json!({})).await.is_ok_and(|answer| answer["sessionId"] == id)
     }
 
     /// What a session does.

@@ -69,8 +69,8 @@ pub struct Site {
     pub cwd: Option<PathBuf>,
     /// Where to look for it, in this order.
     pub endpoints: Vec<Endpoint>,
-    /// Whether these endpoints are of the session's verified, living owner: only then a server is asked to join a session
-    /// that it does not admit to having. See [`Link::reach`].
+    /// Whether these endpoints are of the process that provably holds the session: only then a server is asked to join a session
+    /// that it does not itself say to have. See [`Link::reach`].
     pub owned: bool,
     /// What is seen of it on disk, kept up to date.
     pub sight: watch::Receiver<Sight>,

@@ -7,7 +7,7 @@
 
 use super::attempts::{ATTEMPTS, Attempts};
 use super::fleet::{Kind, Session};
-use super::owner::Owner;
+use super::owner::{Owner, UNHELD};
 use super::text::{counted, is_uuid};
 use super::time::Time;
 use super::verdict::Status;
@@ -142,9 +142,12 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
         Action::End | Action::ForceQuit => end(action, session),
         Action::Resume => resume(session, status),
         Action::ShowTerminal => match session.owner {
-            Owner::Alive { .. } if session.about.kind != Kind::Sdk => Ok("brings its terminal to the front".into()),
-            Owner::Alive { .. } => Err("a program runs it, not a terminal".into()),
-            _ => Err("nothing runs it".into()),
+            Owner::Alive { .. } | Owner::Opened { .. } if session.about.kind != Kind::Sdk => {
+                Ok("brings its terminal to the front".into())
+            }
+            Owner::Alive { .. } | Owner::Opened { .. } => Err("a program runs it, not a terminal".into()),
+            Owner::Unheld { pid } => Err(unheld(pid)),
+            Owner::Never | Owner::Gone { .. } | Owner::Unknown { .. } => Err("nothing runs it".into()),
         },
         Action::Detach => match dealings.reach {
             Reach::Hosted(_) => {
@@ -170,7 +173,12 @@ fn answer(action: Action, session: &Session) -> Result<String, String> {
 fn reachable(session: &Session, instead: &str) -> Result<(), String> {
     let terminal = session.about.kind == Kind::Terminal;
     match (&session.runner(), &session.dealings.reach) {
-        (Owner::Alive { .. }, Reach::Listens | Reach::Refused(_) | Reach::Attached | Reach::Hosted(_)) => Ok(()),
+        (
+            Owner::Alive { .. } | Owner::Opened { .. },
+            Reach::Listens | Reach::Refused(_) | Reach::Attached | Reach::Hosted(_),
+        ) => Ok(()),
+        (Owner::Opened { pid, .. }, _) => Err(opened(*pid)),
+        (Owner::Unheld { pid }, _) => Err(unheld(*pid)),
         // What to do comes first: a menu cuts what is long.
         (Owner::Alive { .. }, _) if terminal => Err(format!("{instead} (its terminal has no server)")),
         (Owner::Alive { pid, .. }, _) => Err(format!("{instead} (process {pid} listens nowhere)")),
@@ -183,7 +191,7 @@ fn reachable(session: &Session, instead: &str) -> Result<(), String> {
 
 fn reconnect(session: &Session, status: Status) -> Result<String, String> {
     match session.runner() {
-        Owner::Alive { .. } => {
+        Owner::Alive { .. } | Owner::Opened { .. } => {
             if session.dealings.reach.is_attached() && status != Status::Stuck {
                 return Err("Pilotlight is attached to it already".into());
             }
@@ -208,6 +216,11 @@ fn reconnect(session: &Session, status: Status) -> Result<String, String> {
 
 /// Whether the last prompt may be sent again: not where a tool has had its effect since.
 fn resend(session: &Session, status: Status) -> Result<String, String> {
+    match session.owner {
+        Owner::Opened { pid, .. } if !session.dealings.reach.is_attached() => return Err(opened(pid)),
+        Owner::Unheld { pid } => return Err(unheld(pid)),
+        _ => {}
+    }
     let facts = &session.facts;
     if facts.marks.prompt.is_none() {
         return Err("its last prompt is not known".into());
@@ -242,7 +255,7 @@ fn attempts_left(session: &Session) -> Result<(), String> {
 fn stop(session: &Session, status: Status) -> Result<String, String> {
     match session.runner() {
         Owner::Gone { .. } | Owner::Never => return Err("nothing runs it, there is nothing to stop".into()),
-        Owner::Alive { .. } | Owner::Unknown { .. } => {}
+        Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => {}
     }
     let terminal = session.about.kind == Kind::Terminal;
     reachable(session, if terminal { "press Esc there, or end the session" } else { "stop it in its own program" })?;
@@ -269,6 +282,8 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
     }
     let pid = match session.owner {
         Owner::Alive { pid, .. } => pid,
+        Owner::Opened { .. } => return Err("it was opened and not prompted yet: close it in its terminal".into()),
+        Owner::Unheld { pid } => return Err(unheld(pid)),
         Owner::Unknown { pid } => {
             return Err(format!(
                 "process {pid} cannot be looked at (another user, a container): it is never signalled"
@@ -294,10 +309,26 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
     })
 }
 
+/// Whether a click is enough to end a session's process. Where nothing but its lock says that the process is its owner (an
+/// older Copilot, a system that does not tell), a person must be asked whether it is meant.
+///
+/// # Errors
+/// Why it is not, with what to do instead.
+pub fn may_end_unasked(session: &Session) -> Result<(), String> {
+    match (session.held, session.owner.pid()) {
+        (false, Some(pid)) => {
+            Err(format!("use `pilotlight stop`, which asks first (only its lock says that process {pid} runs it)"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether nobody runs it, so that somebody may.
 fn resumable(session: &Session, status: Status) -> Result<(), String> {
     match session.runner() {
         Owner::Alive { pid, .. } => return Err(format!("process {pid} runs it: a second owner would fork its log")),
+        Owner::Opened { pid, .. } => return Err(opened(pid)),
+        Owner::Unheld { pid } => return Err(unheld(pid)),
         Owner::Unknown { pid } => {
             return Err(format!("process {pid} may run it, and cannot be looked at (another user, a container)"));
         }
@@ -309,6 +340,18 @@ fn resumable(session: &Session, status: Status) -> Result<(), String> {
         return Err("its id has not the form of one: only Copilot's own ids are handed to a program".into());
     }
     Ok(())
+}
+
+/// Why nothing is done beside a process that has the session open and was not prompted yet.
+fn opened(pid: u32) -> String {
+    format!(
+        "process {pid} has it open, not prompted yet: go on there, or close it first (a second owner would fork its log)"
+    )
+}
+
+/// Why nothing is done with a session whose lock is somebody else's.
+fn unheld(pid: u32) -> String {
+    format!("{UNHELD} (process {pid})")
 }
 
 fn resume(session: &Session, status: Status) -> Result<String, String> {

@@ -2,7 +2,7 @@
 
 use super::action::{Dealings, Reach, offers};
 use super::limits::Limits;
-use super::owner::Owner;
+use super::owner::{Owner, UNHELD};
 use super::session::Facts;
 use super::text::{NAME_MAX, legible, plain};
 use super::time::{Moment, Span, Time};
@@ -21,6 +21,9 @@ pub struct Session {
     pub facts: Facts,
     /// Who runs it.
     pub owner: Owner,
+    /// Its owner provably holds it: the system shows that the process has the lock of this very folder. Without that a live
+    /// owner is taken for one on the word of its lock file, its age and its program.
+    pub held: bool,
     /// The processes that have it open, or may have.
     pub holders: Vec<u32>,
     /// More than one live process has a lock on it.
@@ -126,7 +129,10 @@ impl Session {
         self.facts.progress.is_some()
             || self.problem.is_some()
             || self.unread && self.has_log
-            || matches!(self.owner, Owner::Alive { .. } | Owner::Unknown { .. })
+            || match self.owner {
+                Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => true,
+                Owner::Never | Owner::Gone { .. } => false,
+            }
     }
 
     /// Who runs it: its owner, or a server of our own that has not written a lock yet.
@@ -138,11 +144,19 @@ impl Session {
         }
     }
 
+    /// Whether a secret may be told to its owner: the owner provably holds it, or there is nothing by which that could be seen.
+    pub const fn may_be_trusted(&self) -> bool {
+        matches!(self.owner, Owner::Alive { .. })
+    }
+
     /// Judges the session, and words it.
     pub fn row(&self, now: Moment, limits: &Limits) -> (Row, Verdict) {
         let mut verdict = self.judge(now, limits);
         if self.contested {
             verdict.because.push_str("; conflict: two live processes have a lock on it");
+        }
+        if let Owner::Unheld { .. } = self.owner {
+            verdict.because.push_str(&format!("; {UNHELD}"));
         }
         let row = Row {
             id: self.id.clone(),
@@ -185,7 +199,7 @@ impl Session {
             let status = if over { Status::Ended } else { Status::Quiet };
             return plain(status, self.touched, problem.to_string());
         }
-        if self.facts.progress.is_none() {
+        if self.facts.progress.is_none() && !matches!(self.owner, Owner::Opened { started: Some(_), .. }) {
             verdict.since = self.about.created.unwrap_or(self.touched);
         }
         verdict
@@ -205,7 +219,9 @@ impl Session {
 
     fn is_unseen(&self, verdict: &Verdict) -> bool {
         let had_turn = self.facts.closed.is_some() || self.facts.turn.is_some();
-        let news = verdict.status == Status::Idle && had_turn || verdict.by_message;
+        // Whoever opened it again has it before their eyes.
+        let reopened = matches!(self.owner, Owner::Opened { .. });
+        let news = verdict.status == Status::Idle && had_turn && !reopened || verdict.by_message;
         news && self.seen.is_none_or(|seen| seen < verdict.since)
     }
 
@@ -221,7 +237,7 @@ impl Session {
         let runner = self.runner();
         let (state, attachable) = match runner {
             Owner::Never => return None,
-            Owner::Alive { .. } => {
+            Owner::Alive { .. } | Owner::Opened { .. } => {
                 let attachable = match self.dealings.reach {
                     Reach::Attached | Reach::Hosted(_) => Some(true),
                     Reach::Nowhere | Reach::Refused(_) => Some(false),
@@ -230,7 +246,7 @@ impl Session {
                 ("alive", attachable)
             }
             Owner::Gone { .. } => ("gone", Some(false)),
-            Owner::Unknown { .. } => ("unknown", None),
+            Owner::Unheld { .. } | Owner::Unknown { .. } => ("unknown", None),
         };
         Some(OwnerShown { pid: runner.pid()?, state, attachable })
     }

@@ -173,6 +173,9 @@ impl<'a> Judge<'a> {
         let lapsed = self.facts.turn.is_some() && turn.is_none();
         let is_open = |request: &&Request| self.former.is_none() && (!lapsed || self.is_of_background(request));
         let requests: Vec<_> = self.facts.requests.iter().filter(is_open).collect();
+        if let Some(opened) = self.opened(turn, closed) {
+            return opened;
+        }
         if let Some(over) = self.over(turn, closed, !requests.is_empty()) {
             return over;
         }
@@ -206,6 +209,17 @@ impl<'a> Judge<'a> {
             Some(turn) => self.open(turn),
             None => self.at_rest(closed),
         }
+    }
+
+    /// Loaded by a process that was not prompted yet: whatever was open before is over.
+    fn opened(&self, turn: Option<&Turn>, closed: Option<&Closed>) -> Option<Found> {
+        let Owner::Opened { started, .. } = *self.owner else { return None };
+        let unfinished = match turn {
+            Some(_) => format!("; {}", self.open_words(turn)),
+            None => after_words(closed),
+        };
+        let since = started.unwrap_or_else(|| self.progress().wall);
+        Some(found(Status::Idle, since, format!("opened, not prompted yet{unfinished}")))
     }
 
     /// `ended` and `crashed`.

@@ -7,7 +7,7 @@
 use super::details::Source;
 use super::view::{Effect, Item, ItemId, Kind};
 use crate::act::{Ask, Order, Which};
-use crate::core::action::{Action, Offer, Reach, offers};
+use crate::core::action::{Action, Offer, Reach, may_end_unasked, offers};
 use crate::core::text::{counted, is_seen_whole, plain};
 use crate::core::turn::{Call, Request};
 
@@ -91,13 +91,18 @@ pub fn items(source: &Source<'_>, asked: &[Asked]) -> (Vec<Item>, Vec<Item>) {
         let order = Order::new(&source.row.id, ask).on(source.session.facts.root.as_deref());
         Item::action(ItemId::of(source.key, kind), text, enabled, Effect::Act(order))
     };
-    let ends = &offer(Action::End).what;
+    let ends = &offer(Action::End).what.clone().and_then(|what| may_end_unasked(source.session).map(|()| what));
     let end = Item::Submenu {
         id: ItemId::of(source.key, Kind::Ending),
         text: words("End this session…", ends).0,
         enabled: ends.is_ok(),
         items: vec![
-            item(Action::End, Kind::End, "End it: its tool is killed, it can be resumed", Ask::End),
+            item(
+                Action::End,
+                Kind::End,
+                "End it: its tool is killed, it can be resumed",
+                Ask::End { confirmed: false },
+            ),
             item(Action::ForceQuit, Kind::ForceQuit, "Force quit: nothing more is written down", Ask::ForceQuit),
         ],
     };

@@ -18,7 +18,6 @@ use crate::copilot::warned::Warned;
 use crate::core::action::{Action, Reach};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
-use crate::core::owner::Owner;
 use crate::core::time::Time;
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
@@ -138,7 +137,7 @@ pub(super) const fn action_of(ask: &Ask) -> Action {
         Ask::Reconnect { resend: false } => Action::Reconnect,
         Ask::Reconnect { resend: true } => Action::Resend,
         Ask::Stop => Action::Stop,
-        Ask::End => Action::End,
+        Ask::End { .. } => Action::End,
         Ask::ForceQuit => Action::ForceQuit,
         Ask::Resume => Action::Resume,
         Ask::ShowTerminal => Action::ShowTerminal,
@@ -313,7 +312,7 @@ impl Acting {
             id: ground.session.id.clone(),
             cwd: ground.session.about.cwd.as_deref().or(ground.session.facts.cwd.as_deref()).map(PathBuf::from),
             endpoints: ground.endpoints.clone(),
-            owned: matches!(ground.session.owner, Owner::Alive { .. }),
+            owned: ground.session.held,
             sight: seen,
             permit: Permit::default(), // the task's own
         };
@@ -329,7 +328,8 @@ impl Acting {
             log: ground.path.join(crate::watch::store::LOG),
             kind: ground.session.about.kind,
             owner: ground.session.owner.clone(),
-            lock: ground.lock.map(|lock| (lock, ground.path.join(format!("inuse.{}.hold", lock.pid)))),
+            lock: ground.lock,
+            folder: ground.path.to_owned(),
             names: ground.names.to_vec(),
             actions: ground.actions.clone(),
             now: ground.now,

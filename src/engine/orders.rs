@@ -7,10 +7,9 @@ use crate::act::{Ask, Given, Order, Outcome, Report, Step};
 use crate::copilot::attached::{Event, What};
 use crate::copilot::fault::Fault;
 use crate::copilot::servers::{Endpoint, endpoints};
-use crate::core::action::{Action, Reach, offer};
+use crate::core::action::{Action, Reach, may_end_unasked, offer};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
-use crate::core::owner::Owner;
 use crate::core::verdict::Status;
 use crate::ledger::{Hold, Locked, Page, Section};
 use tokio::sync::mpsc;
@@ -95,14 +94,25 @@ impl Engine {
     fn look_before(&mut self, key: &Key, order: &Order, round: &mut Round) -> Result<(), String> {
         match order.ask {
             // Where a process is to be signalled, whatever else it may have taken up as well.
-            Ask::End | Ask::ForceQuit => self.look_around(round),
+            Ask::End { .. } | Ask::ForceQuit => self.look_around(round),
+            // Another process may have opened it meanwhile.
+            Ask::Reconnect { .. } | Ask::Resume => {
+                self.look_at_processes();
+                self.look_into_now(key, round);
+            }
             _ => self.look_into_now(key, round),
         }
         self.fleet.share_owners(self.clock.now(), &mut round.changed);
         self.reach(key);
         let entry = self.fleet.get(key).ok_or("there is no such session any more")?;
-        offer(action_of(&order.ask), entry.session(), entry.verdict.status)?;
-        is_its_turn(order, entry.session())
+        let (action, session) = (action_of(&order.ask), entry.session());
+        offer(action, session, entry.verdict.status)?;
+        match order.ask {
+            Ask::End { confirmed: false } | Ask::ForceQuit => may_end_unasked(session)?,
+            _ => {}
+        }
+        self.is_being_opened(key, action, session).map_or(Ok(()), Err)?;
+        is_its_turn(order, session)
     }
 
     /// The page of a session that all processes of ours share.
@@ -193,7 +203,7 @@ impl Engine {
         let mut folder = crate::watch::store::Folder::new(&self.homes[key.0], &key.1);
         folder.session.seen = self.seen.at(&key.1);
         folder.session.live.attached = self.seen.attached(&key.1);
-        let reading = reading(&self.config, &self.known, self.clock.now());
+        let reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
         folder.look(&reading, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
         folder.read_history(&reading, &mut self.buffer);
         self.hold(&key, folder, round);
@@ -202,10 +212,12 @@ impl Engine {
 
     /// Where the server of a session's owner can be reached.
     fn endpoints_of(&self, key: &Key) -> Vec<Endpoint> {
-        match self.fleet.get(key).map(|entry| &entry.session().owner) {
-            Some(&Owner::Alive { pid, .. }) => self.endpoints_at(pid),
-            _ => Vec::new(),
+        let Some(session) = self.fleet.get(key).map(super::Entry::session) else { return Vec::new() };
+        let mut endpoints = session.owner.live().map(|pid| self.endpoints_at(pid)).unwrap_or_default();
+        if !session.may_be_trusted() {
+            endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
         }
+        endpoints
     }
 
     fn endpoints_at(&self, pid: u32) -> Vec<Endpoint> {
@@ -220,7 +232,7 @@ impl Engine {
         let known = &folder.session.dealings.reach;
         let reach = match (attached, &folder.session.owner) {
             (Some(reach), _) => reach,
-            (None, &Owner::Alive { pid, .. }) => {
+            (None, owner) if let Some(pid) = owner.live() => {
                 match known {
                     // A server that listens goes on listening; what refused us is asked again when the user asks for it.
                     Reach::Listens | Reach::Refused(_) => return,

@@ -38,7 +38,9 @@ pub(super) struct Work {
     pub(super) log: PathBuf,
     pub(super) kind: Kind,
     pub(super) owner: Owner,
-    pub(super) lock: Option<(Lock, PathBuf)>,
+    pub(super) lock: Option<Lock>,
+    /// The session's folder.
+    pub(super) folder: PathBuf,
     pub(super) names: Vec<String>,
     pub(super) actions: Actions,
     pub(super) now: Time,
@@ -115,8 +117,8 @@ impl Work {
             Ask::Deny(which) => self.answer(&which, false).await,
             Ask::Reconnect { resend } => self.reconnect(resend).await,
             Ask::Stop => self.stop().await,
-            Ask::End => self.end(&[Force::Interrupt, Force::Terminate]).await,
-            Ask::ForceQuit => self.end(&[Force::Kill]).await,
+            Ask::End { confirmed } => self.end(&[Force::Interrupt, Force::Terminate], confirmed).await,
+            Ask::ForceQuit => self.end(&[Force::Kill], false).await,
             Ask::Resume => self.resume().await,
             Ask::ShowTerminal => self.show_terminal().await,
             // The loop lets go of it, when it hears of this.
@@ -164,7 +166,7 @@ impl Work {
                 }
                 (Arc::clone(bond), "attached as before")
             }
-            (None, Owner::Alive { .. }, _) => {
+            (None, owner, _) if owner.live().is_some() => {
                 let attached = attached::attach(&self.site, self.policy(), self.events(), self.task, &step).await?;
                 (Arc::new(Bond::Attached(attached)), "attached to its server: what it asks for comes here from now on")
             }
@@ -250,11 +252,11 @@ impl Work {
     }
 
     /// Sends signals one after the other, each only if the one before had no effect in time.
-    async fn end(self, forces: &[Force]) -> Done {
-        let Some((lock, hold)) = &self.lock else {
+    async fn end(self, forces: &[Force], confirmed: bool) -> Done {
+        let Some(lock) = self.lock else {
             return Err(Undone::refused("who runs it is not known any more"));
         };
-        let target = Target::open(*lock, hold, &self.names, self.now).map_err(Undone::refused)?;
+        let target = Target::open(lock, &self.folder, &self.names, self.now, confirmed).map_err(Undone::refused)?;
         for &force in forces {
             self.site.permit.ask().await.map_err(Undone::refused)?;
             self.step()(Step::Abort, format!("{} process {}", verb(force), lock.pid));
@@ -288,7 +290,7 @@ impl Work {
     }
 
     async fn show_terminal(self) -> Done {
-        let Owner::Alive { pid, .. } = self.owner else { return Err(Undone::refused("nothing runs it")) };
+        let Some(pid) = self.owner.live() else { return Err(Undone::refused("nothing runs it")) };
         let shown = move || show(pid, &ancestors(pid), terminal_of(pid).as_deref());
         Ok((apart(shown).await?, None))
     }

@@ -2,7 +2,7 @@
 //! CLI, in tests/e2e; here are the rules.
 
 use super::story::{PID, Story};
-use pilotlight::core::action::{Action, Dealings, Reach, offer};
+use pilotlight::core::action::{Action, Dealings, Reach, may_end_unasked, offer};
 use pilotlight::core::attempts::{Attempts, Mark, Marks};
 use pilotlight::core::fleet::{About, Kind, Session};
 use pilotlight::core::limits::Limits;
@@ -95,6 +95,48 @@ fn the_table_of_actions_by_owner() {
     assert_eq!(crashed.actions(), ["reconnect", "resume"]);
     let ended = Case::of(Story::prompted().answers(1, "Done.").shutdown(2).owner_gone(), 3, Kind::Terminal);
     assert_eq!(ended.actions(), ["reconnect", "resume"]);
+}
+
+/// While a process has it open, it is nobody else's, prompted or not.
+#[test]
+fn case_116_what_is_open_somewhere_is_not_opened_again() {
+    let opened = Owner::Opened { pid: PID, started: None };
+    for story in [asking(), Story::prompted().answers(1, "Done.").shutdown(2)] {
+        for kind in [Kind::Terminal, Kind::Sdk, Kind::Unknown] {
+            let case = Case::of(story.clone().owned(opened.clone()), 3, kind).reach(Reach::Nowhere);
+            for action in [Action::Resume, Action::Reconnect, Action::Resend] {
+                case.refuses(action, "has it open, not prompted yet");
+            }
+            case.refuses(Action::End, "close it in its terminal").refuses(Action::Stop, "has it open");
+            let terminal = if kind == Kind::Sdk { vec![] } else { vec!["show-terminal"] };
+            assert_eq!(case.actions(), terminal);
+        }
+    }
+    // Its server can be joined, and then it is asked whether it really has it.
+    let listens = Case::of(asking().owned(opened), 3, Kind::Sdk).reach(Reach::Listens);
+    listens.allows(Action::Reconnect).refuses(Action::Resend, "has it open");
+}
+
+/// CASES.md 123 to 125: nothing at all is done with it.
+#[test]
+fn case_124_a_session_that_its_process_does_not_hold_is_left_alone() {
+    for kind in [Kind::Terminal, Kind::Sdk, Kind::Unknown] {
+        let case = Case::of(asking().owned(Owner::Unheld { pid: PID }), 3, kind).reach(Reach::Listens);
+        assert_eq!(case.actions(), [""; 0]);
+        for action in Action::ALL.into_iter().filter(|action| *action != Action::Detach) {
+            case.refuses(action, "the process that its lock names does not hold it");
+        }
+    }
+}
+
+/// Where nothing but the lock says whose the process is, a click is not enough to end it.
+#[test]
+fn what_only_its_lock_says_is_ended_by_a_command_that_asks() {
+    let with = |held| Case::of(asking(), 3, Kind::Terminal).reach(Reach::Nowhere).with(|session| session.held = held);
+    with(true).allows(Action::End);
+    with(false).allows(Action::End);
+    assert_eq!(may_end_unasked(&with(true).session), Ok(()));
+    assert!(may_end_unasked(&with(false).session).unwrap_err().contains("pilotlight stop"));
 }
 
 /// PP#230 and #285: what is tried a third time would not help either.

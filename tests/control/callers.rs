@@ -122,7 +122,7 @@ fn an_agent_may_stop_reconnect_and_resume() {
         assert!(output.status.success(), "{output:?}");
     }
     let asked: Vec<_> = double.orders().into_iter().map(|order| order.ask).collect();
-    assert_eq!(asked, [Ask::End, Ask::Reconnect { resend: false }, Ask::Resume, Ask::ShowTerminal]);
+    assert_eq!(asked, [Ask::End { confirmed: true }, Ask::Reconnect { resend: false }, Ask::Resume, Ask::ShowTerminal]);
 }
 
 /// Where the user has set that all is approved that attached sessions ask for, to reconnect one is to approve.

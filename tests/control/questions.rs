@@ -77,7 +77,7 @@ fn a_session_in_a_terminal_is_ended_only_after_a_yes() {
         shows(&terminal, "exited with 0");
     }
     assert!(user.run(&["stop", "00000001", "--yes"]).status.success());
-    assert!(double.orders().iter().all(|order| order.ask == Ask::End));
+    assert!(double.orders().iter().all(|order| order.ask == Ask::End { confirmed: true }));
     assert_eq!(double.orders().len(), 3);
 }
 

@@ -272,8 +272,10 @@ fn came_of(ask: &Ask, before: &Session, now: &Session) -> Came {
             Came::Open("its log says that the turn goes on")
         }
         Ask::Stop => Came::Done("its log says that the turn has ended"),
-        Ask::End | Ask::ForceQuit if !matches!(now.owner, Owner::Alive { .. }) => Came::Done("its process has ended"),
-        Ask::End | Ask::ForceQuit => Came::Open("its process lives"),
+        Ask::End { .. } | Ask::ForceQuit if !matches!(now.owner, Owner::Alive { .. }) => {
+            Came::Done("its process has ended")
+        }
+        Ask::End { .. } | Ask::ForceQuit => Came::Open("its process lives"),
         Ask::Reconnect { .. } if facts.marks.prompt != before.marks.prompt => {
             Came::Open("its log has another prompt now")
         }
