@@ -196,6 +196,7 @@ mod tests {
             owner: None,
             background: Background::default(),
             actions: Vec::new(),
+            question: None,
         };
         (row, None)
     }

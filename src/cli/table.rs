@@ -187,6 +187,7 @@ mod tests {
             owner: None,
             background: Background::default(),
             actions: Vec::new(),
+            question: None,
         }
     }
 

@@ -108,6 +108,7 @@ fn a_row_has_the_promised_fields() {
         "owner",
         "background",
         "actions",
+        "question",
     ];
     promised.sort_unstable();
     keys.sort_unstable();
