@@ -18,8 +18,14 @@ fn main() {
 }
 
 #[cfg(target_os = "linux")]
+#[path = "../tests/made_up/holder.rs"]
+#[expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that cannot go on stops")]
+mod holder;
+
+#[cfg(target_os = "linux")]
 #[expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 mod linux {
+    use super::holder;
     use std::fs::{self, OpenOptions};
     use std::io::{BufRead, BufReader, Write};
     use std::path::{Path, PathBuf};
@@ -84,7 +90,7 @@ mod linux {
                 if n < live {
                     fs::write(&log, ENDED.split_inclusive(|&byte| byte == b'\n').take(19).collect::<Vec<_>>().concat())
                         .unwrap();
-                    let owner = Command::new(&program).arg("3600").stdin(Stdio::null()).spawn().unwrap();
+                    let owner = holder::start(&program, &folder, false);
                     fs::write(folder.join(format!("inuse.{}.lock", owner.id())), format!("{}\n", owner.id())).unwrap();
                     owners.push(owner);
                 } else {

@@ -4,7 +4,7 @@
 //! A Unix socket of mode 0600 in the folder that also holds the lock of the running tray, a named pipe on Windows. A client
 //! writes one [`Order`] as a line of JSON and reads lines of JSON: first `"heard"`, at once, so that a tray that hangs is told
 //! from one that has work to do; then each a [`Report`], the last of which is its end. Its own end stays open meanwhile: one
-//! that closes it is not told any more. The order is carried out all the same.
+//! that closes it takes its order back, as long as nothing was sent on account of it.
 //!
 //! - [`serve`] is the tray's side, [`ask`] the command's.
 //! - [`caller`] is who may ask: the same user alone, and for answers to permission requests nobody whom Copilot started.
@@ -51,6 +51,8 @@ const OF_ONE_PROCESS: usize = 16;
 const HEARD: &[u8] = b"\"heard\"\n";
 /// A client has so long to write its order, and to take each report.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Long enough to hear of everything that has happened already.
+const MOMENT: Duration = Duration::from_millis(1);
 /// Where clients cannot be let in (no descriptors are left), the next try is when one has left, or so much later.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -186,20 +188,25 @@ async fn converse(
         return refuse(&mut to, reason).await;
     }
     send(&mut to, HEARD).await?;
-    let (reply, mut reports) = unbounded_channel();
-    (house.orders)(Given { order, reply });
+    // A tray that was held up may hear of an order whose command has gone meanwhile: that one is not given.
     let mut more = [0];
+    if timeout(MOMENT, from.read(&mut more)).await.is_ok() {
+        return Ok(());
+    }
+    let (reply, mut reports) = unbounded_channel();
+    (house.orders)(Given::by_caller(order, reply));
     loop {
         tokio::select! {
             report = reports.recv() => {
-                let unsaid = || Report::End(Outcome::Failed("the tray did not say how it ended".into()));
+                let unsaid = || Report::End(Outcome::Unconfirmed("may have happened: the tray did not say how it ended".into()));
                 let report = report.unwrap_or_else(unsaid);
                 write(&mut to, &report).await?;
                 if matches!(report, Report::End(_)) {
                     return Ok(());
                 }
             }
-            // Nothing more is expected of it: its end, or a word too many, ends the conversation, not the order.
+            // Nothing more is expected of it: its end, or a word too many, ends the conversation, and the order with it, as long as
+            // nothing was sent.
             _ = from.read(&mut more) => return Ok(()),
         }
     }

@@ -8,12 +8,12 @@
 
 mod acting;
 mod agenda;
-mod asking;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod clocks;
 mod fleet;
 mod looking;
+mod opened;
 mod orders;
 mod scarce;
 mod settings;
@@ -33,9 +33,11 @@ use crate::config::Config;
 use crate::core::fleet::Session;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Status;
+use crate::ledger::Ledger;
 use crate::log::story;
 use crate::seen::Seen;
 use crate::signals::{Signal, Signals};
+use crate::watch::opened::{Noted, Openers, Openings};
 use crate::watch::process::Exits;
 use crate::watch::store::{Reading, SESSIONS};
 use crate::watch::tail::Look;
@@ -97,11 +99,6 @@ pub trait View {
     /// Takes the terminal again, or anew after its size changed: nothing of what was drawn can be relied on.
     fn resume(&mut self) {}
 
-    /// Whether servers may be asked about sessions that became silent: not by who is there for one order.
-    fn asks_servers(&self) -> bool {
-        true
-    }
-
     /// Whether [`show_history`](Self::show_history) is wanted.
     fn wants_history(&self) -> bool {
         false
@@ -116,6 +113,7 @@ pub struct Engine {
     /// Homes that are followed no more.
     retired: HashSet<usize>,
     source: Option<settings::Followed>,
+    ledger: Ledger,
     /// The statuses that stand in our log.
     logged: HashMap<Key, Status>,
     clock: Clock,
@@ -146,6 +144,11 @@ pub struct Engine {
     known: HashSet<u32>,
     /// Those whose end will not.
     scarce: scarce::Scarce,
+    /// Looks for processes that have sessions open without a lock; what it found last.
+    openers: Openers,
+    openings: Openings,
+    /// What the terminals of each home had noted as open, when that was last looked at.
+    noted: HashMap<usize, Noted>,
     buffer: Vec<u8>,
     rescan_at: Time,
 }
@@ -173,6 +176,7 @@ impl Engine {
             homes,
             retired: HashSet::new(),
             source: None,
+            ledger: Ledger::new(seen.path().and_then(Path::parent)),
             logged: HashMap::new(),
             clock,
             history: History::default(),
@@ -189,6 +193,9 @@ impl Engine {
             commander,
             known: HashSet::new(),
             scarce: scarce::Scarce::default(),
+            openers: Openers::default(),
+            openings: Openings::default(),
+            noted: HashMap::new(),
             buffer: Vec::new(),
             rescan_at: clock.now().awake + RESCAN,
         }
@@ -211,14 +218,11 @@ impl Engine {
         let mut alarm = Alarm::default();
         self.watch_seen();
         self.begin_to_follow_config(view);
+        self.look_at_processes();
         if self.look_at_all(&mut signals, &mut round).await.is_break() {
             return Ok(());
         }
         round.changed.extend(self.fleet.entries().map(|(key, _)| key.clone()));
-        let asks = view.asks_servers();
-        if asks {
-            self.ask_servers(&mut round);
-        }
         let mut flow = self.show(&mut round, view);
         if view.wants_history() {
             self.untold = self.history.iter().collect();
@@ -264,10 +268,15 @@ impl Engine {
             self.recheck(view, &mut round);
             self.follow_config(view, &mut round);
             self.reconnect_by_itself(&mut round);
-            if asks {
-                self.ask_servers(&mut round);
-            }
             flow = self.show(&mut round, view);
+        }
+        // What was sent meanwhile is told: whoever waits for it must know that it may have happened.
+        while let Ok(happening) = self.happenings.try_recv() {
+            match happening {
+                Happening::Step(task, step, words) => self.acting.step(task, step, words),
+                Happening::Over(task, over) => self.acting.over(task, over),
+                Happening::Request(..) | Happening::MaySend(..) | Happening::Live(_) => {}
+            }
         }
         self.acting.leave(LEAVING).await;
         tracing::info!(target: story::TARGET, tag = story::END, "Pilotlight looks no more");
@@ -336,7 +345,13 @@ struct Round {
     redraw: bool,
 }
 
-fn reading<'a>(config: &'a Config, known: &'a HashSet<u32>, now: Moment) -> Reading<'a> {
-    let look = Look { now, limits: &config.limits };
-    Reading { look, owner_names: &config.owners.names, known, all: false, until: None }
+fn reading<'a>(config: &'a Config, known: &'a HashSet<u32>, openings: &'a Openings, now: Moment) -> Reading<'a> {
+    Reading {
+        look: Look { now, limits: &config.limits },
+        owner_names: &config.owners.names,
+        known,
+        openings: openings.all(),
+        all: false,
+        until: None,
+    }
 }

@@ -28,13 +28,25 @@ pub fn read(path: &Path) -> String {
 /// # Errors
 /// Where it cannot be written; what was kept before is still there then.
 pub fn replace(path: &Path, text: &[u8]) -> anyhow::Result<()> {
+    write(path, text, File::sync_all)
+}
+
+/// The same for what may be lost where the machine goes down: whoever writes does not wait for the disk.
+///
+/// # Errors
+/// Where it cannot be written; what was kept before is still there then.
+pub fn replace_at_once(path: &Path, text: &[u8]) -> anyhow::Result<()> {
+    write(path, text, |_| Ok(()))
+}
+
+fn write(path: &Path, text: &[u8], settle: impl FnOnce(&File) -> std::io::Result<()>) -> anyhow::Result<()> {
     let folder = path.parent().context("the file has no folder")?;
     crate::paths::make_folder(folder)?;
     let (beside, mut file) = beside(path)?;
     sweep(path, &file);
     let written = keep_permissions(path, &file)
         .and_then(|()| file.write_all(text))
-        .and_then(|()| file.sync_all())
+        .and_then(|()| settle(&file))
         .and_then(|()| fs::rename(&beside, path));
     written.inspect_err(|_| drop(fs::remove_file(&beside))).map_err(Into::into)
 }

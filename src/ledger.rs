@@ -155,7 +155,7 @@ impl Page {
         let Some(stem) = &self.stem else { return Ok(()) };
         let mut kept = Kept { version: VERSION, id: self.id.clone(), ..self.kept() };
         change(&mut kept.sections);
-        kept::replace(&stem.with_extension("json"), &serde_json::to_vec(&kept)?)?;
+        kept::replace_at_once(&stem.with_extension("json"), &serde_json::to_vec(&kept)?)?;
         if let Some(folder) = stem.parent() {
             sweep(folder);
         }

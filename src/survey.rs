@@ -5,12 +5,12 @@ use crate::config::Config;
 use crate::copilot::servers::endpoints;
 use crate::core::action::Reach;
 use crate::core::fleet::Session;
-use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Sample;
 use crate::engine::BUSY;
 use crate::paths;
 use crate::seen::Seen;
+use crate::watch::opened::Openers;
 use crate::watch::process::cpu_of_descendants;
 use crate::watch::store::{Folder, Reading, SESSIONS, session_ids};
 use crate::watch::tail::Look;
@@ -52,26 +52,29 @@ fn look_around(
     let clock = Clock::start();
     let now = clock.now();
     let known = HashSet::new();
+    let roots: Vec<_> = homes.iter().map(|home| home.join(SESSIONS)).collect();
+    let openings = Openers::default().look(&roots, &config.owners.names, now.wall);
     let reading = Reading {
         look: Look { now, limits: &config.limits },
         owner_names: &config.owners.names,
         known: &known,
+        openings: openings.all(),
         all,
         until: None,
     };
     let mut ids = Vec::new();
-    for home in homes {
-        let root = home.join(SESSIONS);
+    for root in &roots {
         // Why it cannot be listed was said before, by whoever asks for the survey.
-        ids.extend(session_ids(&root).into_iter().flatten().map(|id| (home, id)));
+        ids.extend(session_ids(root).into_iter().flatten().map(|id| (root, id)));
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().div_ceil(SHARE)).max(1);
     let share = ids.len().div_ceil(threads).max(1);
     let look = |ids: &[(&PathBuf, Box<str>)]| {
         let (mut buffer, mut folders) = (Vec::new(), Vec::new());
-        for (home, id) in ids {
-            let mut folder = Folder::new(&home.join(SESSIONS), id);
-            seen.recall(&mut folder.session);
+        for (root, id) in ids {
+            let mut folder = Folder::new(root, id);
+            folder.session.seen = seen.at(id);
+            folder.session.live.attached = seen.attached(id);
             // A folder that has just gone is no session.
             if folder.look(&reading, &mut buffer).is_ok() && is_kept(&folder.session) {
                 folders.push(folder);
@@ -129,7 +132,7 @@ fn deal(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
     for session in sessions {
         let Some((count, reach)) = session.owner.pid().and_then(|pid| owners.get_mut(&pid)) else { continue };
         session.dealings.others = count.saturating_sub(1);
-        if let Owner::Alive { pid, .. } = session.owner {
+        if let Some(pid) = session.owner.live() {
             let look = || match endpoints(pid, homes, &config.servers, user_home.as_deref()).is_empty() {
                 true => Reach::Nowhere,
                 false => Reach::Listens,

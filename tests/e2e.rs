@@ -14,10 +14,10 @@ mod e2e {
     mod again;
     mod attached;
     mod ends;
-    mod going_on;
     mod homes;
     mod hosted;
     mod notifications;
+    mod orders;
     mod permissions;
     mod reach;
     mod recover;
@@ -28,6 +28,5 @@ mod e2e {
     mod terminal;
     mod told;
     mod turns;
-    mod waiting;
     mod work;
 }

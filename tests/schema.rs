@@ -9,7 +9,6 @@
 mod support;
 
 use pilotlight::core::action::Action;
-use pilotlight::core::asked::Question;
 use pilotlight::core::fleet::{Background, Kind, OwnerShown, Row};
 use pilotlight::core::time::Time;
 use pilotlight::core::verdict::Status;
@@ -38,7 +37,6 @@ fn row() -> Row {
         owner: Some(OwnerShown { pid: 1, state: "alive", attachable: Some(true) }),
         background: Background::default(),
         actions: vec!["stop"],
-        question: Some(Question { text: "x".into(), choices: vec!["y".into()] }),
     }
 }
 
@@ -84,18 +82,6 @@ fn schema() -> Value {
         "actions" => {
             let action = all(actions.clone());
             said(json!({"type": "array", "items": action}), "what would not be refused now")
-        }
-        "question" => {
-            let words = |name: &str| match name {
-                "text" => text.clone(),
-                "choices" => json!({"type": "array", "items": text.clone()}),
-                other => panic!("{other} of a question is new: give it a form here, and a word in README.md"),
-            };
-            let question = object(&row["question"], &words);
-            said(
-                json!({"anyOf": [question, {"type": "null"}]}),
-                "what it asks, where it is `needs-input` and that is known",
-            )
         }
         other => panic!("{other} of a session is new: give it a form here, and a word in README.md"),
     };

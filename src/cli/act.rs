@@ -23,6 +23,8 @@ use tell::{AfterShown, Shown, Teller};
 const FAILED: u8 = 1;
 /// Exit code: not tried; the reason is on standard error.
 const REFUSED: u8 = 4;
+/// Exit code: sent, and not confirmed; what is known of it is on standard error.
+const UNCONFIRMED: u8 = 5;
 /// What no request reads: one that must ask for exactly this is shown, and stays unanswered.
 const UNSHOWN: &str = "\0";
 
@@ -32,12 +34,9 @@ pub(super) struct Reconnect {
     /// The session's id, or as much of its beginning as no other shares
     #[arg(value_name = "ID")]
     id: String,
-    /// Send its last prompt again, if no tool ran since
+    /// Send its last prompt again, if no tool succeeded in that turn
     #[arg(long)]
     resend: bool,
-    /// Have it go on: by its last prompt, if no tool ran since, else by a short prompt (the setting `continue-prompt`)
-    #[arg(long = "continue", conflicts_with = "resend")]
-    go_on: bool,
 }
 
 /// Arguments of `stop`.
@@ -78,22 +77,26 @@ pub(super) struct One {
 
 pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Result<ExitCode> {
     with(context, &arguments.id, |session| {
-        let ask = if arguments.go_on { Ask::Continue } else { Ask::Reconnect { resend: arguments.resend } };
-        let sends = ask != Ask::Reconnect { resend: false };
-        // What is sent in the user's name, or approves all that the session asks for, is no agent's to ask for.
-        if (sends || context.config.actions.permissions == Permissions::ApproveAll)
+        // A prompt is the user's word; and where all is approved that the session asks for, so is this.
+        if (arguments.resend || context.config.actions.permissions == Permissions::ApproveAll)
             && let Some(reason) = caller::agent_behind(std::process::id(), &context.config.owners.names)
         {
             return Ok(refuse(&reason));
         }
-        carry_out(context, order(session, ask), keeps_connection(session), &mut Teller)
+        carry_out(
+            context,
+            session,
+            &order(session, Ask::Reconnect { resend: arguments.resend }),
+            keeps_connection(session),
+            &mut Teller,
+        )
     })
 }
 
 pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCode> {
     with(context, &arguments.id, |session| {
-        let ask = if needs_end(session) { Ask::End } else { Ask::Stop };
-        if ask == Ask::End && !arguments.yes {
+        let ask = if needs_end(session) { Ask::End { confirmed: true } } else { Ask::Stop };
+        if ask != Ask::Stop && !arguments.yes {
             match confirm("End this session? Its tool is killed; it can be resumed.") {
                 Some(true) => {}
                 Some(false) => return Ok(refuse("the session was left as it is")),
@@ -105,7 +108,7 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
                 }
             }
         }
-        carry_out(context, order(session, ask), false, &mut Teller)
+        carry_out(context, session, &order(session, ask), false, &mut Teller)
     })
 }
 
@@ -118,11 +121,15 @@ pub(super) fn deny(context: &Context, arguments: &Answer) -> anyhow::Result<Exit
 }
 
 pub(super) fn resume(context: &Context, arguments: &One) -> anyhow::Result<ExitCode> {
-    with(context, &arguments.id, |session| carry_out(context, order(session, Ask::Resume), false, &mut Teller))
+    with(context, &arguments.id, |session| {
+        carry_out(context, session, &order(session, Ask::Resume), false, &mut Teller)
+    })
 }
 
 pub(super) fn show(context: &Context, arguments: &One) -> anyhow::Result<ExitCode> {
-    with(context, &arguments.id, |session| carry_out(context, order(session, Ask::ShowTerminal), false, &mut Teller))
+    with(context, &arguments.id, |session| {
+        carry_out(context, session, &order(session, Ask::ShowTerminal), false, &mut Teller)
+    })
 }
 
 /// Finds the session, has something done with it, and makes an exit code of how that ended.
@@ -138,13 +145,14 @@ fn with(
     Ok(match act(&session)? {
         Outcome::Done(_) => ExitCode::SUCCESS,
         Outcome::Failed(_) => ExitCode::from(FAILED),
+        Outcome::Unconfirmed(_) => ExitCode::from(UNCONFIRMED),
         Outcome::Refused(_) => ExitCode::from(REFUSED),
         Outcome::Unknown => ExitCode::from(USAGE),
     })
 }
 
 fn order(session: &Session, ask: Ask) -> Order {
-    Order { id: session.id.clone(), ask }
+    Order::new(&session.id, ask).on(session.facts.root.as_deref())
 }
 
 /// Whether only the end of its process stops a session: nobody else than its terminal can abort its turn.
@@ -156,7 +164,7 @@ fn needs_end(session: &Session) -> bool {
 
 /// Whether a session that was reconnected depends on our connection: one that is resumed in a terminal does not.
 fn keeps_connection(session: &Session) -> bool {
-    matches!(session.owner, Owner::Alive { .. }) || session.about.kind != Kind::Terminal
+    session.owner.live().is_some() || session.about.kind != Kind::Terminal
 }
 
 fn answer(context: &Context, arguments: &Answer, question: &str, ask: fn(Which) -> Ask) -> anyhow::Result<ExitCode> {
@@ -168,13 +176,18 @@ fn answer(context: &Context, arguments: &Answer, question: &str, ask: fn(Which) 
         if arguments.ask {
             return answer_one_by_one(context, arguments, session, question, ask);
         }
-        let which = match &arguments.request {
-            Some(id) => Which::One(id.clone()),
-            None if arguments.all => Which::All,
-            None => Which::Oldest,
-        };
-        carry_out(context, order(session, ask(which)), false, &mut Teller)
+        let which = Which::These(meant(arguments, session));
+        carry_out(context, session, &order(session, ask(which)), false, &mut Teller)
     })
+}
+
+/// The ids of the requests that the arguments mean, of those that are open now.
+fn meant(arguments: &Answer, session: &Session) -> Vec<String> {
+    let most = if arguments.all { usize::MAX } else { 1 };
+    match &arguments.request {
+        Some(id) => vec![id.clone()],
+        None => session.facts.requests.iter().take(most).map(|request| request.request.to_string()).collect(),
+    }
 }
 
 /// Shows each request and asks about it. Only what was shown is answered: one that is answered elsewhere meanwhile, or asks
@@ -189,16 +202,11 @@ fn answer_one_by_one(
     if !has_terminal() {
         return Ok(refuse("there is no terminal to ask on; without `--ask` the request is shown and answered"));
     }
-    let most = if arguments.all { usize::MAX } else { 1 };
-    let ids: Vec<String> = match &arguments.request {
-        Some(id) => vec![id.clone()],
-        None => session.facts.requests.iter().take(most).map(|request| request.request.to_string()).collect(),
-    };
     let mut outcome = None;
-    for id in ids {
+    for id in meant(arguments, session) {
         let mut shown = Shown::default();
         let look = ask(Which::Shown { id: id.clone(), text: UNSHOWN.into() });
-        let looked = carry_out(context, order(session, look), false, &mut shown)?;
+        let looked = carry_out(context, session, &order(session, look), false, &mut shown)?;
         let this = match shown.request {
             None => {
                 tell::end(&looked);
@@ -206,7 +214,7 @@ fn answer_one_by_one(
             }
             Some(text) if confirm(question) == Some(true) => {
                 let answered = order(session, ask(as_shown(session, id, text, ask)));
-                carry_out(context, answered, false, &mut AfterShown)?
+                carry_out(context, session, &answered, false, &mut AfterShown)?
             }
             Some(_) => refuse("the request was left open"),
         };
@@ -220,17 +228,18 @@ fn as_shown(session: &Session, id: String, text: String, ask: fn(Which) -> Ask) 
     let shown = Which::Shown { id, text };
     let length = serde_json::to_vec(&order(session, ask(shown.clone()))).map_or(usize::MAX, |line| line.len());
     match shown {
-        Which::Shown { id, .. } if length >= ORDER_MAX => Which::One(id),
+        Which::Shown { id, .. } if length >= ORDER_MAX => Which::These(vec![id]),
         shown => shown,
     }
 }
 
-/// The outcome that counts of several: a failure before a refusal before success.
+/// The outcome that counts of several: what is not confirmed before a failure before a refusal before success.
 fn worse(before: Option<Outcome>, this: Outcome) -> Outcome {
     let rank = |outcome: &Outcome| match outcome {
         Outcome::Done(_) => 0,
         Outcome::Refused(_) | Outcome::Unknown => 1,
         Outcome::Failed(_) => 2,
+        Outcome::Unconfirmed(_) => 3,
     };
     before.filter(|before| rank(before) >= rank(&this)).unwrap_or(this)
 }

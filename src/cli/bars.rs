@@ -196,7 +196,6 @@ mod tests {
             owner: None,
             background: Background::default(),
             actions: Vec::new(),
-            question: None,
         };
         (row, None)
     }

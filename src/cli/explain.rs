@@ -3,7 +3,7 @@
 mod then;
 
 use super::pick::pick;
-use super::{Context, LINE_MAX, beside};
+use super::{Context, LINE_MAX};
 use crate::core::action::{Offer, offers};
 use crate::core::fleet::{Row, Session};
 use crate::core::limits::Limits;
@@ -35,8 +35,6 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         Ok(found) => found,
         Err(code) => return Ok(code),
     };
-    let mut session = session;
-    beside::take_over(std::slice::from_mut(&mut session), &context.homes);
     write!(io::stdout(), "{}", explain(&session, now, &context.config.limits))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -84,6 +82,9 @@ fn owner(session: &Session) -> String {
         Owner::Never => "none: no lock is in its folder".into(),
         Owner::Alive { pid, started: Some(at) } => format!("process {pid}, alive, started {at}"),
         Owner::Alive { pid, started: None } => format!("process {pid}, alive"),
+        Owner::Opened { pid, started: Some(at) } => format!("process {pid}, not prompted yet, started {at}"),
+        Owner::Opened { pid, started: None } => format!("process {pid}, not prompted yet"),
+        Owner::Unheld { pid } => format!("not known: process {pid}, which the lock names, does not hold it"),
         Owner::Gone { pid, .. } => format!("process {pid}, gone: its lock was left behind"),
         Owner::Unknown { pid } => format!("process {pid}, which cannot be looked at (another user, a container)"),
     }

@@ -3,7 +3,6 @@
 mod act;
 mod ask;
 mod bars;
-mod beside;
 mod config;
 mod demo;
 mod diagnostics;

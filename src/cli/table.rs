@@ -187,7 +187,6 @@ mod tests {
             owner: None,
             background: Background::default(),
             actions: Vec::new(),
-            question: None,
         }
     }
 

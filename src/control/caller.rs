@@ -2,8 +2,8 @@
 //!
 //! An agent must not approve itself. Whatever a session of Copilot's starts, a tool's shell, a script, a program of its own,
 //! may look at sessions, and may stop, reconnect or resume them: all of that it could do without us as well, being the same
-//! user. Answering a permission request is what Copilot asks the *user*, so `approve` and `deny` are refused to it, and
-//! `reconnect` where the user has set that all is approved that attached sessions ask for.
+//! user. Answering a permission request is what Copilot asks the *user*, and a prompt is the user's word: so `approve`, `deny` and
+//! what sends a prompt are refused to it, and `reconnect` where the user has set that all is approved that attached sessions ask for.
 //!
 //! Two signs tell such a process: a Copilot among its ancestors, and the mark that Copilot leaves in the environment of what
 //! it starts. The mark is still there when a process has let go of its parent (`setsid -f`, `nohup ... &` after the shell's
@@ -29,10 +29,8 @@ pub struct Judge {
 const fn is_for_people(ask: &Ask, approves_all: bool) -> bool {
     match ask {
         Ask::Approve(_) | Ask::Deny(_) => true,
-        // What is sent is sent in the user's name.
-        Ask::Continue | Ask::Reconnect { resend: true } => true,
-        Ask::Reconnect { resend: false } => approves_all,
-        Ask::Stop | Ask::End | Ask::ForceQuit | Ask::Resume | Ask::ShowTerminal | Ask::Detach | Ask::Said => false,
+        Ask::Reconnect { resend } => *resend || approves_all,
+        Ask::Stop | Ask::End { .. } | Ask::ForceQuit | Ask::Resume | Ask::ShowTerminal | Ask::Detach => false,
     }
 }
 
@@ -41,8 +39,8 @@ const fn is_for_people(ask: &Ask, approves_all: bool) -> bool {
 pub fn agent_behind(pid: u32, names: &[String]) -> Option<String> {
     let behind = copilot_ancestor(pid, names)?;
     Some(format!(
-        "an agent must not answer permission requests or send prompts in your name, and this was started by Copilot (it, or its mark in the environment, is \
-         process {behind}); answer from the menu, or in a terminal of your own"
+        "an agent must not answer permission requests or send prompts, and this was started by Copilot (it, or its mark in the \
+         environment, is process {behind}); do it from the menu, or in a terminal of your own"
     ))
 }
 
@@ -53,8 +51,8 @@ pub(super) fn may_ask(ask: &Ask, caller: Option<u32>, judge: &Judge) -> Result<(
         return Ok(());
     }
     let unknown = || {
-        "an agent must not answer permission requests or send prompts in your name, and who asks for this cannot be told: the process has gone, or is not \
-         shown; answer from the menu"
+        "an agent must not answer permission requests or send prompts, and who asks for this cannot be told: the process has gone, or \
+         is not shown; do it from the menu"
             .to_owned()
     };
     let caller = caller.ok_or_else(unknown)?;
@@ -93,7 +91,11 @@ mod tests {
             child.id()
         };
         for caller in [None, Some(0), Some(gone), Some(u32::MAX)] {
-            for ask in [Ask::Approve(Which::Oldest), Ask::Deny(Which::All)] {
+            for ask in [
+                Ask::Approve(Which::These(Vec::new())),
+                Ask::Deny(Which::These(vec!["r".into()])),
+                Ask::Reconnect { resend: true },
+            ] {
                 let reason = may_ask(&ask, caller, &Judge::default()).unwrap_err();
                 assert!(reason.contains("cannot be told"), "{caller:?}: {reason}");
             }
@@ -101,11 +103,14 @@ mod tests {
             let approves = Judge { approves_all: true, ..Judge::default() };
             assert!(may_ask(&Ask::Reconnect { resend: false }, caller, &approves).is_err());
             assert_eq!(may_ask(&Ask::Stop, caller, &approves), Ok(()));
-            for ask in [Ask::Continue, Ask::Reconnect { resend: true }] {
-                assert!(may_ask(&ask, caller, &Judge::default()).is_err(), "{ask:?}");
-            }
-            let rest =
-                [Ask::Reconnect { resend: false }, Ask::Stop, Ask::End, Ask::ForceQuit, Ask::Resume, Ask::Detach];
+            let rest = [
+                Ask::Reconnect { resend: false },
+                Ask::Stop,
+                Ask::End { confirmed: true },
+                Ask::ForceQuit,
+                Ask::Resume,
+                Ask::Detach,
+            ];
             for ask in rest {
                 assert_eq!(may_ask(&ask, caller, &Judge::default()), Ok(()), "{ask:?}");
             }
@@ -128,7 +133,7 @@ mod tests {
             child
         };
         let (mut agent, mut person) = (start(Some("1234\u{1b}[31m")), start(None));
-        let approve = Ask::Approve(Which::Oldest);
+        let approve = Ask::Approve(Which::These(Vec::new()));
         let judged = |pid| may_ask(&approve, Some(pid), &Judge::default());
         let (refused, allowed) = (judged(agent.id()), judged(person.id()));
         for child in [&mut agent, &mut person] {

@@ -4,7 +4,6 @@
 //! leaving changes nothing. Only the terminal interface's own session (`--ui-server`) must be *joined* once before its
 //! server admits to having it; see [`Link::reach`].
 
-use super::asking::{self, Questions};
 use super::company;
 use super::fault::{Fault, Place};
 use super::frame::{Bounded, Ended, Watch};
@@ -13,7 +12,6 @@ use super::servers::{Endpoint, Token};
 use crate::core::text;
 use github_copilot_sdk::{Client, ErrorKind, ProtocolErrorKind, ResumeSessionConfig, SDK_PROTOCOL_VERSION};
 use github_copilot_sdk::{SessionErrorKind, session::Session};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io;
 use std::net::SocketAddr;
@@ -30,20 +28,6 @@ pub const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 pub const LOADED_WITHIN: Duration = Duration::from_secs(30);
 /// How much of a server's own words is shown, in characters.
 const WORDS_MAX: usize = 200;
-
-/// How many events are read at once of a server's log of them, and how many times: the most that the server gives, and far
-/// more of the few kinds asked for than a session has.
-const EVENT_PAGE: u32 = 1000;
-const EVENT_PAGES: u32 = 50;
-
-/// A part of a server's log of events.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Events {
-    events: Vec<asking::Event>,
-    cursor: String,
-    has_more: bool,
-}
 
 /// What a server says that a session does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,20 +141,25 @@ impl Link {
 
     /// Makes the calls below work for this session, and says what it does.
     ///
-    /// With `owned`, a session that the server does not admit to having is joined: resumed with the fewest parameters and
-    /// without any handler, so that nothing is written, nothing changes for those who are there, and the join survives
-    /// our leaving. That is what the terminal interface's own session wants. **`owned` must say that this server's process
-    /// is the session's verified owner**: any other server would load the session a second time, and two processes would
-    /// write to one log.
+    /// A session that the server does not admit to having is joined where it is this server's all the same: resumed with the
+    /// fewest parameters and without any handler, so that nothing is written, nothing changes for those who are there, and the
+    /// join survives our leaving. That is what the terminal interface's own session wants. Any other server would load the
+    /// session a second time, and two processes would write to one log. So either `owned` says that this server's process
+    /// **provably holds the session**, or the server itself says that it is the one in its terminal.
     pub async fn reach(&self, id: &str, owned: bool) -> Result<Activity, Fault> {
         match self.activity(id).await {
-            Err(Fault::NotLoaded(_)) if owned => {
+            Err(Fault::NotLoaded(_)) if owned || self.shows(id).await => {
                 let params = json!({"sessionId": id, "disableResume": true, "requestPermission": false});
                 self.call_within(LOADED_WITHIN, "session.resume", params).await?;
                 self.activity(id).await
             }
             other => other,
         }
+    }
+
+    /// Whether the server says that this is the session in its terminal. One that has no terminal, or does not answer, does not.
+    async fn shows(&self, id: &str) -> bool {
+        self.call("session.getForeground", json!({})).await.is_ok_and(|answer| answer["sessionId"] == id)
     }
 
     /// What a session does.
@@ -187,29 +176,6 @@ impl Link {
         let answer = self.call(CALL, json!({"sessionId": id})).await?;
         let items = answer["items"].as_array().ok_or(Fault::Misunderstood(self.place, CALL))?;
         items.iter().map(|item| Request::read(item).ok_or(Fault::Misunderstood(self.place, CALL))).collect()
-    }
-
-    /// What a session asks its user, from the server's log of events: what was asked before we came, too.
-    pub(super) async fn questions(&self, id: &str) -> Result<Questions, Fault> {
-        const CALL: &str = "session.eventLog.read";
-        let mut questions = Questions::default();
-        let mut cursor: Option<String> = None;
-        for _ in 0..EVENT_PAGES {
-            let mut params = json!({"sessionId": id, "types": asking::TYPES, "max": EVENT_PAGE});
-            if let Some(cursor) = cursor {
-                params["cursor"] = cursor.into();
-            }
-            let page: Events = serde_json::from_value(self.call(CALL, params).await?)
-                .map_err(|_| Fault::Misunderstood(self.place, CALL))?;
-            for event in &page.events {
-                questions.hear(event);
-            }
-            if !page.has_more {
-                return Ok(questions);
-            }
-            cursor = Some(page.cursor);
-        }
-        Ok(questions)
     }
 
     /// Answers a request. `false`: it was no longer open, and nothing was done.

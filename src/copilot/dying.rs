@@ -3,7 +3,7 @@
 
 use super::attached::{Attached, Policy, attach};
 use super::fake::{Fake, Say, greeting};
-use super::recover::{self, Failure, Sight, Site};
+use super::recover::{self, Failure, Permit, Sight, Site};
 use crate::act::Which;
 use serde_json::json;
 use std::sync::Arc;
@@ -94,21 +94,33 @@ async fn server(deed: Deed, wrong_from: usize, wrong: Wrong) -> (Fake, Arc<Atomi
     (fake, calls)
 }
 
+/// The one request that is open.
+fn open() -> Which {
+    Which::These(vec!["r".to_owned()])
+}
+
 async fn does(deed: Deed, fake: &Fake) -> Result<(), Failure> {
     let sight = Sight { turn_open: true, silent: deed == Deed::AttachToSilence, ..Sight::default() };
     let (sender, sight) = watch::channel(sight);
-    let site = Site { id: "s".into(), cwd: None, endpoints: vec![fake.endpoint.clone()], owned: true, sight };
+    let site = Site {
+        id: "s".into(),
+        cwd: None,
+        endpoints: vec![fake.endpoint.clone()],
+        owned: true,
+        sight,
+        permit: Permit::default(),
+    };
     let (events, _heard) = mpsc::unbounded_channel();
     let attached =
         async |policy| -> Result<Attached, Failure> { attach(&site, policy, events.clone(), 1, &|_, _| ()).await };
     match deed {
-        Deed::Approve => recover::answer(&site, &Which::Oldest, true, &|_| (), &|_, _| ()).await.map(drop),
-        Deed::DenyAll => recover::answer(&site, &Which::All, false, &|_| (), &|_, _| ()).await.map(drop),
+        Deed::Approve => recover::answer(&site, &open(), true, &|_| (), &|_, _| ()).await.map(drop),
+        Deed::DenyAll => recover::answer(&site, &open(), false, &|_| (), &|_, _| ()).await.map(drop),
         Deed::Stop => recover::stop(&site, &|_, _| ()).await.map(drop),
         Deed::Attach(policy) => attached(policy).await.map(drop),
         Deed::AttachToSilence => attached(Policy::Ask).await.map(drop),
         Deed::ApproveAttached => {
-            attached(Policy::Ask).await?.answer(&Which::Oldest, true, &|_| (), &|_, _| ()).await.map(drop)
+            attached(Policy::Ask).await?.answer(&site, &open(), true, &|_| (), &|_, _| ()).await.map(drop)
         }
         Deed::AbortAttached => attached(Policy::Ask).await?.abort(&site, &|_, _| ()).await.map(drop),
         Deed::Resend => {
@@ -119,8 +131,7 @@ async fn does(deed: Deed, fake: &Fake) -> Result<(), Failure> {
                     sender.send_modify(|sight| sight.events += 1);
                 }
             };
-            let prompt = recover::Prompt::Again("go on".into());
-            recover::resend(&attached, &prompt, None, &site, Duration::from_secs(5), &grows).await.map(drop)
+            recover::resend(&attached, "go on", None, &site, Duration::from_secs(5), &grows).await.map(drop)
         }
     }
 }

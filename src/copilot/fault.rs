@@ -99,6 +99,14 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Whether what was asked for may have been done all the same: the server had it, and did not say no.
+    pub const fn leaves_open(&self) -> bool {
+        matches!(
+            self,
+            Self::Silent { .. } | Self::Gone(_) | Self::TooLong(_) | Self::NotCopilot(_) | Self::Misunderstood(..)
+        )
+    }
+
     /// The server that it is about; `None` where there is none yet.
     pub fn place(&self) -> Option<Place> {
         match self {

@@ -5,12 +5,11 @@
 //! runs other sessions as well. What nobody runs any more is resumed. Everything here is asked twice: for showing it, and
 //! again right before it is done.
 
-use super::attempts::{ATTEMPTS, Attempts, Marks};
+use super::attempts::{ATTEMPTS, Attempts};
 use super::fleet::{Kind, Session};
-use super::owner::Owner;
+use super::owner::{Owner, UNHELD};
 use super::text::{counted, is_uuid};
 use super::time::Time;
-use super::turn::Closed;
 use super::verdict::Status;
 
 /// Something that can be done with a session.
@@ -20,8 +19,6 @@ pub enum Action {
     Approve,
     /// Refuse what it asks for.
     Deny,
-    /// Bring it back under control, and have it go on with what it was told to do.
-    Continue,
     /// Bring it back under control: attach to its server, or resume it.
     Reconnect,
     /// The same, and send the last prompt again.
@@ -42,10 +39,9 @@ pub enum Action {
 
 impl Action {
     /// Every action, in the order in which they are shown.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::Approve,
         Self::Deny,
-        Self::Continue,
         Self::Reconnect,
         Self::Resend,
         Self::Stop,
@@ -61,7 +57,6 @@ impl Action {
         match self {
             Self::Approve => "approve",
             Self::Deny => "deny",
-            Self::Continue => "continue",
             Self::Reconnect => "reconnect",
             Self::Resend => "resend",
             Self::Stop => "stop",
@@ -73,9 +68,6 @@ impl Action {
         }
     }
 }
-
-/// What is said of an abort where nothing is known of what an open tool waits for.
-pub const ALSO_IF_IT_WAITS: &str = "also if it only waits for you";
 
 /// What is known of a session's server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,8 +105,6 @@ pub struct Dealings {
     pub under_way: Option<Action>,
     /// The recoveries that were tried.
     pub attempts: Attempts,
-    /// It is to go on as soon as the turn that was denied is over: how things stood when that was asked.
-    pub goes_on: Option<Marks>,
     /// What came of the last thing that was done with it, and when.
     pub outcome: Option<(Time, Box<str>)>,
 }
@@ -129,7 +119,7 @@ pub struct Offer {
 }
 
 /// Every action, with what it would do or why it is refused.
-pub fn offers(session: &Session, status: Status) -> [Offer; 11] {
+pub fn offers(session: &Session, status: Status) -> [Offer; 10] {
     Action::ALL.map(|action| Offer { action, what: offer(action, session, status) })
 }
 
@@ -146,16 +136,18 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
     }
     match action {
         Action::Approve | Action::Deny => answer(action, session),
-        Action::Continue => go_on(session, status),
         Action::Reconnect => reconnect(session, status),
         Action::Resend => resend(session, status),
         Action::Stop => stop(session, status),
         Action::End | Action::ForceQuit => end(action, session),
         Action::Resume => resume(session, status),
         Action::ShowTerminal => match session.owner {
-            Owner::Alive { .. } if session.about.kind != Kind::Sdk => Ok("brings its terminal to the front".into()),
-            Owner::Alive { .. } => Err("a program runs it, not a terminal".into()),
-            _ => Err("nothing runs it".into()),
+            Owner::Alive { .. } | Owner::Opened { .. } if session.about.kind != Kind::Sdk => {
+                Ok("brings its terminal to the front".into())
+            }
+            Owner::Alive { .. } | Owner::Opened { .. } => Err("a program runs it, not a terminal".into()),
+            Owner::Unheld { pid } => Err(unheld(pid)),
+            Owner::Never | Owner::Gone { .. } | Owner::Unknown { .. } => Err("nothing runs it".into()),
         },
         Action::Detach => match dealings.reach {
             Reach::Hosted(_) => {
@@ -168,8 +160,7 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
 }
 
 fn answer(action: Action, session: &Session) -> Result<String, String> {
-    // Its server may know of one that is not in the log.
-    let open = session.facts.requests.len().max(session.answer().map_or(0, |answer| answer.requests));
+    let open = session.facts.requests.len();
     if open == 0 {
         return Err("it asks for no permission".into());
     }
@@ -182,7 +173,12 @@ fn answer(action: Action, session: &Session) -> Result<String, String> {
 fn reachable(session: &Session, instead: &str) -> Result<(), String> {
     let terminal = session.about.kind == Kind::Terminal;
     match (&session.runner(), &session.dealings.reach) {
-        (Owner::Alive { .. }, Reach::Listens | Reach::Refused(_) | Reach::Attached | Reach::Hosted(_)) => Ok(()),
+        (
+            Owner::Alive { .. } | Owner::Opened { .. },
+            Reach::Listens | Reach::Refused(_) | Reach::Attached | Reach::Hosted(_),
+        ) => Ok(()),
+        (Owner::Opened { pid, .. }, _) => Err(opened(*pid)),
+        (Owner::Unheld { pid }, _) => Err(unheld(*pid)),
         // What to do comes first: a menu cuts what is long.
         (Owner::Alive { .. }, _) if terminal => Err(format!("{instead} (its terminal has no server)")),
         (Owner::Alive { pid, .. }, _) => Err(format!("{instead} (process {pid} listens nowhere)")),
@@ -195,7 +191,7 @@ fn reachable(session: &Session, instead: &str) -> Result<(), String> {
 
 fn reconnect(session: &Session, status: Status) -> Result<String, String> {
     match session.runner() {
-        Owner::Alive { .. } => {
+        Owner::Alive { .. } | Owner::Opened { .. } => {
             if session.dealings.reach.is_attached() && status != Status::Stuck {
                 return Err("Pilotlight is attached to it already".into());
             }
@@ -203,10 +199,7 @@ fn reconnect(session: &Session, status: Status) -> Result<String, String> {
             let why = if terminal { "a second owner would fork its log" } else { "it talks to its own program alone" };
             reachable(session, why)?;
             attempts_left(session)?;
-            Ok(if status == Status::Stuck && may_ask(session) {
-                "attaches to its server, stops the silent turn unless it turns out to wait for you, and keeps the connection"
-                    .into()
-            } else if status == Status::Stuck {
+            Ok(if status == Status::Stuck {
                 "attaches to its server, stops the silent turn and keeps the connection".into()
             } else {
                 "attaches to its server, takes over what it asks for and keeps the connection".into()
@@ -221,61 +214,19 @@ fn reconnect(session: &Session, status: Status) -> Result<String, String> {
     }
 }
 
-/// Whether it may be waiting for the user, for all that is known: a tool is open, and who is not attached is not told of
-/// what it asks.
-pub fn may_ask(session: &Session) -> bool {
-    let tool_open = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
-    tool_open && !session.dealings.reach.is_attached()
-}
-
-/// Whether the last turn was denied, or cut off by something that nobody wanted.
-pub fn is_cut_off(session: &Session, status: Status) -> bool {
-    let closed = session.facts.closed.as_ref();
-    match status {
-        Status::PermissionLost | Status::Stuck | Status::Crashed | Status::Failed => true,
-        Status::Ended => session.facts.turn.is_some() || closed.is_some_and(Closed::left_work),
-        Status::NeedsInput | Status::Idle => session.facts.is_left_undone(session.live.left_undone),
-        Status::NeedsPermission | Status::Quiet | Status::Finishing | Status::Working => false,
-    }
-}
-
-/// Whether it can be brought back and sent on: by its last prompt, where nothing ran since, else by a short prompt of ours.
-fn go_on(session: &Session, status: Status) -> Result<String, String> {
-    let facts = &session.facts;
-    let dealings = &session.dealings;
-    if !is_cut_off(session, status) && dealings.goes_on.is_none() {
-        return Err("its last turn was neither denied nor cut off".into());
-    }
-    if facts.marks.prompt.is_none() {
-        return Err("its last prompt is not known".into());
-    }
-    let does = if dealings.reach.is_attached() {
-        if dealings.goes_on.is_none() {
-            attempts_left(session)?;
-        }
-        String::new()
-    } else if session.about.kind == Kind::Sdk || matches!(session.owner, Owner::Alive { .. }) {
-        format!("{}; ", reconnect(session, status)?)
-    } else {
-        return Err("a terminal resumes it: tell it there to go on".into());
-    };
-    let when = if status == Status::PermissionLost && facts.turn.is_some() { "when its turn is over, " } else { "" };
-    let sends = if facts.ran == 0 {
-        "sends your last prompt again"
-    } else {
-        "tells it to go on (your last prompt is not sent again: a tool ran since, or may have)"
-    };
-    Ok(format!("{does}{when}{sends}"))
-}
-
-/// Whether the last prompt may be sent again: not where a tool has had its effect since, or may have.
+/// Whether the last prompt may be sent again: not where a tool has had its effect since.
 fn resend(session: &Session, status: Status) -> Result<String, String> {
+    match session.owner {
+        Owner::Opened { pid, .. } if !session.dealings.reach.is_attached() => return Err(opened(pid)),
+        Owner::Unheld { pid } => return Err(unheld(pid)),
+        _ => {}
+    }
     let facts = &session.facts;
     if facts.marks.prompt.is_none() {
         return Err("its last prompt is not known".into());
     }
-    if facts.ran > 0 {
-        return Err("a tool ran since, and what it did might be done twice".into());
+    if facts.spent {
+        return Err("a tool succeeded since the last prompt: sending it again might do things twice".into());
     }
     let at_rest = facts.turn.is_none() && !matches!(status, Status::Working | Status::Finishing);
     if !at_rest && !matches!(status, Status::Stuck | Status::Crashed | Status::Ended) {
@@ -304,7 +255,7 @@ fn attempts_left(session: &Session) -> Result<(), String> {
 fn stop(session: &Session, status: Status) -> Result<String, String> {
     match session.runner() {
         Owner::Gone { .. } | Owner::Never => return Err("nothing runs it, there is nothing to stop".into()),
-        Owner::Alive { .. } | Owner::Unknown { .. } => {}
+        Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => {}
     }
     let terminal = session.about.kind == Kind::Terminal;
     reachable(session, if terminal { "press Esc there, or end the session" } else { "stop it in its own program" })?;
@@ -322,12 +273,7 @@ fn stop(session: &Session, status: Status) -> Result<String, String> {
     if !works || session.facts.turn.is_none() && session.facts.agents.is_empty() {
         return Err("no turn is open, there is nothing to stop".into());
     }
-    let silent = matches!(status, Status::Quiet | Status::Stuck);
-    Ok(if silent && may_ask(session) {
-        format!("stops the turn that runs, {ALSO_IF_IT_WAITS}; the session goes on")
-    } else {
-        "stops the turn that runs; the session goes on".into()
-    })
+    Ok("stops the turn that runs; the session goes on".into())
 }
 
 fn end(action: Action, session: &Session) -> Result<String, String> {
@@ -336,6 +282,8 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
     }
     let pid = match session.owner {
         Owner::Alive { pid, .. } => pid,
+        Owner::Opened { .. } => return Err("it was opened and not prompted yet: close it in its terminal".into()),
+        Owner::Unheld { pid } => return Err(unheld(pid)),
         Owner::Unknown { pid } => {
             return Err(format!(
                 "process {pid} cannot be looked at (another user, a container): it is never signalled"
@@ -361,10 +309,26 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
     })
 }
 
+/// Whether a click is enough to end a session's process. Where nothing but its lock says that the process is its owner (an
+/// older Copilot, a system that does not tell), a person must be asked whether it is meant.
+///
+/// # Errors
+/// Why it is not, with what to do instead.
+pub fn may_end_unasked(session: &Session) -> Result<(), String> {
+    match (session.held, session.owner.pid()) {
+        (false, Some(pid)) => {
+            Err(format!("use `pilotlight stop`, which asks first (only its lock says that process {pid} runs it)"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether nobody runs it, so that somebody may.
 fn resumable(session: &Session, status: Status) -> Result<(), String> {
     match session.runner() {
         Owner::Alive { pid, .. } => return Err(format!("process {pid} runs it: a second owner would fork its log")),
+        Owner::Opened { pid, .. } => return Err(opened(pid)),
+        Owner::Unheld { pid } => return Err(unheld(pid)),
         Owner::Unknown { pid } => {
             return Err(format!("process {pid} may run it, and cannot be looked at (another user, a container)"));
         }
@@ -376,6 +340,18 @@ fn resumable(session: &Session, status: Status) -> Result<(), String> {
         return Err("its id has not the form of one: only Copilot's own ids are handed to a program".into());
     }
     Ok(())
+}
+
+/// Why nothing is done beside a process that has the session open and was not prompted yet.
+fn opened(pid: u32) -> String {
+    format!(
+        "process {pid} has it open, not prompted yet: go on there, or close it first (a second owner would fork its log)"
+    )
+}
+
+/// Why nothing is done with a session whose lock is somebody else's.
+fn unheld(pid: u32) -> String {
+    format!("{UNHELD} (process {pid})")
 }
 
 fn resume(session: &Session, status: Status) -> Result<String, String> {

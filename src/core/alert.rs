@@ -230,8 +230,6 @@ pub enum Button {
     Approve,
     /// The request that is shown is refused.
     Deny,
-    /// The session is brought back under control, and goes on.
-    Continue,
     /// The session is brought back under control.
     Reconnect,
     /// The turn that runs is aborted.
@@ -248,10 +246,9 @@ pub enum Button {
 
 impl Button {
     /// Every button.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 8] = [
         Self::Approve,
         Self::Deny,
-        Self::Continue,
         Self::Reconnect,
         Self::Stop,
         Self::Resume,
@@ -265,7 +262,6 @@ impl Button {
         match self {
             Self::Approve => "approve",
             Self::Deny => "deny",
-            Self::Continue => "continue",
             Self::Reconnect => "reconnect",
             Self::Stop => "stop",
             Self::Resume => "resume",
@@ -275,20 +271,11 @@ impl Button {
         }
     }
 
-    /// What stands on it, among these.
-    pub fn label_among(self, buttons: &[Self]) -> &'static str {
-        match self {
-            Self::Reconnect if buttons.contains(&Self::Continue) => "Reconnect only",
-            _ => self.label(),
-        }
-    }
-
-    /// What stands on it by itself.
+    /// What stands on it.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Approve => "Approve once",
             Self::Deny => "Deny",
-            Self::Continue => "Reconnect and continue",
             Self::Reconnect => "Reconnect",
             Self::Stop => "Stop",
             Self::Resume => "Resume",

@@ -1,13 +1,12 @@
 //! All sessions together: what is shown of each, in which order, under which name, and what changed.
 
 use super::action::{Dealings, Reach, offers};
-use super::asked::Question;
 use super::limits::Limits;
-use super::owner::Owner;
+use super::owner::{Owner, UNHELD};
 use super::session::Facts;
 use super::text::{NAME_MAX, legible, plain};
 use super::time::{Moment, Span, Time};
-use super::verdict::{Answer, Live, Status, Verdict, age_step, judge};
+use super::verdict::{Live, Status, Verdict, age_step, judge};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -22,6 +21,9 @@ pub struct Session {
     pub facts: Facts,
     /// Who runs it.
     pub owner: Owner,
+    /// Its owner provably holds it: the system shows that the process has the lock of this very folder. Without that a live
+    /// owner is taken for one on the word of its lock file, its age and its program.
+    pub held: bool,
     /// The processes that have it open, or may have.
     pub holders: Vec<u32>,
     /// More than one live process has a lock on it.
@@ -99,8 +101,6 @@ pub struct Row {
     pub background: Background,
     /// What can be done with it now.
     pub actions: Vec<&'static str>,
-    /// What it asks, where it is `needs-input` and that is known.
-    pub question: Option<Question>,
 }
 
 /// An owner as it is shown.
@@ -129,7 +129,10 @@ impl Session {
         self.facts.progress.is_some()
             || self.problem.is_some()
             || self.unread && self.has_log
-            || matches!(self.owner, Owner::Alive { .. } | Owner::Unknown { .. })
+            || match self.owner {
+                Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => true,
+                Owner::Never | Owner::Gone { .. } => false,
+            }
     }
 
     /// Who runs it: its owner, or a server of our own that has not written a lock yet.
@@ -141,9 +144,9 @@ impl Session {
         }
     }
 
-    /// What its server said when it was asked without attaching, if nothing happened since.
-    pub fn answer(&self) -> Option<&Answer> {
-        self.live.answer(&self.facts)
+    /// Whether a secret may be told to its owner: the owner provably holds it, or there is nothing by which that could be seen.
+    pub const fn may_be_trusted(&self) -> bool {
+        matches!(self.owner, Owner::Alive { .. })
     }
 
     /// Judges the session, and words it.
@@ -151,6 +154,9 @@ impl Session {
         let mut verdict = self.judge(now, limits);
         if self.contested {
             verdict.because.push_str("; conflict: two live processes have a lock on it");
+        }
+        if let Owner::Unheld { .. } = self.owner {
+            verdict.because.push_str(&format!("; {UNHELD}"));
         }
         let row = Row {
             id: self.id.clone(),
@@ -169,7 +175,6 @@ impl Session {
                 shells: self.facts.shells.len(),
             },
             actions: self.actions(verdict.status),
-            question: verdict.question.clone(),
         };
         (row, verdict)
     }
@@ -180,7 +185,6 @@ impl Session {
             since,
             because,
             by_message: false,
-            question: None,
             recheck_at: None,
             limit_at: None,
             sample_at: None,
@@ -195,7 +199,7 @@ impl Session {
             let status = if over { Status::Ended } else { Status::Quiet };
             return plain(status, self.touched, problem.to_string());
         }
-        if self.facts.progress.is_none() {
+        if self.facts.progress.is_none() && !matches!(self.owner, Owner::Opened { started: Some(_), .. }) {
             verdict.since = self.about.created.unwrap_or(self.touched);
         }
         verdict
@@ -215,7 +219,9 @@ impl Session {
 
     fn is_unseen(&self, verdict: &Verdict) -> bool {
         let had_turn = self.facts.closed.is_some() || self.facts.turn.is_some();
-        let news = verdict.status == Status::Idle && had_turn || verdict.by_message;
+        // Whoever opened it again has it before their eyes.
+        let reopened = matches!(self.owner, Owner::Opened { .. });
+        let news = verdict.status == Status::Idle && had_turn && !reopened || verdict.by_message;
         news && self.seen.is_none_or(|seen| seen < verdict.since)
     }
 
@@ -231,7 +237,7 @@ impl Session {
         let runner = self.runner();
         let (state, attachable) = match runner {
             Owner::Never => return None,
-            Owner::Alive { .. } => {
+            Owner::Alive { .. } | Owner::Opened { .. } => {
                 let attachable = match self.dealings.reach {
                     Reach::Attached | Reach::Hosted(_) => Some(true),
                     Reach::Nowhere | Reach::Refused(_) => Some(false),
@@ -240,7 +246,7 @@ impl Session {
                 ("alive", attachable)
             }
             Owner::Gone { .. } => ("gone", Some(false)),
-            Owner::Unknown { .. } => ("unknown", None),
+            Owner::Unheld { .. } | Owner::Unknown { .. } => ("unknown", None),
         };
         Some(OwnerShown { pid: runner.pid()?, state, attachable })
     }

@@ -1,6 +1,9 @@
-//! Who runs a session: what is known of the process that its lock names.
+//! Who runs a session: what is known of the process that its lock names, or that has it open without a lock.
 
 use super::time::Time;
+
+/// Why nothing is done with a session whose lock is somebody else's: see [`Owner::Unheld`].
+pub const UNHELD: &str = "the process that its lock names does not hold it";
 
 /// The state of the process that owns a session.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -14,6 +17,19 @@ pub enum Owner {
         pid: u32,
         /// When the process started, by the wall clock.
         started: Option<Time>,
+    },
+    /// A live Copilot has loaded the session, and was not prompted since: Copilot makes its lock with the first prompt.
+    Opened {
+        /// That process's id.
+        pid: u32,
+        /// When it started, by the wall clock.
+        started: Option<Time>,
+    },
+    /// The lock's process lives and is as old as the lock, but it has not this session open: the lock was copied along with
+    /// its folder, or made by somebody else. What runs the session, if anything does, is not known.
+    Unheld {
+        /// The process id in the lock's name.
+        pid: u32,
     },
     /// The lock's process does not exist, or provably is another program.
     Gone {
@@ -31,11 +47,23 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// The process id in the lock's name, where there is a lock.
+    /// The process id in the lock's name, or that of the process that has the session open.
     pub fn pid(&self) -> Option<u32> {
         match *self {
             Self::Never => None,
-            Self::Alive { pid, .. } | Self::Gone { pid, .. } | Self::Unknown { pid } => Some(pid),
+            Self::Alive { pid, .. }
+            | Self::Opened { pid, .. }
+            | Self::Unheld { pid }
+            | Self::Gone { pid, .. }
+            | Self::Unknown { pid } => Some(pid),
+        }
+    }
+
+    /// The id of the live process that surely has the session loaded.
+    pub fn live(&self) -> Option<u32> {
+        match *self {
+            Self::Alive { pid, .. } | Self::Opened { pid, .. } => Some(pid),
+            Self::Never | Self::Unheld { .. } | Self::Gone { .. } | Self::Unknown { .. } => None,
         }
     }
 }

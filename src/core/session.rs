@@ -6,14 +6,13 @@
 
 mod beside;
 
-use super::asked::Question;
 use super::attempts::{Mark, Marks};
 use super::event::{Begun, Body, Event};
 use super::limits::Limits;
 use super::scan::Text;
 use super::text::{COMMAND_MAX, NAME_MAX, plain};
-use super::time::{Moment, Span, Time};
-use super::turn::{Agent, Call, Closed, Denials, Ending, Lapse, OpenTool, Phase, Request, Said, Turn, asks};
+use super::time::{Moment, Span};
+use super::turn::{Agent, Call, Closed, Denials, Ending, Lapse, OpenTool, Phase, Request, Said, Turn};
 use std::collections::VecDeque;
 
 /// What the log says of a session, up to some event.
@@ -59,11 +58,8 @@ pub struct Facts {
     pub events: u64,
     /// Lines that were no event.
     pub skipped: u64,
-    /// The tools since the last prompt that ran, or may have: all that started, but for those that were denied before they
-    /// ran. One without a result counts: its shell may live on. Sending the prompt again might do things twice.
-    pub ran: u32,
-    /// When the last tool ended that was not denied.
-    pub last_ran: Option<Moment>,
+    /// A tool succeeded since the last prompt: sending that again might do things twice.
+    pub spent: bool,
     /// What the recoveries of a session are counted by.
     pub marks: Marks,
     /// The id of the event that opened the last turn, open or over, by which an order names the turn that it is for. A turn that
@@ -158,7 +154,7 @@ impl Facts {
                 self.close(Ending::Prompted, at, false);
                 if !continuation {
                     self.marks.prompt = Some(Mark { event: hash(id), at: at.wall });
-                    self.ran = 0;
+                    self.spent = false;
                     self.denials = Denials::default();
                 }
                 self.compaction = None;
@@ -182,29 +178,25 @@ impl Facts {
                 }
             }
             Body::RoundEnd => self.fold_round_end(at),
-            Body::ToolStart { call, name, command, arguments, detached } => {
+            Body::ToolStart { call, name, command, detached } => {
                 let call = Call::new(call);
-                let name = plain(&name.map_or("tool".into(), |name| name.read(NAME_MAX)), NAME_MAX);
-                let question = if asks(&name) { Question::read(arguments).map(Box::new) } else { None };
                 let turn = self.open(at, false, id);
                 if turn.tools.len() < OPEN_MAX && !turn.tools.iter().any(|tool| tool.call == call) {
                     turn.phase = Phase::Running;
                     turn.used += 1;
                     turn.tools.push(OpenTool {
                         call,
-                        name,
-                        question,
+                        name: plain(&name.map_or("tool".into(), |name| name.read(NAME_MAX)), NAME_MAX),
                         command: command.map(|command| plain(&command.read(COMMAND_MAX), COMMAND_MAX)),
                         detached,
                         unasked: false,
                         at,
                     });
-                    self.ran += 1;
                 }
             }
-            Body::ToolDone { call, success, denied, unasked, of_user, shell } => {
+            Body::ToolDone { call, success, unasked, of_user, shell } => {
                 if !of_user {
-                    self.fold_tool_done(Call::new(call), success, denied, unasked, shell, at);
+                    self.fold_tool_done(Call::new(call), success, unasked, shell, at);
                 }
             }
             Body::PermissionAsked { .. } | Body::PermissionDone { .. } => self.fold_permission(body, None, at),
@@ -296,31 +288,18 @@ impl Facts {
         }
     }
 
-    fn fold_tool_done(
-        &mut self,
-        call: Call,
-        success: bool,
-        denied: bool,
-        unasked: bool,
-        shell: Option<Text<'_>>,
-        at: Moment,
-    ) {
+    fn fold_tool_done(&mut self, call: Call, success: bool, unasked: bool, shell: Option<Text<'_>>, at: Moment) {
         self.requests.retain(|request| request.call != Some(call));
         let Some(turn) = &mut self.turn else { return };
         // A completion without its start belongs to a turn that is over.
         let Some(index) = turn.tools.iter().position(|tool| tool.call == call) else { return };
         let tool = turn.tools.remove(index);
         turn.succeeded += u32::from(success);
-        let unasked = !success && (unasked || tool.unasked);
-        if denied || unasked {
-            self.ran = self.ran.saturating_sub(1);
-        } else {
-            self.last_ran = Some(at);
-        }
+        self.spent |= success;
         if success && (tool.detached || shell.is_some()) && self.shells.len() < OPEN_MAX {
             self.shells.push(shell.map_or_else(|| "?".into(), |id| plain(&id.read(NAME_MAX), NAME_MAX)));
         }
-        self.denials.push(at, unasked);
+        self.denials.push(at, !success && (unasked || tool.unasked));
     }
 
     fn begun(&mut self, begun: &Begun<'_>) {
@@ -382,14 +361,6 @@ impl Facts {
         if self.turn.is_none() && self.closed.as_ref().is_some_and(|closed| closed.failure().is_some()) {
             self.closed = Some(Closed { ending: Ending::PassedOver, at, asks: false });
         }
-    }
-
-    /// Whether a reconnection at `at` left undone what the session had been told to do: since then neither a prompt came nor
-    /// a tool ran.
-    pub fn is_left_undone(&self, at: Option<Time>) -> bool {
-        let before = |last: Option<Time>, at| last.is_none_or(|last| last <= at);
-        let (prompt, ran) = (self.marks.prompt.map(|mark| mark.at), self.last_ran.map(|moment| moment.wall));
-        at.is_some_and(|at| before(prompt, at) && before(ran, at))
     }
 
     /// The names of what is open now, for saying later what was left unfinished.

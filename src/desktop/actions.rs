@@ -7,7 +7,7 @@
 use super::details::Source;
 use super::view::{Effect, Item, ItemId, Kind};
 use crate::act::{Ask, Order, Which};
-use crate::core::action::{ALSO_IF_IT_WAITS, Action, Offer, Reach, offers};
+use crate::core::action::{Action, Offer, Reach, may_end_unasked, offers};
 use crate::core::text::{counted, is_seen_whole, plain};
 use crate::core::turn::{Call, Request};
 
@@ -42,7 +42,7 @@ impl Asked {
 
     fn items(&self, source: &Source<'_>, offer: &Offer) -> Vec<Item> {
         let id = |kind| ItemId::of(source.key, kind);
-        let act = |ask| Effect::Act(Order { id: source.row.id.clone(), ask });
+        let act = |ask| Effect::Act(Order::new(&source.row.id, ask));
         let open = source.session.facts.requests.iter().any(|request| request.id == self.call);
         let why = match (&offer.what, open) {
             (_, false) => " (answered)",
@@ -88,28 +88,28 @@ pub fn items(source: &Source<'_>, asked: &[Asked]) -> (Vec<Item>, Vec<Item>) {
     let requests: Vec<_> = asked.iter().flat_map(|one| one.items(source, offer(Action::Approve))).collect();
     let item = |action, kind, name: &str, ask| {
         let (text, enabled) = words(name, &offer(action).what);
-        Item::action(ItemId::of(source.key, kind), text, enabled, Effect::Act(Order { id: source.row.id.clone(), ask }))
+        let order = Order::new(&source.row.id, ask).on(source.session.facts.root.as_deref());
+        Item::action(ItemId::of(source.key, kind), text, enabled, Effect::Act(order))
     };
-    let ends = &offer(Action::End).what;
+    let ends = &offer(Action::End).what.clone().and_then(|what| may_end_unasked(source.session).map(|()| what));
     let end = Item::Submenu {
         id: ItemId::of(source.key, Kind::Ending),
         text: words("End this session…", ends).0,
         enabled: ends.is_ok(),
         items: vec![
-            item(Action::End, Kind::End, "End it: its tool is killed, it can be resumed", Ask::End),
+            item(
+                Action::End,
+                Kind::End,
+                "End it: its tool is killed, it can be resumed",
+                Ask::End { confirmed: false },
+            ),
             item(Action::ForceQuit, Kind::ForceQuit, "Force quit: nothing more is written down", Ask::ForceQuit),
         ],
     };
-    let reconnect = if offer(Action::Continue).what.is_ok() { "Reconnect only" } else { "Reconnect" };
-    let stop = match &offer(Action::Stop).what {
-        Ok(does) if does.contains(ALSO_IF_IT_WAITS) => "Stop the turn, also if it only waits for you",
-        _ => "Stop the turn",
-    };
     let mut actions = vec![
-        item(Action::Continue, Kind::Continue, "Reconnect and continue", Ask::Continue),
-        item(Action::Reconnect, Kind::Reconnect, reconnect, Ask::Reconnect { resend: false }),
+        item(Action::Reconnect, Kind::Reconnect, "Reconnect", Ask::Reconnect { resend: false }),
         item(Action::Resend, Kind::Resend, "Send the last prompt again", Ask::Reconnect { resend: true }),
-        item(Action::Stop, Kind::Stop, stop, Ask::Stop),
+        item(Action::Stop, Kind::Stop, "Stop the turn", Ask::Stop),
         end,
         item(Action::Resume, Kind::Resume, "Resume in a terminal", Ask::Resume),
         item(Action::ShowTerminal, Kind::ShowTerminal, "Show its terminal", Ask::ShowTerminal),

@@ -187,6 +187,8 @@ fn owner(owner: &Owner) -> String {
     match owner {
         Owner::Never => "no process".into(),
         Owner::Alive { pid, .. } => format!("process {pid}"),
+        Owner::Opened { pid, .. } => format!("process {pid}, not prompted yet"),
+        Owner::Unheld { pid } => format!("not known; process {pid}, which the lock names, does not hold it"),
         Owner::Gone { pid, .. } => format!("process {pid}, which is gone"),
         Owner::Unknown { pid } => format!("process {pid}, which cannot be looked at"),
     }

@@ -233,7 +233,7 @@ impl Herald {
 
     fn next_step(&mut self, popup: &Popup, button: Option<Button>, entry: &Entry) -> Step {
         let (row, session) = (&entry.row, entry.session());
-        let order = |ask| Step::Do(Effect::Act(Order { id: row.id.clone(), ask }));
+        let order = |ask| Step::Do(Effect::Act(Order::new(&row.id, ask).on(session.facts.root.as_deref())));
         let button = button.or_else(|| of_the_body(popup));
         if let Some(over) = button.and_then(|button| over(popup, button, row.status)) {
             return Step::Say(refused(&over));
@@ -241,7 +241,6 @@ impl Herald {
         match button {
             Some(Button::Approve) => answer(popup, entry, Ask::Approve, "approved"),
             Some(Button::Deny) => answer(popup, entry, Ask::Deny, "denied"),
-            Some(Button::Continue) => order(Ask::Continue),
             Some(Button::Reconnect) => order(Ask::Reconnect { resend: false }),
             Some(Button::Stop) => order(Ask::Stop),
             Some(Button::Resume) => order(Ask::Resume),
@@ -316,7 +315,7 @@ fn of_the_body(popup: &Popup) -> Option<Button> {
 
 /// Why a button does nothing any more: what the popup was raised for is over.
 fn over(popup: &Popup, button: Button, now: Status) -> Option<String> {
-    let acts = matches!(button, Button::Continue | Button::Reconnect | Button::Stop | Button::Resume);
+    let acts = matches!(button, Button::Reconnect | Button::Stop | Button::Resume);
     let is_over = acts && popup.cause != Cause::Done && Cause::of(now) != Some(popup.cause);
     is_over.then(|| format!("that session is no longer {}: it is {now} now, and nothing was done", popup.cause.name()))
 }
@@ -329,7 +328,7 @@ fn answer(popup: &Popup, entry: &Entry, ask: fn(Which) -> Ask, done: &str) -> St
         Some(Which::Shown { id: request.request.to_string(), text: text.clone() })
     });
     match shown {
-        Some(which) => Step::Do(Effect::Act(Order { id: entry.row.id.clone(), ask: ask(which) })),
+        Some(which) => Step::Do(Effect::Act(Order::new(&entry.row.id, ask(which)))),
         None => Step::Say(refused(&format!("that request is no longer open: nothing was {done}"))),
     }
 }

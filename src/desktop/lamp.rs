@@ -270,15 +270,16 @@ impl Hands {
 
     /// Has something done with a session, and says what came of it where the menu does not.
     fn order(&self, order: Order) {
-        let says = matches!(order.ask, Ask::Reconnect { .. } | Ask::Continue);
+        let says = matches!(order.ask, Ask::Reconnect { .. });
         let (reply, mut reports) = mpsc::unbounded_channel();
-        self.command(Command::Act(Given { order, reply }));
+        self.command(Command::Act(Given::by_us(order, reply)));
         let notifier = self.notifier.clone();
         self.runtime.spawn(async move {
             while let Some(report) = reports.recv().await {
                 let (title, body) = match report {
                     Report::End(Outcome::Refused(why)) => ("Pilotlight did not do that", why),
                     Report::End(Outcome::Failed(why)) => ("Pilotlight could not do that", why),
+                    Report::End(Outcome::Unconfirmed(why)) => ("That may have happened", why),
                     Report::End(Outcome::Done(what)) if says => ("Done", what),
                     _ => continue,
                 };

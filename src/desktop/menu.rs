@@ -351,7 +351,7 @@ fn left_open(sources: &HashMap<&Key, Source<'_>>) -> Vec<Order> {
     };
     let mut left: Vec<_> = sources.values().filter(was_open).collect();
     left.sort_by_key(|source| source.key.clone());
-    left.iter().map(|source| Order { id: source.row.id.clone(), ask: Ask::Resume }).collect()
+    left.iter().map(|source| Order::new(&source.row.id, Ask::Resume)).collect()
 }
 
 /// Whether a session's work ends when we let go of it, as far as can be told: who else is attached to its server cannot.

@@ -98,11 +98,12 @@ fn strange_entries(sessions: &Path) -> Vec<Finding> {
 fn locks(sessions: &[Session]) -> Vec<Finding> {
     const CHECK: &str = "lock";
     let mut findings = Vec::new();
-    let (mut alive, mut stale, mut unknown) = (0, Vec::new(), Vec::new());
+    let (mut alive, mut stale, mut unheld, mut unknown) = (0, Vec::new(), Vec::new(), Vec::new());
     for session in sessions {
         match session.owner {
-            Owner::Alive { .. } => alive += 1,
+            Owner::Alive { .. } | Owner::Opened { .. } => alive += 1,
             Owner::Gone { .. } => stale.push(session),
+            Owner::Unheld { .. } => unheld.push(session),
             Owner::Unknown { .. } => unknown.push(session),
             Owner::Never => {}
         }
@@ -117,6 +118,17 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
                 "harmless, and Copilot's own: it stays after a crash, and resuming the session replaces it",
             )
             .discreet(format!("{count} a lock of a process that is gone")),
+        );
+    }
+    if !unheld.is_empty() {
+        let count = having(unheld.len());
+        findings.push(
+            Finding::warning(
+                CHECK,
+                format!("{count} a lock of a process that does not hold it: {}", named(&unheld)),
+                "it was copied along with its folder, or made by another program: the session is shown, and nothing is done with it",
+            )
+            .discreet(format!("{count} a lock of a process that does not hold it")),
         );
     }
     if !unknown.is_empty() {

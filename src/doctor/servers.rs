@@ -3,7 +3,6 @@
 use super::{EACH, Finding, Ground};
 use crate::copilot::servers::{registry, token_trouble};
 use crate::core::fleet::Session;
-use crate::core::owner::Owner;
 use crate::core::text::counted;
 use crate::watch::process::{is_of_our_user, listening};
 use std::collections::BTreeMap;
@@ -14,7 +13,7 @@ const CHECK: &str = "server";
 pub(super) fn servers(ground: &Ground, sessions: &[Session]) -> Vec<Finding> {
     let mut owners: BTreeMap<u32, usize> = BTreeMap::new();
     for session in sessions {
-        if let Owner::Alive { pid, .. } = session.owner {
+        if let Some(pid) = session.owner.live() {
             *owners.entry(pid).or_default() += 1;
         }
     }

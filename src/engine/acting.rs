@@ -6,29 +6,28 @@
 //! comes of a connection that was replaced meanwhile is told by its generation, and dropped.
 
 use super::Key;
-use super::asking::Looked;
 use super::work::Work;
 use crate::act::{Ask, Given, Outcome, Report, Step};
 use crate::config::Actions;
 use crate::copilot::attached::{Attached, Event};
 use crate::copilot::fault::{Fault, Place};
 use crate::copilot::hosted::Hosted;
-use crate::copilot::recover::{Sight, Site};
+use crate::copilot::recover::{Permit, Sight, Site};
 use crate::copilot::servers::Endpoint;
 use crate::copilot::warned::Warned;
-use crate::core::action::{Action, Reach, is_cut_off};
-use crate::core::attempts::Mark;
+use crate::core::action::{Action, Reach};
+use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
-use crate::core::owner::Owner;
 use crate::core::time::Time;
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
+use crate::ledger::Hold;
 use crate::watch::process::Lock;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// So many recoveries run at a time; more would only fight for the same machine.
 const AT_ONCE: usize = 3;
@@ -42,37 +41,24 @@ pub(super) enum Happening {
     Step(Task, Step, String),
     /// A request, whole, that is about to be answered.
     Request(Task, String),
+    /// Something is about to be sent: may it?
+    MaySend(Task, oneshot::Sender<Result<(), String>>),
     /// It is over.
     Over(Task, Over),
     /// Something happened to a session that we are attached to.
     Live(Event),
-    /// Servers were asked what sessions do.
-    Looked(Vec<Looked>),
 }
 
 /// How a task ended.
 pub(super) struct Over {
     pub(super) outcome: Outcome,
     pub(super) bond: Option<Arc<Bond>>,
-    /// Whether the session was sent on.
-    pub(super) sequel: Sequel,
     /// What went wrong with which server.
     pub(super) faults: Vec<Fault>,
     /// Servers over which all went well.
     pub(super) well: Vec<Place>,
     /// The session's server refused us: why.
     pub(super) refused: Option<Box<str>>,
-}
-
-/// What became of what a session had been told to do, where it was reconnected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sequel {
-    /// Nothing was sent.
-    None,
-    /// A prompt was sent, and the session took it.
-    Sent,
-    /// It is to go on when the turn is over that still runs.
-    Waits,
 }
 
 /// A connection that is kept.
@@ -98,11 +84,9 @@ struct Running {
     key: Key,
     given: Given,
     action: Action,
-    /// Its last turn was denied, or cut off, when this began.
-    cut_off: bool,
     sight: watch::Sender<Sight>,
-    /// What the connection told that is being made.
-    early: Vec<Event>,
+    /// The right to act on the session, as long as this runs.
+    hold: Option<Hold>,
 }
 
 struct Held {
@@ -117,8 +101,6 @@ struct Held {
 pub(super) struct Waiting {
     pub(super) key: Key,
     pub(super) given: Given,
-    /// The last prompt in the session's log when it was given.
-    pub(super) prompt: Option<Mark>,
 }
 
 /// What an order is carried out on.
@@ -134,6 +116,7 @@ pub(super) struct Ground<'a> {
     pub(super) names: &'a [String],
     pub(super) actions: &'a Actions,
     pub(super) now: Time,
+    pub(super) hold: Option<Hold>,
 }
 
 /// Everything that is being done.
@@ -144,10 +127,6 @@ pub(super) struct Acting {
     held: HashMap<Key, Held>,
     generation: u64,
     pub(super) warned: Warned,
-    /// The last sign of life of each session when its server was last asked what it does.
-    pub(super) asked: HashMap<Key, Time>,
-    /// Since when the permissions were lost that we reconnected for by ourselves.
-    pub(super) by_itself: HashMap<Key, Time>,
 }
 
 /// The action that an order asks for.
@@ -155,16 +134,14 @@ pub(super) const fn action_of(ask: &Ask) -> Action {
     match ask {
         Ask::Approve(_) => Action::Approve,
         Ask::Deny(_) => Action::Deny,
-        Ask::Continue => Action::Continue,
         Ask::Reconnect { resend: false } => Action::Reconnect,
         Ask::Reconnect { resend: true } => Action::Resend,
         Ask::Stop => Action::Stop,
-        Ask::End => Action::End,
+        Ask::End { .. } => Action::End,
         Ask::ForceQuit => Action::ForceQuit,
         Ask::Resume => Action::Resume,
         Ask::ShowTerminal => Action::ShowTerminal,
-        // Answered before it comes to this.
-        Ask::Detach | Ask::Said => Action::Detach,
+        Ask::Detach => Action::Detach,
     }
 }
 
@@ -174,7 +151,7 @@ pub(super) const fn excludes(action: Action) -> bool {
 }
 
 const fn is_recovery(action: Action) -> bool {
-    matches!(action, Action::Continue | Action::Reconnect | Action::Resend | Action::Resume)
+    matches!(action, Action::Reconnect | Action::Resend | Action::Resume)
 }
 
 impl Acting {
@@ -186,14 +163,7 @@ impl Acting {
             held: HashMap::new(),
             generation: 0,
             warned: Warned::default(),
-            asked: HashMap::new(),
-            by_itself: HashMap::new(),
         }
-    }
-
-    /// Where tasks beside the loop tell what they found.
-    pub(super) fn teller(&self) -> mpsc::UnboundedSender<Happening> {
-        self.tell.clone()
     }
 
     /// Whether another recovery may begin.
@@ -242,19 +212,18 @@ impl Acting {
         self.running.get(&task).map(|running| (running.key.clone(), running.action))
     }
 
-    /// Whether the last turn of the session that a task works on had been denied, or cut off, when that began.
-    pub(super) fn was_cut_off(&self, task: Task) -> bool {
-        self.running.get(&task).is_some_and(|running| running.cut_off)
+    /// The order that a task carries out.
+    pub(super) fn given(&self, task: Task) -> Option<&Given> {
+        self.running.get(&task).map(|running| &running.given)
     }
 
-    /// What a connection tells before it is kept is kept until then; an event of one that is, or was, comes back.
-    pub(super) fn keep_early(&mut self, event: Event) -> Option<Event> {
-        match self.running.get_mut(&event.generation) {
-            Some(running) => {
-                running.early.push(event);
-                None
-            }
-            None => Some(event),
+    /// Keeps how often a session was recovered, for whoever acts on it next.
+    pub(super) fn keep(&self, task: Task, attempts: &Attempts) {
+        let hold = self.running.get(&task).and_then(|running| running.hold.as_ref());
+        if let Some(hold) = hold.filter(|hold| hold.page().read::<Attempts>().unwrap_or_default() != *attempts)
+            && let Err(error) = hold.write(attempts)
+        {
+            tracing::warn!("how often a session was recovered cannot be kept for other processes: {error:#}");
         }
     }
 
@@ -272,13 +241,14 @@ impl Acting {
         }
     }
 
-    /// A task is over: its connection is kept, its outcome told. What the connection told meanwhile comes back.
-    pub(super) fn over(&mut self, task: Task, over: Over) -> Vec<Event> {
-        let Some(running) = self.running.remove(&task) else { return Vec::new() };
+    /// A task is over: its connection is kept, its outcome told.
+    pub(super) fn over(&mut self, task: Task, over: Over) {
+        let Some(running) = self.running.remove(&task) else { return };
         let key = &running.key;
         let tag = match &over.outcome {
             Outcome::Done(_) => "done",
             Outcome::Failed(_) => Step::GiveUp.tag(),
+            Outcome::Unconfirmed(_) => "unconfirmed",
             Outcome::Refused(_) | Outcome::Unknown => "refused",
         };
         let words = over.outcome.words();
@@ -292,7 +262,6 @@ impl Acting {
             tokio::spawn(leave(held.bond));
         }
         running.given.report(Report::End(over.outcome));
-        running.early
     }
 
     /// When a session's server last said whether it works, by the awake clock.
@@ -335,7 +304,7 @@ impl Acting {
     }
 
     /// Carries an order out, which may be carried out: that was asked before.
-    pub(super) fn start(&mut self, given: Given, ground: &Ground<'_>) {
+    pub(super) fn start(&mut self, given: Given, ground: Ground<'_>) -> Task {
         let key = ground.key.clone();
         let action = action_of(&given.order.ask);
         let (sight, seen) = watch::channel(sight_of(ground.session, ground.status));
@@ -343,8 +312,9 @@ impl Acting {
             id: ground.session.id.clone(),
             cwd: ground.session.about.cwd.as_deref().or(ground.session.facts.cwd.as_deref()).map(PathBuf::from),
             endpoints: ground.endpoints.clone(),
-            owned: matches!(ground.session.owner, Owner::Alive { .. }),
+            owned: ground.session.held,
             sight: seen,
+            permit: Permit::default(), // the task's own
         };
         self.generation += 1;
         let work = Work {
@@ -358,15 +328,15 @@ impl Acting {
             log: ground.path.join(crate::watch::store::LOG),
             kind: ground.session.about.kind,
             owner: ground.session.owner.clone(),
-            lock: ground.lock.map(|lock| (lock, ground.path.join(format!("inuse.{}.hold", lock.pid)))),
+            lock: ground.lock,
+            folder: ground.path.to_owned(),
             names: ground.names.to_vec(),
             actions: ground.actions.clone(),
             now: ground.now,
-            waited: ground.session.dealings.goes_on.is_some(),
         };
-        let cut_off = is_cut_off(ground.session, ground.status);
-        self.running.insert(self.generation, Running { key, given, action, cut_off, sight, early: Vec::new() });
+        self.running.insert(self.generation, Running { key, given, action, sight, hold: ground.hold });
         tokio::spawn(work.run());
+        self.generation
     }
 }
 
@@ -391,8 +361,10 @@ fn sight_of(session: &Session, status: Status) -> Sight {
     Sight {
         turn_open: facts.turn.is_some(),
         tools_open,
-        ran: facts.ran,
+        tool_succeeded: facts.spent,
         prompt: facts.marks.prompt,
+        root: facts.root.clone(),
+        answered: facts.answered.iter().copied().collect(),
         events: facts.events,
         aborted,
         silent: status == Status::Stuck,

@@ -68,7 +68,7 @@ impl Desk {
 
     fn reading(&self) -> Reading<'_> {
         let look = Look { now: self.now, limits: &self.limits };
-        Reading { look, owner_names: &self.names, known: &self.known, all: false, until: None }
+        Reading { look, owner_names: &self.names, known: &self.known, openings: &[], all: false, until: None }
     }
 
     /// Both clocks go on by this, and what is due is done.
@@ -85,6 +85,7 @@ impl Desk {
             look: Look { now: self.now, limits: &self.limits },
             owner_names: &self.names,
             known: &self.known,
+            openings: &[],
             all: false,
             until: None,
         };

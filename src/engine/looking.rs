@@ -93,6 +93,9 @@ impl Engine {
         for path in &hints.gone {
             self.watcher.forget(path);
         }
+        for home in hints.opened {
+            self.noted_anew(home);
+        }
         if hints.all {
             self.watcher.renew();
             return self.rescan();
@@ -120,6 +123,7 @@ impl Engine {
     pub(super) fn rescan(&mut self) {
         self.rescan_at = self.clock.now().awake + RESCAN;
         self.look_at_config();
+        self.look_at_processes();
         for home in 0..self.homes.len() {
             self.look_into_home(home);
         }
@@ -218,7 +222,9 @@ impl Engine {
                 self.watcher.watch(path);
             }
             if wanted == followed().filter_map(|(_, root)| nearest(root)).collect() {
-                return self.watcher.watch_only_above(&self.homes, &wanted);
+                self.watcher.watch_only_above(&self.homes, &wanted);
+                let homes: Vec<_> = followed().filter_map(|(_, root)| root.parent().map(Path::to_owned)).collect();
+                return homes.iter().for_each(|home| self.watcher.watch_home(home));
             }
         }
     }
@@ -227,7 +233,7 @@ impl Engine {
         if self.retired.contains(&key.0) {
             return;
         }
-        let mut reading = reading(&self.config, &self.known, self.clock.now());
+        let mut reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
         reading.until = Some(Instant::now() + SLICE);
         if let Some(folder) = self.fleet.folder(key) {
             let mut looked = folder.look(&reading, &mut self.buffer);
@@ -246,7 +252,8 @@ impl Engine {
             };
         }
         let mut folder = Folder::new(&self.homes[key.0], &key.1);
-        self.seen.recall(&mut folder.session);
+        folder.session.seen = self.seen.at(&key.1);
+        folder.session.live.attached = self.seen.attached(&key.1);
         let Ok(mut looked) = folder.look(&reading, &mut self.buffer) else { return self.remove(key, round) };
         if folder.session.unread {
             if folder.session.has_log && self.recent_from().is_some_and(|from| from <= folder.session.touched) {
@@ -287,7 +294,8 @@ impl Engine {
                         self.known.insert(pid);
                     }
                     // It ended between the look at it and this.
-                    Ok(false) if matches!(folder.session.owner, Owner::Alive { .. }) => {
+                    Ok(false) if folder.session.owner.live().is_some() => {
+                        self.openings.forget(pid);
                         folder.process_ended(pid, now.wall);
                     }
                     Ok(false) => {}
@@ -318,7 +326,7 @@ impl Engine {
     fn look_at_server(&mut self, key: &Key, now: Moment) {
         let Some(folder) = self.fleet.folder(key) else { return };
         let session = &mut folder.session;
-        let alive = matches!(session.owner, Owner::Alive { .. });
+        let alive = session.owner.live().is_some();
         // One that cannot be read for once is not gone, and to leave it may end its session.
         let gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
         // What the server said of its work was said before what is in the log now.
@@ -373,7 +381,8 @@ impl Engine {
         let now = self.clock.now();
         for key in self.fleet.keys().collect::<Vec<_>>() {
             if let Some(folder) = self.fleet.folder(&key) {
-                self.seen.recall(&mut folder.session);
+                folder.session.seen = self.seen.at(&key.1);
+                folder.session.live.attached = self.seen.attached(&key.1);
             }
             if self.fleet.judge(&key, now) {
                 round.changed.push(key);
@@ -413,8 +422,9 @@ impl Engine {
         let now = self.clock.now();
         for (_, key) in recent {
             let mut folder = Folder::new(&self.homes[key.0], &key.1);
-            self.seen.recall(&mut folder.session);
-            let mut reading = reading(&self.config, &self.known, now);
+            folder.session.seen = self.seen.at(&key.1);
+            folder.session.live.attached = self.seen.attached(&key.1);
+            let mut reading = reading(&self.config, &self.known, &self.openings, now);
             if folder.look(&reading, &mut self.buffer).is_err() {
                 continue;
             }
@@ -432,7 +442,7 @@ impl Engine {
     /// Shows some of the sessions that were left unread, none of them kept.
     pub(super) fn show_history(&mut self, view: &mut dyn View) -> ControlFlow<()> {
         let now = self.clock.now();
-        let (reading, buffer) = (reading(&self.config, &self.known, now), &mut self.buffer);
+        let (reading, buffer) = (reading(&self.config, &self.known, &self.openings, now), &mut self.buffer);
         let some = self.untold.split_off(self.untold.len().saturating_sub(WATCHES));
         let mut sessions = some.into_iter().filter(|key| self.history.contains(key)).filter_map(|key| {
             let mut folder = Folder::new(&self.homes[key.0], &key.1);
@@ -447,6 +457,9 @@ impl Engine {
 
     pub(super) fn owner_ended(&mut self, pid: u32) {
         self.known.remove(&pid);
+        self.openings.forget(pid);
+        // Another process may have open what this one leaves.
+        self.look_at_processes();
         let now = self.clock.now().wall;
         for key in self.fleet.with_pid(pid) {
             if let Some(folder) = self.fleet.folder(&key) {

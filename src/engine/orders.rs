@@ -1,61 +1,132 @@
 //! Orders and what comes of them, as far as the loop has a part in it: which session is meant, whether it may be done now, and
 //! what a session's row shows of it.
 
-use super::acting::{Ground, Happening, Sequel, Waiting, action_of, excludes};
+use super::acting::{Ground, Happening, Task, Waiting, action_of, excludes};
 use super::{Engine, Key, Round, reading};
 use crate::act::{Ask, Given, Order, Outcome, Report, Step};
 use crate::copilot::attached::{Event, What};
 use crate::copilot::fault::Fault;
 use crate::copilot::servers::{Endpoint, endpoints};
-use crate::core::action::{Action, Reach, offer};
-use crate::core::owner::Owner;
-use crate::core::session::Facts;
+use crate::core::action::{Action, Reach, may_end_unasked, offer};
+use crate::core::attempts::Attempts;
+use crate::core::fleet::Session;
 use crate::core::verdict::Status;
+use crate::ledger::{Hold, Locked, Page, Section};
 use tokio::sync::mpsc;
+
+impl Section for Attempts {
+    const NAME: &'static str = "attempts";
+}
+
+/// Whether it is one of the recoveries that are counted.
+const fn is_attempt(action: Action) -> bool {
+    matches!(action, Action::Reconnect | Action::Resend)
+}
+
+/// Whether the turn that an order was given for is still the last.
+fn is_its_turn(order: &Order, session: &Session) -> Result<(), String> {
+    match (&order.turn, &session.facts.root) {
+        (Some(meant), Some(now)) if meant != now => {
+            Err("another turn has begun since this was asked for, and it is not done to that one".into())
+        }
+        _ => Ok(()),
+    }
+}
 
 impl Engine {
     /// Carries an order out, has it wait, or says why it is refused.
     pub(super) fn act(&mut self, given: Given, round: &mut Round) {
-        if given.order.ask == Ask::Said {
-            return self.tell_said(&given);
+        let action = action_of(&given.order.ask);
+        if given.is_abandoned() {
+            tracing::info!(tag = "dropped", action = action.name(), session = %given.order.id, "whoever asked has gone");
+            return;
         }
         let key = match self.find(&given.order.id, round) {
             Ok(key) => key,
             Err(outcome) => return given.report(Report::End(outcome)),
         };
-        // What a menu showed may be over: everything is looked at once more; where a process is to be signalled, whatever
-        // else it may have taken up as well.
-        match given.order.ask {
-            Ask::End | Ask::ForceQuit => self.look_around(round),
-            _ => self.look_into_now(&key, round),
-        }
-        self.fleet.share_owners(self.clock.now(), &mut round.changed);
-        self.reach(&key);
-        self.start(&key, given, round);
-    }
-
-    /// Begins to carry out what may be done now.
-    fn start(&mut self, key: &Key, given: Given, round: &mut Round) {
-        let now = self.clock.now();
-        let action = action_of(&given.order.ask);
-        let (endpoints, names) = (self.endpoints_of(key), &self.config.owners.names);
         let refuse = |why: &str| {
             tracing::info!(tag = "refused", action = action.name(), session = %key.1, "{why}");
             given.report(Report::End(Outcome::Refused(why.into())));
         };
-        let Some(entry) = self.fleet.get(key) else { return refuse("there is no such session any more") };
-        if let Err(why) = offer(action, entry.session(), entry.verdict.status) {
+        if let Err(why) = self.look_before(&key, &given.order, round) {
             return refuse(&why);
         }
         // Its folder may have been made anew meanwhile, which forgets what is under way.
-        if excludes(action) && self.acting.is_busy(key) {
+        if excludes(action) && self.acting.is_busy(&key) {
             return refuse("something else is still being done with it");
         }
         if !self.acting.has_room(action) {
-            let prompt = entry.session().facts.marks.prompt;
-            self.acting.wait(Waiting { key: key.clone(), given, prompt });
-            return self.deal(key, round, |dealings| dealings.under_way = Some(action));
+            self.acting.wait(Waiting { key: key.clone(), given });
+            return self.deal(&key, round, |dealings| dealings.under_way = Some(action));
         }
+        let hold = match excludes(action).then(|| self.page(&key).try_lock(action.name())).transpose() {
+            Ok(hold) => hold,
+            Err(Locked::ByAnother(who)) => {
+                let who = if who.is_empty() { "another process".into() } else { who };
+                return refuse(&format!(
+                    "another Pilotlight is doing something with it ({who}); try again when that is over"
+                ));
+            }
+            Err(Locked::Unknown(path, error)) => {
+                return refuse(&format!(
+                    "it cannot be known whether another Pilotlight is doing something with it: {}: {error}; put that right and try \
+                     again",
+                    path.display()
+                ));
+            }
+        };
+        // Who had the lock until now may have changed everything.
+        if hold.is_some() {
+            if let Some(attempts) = self.page(&key).read::<Attempts>()
+                && let Some(folder) = self.fleet.folder(&key)
+            {
+                folder.session.dealings.attempts = attempts;
+            }
+            if let Err(why) = self.look_before(&key, &given.order, round) {
+                return refuse(&why);
+            }
+        }
+        self.start(&key, given, hold, round);
+    }
+
+    /// Looks at a session once more, and whether this may be done with it now: what a menu or a command saw may be over.
+    fn look_before(&mut self, key: &Key, order: &Order, round: &mut Round) -> Result<(), String> {
+        match order.ask {
+            // Where a process is to be signalled, whatever else it may have taken up as well.
+            Ask::End { .. } | Ask::ForceQuit => self.look_around(round),
+            // Another process may have opened it meanwhile.
+            Ask::Reconnect { .. } | Ask::Resume => {
+                self.look_at_processes();
+                self.look_into_now(key, round);
+            }
+            _ => self.look_into_now(key, round),
+        }
+        self.fleet.share_owners(self.clock.now(), &mut round.changed);
+        self.reach(key);
+        let entry = self.fleet.get(key).ok_or("there is no such session any more")?;
+        let (action, session) = (action_of(&order.ask), entry.session());
+        offer(action, session, entry.verdict.status)?;
+        match order.ask {
+            Ask::End { confirmed: false } | Ask::ForceQuit => may_end_unasked(session)?,
+            _ => {}
+        }
+        self.is_being_opened(key, action, session).map_or(Ok(()), Err)?;
+        is_its_turn(order, session)
+    }
+
+    /// The page of a session that all processes of ours share.
+    fn page(&self, key: &Key) -> Page {
+        let sessions = &self.homes[key.0];
+        self.ledger.page(sessions.parent().unwrap_or(sessions), &key.1)
+    }
+
+    /// Begins to carry out what may be done now.
+    fn start(&mut self, key: &Key, given: Given, hold: Option<Hold>, round: &mut Round) {
+        let now = self.clock.now();
+        let action = action_of(&given.order.ask);
+        let (endpoints, names) = (self.endpoints_of(key), &self.config.owners.names);
+        let Some(entry) = self.fleet.get(key) else { return given.report(Report::End(Outcome::Unknown)) };
         let ground = Ground {
             key,
             session: entry.session(),
@@ -66,19 +137,45 @@ impl Engine {
             names,
             actions: &self.config.actions,
             now: now.wall,
+            hold,
         };
-        self.acting.start(given, &ground);
         let marks = entry.session().facts.marks;
-        let recovers = matches!(action, Action::Reconnect | Action::Resend | Action::Continue);
+        let task = self.acting.start(given, ground);
+        let recovers = is_attempt(action);
         self.deal(key, round, |dealings| {
             if excludes(action) {
                 dealings.under_way = Some(action);
             }
-            // What waited for the end of a turn is the rest of one that was counted.
-            if recovers && dealings.goes_on.is_none() {
+            if recovers {
                 dealings.attempts.tried(&marks, now.wall);
             }
         });
+        if recovers {
+            self.keep_attempts(task, key);
+        }
+    }
+
+    fn keep_attempts(&mut self, task: Task, key: &Key) {
+        if let Some(folder) = self.fleet.folder(key) {
+            self.acting.keep(task, &folder.session.dealings.attempts);
+        }
+    }
+
+    /// Whether a task may send what it is about to: whoever asked for it is still there, and so is the turn that it was for.
+    fn may_send(&mut self, task: Task, round: &mut Round) -> Result<(), String> {
+        let Some((key, _)) = self.acting.task(task) else { return Err("it was taken back; nothing was sent".into()) };
+        self.look_into_now(&key, round);
+        let Some(given) = self.acting.given(task) else { return Err("it was taken back; nothing was sent".into()) };
+        if given.is_abandoned() {
+            return Err("whoever asked for it has gone; nothing was sent".into());
+        }
+        match self.fleet.get(&key) {
+            Some(entry) => {
+                self.acting.see(&key, entry.session(), entry.verdict.status);
+                is_its_turn(&given.order, entry.session())
+            }
+            None => Err("there is no such session any more".into()),
+        }
     }
 
     /// Changes what we have to do with a session, and judges it anew.
@@ -104,8 +201,9 @@ impl Engine {
             return Ok(key);
         }
         let mut folder = crate::watch::store::Folder::new(&self.homes[key.0], &key.1);
-        self.seen.recall(&mut folder.session);
-        let reading = reading(&self.config, &self.known, self.clock.now());
+        folder.session.seen = self.seen.at(&key.1);
+        folder.session.live.attached = self.seen.attached(&key.1);
+        let reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
         folder.look(&reading, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
         folder.read_history(&reading, &mut self.buffer);
         self.hold(&key, folder, round);
@@ -114,15 +212,12 @@ impl Engine {
 
     /// Where the server of a session's owner can be reached.
     fn endpoints_of(&self, key: &Key) -> Vec<Endpoint> {
-        match self.fleet.get(key).map(|entry| &entry.session().owner) {
-            Some(&Owner::Alive { pid, .. }) => self.endpoints_at(pid),
-            _ => Vec::new(),
+        let Some(session) = self.fleet.get(key).map(super::Entry::session) else { return Vec::new() };
+        let mut endpoints = session.owner.live().map(|pid| self.endpoints_at(pid)).unwrap_or_default();
+        if !session.may_be_trusted() {
+            endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
         }
-    }
-
-    /// The same, of a process that the system tells the addresses of: none that is merely likely.
-    pub(super) fn verified_endpoints_at(&self, pid: u32) -> Vec<Endpoint> {
-        if crate::watch::process::listening(pid).is_ok() { self.endpoints_at(pid) } else { Vec::new() }
+        endpoints
     }
 
     fn endpoints_at(&self, pid: u32) -> Vec<Endpoint> {
@@ -137,7 +232,7 @@ impl Engine {
         let known = &folder.session.dealings.reach;
         let reach = match (attached, &folder.session.owner) {
             (Some(reach), _) => reach,
-            (None, &Owner::Alive { pid, .. }) => {
+            (None, owner) if let Some(pid) = owner.live() => {
                 match known {
                     // A server that listens goes on listening; what refused us is asked again when the user asks for it.
                     Reach::Listens | Reach::Refused(_) => return,
@@ -159,18 +254,25 @@ impl Engine {
             Happening::Step(task, step, words) => {
                 self.acting.step(task, step, words);
                 let now = self.clock.now().wall;
-                if let Some((key, Action::Reconnect | Action::Resend | Action::Continue)) = self.acting.task(task)
+                // What we send is no sign that the user went on.
+                if let Some((key, action)) = self.acting.task(task)
                     && let Some(folder) = self.fleet.folder(&key)
                 {
-                    // What we send is no sign that the user went on.
+                    let attempts = &mut folder.session.dealings.attempts;
                     match step {
-                        Step::Abort => folder.session.dealings.attempts.aborts(now),
-                        Step::Resend => folder.session.dealings.attempts.prompts(now),
-                        _ => {}
+                        Step::Abort => attempts.aborts(now),
+                        // With a denial the turn ends.
+                        Step::TakeOver if action == Action::Deny => attempts.aborts(now),
+                        Step::Resend => attempts.prompts(now),
+                        _ => return,
                     }
+                    self.keep_attempts(task, &key);
                 }
             }
             Happening::Request(task, text) => self.acting.request(task, text),
+            Happening::MaySend(task, answer) => {
+                let _ = answer.send(self.may_send(task, round)); // the task may have ended
+            }
             Happening::Over(task, over) => {
                 let Some((key, action)) = self.acting.task(task) else { return };
                 let now = self.clock.now().wall;
@@ -178,40 +280,29 @@ impl Engine {
                 self.warn(&over.faults);
                 over.well.iter().for_each(|place| self.acting.warned.succeeded(*place));
                 let is_reached = !over.well.is_empty();
-                let (cut_off, sequel) = (self.acting.was_cut_off(task), over.sequel);
-                let early = self.acting.over(task, over);
+                let sends = is_attempt(action) || matches!(action, Action::Stop | Action::Deny);
+                if let Some(folder) = self.fleet.folder(&key).filter(|_| sends) {
+                    folder.session.dealings.attempts.ended(&folder.session.facts.marks, now);
+                    self.keep_attempts(task, &key);
+                }
+                self.acting.over(task, over);
                 let attached = self.acting.attached(&key);
                 if let Some(folder) = self.fleet.folder(&key) {
                     let session = &mut folder.session;
                     let words = outcome.words().to_owned();
-                    let recovers = matches!(action, Action::Reconnect | Action::Resend | Action::Continue);
-                    let done = recovers && matches!(outcome, Outcome::Done(_));
                     if matches!((&outcome, action), (Outcome::Done(_), Action::Stop)) {
                         session.live.stopped = Some(now);
                     }
                     session.dealings.outcome = Some((now, words.into()));
-                    if recovers {
-                        let marks = session.facts.marks;
-                        session.dealings.attempts.ended(&marks, now);
-                        session.dealings.goes_on = (sequel == Sequel::Waits).then_some(marks);
-                    }
                     if excludes(action) {
                         session.dealings.under_way = None;
                     }
-                    let is_new = attached.is_some() && !session.dealings.reach.is_attached();
-                    if is_new {
+                    if attached.is_some() && !session.dealings.reach.is_attached() {
                         session.live.attached = Some(now);
                         self.seen.mark_attached(&key.1, now);
-                    }
-                    let is_left_undone = cut_off && attached.is_some() && sequel != Sequel::Sent && done;
-                    if is_left_undone {
-                        session.live.left_undone = Some(now);
-                        self.seen.mark_left_undone(&key.1, now);
-                    }
-                    if (is_new || is_left_undone)
-                        && let Err(error) = self.seen.save()
-                    {
-                        tracing::warn!("{error:#}");
+                        if let Err(error) = self.seen.save() {
+                            tracing::warn!("{error:#}");
+                        }
                     }
                     if let Some(why) = refused {
                         session.dealings.reach = Reach::Refused(why);
@@ -220,28 +311,12 @@ impl Engine {
                     }
                 }
                 self.released(&key, round);
-                for event in early {
-                    self.live(event, round);
-                }
-                while let Some(Waiting { key, given, prompt }) = self.acting.next() {
+                while let Some(Waiting { key, given }) = self.acting.next() {
                     self.deal(&key, round, |dealings| dealings.under_way = None);
-                    let now = self.fleet.get(&key).map(|entry| entry.session().facts.marks.prompt);
-                    if matches!(given.order.ask, Ask::Reconnect { resend: true } | Ask::Continue)
-                        && now.is_some_and(|now| now != prompt)
-                    {
-                        let why = "another prompt was sent while this waited; it is not done to the turn of that one";
-                        given.report(Report::End(Outcome::Refused(why.into())));
-                        continue;
-                    }
                     self.act(given, round);
                 }
             }
-            Happening::Live(event) => {
-                if let Some(event) = self.acting.keep_early(event) {
-                    self.live(event, round);
-                }
-            }
-            Happening::Looked(looked) => self.looked(looked, round),
+            Happening::Live(event) => self.live(event, round),
         }
     }
 
@@ -252,12 +327,6 @@ impl Engine {
             What::Idle => Some(false),
             What::Active(active) => Some(active),
             What::Happened => return,
-            What::Asks(questions) => {
-                if let Some(folder) = self.fleet.folder(&key) {
-                    folder.session.live.questions = questions;
-                }
-                return self.judge(&key, round);
-            }
             What::Lost(fault) => {
                 self.warn(std::slice::from_ref(&fault));
                 self.acting.let_go(&key);
@@ -284,7 +353,6 @@ impl Engine {
             && let Some(folder) = self.fleet.folder(key)
         {
             folder.session.live.has_active_work = None;
-            folder.session.live.questions.clear();
             if folder.session.dealings.reach.is_attached() {
                 folder.session.dealings.reach = Reach::Unknown;
             }
@@ -305,48 +373,28 @@ impl Engine {
         }
     }
 
-    /// Has sessions go on whose turn is over by now, where that was asked for; and reconnects those that lost their permissions,
-    /// where the user has set that, once for each loss, when the turn that was denied is over.
+    /// Reconnects the sessions that have just lost their permissions, where the user has set that.
     pub(super) fn reconnect_by_itself(&mut self, round: &mut Round) {
-        let (now, limits) = (self.clock.now(), self.config.limits);
-        let is_over = |facts: &Facts| facts.turn.is_none() || facts.lapse(now, &limits).is_some();
-        let mut due = Vec::new();
-        for (key, entry) in self.fleet.entries() {
-            let (session, status) = (entry.session(), entry.verdict.status);
-            let (facts, dealings) = (&session.facts, &session.dealings);
-            if dealings.under_way.is_some() {
-                continue;
-            }
-            if let Some(marks) = dealings.goes_on {
-                let went_on = (marks.prompt, marks.aborted) != (facts.marks.prompt, facts.marks.aborted);
-                if went_on || is_over(facts) {
-                    let wanted = !went_on && facts.is_left_undone(session.live.left_undone);
-                    due.push((key.clone(), wanted.then_some(Ask::Continue)));
-                }
-            } else if self.config.actions.auto_reconnect && status == Status::PermissionLost && is_over(facts) {
-                let since = facts.denials.since().map(|since| since.wall);
-                let resends = self.config.actions.resend && offer(Action::Continue, session, status).is_ok();
-                let ask = if resends { Ask::Continue } else { Ask::Reconnect { resend: false } };
-                if since != self.acting.by_itself.get(key).copied() && offer(action_of(&ask), session, status).is_ok() {
-                    due.push((key.clone(), Some(ask)));
-                }
-            }
+        if !self.config.actions.auto_reconnect {
+            return;
         }
-        for (key, ask) in due {
-            let since = self.fleet.get(&key).and_then(|entry| entry.session().facts.denials.since());
-            if let Some(ask) = ask {
-                let action = action_of(&ask).name();
-                tracing::info!(session = %key.1, action, "it lost its permissions, and its turn is over: done by itself");
-                if let Some(since) = since {
-                    self.acting.by_itself.insert(key.clone(), since.wall);
-                }
-                let (reply, _) = mpsc::unbounded_channel();
-                self.act(Given { order: Order { id: key.1.clone(), ask }, reply }, round);
-            }
-            // What is under way knows that it waited; what was refused is not asked again.
-            if let Some(folder) = self.fleet.folder(&key).filter(|folder| folder.session.dealings.under_way.is_none()) {
-                folder.session.dealings.goes_on = None;
-            }
+        let lost = |key: &&Key| {
+            self.fleet.get(key).is_some_and(|entry| {
+                entry.verdict.status == Status::PermissionLost
+                    && offer(Action::Reconnect, entry.session(), entry.verdict.status).is_ok()
+            })
+        };
+        let keys: Vec<_> = round.changed.iter().filter(lost).cloned().collect();
+        for key in keys {
+            let may_resend = self
+                .fleet
+                .get(&key)
+                .is_some_and(|entry| offer(Action::Resend, entry.session(), entry.verdict.status).is_ok());
+            let resend = self.config.actions.resend && may_resend;
+            tracing::info!(session = %key.1, resend, "it lost its permissions: reconnecting by itself, as it is set");
+            let root = self.fleet.get(&key).and_then(|entry| entry.session().facts.root.clone());
+            let order = Order::new(&key.1, Ask::Reconnect { resend }).on(root.as_deref());
+            self.act(Given::by_us(order, mpsc::unbounded_channel().0), round);
         }
     }
 }

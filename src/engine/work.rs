@@ -1,13 +1,13 @@
 //! One order, being carried out, as a task beside the loop: nothing here waits where the loop would.
 
-use super::acting::{Bond, Happening, Over, Sequel, Task};
+use super::acting::{Bond, Happening, Over, Task};
 use crate::act::{Ask, Outcome, Step, Which};
 use crate::config::{Actions, Permissions};
 use crate::copilot::attached::{self, Policy};
 use crate::copilot::fault::{Fault, Place};
 use crate::copilot::hosted;
 use crate::copilot::program::find_program;
-use crate::copilot::recover::{self, Failure, GROWN_WITHIN, Prompt, Site};
+use crate::copilot::recover::{self, Failure, GROWN_WITHIN, Permit, Site};
 use crate::core::fleet::Kind;
 use crate::core::owner::Owner;
 use crate::core::time::Time;
@@ -38,30 +38,32 @@ pub(super) struct Work {
     pub(super) log: PathBuf,
     pub(super) kind: Kind,
     pub(super) owner: Owner,
-    pub(super) lock: Option<(Lock, PathBuf)>,
+    pub(super) lock: Option<Lock>,
+    /// The session's folder.
+    pub(super) folder: PathBuf,
     pub(super) names: Vec<String>,
     pub(super) actions: Actions,
     pub(super) now: Time,
-    /// That it goes on was asked before, and waited for the end of its turn.
-    pub(super) waited: bool,
 }
 
 /// What came of it, before it is worded as an [`Outcome`].
-type Done = Result<(String, Option<Arc<Bond>>, Sequel), Undone>;
+type Done = Result<(String, Option<Arc<Bond>>), Undone>;
 
 /// Why it was not done.
 struct Undone {
     outcome: Outcome,
     faults: Vec<Fault>,
+    /// What was reached before is kept.
+    bond: Option<Arc<Bond>>,
 }
 
 impl Undone {
     fn failed(why: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Failed(why.into()), faults: Vec::new() }
+        Self { outcome: Outcome::Failed(why.into()), faults: Vec::new(), bond: None }
     }
 
     fn refused(why: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Refused(why.into()), faults: Vec::new() }
+        Self { outcome: Outcome::Refused(why.into()), faults: Vec::new(), bond: None }
     }
 }
 
@@ -69,8 +71,12 @@ impl From<Failure> for Undone {
     fn from(failure: Failure) -> Self {
         let words = failure.to_string();
         let refused = failure.refused || failure.faults.iter().any(refuses);
-        let outcome = if refused { Outcome::Refused(words) } else { Outcome::Failed(words) };
-        Self { outcome, faults: failure.faults }
+        let outcome = match failure.sent {
+            true => Outcome::Unconfirmed(words),
+            false if refused => Outcome::Refused(words),
+            false => Outcome::Failed(words),
+        };
+        Self { outcome, faults: failure.faults, bond: None }
     }
 }
 
@@ -89,19 +95,19 @@ const fn refuses(fault: &Fault) -> bool {
 
 impl Work {
     /// Carries it out, and tells how it ended.
-    pub(super) async fn run(self) {
+    pub(super) async fn run(mut self) {
+        self.site.permit = self.permit();
         let (tell, task) = (self.tell.clone(), self.task);
-        let asks_server =
-            matches!(self.ask, Ask::Approve(_) | Ask::Deny(_) | Ask::Reconnect { .. } | Ask::Continue | Ask::Stop);
+        let asks_server = matches!(self.ask, Ask::Approve(_) | Ask::Deny(_) | Ask::Reconnect { .. } | Ask::Stop);
         let asked = self.site.endpoints.iter().filter(|_| asks_server).map(|endpoint| Place::At(endpoint.address));
         let asked: Vec<_> = asked.collect();
-        let (outcome, bond, sequel, faults) = match self.work().await {
-            Ok((words, bond, sequel)) => (Outcome::Done(words), bond, sequel, Vec::new()),
-            Err(undone) => (undone.outcome, None, Sequel::None, undone.faults),
+        let (outcome, bond, faults) = match self.work().await {
+            Ok((words, bond)) => (Outcome::Done(words), bond, Vec::new()),
+            Err(undone) => (undone.outcome, undone.bond, undone.faults),
         };
         let well = if matches!(outcome, Outcome::Done(_)) { asked } else { Vec::new() };
         let refused = faults.iter().find(|fault| refuses(fault)).map(|fault| fault.to_string().into());
-        let over = Over { outcome, bond, sequel, faults, well, refused };
+        let over = Over { outcome, bond, faults, well, refused };
         let _ = tell.send(Happening::Over(task, over)); // the engine may have ended
     }
 
@@ -109,16 +115,14 @@ impl Work {
         match self.ask.clone() {
             Ask::Approve(which) => self.answer(&which, true).await,
             Ask::Deny(which) => self.answer(&which, false).await,
-            Ask::Reconnect { resend: false } => self.reconnect(None).await,
-            Ask::Reconnect { resend: true } => self.reconnect(Some(Goes::Again)).await,
-            Ask::Continue => self.reconnect(Some(Goes::On)).await,
+            Ask::Reconnect { resend } => self.reconnect(resend).await,
             Ask::Stop => self.stop().await,
-            Ask::End => self.end(&[Force::Interrupt, Force::Terminate]).await,
-            Ask::ForceQuit => self.end(&[Force::Kill]).await,
+            Ask::End { confirmed } => self.end(&[Force::Interrupt, Force::Terminate], confirmed).await,
+            Ask::ForceQuit => self.end(&[Force::Kill], false).await,
             Ask::Resume => self.resume().await,
             Ask::ShowTerminal => self.show_terminal().await,
             // The loop lets go of it, when it hears of this.
-            Ask::Detach | Ask::Said => done("let go of it"),
+            Ask::Detach => Ok(("let go of it".into(), None)),
         }
     }
 
@@ -144,29 +148,25 @@ impl Work {
         };
         let step = self.step();
         let words = match &self.held {
-            Some(bond) => bond.attached().answer(which, approve, &show, &step).await?,
+            Some(bond) => bond.attached().answer(&self.site, which, approve, &show, &step).await?,
             None => recover::answer(&self.site, which, approve, &show, &step).await?,
         };
-        done(words)
+        Ok((words, None))
     }
 
-    /// Brings the session back under control, and has it go on, if that is asked for.
-    async fn reconnect(self, goes: Option<Goes>) -> Done {
+    async fn reconnect(self, resend: bool) -> Done {
         let before = self.site.sight.borrow().prompt;
         // Read before anything is done: a prompt that cannot be had is no reason to stop halfway.
-        let prompt = match goes {
-            Some(goes) => Some(self.prompt(goes).await?),
-            None => None,
-        };
+        let prompt = if resend { Some(self.prompt().await?) } else { None };
         let step = self.step();
         let (bond, words) = match (&self.held, &self.owner, self.kind) {
             (Some(bond), ..) => {
                 if self.status == Status::Stuck {
-                    bond.attached().abort_silent(&self.site, &step).await?;
+                    bond.attached().abort(&self.site, &step).await?;
                 }
                 (Arc::clone(bond), "attached as before")
             }
-            (None, Owner::Alive { .. }, _) => {
+            (None, owner, _) if owner.live().is_some() => {
                 let attached = attached::attach(&self.site, self.policy(), self.events(), self.task, &step).await?;
                 (Arc::new(Bond::Attached(attached)), "attached to its server: what it asks for comes here from now on")
             }
@@ -178,29 +178,26 @@ impl Work {
             }
             (None, ..) => return self.resume().await,
         };
-        let kept = self.held.is_none().then(|| Arc::clone(&bond));
-        let Some((prompt, without)) = prompt else { return Ok((words.to_owned(), kept, Sequel::None)) };
-        if goes == Some(Goes::On) && self.has_to_wait(&bond).await {
-            return Ok(("attached; it goes on when its turn is over".to_owned(), kept, Sequel::Waits));
+        let sent = match prompt {
+            Some(prompt) => {
+                let sent = recover::resend(bond.attached(), &prompt, before, &self.site, GROWN_WITHIN, &step).await;
+                sent.map(|_| "; the last prompt was sent again")
+            }
+            None => Ok(""),
+        };
+        let kept = if self.held.is_some() { None } else { Some(bond) };
+        match sent {
+            Ok(sent) => Ok((format!("{words}{sent}"), kept)),
+            // What was reached before is kept, and the user told of both.
+            Err(failure) if failure.sent => {
+                let words = format!("may have happened: {words}; its last prompt was sent, but {}", failure.why);
+                Err(Undone { outcome: Outcome::Unconfirmed(words), faults: failure.faults, bond: kept })
+            }
+            Err(failure) => {
+                let words = format!("{words}; but the last prompt was not sent again: {failure}");
+                Err(Undone { outcome: Outcome::Failed(words), faults: failure.faults, bond: kept })
+            }
         }
-        let (words, sequel) =
-            match recover::resend(bond.attached(), &prompt, before, &self.site, GROWN_WITHIN, &step).await {
-                Ok(_) if matches!(prompt, Prompt::Again(_)) => {
-                    (format!("{words}; your last prompt was sent again{without}"), Sequel::Sent)
-                }
-                Ok(_) => (format!("{words}; it was told to go on, as a tool ran since your last prompt"), Sequel::Sent),
-                // What was reached before is kept, and the user told of both.
-                Err(failure) => (format!("{words}; but it could not be told to go on: {failure}"), Sequel::None),
-            };
-        Ok((words, kept, sequel))
-    }
-
-    /// Whether its turn still runs, so that what is sent would come behind whatever that still does.
-    async fn has_to_wait(&self, bond: &Bond) -> bool {
-        let turn_open = self.site.sight.borrow().turn_open;
-        // What a process that is gone left open in the log does not run.
-        let runs = async { bond.attached().activity().await.is_ok_and(|activity| activity.has_active_work) };
-        !self.waited && turn_open && runs.await
     }
 
     /// The Copilot CLI that the settings name, or that is found.
@@ -210,17 +207,25 @@ impl Work {
         find_program(named.as_deref()).await.map_err(Undone::failed)
     }
 
-    /// What it is told, and what is to be said of what that leaves out.
-    async fn prompt(&self, goes: Goes) -> Result<(Prompt, &'static str), Undone> {
-        if goes == Goes::On && self.site.sight.borrow().ran > 0 {
-            return Ok((Prompt::GoOn(self.actions.continue_prompt.clone()), ""));
-        }
+    async fn prompt(&self) -> Result<String, Undone> {
         let log = self.log.clone();
         let failed = |error| format!("the last prompt cannot be read from its log: {error}. Nothing was done");
         // A long log takes its time.
-        let last = apart(move || last_prompt(&log).map_err(failed)).await?;
-        let without = if last.has_attachments { ", without its attachments" } else { "" };
-        Ok((Prompt::Again(last.text), without))
+        apart(move || last_prompt(&log).map_err(failed)).await
+    }
+
+    /// Asks the loop, right before something is sent, whether it is still to be done.
+    fn permit(&self) -> Permit {
+        let (ask, mut asked) = mpsc::unbounded_channel();
+        let (tell, task) = (self.tell.clone(), self.task);
+        tokio::spawn(async move {
+            while let Some(answer) = asked.recv().await {
+                if tell.send(Happening::MaySend(task, answer)).is_err() {
+                    return;
+                }
+            }
+        });
+        Permit::from(ask)
     }
 
     fn events(&self) -> mpsc::UnboundedSender<attached::Event> {
@@ -242,17 +247,18 @@ impl Work {
             Some(bond) => bond.attached().abort(&self.site, &step).await,
             None => recover::stop(&self.site, &step).await,
         }
-        .map(|words| (words, None, Sequel::None))
+        .map(|words| (words, None))
         .map_err(Undone::from)
     }
 
     /// Sends signals one after the other, each only if the one before had no effect in time.
-    async fn end(self, forces: &[Force]) -> Done {
-        let Some((lock, hold)) = &self.lock else {
+    async fn end(self, forces: &[Force], confirmed: bool) -> Done {
+        let Some(lock) = self.lock else {
             return Err(Undone::refused("who runs it is not known any more"));
         };
-        let target = Target::open(*lock, hold, &self.names, self.now).map_err(Undone::refused)?;
+        let target = Target::open(lock, &self.folder, &self.names, self.now, confirmed).map_err(Undone::refused)?;
         for &force in forces {
+            self.site.permit.ask().await.map_err(Undone::refused)?;
             self.step()(Step::Abort, format!("{} process {}", verb(force), lock.pid));
             target.signal(force).map_err(Undone::failed)?;
             let ended = async {
@@ -261,7 +267,7 @@ impl Work {
                 }
             };
             if tokio::time::timeout(PATIENCE, ended).await.is_ok() {
-                return done(format!("process {} has ended; the session can be resumed", lock.pid));
+                return Ok((format!("process {} has ended; the session can be resumed", lock.pid), None));
             }
         }
         let next = if forces.contains(&Force::Kill) { "look at it in its terminal" } else { "force quit is left" };
@@ -274,32 +280,20 @@ impl Work {
             resume_command(&program, &self.site.id).ok_or_else(|| Undone::refused("its id has not the form of one"))?;
         let inherited = std::env::var_os("COPILOT_HOME");
         let env = resume_env(&self.home, user_home().as_deref(), inherited.as_deref());
+        self.site.permit.ask().await.map_err(Undone::refused)?;
         self.step()(Step::Resume, "opens a terminal".into());
         let (setting, cwd) = (self.actions.terminal.clone(), self.site.cwd.clone());
         let opened =
             move || Terminals::new(Some(setting)).open(&command, cwd.as_deref(), &env).map(|opened| opened.to_string());
-        done(apart(opened).await?)
+        let words = apart(opened).await?;
+        Ok((words, None))
     }
 
     async fn show_terminal(self) -> Done {
-        let Owner::Alive { pid, .. } = self.owner else { return Err(Undone::refused("nothing runs it")) };
+        let Some(pid) = self.owner.live() else { return Err(Undone::refused("nothing runs it")) };
         let shown = move || show(pid, &ancestors(pid), terminal_of(pid).as_deref());
-        done(apart(shown).await?)
+        Ok((apart(shown).await?, None))
     }
-}
-
-/// How a session goes on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Goes {
-    /// By its last prompt, and in no other way.
-    Again,
-    /// By its last prompt where nothing ran since, else by being told so; not before its turn is over.
-    On,
-}
-
-/// It was done, and nothing is kept of it.
-fn done(words: impl Into<String>) -> Done {
-    Ok((words.into(), None, Sequel::None))
 }
 
 const fn verb(force: Force) -> &'static str {
@@ -311,7 +305,7 @@ const fn verb(force: Force) -> &'static str {
 }
 
 /// Runs what may wait on a thread of its own.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, Undone> {
+async fn apart(work: impl FnOnce() -> Result<String, String> + Send + 'static) -> Result<String, Undone> {
     let (tell, told) = oneshot::channel();
     let work = move || {
         let _ = tell.send(work()); // nobody waits any more where the order was given up

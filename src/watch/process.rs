@@ -10,7 +10,7 @@
 //! holds the rules, so that what no test machine has at hand (another user's process, a container's) is tested too.
 //! Linux reads `/proc` itself: twenty locks at start cost a millisecond. macOS and Windows go through `sysinfo`.
 //!
-//! - [`owner_of`]: the lock's process, now.
+//! - [`owner_of`]: the lock's process, now; [`claim`]: whether it really holds the session.
 //! - [`Exits`]: tells when a process ends, with no polling.
 //! - [`cpu_of_descendants`]: what an owner's tools use, two samples of which say busy or not.
 //! - [`listening`]: where a process can be reached.
@@ -24,6 +24,7 @@
 mod ancestry;
 mod cpu;
 mod exits;
+mod hold;
 #[cfg(target_os = "linux")]
 #[path = "process/linux.rs"]
 mod platform;
@@ -31,6 +32,7 @@ mod platform;
 #[path = "process/elsewhere.rs"]
 mod platform;
 mod ports;
+mod programs;
 mod target;
 mod terminal;
 #[cfg(test)]
@@ -38,6 +40,9 @@ mod tests;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hold::Hold;
 
 use crate::core::owner::Owner;
 use crate::core::time::{Span, Time};
@@ -46,6 +51,7 @@ pub use ancestry::{AGENT_MARKS, ancestors, copilot_ancestor};
 pub use cpu::CpuSample;
 pub use exits::Exits;
 pub use ports::listening;
+pub use programs::{Program, programs};
 pub use target::{Force, Target};
 pub use terminal::terminal_of;
 
@@ -84,14 +90,61 @@ pub fn owner_of(lock: Lock, names: &[String], now: Time) -> Owner {
     decide(lock, platform::read(pid, now), names, || platform::arguments(pid))
 }
 
-/// Like [`owner_of`], but where the process seems to have started after the lock, and yet holds the lock (flock) that
-/// Copilot keeps on `hold` beside it, its word counts more than that of a clock that was set since. Linux only: elsewhere
-/// it is [`owner_of`].
-pub fn owner_holding(lock: Lock, hold: &Path, names: &[String], now: Time) -> Owner {
-    match owner_of(lock, names, now) {
-        Owner::Gone { pid, .. } if platform::holds(pid, hold) => owner_of(Lock { made: now, ..lock }, names, now),
-        owner => owner,
+/// What a lock's process is to the session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Who it is: what [`owner_of`] says, or [`Owner::Unheld`].
+    pub owner: Owner,
+    /// The system shows that it holds the session.
+    pub held: bool,
+}
+
+/// Who the lock's process is, and whether it really has the session in `folder` open.
+///
+/// The process that provably holds it is its owner even where it seems to have started after the lock: then the wall clock was
+/// set since. One that provably does not is [`Owner::Unheld`]. Where the system tells neither, [`owner_of`] alone decides.
+///
+/// Takes some 100 us more than [`owner_of`] on Linux, and where the lock was made less than [`SLACK`] ago and is not held,
+/// some milliseconds: Copilot locks its hold a blink after it made its lock.
+pub fn claim(lock: Lock, folder: &Path, names: &[String], now: Time) -> Claim {
+    let owner = owner_of(lock, names, now);
+    let (pid, known) = (lock.pid, |owner, held| Claim { owner, held });
+    match owner {
+        Owner::Alive { .. } => match hold_of(lock, folder, now) {
+            Hold::Held => known(owner, true),
+            Hold::Home | Hold::Untold => known(owner, false),
+            // The user says that this is a Copilot, and perhaps none that we know.
+            Hold::Nothing if !is_copilot(pid, &[]) => known(owner, false),
+            Hold::Nothing | Hold::Elsewhere => known(Owner::Unheld { pid }, false),
+            Hold::Hidden => known(Owner::Unknown { pid }, false),
+        },
+        Owner::Gone { .. } if hold::of(pid, folder) == Hold::Held => {
+            let owner = owner_of(Lock { made: now, ..lock }, names, now);
+            let held = matches!(owner, Owner::Alive { .. });
+            known(owner, held)
+        }
+        owner => known(owner, false),
     }
+}
+
+/// What the system shows of the process and the folder, once what has just begun is over.
+fn hold_of(lock: Lock, folder: &Path, now: Time) -> Hold {
+    /// Three times as long as it took at worst on a busy machine.
+    const LOOKS: [Duration; 3] = [Duration::from_millis(1), Duration::from_millis(2), Duration::from_millis(3)];
+    let mut hold = hold::of(lock.pid, folder);
+    let is_new = lock.made + SLACK > now;
+    for wait in LOOKS {
+        if !is_new || hold != Hold::Elsewhere {
+            break;
+        }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "nothing tells that a file was locked, and it takes microseconds"
+        )]
+        std::thread::sleep(wait);
+        hold = hold::of(lock.pid, folder);
+    }
+    hold
 }
 
 /// CPU time used so far by each descendant of `pid`: its children, their children and so on, not the process itself.

@@ -2,7 +2,8 @@
 
 mod locks;
 
-use super::process::{Lock, owner_holding};
+use super::opened::Opening;
+use super::process::{Claim, Lock, SLACK, claim};
 use super::tail::{Found, Look, Tail};
 use super::workspace;
 use crate::core::fleet::{About, Session};
@@ -77,6 +78,8 @@ pub struct Reading<'a> {
     pub owner_names: &'a [String],
     /// Processes that are Copilot's, and whose end will be told.
     pub known: &'a HashSet<u32>,
+    /// The sessions that processes have open without a lock.
+    pub openings: &'a [Opening],
     /// Read even the logs that are too old to matter.
     pub all: bool,
     /// When a look is broken off; `None`: it takes as long as the log does.
@@ -105,6 +108,10 @@ pub struct Folder {
     listed: Option<Time>,
     /// Locks whose process was seen to end.
     ended: Vec<(Lock, Time)>,
+    /// What was found out about the lock of the owner, where that stands for good.
+    claimed: Option<Lock>,
+    /// The process that has it open without a lock.
+    opened: Option<u32>,
     /// What was observed.
     pub session: Session,
 }
@@ -121,6 +128,8 @@ impl Folder {
             more_locks: false,
             listed: None,
             ended: Vec::new(),
+            claimed: None,
+            opened: None,
             session,
         }
     }
@@ -212,7 +221,7 @@ impl Folder {
         match self.session.owner {
             Owner::Never => age > limits.ownerless,
             Owner::Gone { .. } => age > limits.crashed,
-            Owner::Alive { .. } | Owner::Unknown { .. } => false,
+            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
         }
     }
 
@@ -255,43 +264,63 @@ impl Folder {
         if let Ok(Found::More) = result { Looked::More } else { Looked::Whole }
     }
 
-    /// Decides among the locks: the live one, else one that cannot be read, else the last to go.
+    /// Decides among the locks: the live one, else one that cannot be read, else one that somebody else's process is named by,
+    /// else the last to go. Only where none of them lives, a process that has the session open without a lock is its owner.
     fn find_owner(&mut self, reading: &Reading<'_>) {
-        let known = self.session.owner.clone();
+        let known = Claim { owner: self.session.owner.clone(), held: self.session.held };
         self.ended.retain(|(lock, _)| self.locks.contains(lock));
-        let mut owners: Vec<_> =
-            self.locks.iter().map(|lock| (self.owner_by(*lock, &known, reading), lock.made)).collect();
+        let mut claims: Vec<_> =
+            self.locks.iter().map(|lock| (self.claim_by(*lock, &known, reading), lock.made)).collect();
         let weight = |owner: &Owner| match owner {
-            Owner::Alive { .. } => 3,
-            Owner::Unknown { .. } => 2,
+            Owner::Alive { .. } | Owner::Opened { .. } => 4,
+            Owner::Unknown { .. } => 3,
+            Owner::Unheld { .. } => 2,
             Owner::Gone { .. } => 1,
             Owner::Never => 0,
         };
-        owners.sort_by_key(|(owner, made)| (weight(owner), *made));
-        let holds = |owner: &Owner| match *owner {
+        claims.sort_by_key(|(claim, made)| (weight(&claim.owner), claim.held, *made));
+        let holds = |claim: &Claim| match claim.owner {
             Owner::Alive { pid, .. } | Owner::Unknown { pid } => Some(pid),
-            Owner::Gone { .. } | Owner::Never => None,
+            Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Gone { .. } | Owner::Never => None,
         };
-        self.session.holders = owners.iter().filter_map(|(owner, _)| holds(owner)).collect();
-        self.session.contested = owners.iter().filter(|(owner, _)| matches!(owner, Owner::Alive { .. })).count() > 1;
-        self.session.owner = owners.pop().map(|(owner, _)| owner).unwrap_or_default();
-        if self.more_locks && !matches!(self.session.owner, Owner::Alive { .. }) {
+        self.session.holders = claims.iter().filter_map(|(claim, _)| holds(claim)).collect();
+        let live = claims.iter().filter(|(claim, _)| matches!(claim.owner, Owner::Alive { .. }));
+        self.session.contested = live.count() > 1;
+        let owner = claims.pop().map_or(Claim { owner: Owner::Never, held: false }, |(claim, _)| claim);
+        let owner = if self.more_locks && !matches!(owner.owner, Owner::Alive { .. }) {
             // Its lock may be among those that were not looked at: who that is, nobody knows.
-            self.session.owner = Owner::Unknown { pid: 0 };
-        }
+            Claim { owner: Owner::Unknown { pid: 0 }, held: false }
+        } else {
+            owner
+        };
+        let root = self.path.parent();
+        let opening = reading.openings.iter().find(|opening| opening.is_of(root, &self.session.id));
+        self.opened = opening.map(|opening| opening.pid);
+        let holders = &mut self.session.holders;
+        holders.extend(self.opened.filter(|pid| !holders.contains(pid)));
+        (self.session.owner, self.session.held) = match (owner.owner, opening) {
+            (Owner::Never | Owner::Gone { .. } | Owner::Unheld { .. }, Some(opening)) => (opening.owner(), false),
+            (known, _) => (known, owner.held),
+        };
+        let now = reading.look.now.wall;
+        self.claimed = self.owners_lock().filter(|lock| lock.made + SLACK < now);
     }
 
-    fn owner_by(&self, lock: Lock, known: &Owner, reading: &Reading<'_>) -> Owner {
+    fn claim_by(&self, lock: Lock, known: &Claim, reading: &Reading<'_>) -> Claim {
         if let Some(&(_, at)) = self.ended.iter().find(|(ended, _)| *ended == lock) {
-            return Owner::Gone { pid: lock.pid, at: Some(at) };
+            return Claim { owner: Owner::Gone { pid: lock.pid, at: Some(at) }, held: false };
         }
-        match known {
-            // Verified once, and its end would have been told: a clock that was set cannot unmake it.
-            Owner::Alive { pid, .. } if *pid == lock.pid && reading.known.contains(pid) => known.clone(),
-            _ => {
-                let hold = self.path.join(format!("inuse.{}.hold", lock.pid));
-                owner_holding(lock, &hold, reading.owner_names, reading.look.now.wall)
+        let claim = || claim(lock, &self.path, reading.owner_names, reading.look.now.wall);
+        match known.owner {
+            // Verified once, and its end would have been told: a clock that was set cannot unmake it. Whether it holds the
+            // session may not have shown yet when its lock was new.
+            Owner::Alive { pid, .. } if pid == lock.pid && reading.known.contains(&pid) => {
+                let settled = known.held || self.claimed == Some(lock);
+                let again =
+                    (!settled).then(claim).filter(|again| again.held || matches!(again.owner, Owner::Unheld { .. }));
+                again.unwrap_or_else(|| known.clone())
             }
+            _ => claim(),
         }
     }
 
@@ -306,9 +335,9 @@ impl Folder {
         self.locks.iter().find(|lock| lock.pid == owner).copied()
     }
 
-    /// The processes named by the locks.
+    /// The processes named by the locks, and the one that has it open without.
     pub fn pids(&self) -> impl Iterator<Item = u32> {
-        self.locks.iter().map(|lock| lock.pid)
+        self.locks.iter().map(|lock| lock.pid).chain(self.opened)
     }
 
     /// A process ended: locks that name it have no owner from now on.

@@ -13,6 +13,7 @@ mod elsewhere;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux;
 
+use crate::watch::opened::OPEN_SESSIONS;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 use elsewhere::Source;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -27,6 +28,8 @@ pub struct Hints {
     pub folders: HashSet<(usize, Box<str>)>,
     /// Homes whose list of sessions changed, by index.
     pub homes: HashSet<usize>,
+    /// Homes whose terminals noted anew what they have open.
+    pub opened: HashSet<usize>,
     /// What the user has looked at was written anew.
     pub seen: bool,
     /// The settings were written anew.
@@ -125,6 +128,14 @@ impl Watcher {
         }
     }
 
+    /// Sees what is put in place in a home's own folder, and nothing else that happens there: its database is written all the
+    /// time. A folder that is watched altogether stays so.
+    pub fn watch_home(&mut self, home: &Path) {
+        if let (Some(source), false) = (&mut self.source, WATCHES_TREES) {
+            source.watch_replaced(home);
+        }
+    }
+
     /// Begins to watch a folder that is not watched, as one that was made anew. Whether that was so.
     pub fn watch_anew(&mut self, path: &Path) -> bool {
         let is_watched = self.source.as_ref().is_some_and(|source| source.watches(path));
@@ -215,6 +226,19 @@ impl Sieve {
             }
             return hints.folders.insert((home, id.into()));
         }
+        // Beside the session folders: of all that stands there, one file matters.
+        let mut beside = self
+            .roots
+            .iter()
+            .enumerate()
+            .filter(|(_, names)| names.iter().any(|root| root.parent() == path.parent() && root != path));
+        if path.file_name().is_some_and(|name| name == OPEN_SESSIONS) {
+            hints.opened.extend(beside.map(|(home, _)| home));
+            return !hints.opened.is_empty();
+        }
+        if beside.next().is_some() && !self.roots.iter().flatten().any(|root| root.starts_with(path)) {
+            return false;
+        }
         // A parent of a home that does not exist yet.
         hints.homes.extend(0..self.roots.len());
         true
@@ -224,7 +248,12 @@ impl Sieve {
 impl Hints {
     /// Whether there is anything to look at.
     fn any(&self) -> bool {
-        self.all || self.seen || self.config || !self.folders.is_empty() || !self.homes.is_empty()
+        self.all
+            || self.seen
+            || self.config
+            || !self.folders.is_empty()
+            || !self.homes.is_empty()
+            || !self.opened.is_empty()
     }
 }
 

@@ -138,6 +138,52 @@ fn case_107g_an_owner_that_cannot_be_read_has_not_crashed() {
     assert_eq!(row.owner.unwrap().state, "unknown");
 }
 
+fn opened() -> Owner {
+    Owner::Opened { pid: PID, started: Some(START + Span::seconds(100)) }
+}
+
+/// A terminal that was just resumed has not done anything: it waits for its user, whatever its session was when it was left.
+#[test]
+fn case_119_a_session_that_was_just_opened_is_idle() {
+    let words = "opened, not prompted yet";
+    for story in [
+        mid_tool(),
+        Story::prompted(),
+        Story::prompted().answers(1, "Done.").shutdown(2),
+        Story::prompted().answers(1, "Shall I?"),
+        Story::prompted().round_end(1).error(1),
+        mid_tool().permission(2, "r1", "t1"),
+        Story::prompted().denied(1, "t1").denied(2, "t2").denied(3, "t3"),
+    ] {
+        let story = story.owned(opened());
+        story.says(101, Idle, words).says(90_000, Idle, words);
+        let verdict = story.verdict(101);
+        assert_eq!((verdict.since, verdict.recheck_at), (START + Span::seconds(100), None));
+    }
+    mid_tool().owned(opened()).says(101, Idle, "opened, not prompted yet; unfinished: bash");
+    // What it does from its first prompt on, its lock and its log say.
+    mid_tool().owned(opened()).prompt(110).owned(Owner::Alive { pid: PID, started: None }).is(111, Working);
+    let mut session = Session { facts: mid_tool().facts(2), owner: opened(), has_log: true, ..Session::default() };
+    let row = |session: &Session| session.row(Story::new().moment(101), &Story::new().limits).0;
+    assert_eq!(row(&session).owner.unwrap().state, "alive");
+    assert!(!row(&session).unseen, "whoever opened it has it before their eyes");
+    session = Session { owner: opened(), ..Session::default() };
+    assert!(session.is_listed());
+    assert_eq!(row(&session).status, Idle);
+}
+
+/// Someone else's process: what the lock's process does is not this session's, and nothing is guessed from it.
+#[test]
+fn case_124_a_lock_whose_process_does_not_hold_it_is_said_and_proves_no_crash() {
+    let unheld = Owner::Unheld { pid: PID };
+    mid_tool().owned(unheld.clone()).is(2, Working).turns(661, Quiet, Stuck).is(90_000, Stuck);
+    Story::prompted().answers(1, "Done.").owned(unheld.clone()).is(90_000, Idle);
+    let session = Session { facts: mid_tool().facts(2), owner: unheld, has_log: true, ..Session::default() };
+    let (row, _) = session.row(Story::new().moment(3), &Story::new().limits);
+    assert!(row.because.ends_with("; the process that its lock names does not hold it"), "{}", row.because);
+    assert_eq!((row.owner.unwrap().state, row.actions), ("unknown", vec![]));
+}
+
 /// Before the first prompt there is no log.
 #[test]
 fn a_session_without_a_log_is_listed_while_its_owner_lives() {

@@ -15,7 +15,7 @@ fn session(story: &Story, at: f64) -> Session {
         id: ID.into(),
         facts: story.facts(at),
         owner: story.owner.clone(),
-        live: story.live.clone(),
+        live: story.live,
         seen: story.seen,
         touched: START,
         ..Session::default()
@@ -58,7 +58,6 @@ fn a_row_has_the_promised_fields_and_no_others() {
         "owner",
         "background",
         "actions",
-        "question",
     ];
     assert_eq!(keys(&told), sorted(promised));
     assert_eq!(keys(&told["owner"]), ["attachable", "pid", "state"]);
@@ -94,7 +93,6 @@ fn a_rows_values_have_the_promised_forms() {
         "owner": { "pid": PID, "state": "alive", "attachable": null },
         "background": { "agents": 0, "shells": 0 },
         "actions": null,
-        "question": null,
     });
     assert_eq!(told, expected);
 }

@@ -1,27 +1,20 @@
 //! Orders that come while another one is being carried out, over the real tray's socket.
 
 use super::trays::{Double, Tray, answer, connect, socket};
-use crate::made_up::{User, wait_until};
+use crate::made_up::{Folder, User, holder, wait_until};
 use pilotlight::act::{Ask, Order, Outcome, Report};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 /// A Copilot that takes no notice of Ctrl-C; ended with the test.
 struct Deaf(Child);
 
 impl Deaf {
-    fn start(user: &User) -> Self {
+    fn start(user: &User, session: &Folder) -> Self {
         let program = user.scratch.path().join("copilot");
         std::fs::copy("/bin/sleep", &program).unwrap();
-        let mut command = Command::new("sh");
-        command.args(["-c", "trap '' INT; exec \"$0\" 600"]).arg(&program).stdin(Stdio::null()).process_group(0);
-        let deaf = Self(command.spawn().unwrap());
-        let exe = format!("/proc/{}/exe", deaf.0.id());
-        let runs = || std::fs::read_link(&exe).is_ok_and(|exe| exe == program).then_some(());
-        wait_until("it is Copilot's program", runs, String::new);
-        deaf
+        Self(holder::start(&program, &session.path, true))
     }
 }
 
@@ -34,7 +27,7 @@ impl Drop for Deaf {
 
 fn give(user: &User, id: &str, ask: Ask) -> UnixStream {
     let mut stream = connect(user);
-    let mut line = serde_json::to_vec(&Order { id: id.into(), ask }).unwrap();
+    let mut line = serde_json::to_vec(&Order::new(id, ask)).unwrap();
     line.push(b'\n');
     stream.write_all(&line).unwrap();
     stream
@@ -55,11 +48,11 @@ fn end(stream: UnixStream) -> Outcome {
 fn what_is_under_way_survives_a_look_at_the_terminal() {
     let user = User::new();
     let session = user.session(1);
-    let deaf = Deaf::start(&user);
+    let deaf = Deaf::start(&user, &session);
     session.lock(deaf.0.id());
     session.prompt();
     let tray = Tray::start(&user);
-    let ending = give(&user, &session.id, Ask::End);
+    let ending = give(&user, &session.id, Ask::End { confirmed: true });
     let under_way = || {
         let outcome = end(give(&user, &session.id, Ask::Stop));
         matches!(&outcome, Outcome::Refused(why) if why == "end is under way").then_some(())
@@ -67,12 +60,12 @@ fn what_is_under_way_survives_a_look_at_the_terminal() {
     wait_until("its end is under way", under_way, || tray.said());
     let shown = end(give(&user, &session.id, Ask::ShowTerminal));
     assert!(matches!(&shown, Outcome::Failed(why) if why.contains("cannot be shown")), "{shown:?}");
-    let again = end(give(&user, &session.id, Ask::End));
+    let again = end(give(&user, &session.id, Ask::End { confirmed: true }));
     assert_eq!(again, Outcome::Refused("end is under way".into()));
     let pid = deaf.0.id();
     assert_eq!(end(ending), Outcome::Done(format!("process {pid} has ended; the session can be resumed")));
     // Nothing is left under way.
-    let after = end(give(&user, &session.id, Ask::End));
+    let after = end(give(&user, &session.id, Ask::End { confirmed: true }));
     assert!(matches!(&after, Outcome::Refused(why) if why.contains("nothing to end")), "{after:?}");
 }
 

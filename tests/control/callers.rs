@@ -38,9 +38,7 @@ fn is_refused(output: &Output) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(
-        said.contains(
-            "an agent must not answer permission requests or send prompts in your name, and this was started"
-        ),
+        said.contains("an agent must not answer permission requests or send prompts, and this was started"),
         "{said}"
     );
 }
@@ -93,7 +91,7 @@ fn case_107c_the_tray_refuses_an_agents_answer() {
             session.id
         )
     };
-    for answer in [r#"{"approve":"oldest"}"#, r#"{"deny":"all"}"#, r#"{"approve":{"one":"r1"}}"#] {
+    for answer in [r#"{"approve":{"these":["r1"]}}"#, r#"{"deny":{"these":[]}}"#, r#"{"reconnect":{"resend":true}}"#] {
         let output = by_copilot(&user, &ask(answer));
         let Ok(Report::End(Outcome::Refused(reason))) = serde_json::from_slice(&output.stdout) else {
             panic!("{output:?}")
@@ -104,7 +102,7 @@ fn case_107c_the_tray_refuses_an_agents_answer() {
 
     // Who connected and went before it could be looked at may have been anybody.
     tray.signal(Signal::STOP);
-    let script = ask(r#"{"approve":"oldest"}"#).replace("print <$s>", "exit 7");
+    let script = ask(r#"{"approve":{"these":[]}}"#).replace("print <$s>", "exit 7");
     let status = Command::new("sh").args(["-c", &script]).status().unwrap();
     assert_eq!(status.code(), Some(7));
     tray.signal(Signal::CONT);
@@ -124,7 +122,7 @@ fn an_agent_may_stop_reconnect_and_resume() {
         assert!(output.status.success(), "{output:?}");
     }
     let asked: Vec<_> = double.orders().into_iter().map(|order| order.ask).collect();
-    assert_eq!(asked, [Ask::End, Ask::Reconnect { resend: false }, Ask::Resume, Ask::ShowTerminal]);
+    assert_eq!(asked, [Ask::End { confirmed: true }, Ask::Reconnect { resend: false }, Ask::Resume, Ask::ShowTerminal]);
 }
 
 /// Where the user has set that all is approved that attached sessions ask for, to reconnect one is to approve.

@@ -3,6 +3,7 @@
 use super::trays::Double;
 use crate::made_up::{Folder, User};
 use pilotlight::act::{Ask, Order, Outcome, Report, Step, Which};
+use rustix::process::{Pid, Signal, kill_process};
 use std::process::Output;
 use std::time::Duration;
 
@@ -52,18 +53,24 @@ fn what_is_asked_is_what_the_arguments_say() {
     let user = User::new();
     let session = sdk(&user, 1);
     let _owner = session.owner(&user);
+    session.prompt();
+    for request in ["r-1", "r-2"] {
+        let asks =
+            format!(r#"{{"requestId":"{request}","permissionRequest":{{"kind":"shell","toolCallId":"{request}"}}}}"#);
+        session.say("permission.requested", &asks);
+    }
     let double = Double::start(&user, |_| done());
-    let one = || Which::One("r-1".into());
+    let these = |ids: &[&str]| Which::These(ids.iter().map(|id| (*id).to_owned()).collect());
     let cases: [(&[&str], Ask); 11] = [
         (&["reconnect", "0000"], Ask::Reconnect { resend: false }),
         (&["reconnect", "0000", "--resend"], Ask::Reconnect { resend: true }),
         (&["stop", "0000"], Ask::Stop),
         (&["stop", "0000", "--yes"], Ask::Stop),
-        (&["approve", "0000"], Ask::Approve(Which::Oldest)),
-        (&["approve", "0000", "--all"], Ask::Approve(Which::All)),
-        (&["approve", "0000", "--request", "r-1"], Ask::Approve(one())),
-        (&["deny", "0000"], Ask::Deny(Which::Oldest)),
-        (&["deny", "0000", "--request", "r-1"], Ask::Deny(one())),
+        (&["approve", "0000"], Ask::Approve(these(&["r-1"]))),
+        (&["approve", "0000", "--all"], Ask::Approve(these(&["r-1", "r-2"]))),
+        (&["approve", "0000", "--request", "r-9"], Ask::Approve(these(&["r-9"]))),
+        (&["deny", "0000"], Ask::Deny(these(&["r-1"]))),
+        (&["deny", "0000", "--request", "r-9"], Ask::Deny(these(&["r-9"]))),
         (&["resume", "0000"], Ask::Resume),
         (&["show", "0000"], Ask::ShowTerminal),
     ];
@@ -71,7 +78,8 @@ fn what_is_asked_is_what_the_arguments_say() {
         let output = user.run(arguments);
         assert_eq!((output.status.code(), texts(&output)), (Some(0), ("it is done\n".into(), String::new())));
     }
-    let wanted = cases.map(|(_, ask)| Order { id: session.id.as_str().into(), ask });
+    // What is done to a turn names it, and every request is named.
+    let wanted = cases.map(|(_, ask)| Order::new(&session.id, ask).on(Some("1")));
     assert_eq!(double.orders(), wanted);
 }
 
@@ -119,29 +127,86 @@ fn an_output_that_nobody_reads_changes_no_exit_code() {
 }
 
 #[test]
-fn a_tray_that_breaks_off_is_a_failure_in_words() {
+fn case_130_what_a_tray_that_breaks_off_had_may_have_happened() {
     let user = User::new();
-    sdk(&user, 1);
+    sdk(&user, 1).prompt();
     let _double = Double::start(&user, |order| match order.ask {
         Ask::Stop => Vec::new(),
         _ => vec![Report::Step(Step::Attach, "to its server".into())],
     });
-    for command in ["stop", "reconnect"] {
+    // One that has not even heard of it has sent nothing.
+    for (command, code, words) in [
+        ("stop", 1, "the tray broke off before it said how it ended"),
+        ("reconnect", 5, "may have happened: the tray broke off before it said how it ended"),
+    ] {
         let output = user.run(&[command, "00000001"]);
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(texts(&output).1.contains("the tray broke off before it said how it ended"), "{output:?}");
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let (_, err) = texts(&output);
+        assert!(err.contains(words) && err.contains("nothing was sent") == (code == 1), "{err}");
+    }
+}
+
+/// What is interrupted is looked up on disk before anything is said of it.
+#[test]
+fn case_130_an_interrupted_order_is_looked_up_on_disk() {
+    let asked = r#"{"requestId":"r-1","permissionRequest":{"kind":"shell","toolCallId":"c"}}"#;
+    let answered = |kind: &str| {
+        let data = format!(r#"{{"requestId":"r-1","toolCallId":"c","result":{{"kind":"{kind}"}}}}"#);
+        Some(("permission.completed", data))
+    };
+    let aborted = || Some(("abort", r#"{"reason":"user_initiated"}"#.to_owned()));
+    const REFUSED: &str = "denied-interactively-by-user";
+    let cases = [
+        (
+            "approve",
+            None,
+            5,
+            "may have happened: interrupted while the tray was at work on it; its log has no answer yet",
+        ),
+        ("approve", answered("approved"), 0, "approved: its log says so"),
+        ("approve", answered(REFUSED), 5, "its log has another answer"),
+        ("deny", answered(REFUSED), 0, "denied: its log says so"),
+        ("stop", None, 5, "its log says that the turn goes on"),
+        ("stop", aborted(), 0, "its log says that the turn has ended"),
+    ];
+    for (command, meanwhile, code, words) in cases {
+        let user = User::new();
+        let session = sdk(&user, 1);
+        session.prompt();
+        session.say("permission.requested", asked);
+        let (has, order) = std::sync::mpsc::channel();
+        let _double = Double::start_raw(&user, move |_, stream| {
+            let mut line = serde_json::to_vec(&Report::Step(Step::Attach, "to its server".into())).unwrap();
+            line.push(b'\n');
+            std::io::Write::write_all(stream, &line).unwrap();
+            has.send(()).unwrap();
+            let _ = std::io::Read::read(stream, &mut [0]); // until the command has gone
+        });
+        let mut run = user.pilotlight(&[command, "00000001"]);
+        run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let run = run.spawn().unwrap();
+        order.recv().unwrap();
+        if let Some((kind, data)) = meanwhile {
+            session.say(kind, &data);
+        }
+        kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+        let output = run.wait_with_output().unwrap();
+        let (out, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(code), "{command}: {output:?}");
+        let said = if code == 0 { out } else { err };
+        assert!(said.contains(words) && !said.contains("failed"), "{command}: {said}");
     }
 }
 
 #[test]
-fn an_answer_of_another_version_is_a_failure_in_words() {
+fn an_answer_of_another_version_may_mean_anything() {
     let user = User::new();
-    sdk(&user, 1);
+    sdk(&user, 1).prompt();
     let _double = Double::start_raw(&user, |_, stream| {
         std::io::Write::write_all(stream, b"{\"done\":true}\n").unwrap();
     });
     let output = user.run(&["stop", "00000001"]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
     assert!(texts(&output).1.contains("is it of another version?"), "{output:?}");
 }
 

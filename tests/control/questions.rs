@@ -77,7 +77,7 @@ fn a_session_in_a_terminal_is_ended_only_after_a_yes() {
         shows(&terminal, "exited with 0");
     }
     assert!(user.run(&["stop", "00000001", "--yes"]).status.success());
-    assert!(double.orders().iter().all(|order| order.ask == Ask::End));
+    assert!(double.orders().iter().all(|order| order.ask == Ask::End { confirmed: true }));
     assert_eq!(double.orders().len(), 3);
 }
 
@@ -161,7 +161,7 @@ fn with_ask_a_very_long_request_is_answered_by_its_id() {
     shows(&terminal, "Deny this request? [y/N]");
     terminal.press(&["y", "Enter"]);
     shows(&terminal, "it is done\nexited with 0");
-    assert_eq!(double.orders()[1].ask, Ask::Deny(Which::One("r-1".into())));
+    assert_eq!(double.orders()[1].ask, Ask::Deny(Which::These(vec!["r-1".into()])));
 }
 
 /// What was typed before the question stood there is no answer to it.

@@ -108,7 +108,6 @@ fn a_row_has_the_promised_fields() {
         "owner",
         "background",
         "actions",
-        "question",
     ];
     promised.sort_unstable();
     keys.sort_unstable();

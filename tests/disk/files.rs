@@ -1,6 +1,6 @@
 //! Folders and files that are not what they should be, and that come and go.
 
-use crate::made_up::{User, wait_until};
+use crate::made_up::{Owner, User, wait_until};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -50,7 +50,9 @@ fn case_110_a_home_may_come_and_go() {
 fn case_86_what_is_made_anew_at_once_is_followed() {
     let user = User::new();
     let session = user.session(1);
-    let owner = session.owner(&user);
+    // One that holds nothing in the folder: what is open there keeps the system from telling that the folder went.
+    let owner = Owner::start(user.scratch.path(), "copilot");
+    session.lock(owner.pid());
     session.prompt();
     let watch = user.watch();
     watch.told(&session, "working");

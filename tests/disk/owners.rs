@@ -1,9 +1,9 @@
 //! Locks, and the processes they name.
 
-use crate::made_up::{Owner, User, wait_until};
+use crate::made_up::{Folder, Owner, User, wait_until};
 use rustix::process::Signal;
 use serde_json::json;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// CASES.md 3 (PP#141) and 60: the owner dies in the middle of a turn; told at once, by an event and not by a look.
@@ -119,6 +119,137 @@ fn case_87_two_writers_are_a_conflict() {
     forked.append(line("two"));
     let (status, because) = user.told(&forked);
     assert!(status == "working" && because.contains("conflict"), "{because}");
+}
+
+/// A Copilot that was started to resume this session, and was not prompted.
+struct Resumed(Child);
+
+impl Resumed {
+    fn start(user: &User, session: &Folder) -> Self {
+        let folder = user.scratch.path().join("resumed");
+        std::fs::create_dir_all(&folder).unwrap();
+        let program = folder.join("copilot");
+        if !program.exists() {
+            assert!(Command::new("cp").arg("/bin/sh").arg(&program).status().unwrap().success());
+        }
+        let mut command = Command::new(&program);
+        command.args(["-c", "read line", &format!("--resume={}", session.id)]).stdin(Stdio::piped());
+        let resumed = Self(command.env("COPILOT_HOME", user.home()).spawn().unwrap());
+        let line = format!("/proc/{}/cmdline", resumed.0.id());
+        wait_until(
+            "its command line shows",
+            || std::fs::read(&line).unwrap().ends_with(b"0000\0").then_some(()),
+            String::new,
+        );
+        // As Copilot's terminal notes it.
+        let (state, beside) = (user.home().join("open-sessions-state.json"), user.home().join("state.tmp"));
+        let at = jiff::Timestamp::now();
+        std::fs::write(&beside, json!({&session.id: {"openedAt": at.to_string()}}).to_string()).unwrap();
+        std::fs::rename(beside, state).unwrap();
+        resumed
+    }
+
+    fn close(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Resumed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// CASES.md 119: told at once when it is opened, by the file that Copilot notes it in, and when it is closed, by its end.
+#[test]
+fn case_119_a_terminal_just_resumed_is_idle_and_closed_again_it_can_be_resumed() {
+    let user = User::new();
+    let (ended, crashed) = (user.session(1), user.session(2));
+    ended.ended(Duration::from_secs(60));
+    let owner = crashed.owner(&user);
+    crashed.prompt();
+    let watch = user.watch();
+    watch.told(&ended, "ended");
+    owner.kill();
+    watch.told(&crashed, "crashed");
+    for (session, before) in [(&ended, "ended"), (&crashed, "crashed")] {
+        let resumed = Resumed::start(&user, session);
+        let row = watch.told(session, "idle");
+        assert!(row["because"].as_str().unwrap().starts_with("opened, not prompted yet"), "{row}");
+        assert_eq!(row["owner"], json!({"pid": resumed.0.id(), "state": "alive", "attachable": false}));
+        assert_eq!(row["actions"], json!(["show-terminal"]));
+        assert_eq!(user.row(session).unwrap(), row, "status says the same");
+        let refused = user.run(&["resume", &session.id]);
+        assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("has it open, not prompted yet"), "{refused:?}");
+        resumed.close();
+        let row = watch.told(session, before);
+        assert!(row["actions"].as_array().unwrap().contains(&json!("resume")), "{row}");
+        assert_eq!(user.row(session).unwrap()["actions"], row["actions"]);
+    }
+}
+
+/// CASES.md 124: a lock that names another session's process. It is shown, nothing is done with it, and the session whose
+/// process it is can be ended as before.
+#[test]
+fn case_124_a_planted_lock_does_nothing_and_takes_nothing_away() {
+    let user = User::new();
+    let (session, planted) = (user.session(1), user.session(2));
+    let owner = session.owner(&user);
+    session.prompt();
+    planted.prompt();
+    planted.lock(owner.pid());
+    let told = user.told(&planted);
+    assert!(told.1.contains("the process that its lock names does not hold it"), "{told:?}");
+    assert_eq!(user.row(&planted).unwrap()["actions"], json!([]));
+    let actions = user.row(&session).unwrap()["actions"].clone();
+    assert!(actions.as_array().unwrap().contains(&json!("end")), "{actions}");
+    for command in ["stop", "reconnect", "resume"] {
+        let yes = if command == "stop" { &["--yes"][..] } else { &[] };
+        let refused = user.run(&[&[command, &planted.id], yes].concat());
+        assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("does not hold it"), "{refused:?}");
+    }
+    assert_eq!(user.told(&session).0, "working");
+    let ended = user.run(&["stop", "--yes", &session.id]);
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    assert_eq!(user.told(&session).0, "crashed");
+}
+
+/// CASES.md 123: a home that was copied while its terminal ran.
+#[test]
+fn case_123_in_a_copied_home_nothing_is_stopped() {
+    let user = User::new();
+    let session = user.session(1);
+    let owner = session.owner(&user);
+    session.prompt();
+    let copy = user.scratch.path().join("copy");
+    for how in ["-a", "-r"] {
+        assert!(Command::new("cp").arg(how).arg(user.home()).arg(&copy).status().unwrap().success());
+        let home = copy.display().to_string();
+        let refused = user.run(&["--home", &home, "stop", "--yes", &session.id]);
+        assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("does not hold it"), "{refused:?}");
+        std::fs::remove_dir_all(&copy).unwrap();
+    }
+    assert_eq!(user.told(&session).0, "working");
+    drop(owner);
+}
+
+/// CASES.md 125: a program that has nothing of Copilot's but the name.
+#[test]
+fn case_125_a_sleep_renamed_copilot_is_not_signalled() {
+    let user = User::new();
+    let session = user.session(1);
+    let sleep = Owner::start(user.scratch.path(), "copilot");
+    session.lock(sleep.pid());
+    session.prompt();
+    assert!(user.told(&session).1.contains("the process that its lock names does not hold it"));
+    let refused = user.run(&["stop", "--yes", &session.id]);
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    assert!(std::fs::read_link(format!("/proc/{}/exe", sleep.pid())).is_ok_and(|exe| exe.ends_with("copilot")));
 }
 
 /// CASES.md 107g: an owner that cannot be looked at is unknown, not crashed.

@@ -23,9 +23,13 @@ fn case_37_a_third_recovery_of_a_turn_is_refused() {
     let third = stage.pilot.run(&["reconnect", &id]);
     assert_eq!(third.code, Some(4), "{third:?}");
     assert!(third.err.contains("it was tried 2 times, and no turn has completed since"), "{third:?}");
-    // The user's own word counts anew: this is their stop.
+    // A stop of ours does not count anew, the user's own does.
     assert_eq!(stage.pilot.run(&["stop", &id]).code, Some(0));
     stage.told("idle", "stopped");
+    let fourth = stage.pilot.run(&["reconnect", &id]);
+    assert_eq!(fourth.code, Some(4), "{fourth:?}");
+    stage.session.send("SCRIPT:hang And the gate");
+    stage.told("working", "");
     let again = stage.pilot.run(&["reconnect", &id]);
     assert_eq!(again.code, Some(0), "{again:?}");
     stage.session.folder.assert_one_chain();

@@ -1,14 +1,14 @@
 //! Pilotlight as one more client of a session.
 
-use super::reach::{Reach, Steps, hearing, ignored, site_seen, unseen};
+use super::reach::{Reach, Steps, hearing, ignored, open, site_seen, unseen};
 use crate::support::person::{Manner, Person};
 use crate::support::process::kill;
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::act::{Step, Which};
+use pilotlight::act::Step;
 use pilotlight::copilot::attached::{Policy, What, attach};
 use pilotlight::copilot::fault::Fault;
-use pilotlight::copilot::recover::{Prompt, resend};
+use pilotlight::copilot::recover::resend;
 use std::time::Duration;
 
 #[test]
@@ -30,7 +30,10 @@ fn a_session_that_could_not_ask_asks_again() {
     for asked in 1..=2 {
         reach.session.folder.wait_nth("permission.requested", asked);
         assert!(block_on(attached.activity()).unwrap().abortable);
-        assert_eq!(block_on(attached.answer(&Which::Oldest, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+        assert_eq!(
+            block_on(attached.answer(&reach.site(), &open(&reach.session.folder), true, &unseen, &ignored)).unwrap(),
+            "approved 1 request"
+        );
     }
     reach.session.folder.wait_nth("assistant.turn_end", 6);
     let made = |name| reach.home.project().join(name).exists();
@@ -66,7 +69,10 @@ fn the_last_client_keeps_the_session_alive() {
     reach.client.leave();
     wait_until(SOON, "we are the last", String::new, || attached.is_last_client());
     // Case 107e: the request that nobody else can answer is still open.
-    assert_eq!(block_on(attached.answer(&Which::Oldest, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+    assert_eq!(
+        block_on(attached.answer(&reach.site(), &open(&reach.session.folder), true, &unseen, &ignored)).unwrap(),
+        "approved 1 request"
+    );
     reach.home.go();
     let idle = heard.wait("it is idle", |what| *what == What::Idle);
     assert_eq!((idle.generation, &*idle.id), (7, &*reach.session.id()));
@@ -109,7 +115,10 @@ fn an_open_request_is_no_silence() {
     let silent = site_seen(&reach.session.folder, &[reach.server.address()], true, |sight| sight.silent = true);
     let attached = block_on(attach(&silent, Policy::Ask, events, 1, &ignored)).unwrap();
     assert!(!reach.session.folder.types().iter().any(|kind| kind == "abort"));
-    assert_eq!(block_on(attached.answer(&Which::All, false, &unseen, &ignored)).unwrap(), "denied 1 request");
+    assert_eq!(
+        block_on(attached.answer(&reach.site(), &open(&reach.session.folder), false, &unseen, &ignored)).unwrap(),
+        "denied 1 request"
+    );
 }
 
 #[test]
@@ -122,13 +131,12 @@ fn case_64_a_prompt_that_is_stuck_is_sent_once_more() {
     let attached = block_on(attach(&site, Policy::Ask, events, 1, &ignored)).unwrap();
     // The silent turn keeps the prompt waiting.
     let steps = Steps::default();
-    let text = "SCRIPT:plain Paint the fence";
-    let prompt = &Prompt::Again(text.to_owned());
+    let prompt = "SCRIPT:plain Paint the fence";
     let done = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &steps.take()));
-    assert_eq!(done.unwrap(), "sent");
+    assert_eq!(done.unwrap(), "the prompt was sent again");
     assert_eq!((steps.count(Step::Resend), steps.count(Step::Abort)), (2, 1));
     let said = reach.session.folder.wait_nth("user.message", 2);
-    assert_eq!(said["data"]["content"], text);
+    assert_eq!(said["data"]["content"], prompt);
     reach.session.folder.wait("assistant.message");
     assert_eq!(reach.model.asked("plain", 0), 1, "it was not done twice");
     reach.session.folder.assert_one_chain();
@@ -136,7 +144,7 @@ fn case_64_a_prompt_that_is_stuck_is_sent_once_more() {
     // Case 40: not after a tool succeeded.
     block_on(attached.send("SCRIPT:seq Paint the door")).unwrap();
     reach.session.folder.wait_nth("tool.execution_complete", 2);
-    wait_until(SOON, "it is seen", String::new, || (site.sight.borrow().ran > 0).then_some(()));
+    wait_until(SOON, "it is seen", String::new, || site.sight.borrow().tool_succeeded.then_some(()));
     let failure = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &ignored)).unwrap_err();
     assert!(failure.refused, "{failure}");
 }

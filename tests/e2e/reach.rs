@@ -5,9 +5,9 @@ use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::server::{Client, Server, Session};
 use crate::support::{SOON, spawn, wait_until};
-use pilotlight::act::Step;
+use pilotlight::act::{Step, Which};
 use pilotlight::copilot::attached::{Event, What};
-use pilotlight::copilot::recover::{Sight, Site};
+use pilotlight::copilot::recover::{Permit, Sight, Site};
 use pilotlight::copilot::servers::Endpoint;
 use pilotlight::core::time::Time;
 use serde_json::Value;
@@ -87,7 +87,7 @@ pub(crate) fn site_seen(
         }
     });
     let endpoints = at.iter().map(|&address| Endpoint { address, token: None }).collect();
-    Site { id: folder.id().into(), cwd: None, endpoints, owned, sight }
+    Site { id: folder.id().into(), cwd: None, endpoints, owned, sight, permit: Permit::default() }
 }
 
 /// What a log tells, as far as it matters here.
@@ -98,17 +98,14 @@ fn seen(events: &[Value]) -> Sight {
     for event in events {
         let data = &event["data"];
         match event["type"].as_str().unwrap() {
-            "user.message" => (sight.turn_open, sight.ran) = (true, 0),
+            "user.message" => (sight.turn_open, sight.tool_succeeded) = (true, false),
             "assistant.turn_start" => (sight.turn_open, answered) = (true, false),
             "assistant.message" => answered = data["toolRequests"].as_array().is_none_or(Vec::is_empty),
             "assistant.turn_end" if answered => sight.turn_open = false,
-            "tool.execution_start" => {
-                tools.insert(data["toolCallId"].to_string());
-                sight.ran += 1;
-            }
+            "tool.execution_start" => drop(tools.insert(data["toolCallId"].to_string())),
             "tool.execution_complete" => {
                 tools.remove(&data["toolCallId"].to_string());
-                sight.ran -= u32::from(data["error"]["code"] == "denied");
+                sight.tool_succeeded |= data["success"] == true;
             }
             kind @ ("abort" | "session.error" | "session.shutdown") => {
                 sight.turn_open = false;
@@ -122,6 +119,17 @@ fn seen(events: &[Value]) -> Sight {
     }
     sight.tools_open = tools.len();
     sight
+}
+
+/// The requests that are open in a session's log, all of them.
+pub(crate) fn open(folder: &Folder) -> Which {
+    let events = folder.events();
+    let ids = |kind: &str| -> Vec<String> {
+        let of_kind = events.iter().filter(|event| event["type"] == kind);
+        of_kind.map(|event| event["data"]["requestId"].as_str().unwrap().to_owned()).collect()
+    };
+    let done = ids("permission.completed");
+    Which::These(ids("permission.requested").into_iter().filter(|id| !done.contains(id)).collect())
 }
 
 /// Keeps the steps that are reported.

@@ -1,6 +1,6 @@
 //! Requests answered and turns stopped over a session's server, without attaching to it.
 
-use super::reach::{Reach, Steps, ignored, site, unseen};
+use super::reach::{Reach, Steps, ignored, open, site, unseen};
 use crate::support::home::Home;
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
@@ -29,8 +29,13 @@ fn approves_what_another_client_is_asked_for() {
     reach.ask();
     let command = pending(&reach)[0]["request"]["fullCommandText"].as_str().unwrap().to_owned();
     let (shown, steps) = (Mutex::new(Vec::new()), Steps::default());
-    let done =
-        block_on(answer(&reach.site(), &Which::Oldest, true, &|text| shown.lock().unwrap().push(text), &steps.take()));
+    let done = block_on(answer(
+        &reach.site(),
+        &open(&reach.session.folder),
+        true,
+        &|text| shown.lock().unwrap().push(text),
+        &steps.take(),
+    ));
     assert_eq!(done.unwrap(), "approved 1 request");
     let shown = shown.into_inner().unwrap().concat();
     assert!(
@@ -53,7 +58,10 @@ fn approves_what_another_client_is_asked_for() {
 fn denies_what_another_client_is_asked_for() {
     let reach = Reach::set(Manner::Waits);
     reach.ask();
-    assert_eq!(block_on(answer(&reach.site(), &Which::All, false, &unseen, &ignored)).unwrap(), "denied 1 request");
+    assert_eq!(
+        block_on(answer(&reach.site(), &open(&reach.session.folder), false, &unseen, &ignored)).unwrap(),
+        "denied 1 request"
+    );
     let completed = reach.session.folder.wait("permission.completed");
     assert_eq!(completed["data"]["result"]["kind"], "denied-interactively-by-user");
     assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], false);
@@ -67,10 +75,10 @@ fn case_107b_a_click_on_what_is_gone_approves_nothing() {
     let reach = Reach::set(Manner::Waits);
     reach.session.send("SCRIPT:two Paint the fence");
     reach.session.folder.wait_nth("permission.requested", 2);
-    let open = pending(&reach);
+    let asked = pending(&reach);
     let of =
         |item: &Value| (item["requestId"].as_str().unwrap().to_owned(), item["request"]["fullCommandText"].clone());
-    let ((first, first_text), (second, second_text)) = (of(&open[0]), of(&open[1]));
+    let ((first, first_text), (second, second_text)) = (of(&asked[0]), of(&asked[1]));
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     // The first is answered elsewhere while its popup stands.
     let elsewhere = json!({"requestId": first, "result": {"kind": "reject", "feedback": "not this"}});
@@ -79,7 +87,7 @@ fn case_107b_a_click_on_what_is_gone_approves_nothing() {
     let site = reach.site();
     let late = Which::Shown { id: first.clone(), text: text(&first_text) };
     let other = Which::Shown { id: second.clone(), text: text(&first_text) };
-    for which in [late, other, Which::One(first)] {
+    for which in [late, other, Which::These(vec![first])] {
         let failure = block_on(answer(&site, &which, true, &unseen, &ignored)).unwrap_err();
         assert!(failure.refused, "{failure}");
     }
@@ -91,8 +99,8 @@ fn case_107b_a_click_on_what_is_gone_approves_nothing() {
     let written = |name| reach.home.project().join(name).exists();
     assert_eq!(written("two.txt"), second_text.to_string().contains("two.txt"));
     assert_ne!(written("one.txt"), written("two.txt"), "one was refused, the other approved");
-    let failure = block_on(answer(&site, &Which::Oldest, true, &unseen, &ignored)).unwrap_err();
-    assert_eq!(failure.to_string(), "no permission request is open");
+    let failure = block_on(answer(&site, &open(&reach.session.folder), true, &unseen, &ignored)).unwrap_err();
+    assert_eq!(failure.to_string(), "no permission request was open when this was asked for");
 }
 
 #[test]
@@ -102,7 +110,10 @@ fn approves_what_was_asked_of_a_client_that_went() {
     let _stays = reach.server.resume(&other, &reach.session.id(), &Person::who(Manner::Leaves), None);
     reach.ask();
     reach.client.leave();
-    assert_eq!(block_on(answer(&reach.site(), &Which::Oldest, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+    assert_eq!(
+        block_on(answer(&reach.site(), &open(&reach.session.folder), true, &unseen, &ignored)).unwrap(),
+        "approved 1 request"
+    );
     reach.home.go();
     reach.session.folder.wait_nth("assistant.turn_end", 2);
     reach.session.folder.assert_one_chain();
@@ -147,7 +158,7 @@ fn a_session_of_another_server_is_not_loaded_twice() {
     let before = reach.session.folder.types();
     let wrong = Server::start(&reach.home, &reach.model);
     let site = site(&reach.session.folder, &[wrong.address()], false);
-    let failure = block_on(answer(&site, &Which::Oldest, true, &unseen, &ignored)).unwrap_err();
+    let failure = block_on(answer(&site, &open(&reach.session.folder), true, &unseen, &ignored)).unwrap_err();
     assert_eq!(failure.faults, [Fault::NotLoaded(Place::At(wrong.address()))]);
     let failure = block_on(stop(&site, &ignored)).unwrap_err();
     assert_eq!((failure.step, failure.faults.len()), (Step::Attach, 1));
@@ -190,11 +201,12 @@ fn a_terminal_with_a_server_loses_nothing() {
 
     // A server that is not known to be the owner is not asked to join.
     let failure =
-        block_on(answer(&site(&terminal.folder, &at, false), &Which::Oldest, true, &unseen, &ignored)).unwrap_err();
+        block_on(answer(&site(&terminal.folder, &at, false), &open(&terminal.folder), true, &unseen, &ignored))
+            .unwrap_err();
     assert!(matches!(failure.faults[..], [Fault::NotLoaded(_)]), "{failure}");
     // Joined and left: the request stays answerable in the terminal.
     let owned = site(&terminal.folder, &at, true);
-    let nothing = Which::One("none".to_owned());
+    let nothing = Which::These(vec!["none".to_owned()]);
     assert!(block_on(answer(&owned, &nothing, true, &unseen, &ignored)).unwrap_err().refused);
     assert_eq!(terminal.folder.types(), before, "nothing is written");
     terminal.approve();
@@ -206,7 +218,10 @@ fn a_terminal_with_a_server_loses_nothing() {
     terminal.enter("SCRIPT:tool Paint the door");
     terminal.folder.wait_nth("permission.requested", 2);
     terminal.wait_screen("Do you want to run this command?");
-    assert_eq!(block_on(answer(&owned, &Which::Oldest, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+    assert_eq!(
+        block_on(answer(&owned, &open(&terminal.folder), true, &unseen, &ignored)).unwrap(),
+        "approved 1 request"
+    );
     terminal.folder.wait_nth("permission.completed", 2);
     let dialog = || (!terminal.screen().contains("Do you want to run this command?")).then_some(());
     wait_until(SOON, "the dialog is gone", || terminal.screen(), dialog);
@@ -227,10 +242,13 @@ fn a_server_that_hangs_is_told_and_may_come_back() {
     let reach = Reach::set(Manner::Waits);
     reach.ask();
     signal(reach.server.pid(), Signal::STOP);
-    let failure = block_on(answer(&reach.site(), &Which::Oldest, true, &unseen, &ignored)).unwrap_err();
+    let failure = block_on(answer(&reach.site(), &open(&reach.session.folder), true, &unseen, &ignored)).unwrap_err();
     assert_eq!(failure.faults, [Fault::Silent { place: Place::At(reach.server.address()), seconds: 5 }]);
     signal(reach.server.pid(), Signal::CONT);
-    assert_eq!(block_on(answer(&reach.site(), &Which::Oldest, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+    assert_eq!(
+        block_on(answer(&reach.site(), &open(&reach.session.folder), true, &unseen, &ignored)).unwrap(),
+        "approved 1 request"
+    );
 }
 
 #[test]
@@ -248,11 +266,13 @@ fn case_41_a_server_that_dies_at_any_step_leaves_the_session_as_it_was() {
         let failure = if stopped {
             block_on(stop(&site, &deadly)).err()
         } else {
-            block_on(answer(&site, &Which::Oldest, true, &unseen, &deadly)).err()
+            block_on(answer(&site, &open(&reach.session.folder), true, &unseen, &deadly)).err()
         };
         // An abort that had its effect before the server died is seen on disk.
         if let Some(failure) = failure {
-            assert!(failure.to_string().contains("failed") && !failure.faults.is_empty(), "{step:?}: {failure}");
+            // What may have reached it is not called failed.
+            let words = if (stopped, step) == (false, Step::Attach) { "failed" } else { "may have happened" };
+            assert!(failure.to_string().contains(words) && !failure.faults.is_empty(), "{step:?}: {failure}");
             assert!(matches!(failure.faults[..], [Fault::Gone(_)]), "{step:?}: {failure}");
         } else {
             assert_eq!((stopped, step), (true, Step::Abort));

@@ -53,7 +53,7 @@ fn now() -> Time {
 fn target(folder: &Path, pid: u32) -> Target {
     let file = |kind: &str| folder.join(format!("inuse.{pid}.{kind}"));
     let made = millis(std::fs::metadata(file("lock")).unwrap().modified().unwrap());
-    Target::open(Lock { pid, made }, &file("hold"), &[], now()).unwrap()
+    Target::open(Lock { pid, made }, folder, &[], now(), false).unwrap()
 }
 
 #[test]

@@ -5,6 +5,9 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+#[allow(clippy::duplicate_mod, reason = "some test binaries use the sessions of the panel as well")]
+pub(crate) mod holder;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -173,10 +176,19 @@ impl Folder {
 
     /// A process that passes for Copilot's, and its lock.
     pub(crate) fn owner(&self, user: &User) -> Owner {
-        let owner = Owner::start(user.scratch.path(), "copilot");
+        let owner = Owner(holder::start(&program(user.scratch.path(), "copilot"), &self.path, false));
         self.lock(owner.pid());
         owner
     }
+}
+
+/// A program of this name that only sleeps.
+fn program(folder: &Path, name: &str) -> PathBuf {
+    let program = folder.join(name);
+    if !program.exists() {
+        fs::copy("/bin/sleep", &program).unwrap();
+    }
+    program
 }
 
 /// A process that only sleeps, under another name.
@@ -184,11 +196,7 @@ pub(crate) struct Owner(Child);
 
 impl Owner {
     pub(crate) fn start(folder: &Path, name: &str) -> Self {
-        let program = folder.join(name);
-        if !program.exists() {
-            fs::copy("/bin/sleep", &program).unwrap();
-        }
-        let mut command = Command::new(program);
+        let mut command = Command::new(program(folder, name));
         command.arg("600").arg0(name).stdin(Stdio::null());
         // A test that forks at this moment holds the new program open for writing until it execs.
         Self(wait_until(

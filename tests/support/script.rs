@@ -70,10 +70,6 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
         ("script", 0) => calls(bash("sh ./script.sh", "run the script")),
         ("spin", 0) => calls(bash("until [ -e go ] || [ ! -e seed.txt ]; do :; done", "spin until told")),
         ("big", 0) => calls(bash("head -c 400000 /dev/zero | tr '\\0' x", "write much")),
-        ("mcp", 0) => call("asker-ask", json!({})),
-        // The first needs no permission, and runs; the others are denied where nobody can be asked.
-        ("mixed", 0) => call("list_bash", json!({})),
-        ("mixed", round) if (round as u64) <= number => calls(bash(&format!("touch mixed{round}.txt"), "touch")),
         ("denied", round) if (round as u64) < number => calls(bash(&format!("touch denied{round}.txt"), "touch")),
 
         ("bg", 0) => {

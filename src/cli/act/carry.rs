@@ -1,13 +1,18 @@
 //! How an order is carried out: by the tray that runs, where connections stay, else by an engine of the command's own.
 
 use super::tell::Tell;
-use crate::act::{Given, Order, Outcome, Report};
+use crate::act::{Ask, Given, Order, Outcome, Report, Which};
 use crate::cli::{Context, runtime, say};
 use crate::control::{self, Asked};
+use crate::core::fleet::Session;
+use crate::core::owner::Owner;
 use crate::core::time::Moment;
+use crate::core::turn::Call;
 use crate::engine::{Command, Fleet, Key, View};
 use crate::paths;
 use crate::runtime::{Runtime, is_stopped, process_in};
+use crate::signals::{Signal, Signals};
+use crate::survey::survey;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -19,48 +24,96 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// What is waited for longer than this is said: that the tray hears of the order, and that it does something about it.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// Carries an order out, tells of it, and returns how it ended. `stays`: what is done depends on a connection, so that where
-/// the command had to do it itself, it goes on until a signal.
-pub(super) fn carry_out(context: &Context, order: Order, stays: bool, tell: &mut dyn Tell) -> anyhow::Result<Outcome> {
-    runtime()?.block_on(async {
+/// Carries an order out for `session` as it was picked, tells of it, and returns how it ended. `stays`: what is done depends on a
+/// connection, so that where the command had to do it itself, it goes on until a signal.
+pub(super) fn carry_out(
+    context: &Context,
+    session: &Session,
+    order: &Order,
+    stays: bool,
+    tell: &mut dyn Tell,
+) -> anyhow::Result<Outcome> {
+    let carried = runtime()?.block_on(async {
         // The tray goes by the id alone, and may watch the other home.
-        if context.has_namesake(&order.id) {
-            return by_ourselves(context, order, stays, tell).await;
+        if !context.has_namesake(&order.id) {
+            match by_the_tray(order, tell).await? {
+                // A tray that watches other homes leaves it to us.
+                Carried::Nobody | Carried::Over(Outcome::Unknown) => {}
+                carried => return Ok(carried),
+            }
         }
-        match by_the_tray(&order, tell).await {
-            // A tray that watches other homes leaves it to us.
-            None | Some(Outcome::Unknown) => {}
-            Some(outcome) => return Ok(outcome),
-        }
-        by_ourselves(context, order, stays, tell).await
-    })
+        by_ourselves(context, order.clone(), stays, tell).await
+    })?;
+    let outcome = match carried {
+        Carried::Over(outcome) => return Ok(outcome),
+        Carried::Nobody => Outcome::Failed("nobody carried it out".into()),
+        Carried::NotSent(why) => Outcome::Failed(format!("{why}; nothing was sent")),
+        Carried::Sent(why) => looked_up(context, session, order, &why),
+    };
+    tell.report(&Report::End(outcome.clone()));
+    Ok(outcome)
 }
 
-/// `None` where no tray runs.
-async fn by_the_tray(order: &Order, tell: &mut dyn Tell) -> Option<Outcome> {
-    for folder in paths::runtime_folders(&paths::project()?) {
-        match Runtime::open(&folder) {
-            Ok(Some(runtime)) => match hand_over(&folder, &runtime, order, tell).await {
-                Ok(None) => {}
-                Ok(outcome) => return outcome,
-                Err(error) => {
-                    let outcome = Outcome::Failed(error.to_string());
-                    tell.report(&Report::End(outcome.clone()));
-                    return Some(outcome);
-                }
-            },
-            Ok(None) => {}
-            Err(error) => say(&format!("no tray is looked for there: {error}")),
+/// What came of an order.
+enum Carried {
+    /// Nobody is there to do it.
+    Nobody,
+    /// It is over, and was told.
+    Over(Outcome),
+    /// It was broken off before anything was sent, for this reason.
+    NotSent(String),
+    /// It was broken off when something may have been sent.
+    Sent(String),
+}
+
+/// Waits for a signal that ends a program; Ctrl-Z works meanwhile as it does elsewhere.
+async fn interrupted(signals: &mut Signals) {
+    loop {
+        match signals.next().await {
+            Signal::End => return,
+            Signal::Suspend => signals.suspend(),
+            Signal::Redraw => {}
         }
     }
-    None
 }
 
+async fn by_the_tray(order: &Order, tell: &mut dyn Tell) -> anyhow::Result<Carried> {
+    let Some(project) = paths::project() else { return Ok(Carried::Nobody) };
+    let mut signals = Signals::new()?;
+    for folder in paths::runtime_folders(&project) {
+        let runtime = match Runtime::open(&folder) {
+            Ok(Some(runtime)) => runtime,
+            Ok(None) => continue,
+            Err(error) => {
+                say(&format!("no tray is looked for there: {error}"));
+                continue;
+            }
+        };
+        let mut heard = false;
+        let carried = tokio::select! {
+            carried = hand_over(&folder, &runtime, order, tell, &mut heard) => Some(carried),
+            () = interrupted(&mut signals) => None,
+        };
+        // With that the connection is closed, and a tray that has not heard of the order never does.
+        return Ok(match carried {
+            Some(Ok(None)) => continue,
+            Some(Ok(Some(outcome))) => Carried::Over(outcome),
+            Some(Err(error)) if heard => Carried::Sent(error.to_string()),
+            Some(Err(error)) => Carried::NotSent(error.to_string()),
+            None if heard => Carried::Sent("interrupted while the tray was at work on it".into()),
+            None => Carried::NotSent("interrupted".into()),
+        });
+    }
+    Ok(Carried::Nobody)
+}
+
+/// `None` where no tray runs. `heard` tells whether the tray has the order.
 async fn hand_over(
     folder: &Path,
     runtime: &Runtime,
     order: &Order,
     tell: &mut dyn Tell,
+    heard: &mut bool,
 ) -> io::Result<Option<Outcome>> {
     let said_at = Instant::now() + SILENCE;
     let mut asking = pin!(control::ask(folder, order));
@@ -81,10 +134,11 @@ async fn hand_over(
             asked.heard().await?;
         }
     }
+    *heard = true;
     let first = match timeout(SILENCE, asked.next()).await {
         Ok(first) => first?,
         Err(_) => {
-            say("the tray is at work on it; Ctrl-C leaves it to the tray");
+            say("the tray is at work on it; Ctrl-C takes it back, as long as nothing was sent");
             asked.next().await?
         }
     };
@@ -93,7 +147,7 @@ async fn hand_over(
 
 /// What to say of a tray that does not answer, and what to do.
 fn unheard(tray: Option<u32>) -> String {
-    const WAITS: &str = "this command waits for it, and Ctrl-C ends the wait";
+    const WAITS: &str = "this command waits for it, and Ctrl-C takes it back";
     match tray {
         Some(process) if is_stopped(process) => {
             format!("Pilotlight's tray (process {process}) is stopped: `kill -CONT {process}` lets it go on; {WAITS}")
@@ -120,24 +174,28 @@ async fn follow(mut asked: Asked, mut report: Option<Report>, tell: &mut dyn Tel
     Err(io::Error::other("the tray did not say how it ended"))
 }
 
-async fn by_ourselves(context: &Context, order: Order, stays: bool, tell: &mut dyn Tell) -> anyhow::Result<Outcome> {
+async fn by_ourselves(context: &Context, order: Order, stays: bool, tell: &mut dyn Tell) -> anyhow::Result<Carried> {
     let engine = context.engine();
     let commander = engine.commander();
     let send = |command| {
         let _ = commander.send(command); // fails only when the engine has ended
     };
     let (reply, mut reports) = unbounded_channel();
-    send(Command::Act(Given { order, reply }));
+    send(Command::Act(Given::by_caller(order, reply)));
     let mut nobody = Nobody;
     let mut run = pin!(engine.run(&mut nobody));
-    let mut ended = None;
+    let (mut ended, mut sent) = (None, false);
     loop {
         tokio::select! {
             // What was reported before the engine ended is told.
             biased;
             report = reports.recv(), if ended.is_none() => {
-                let unsaid = || Report::End(Outcome::Failed("it broke off before it was over".into()));
+                let unsaid = || Report::End(match sent {
+                    true => Outcome::Unconfirmed("may have happened: it broke off before it was over".into()),
+                    false => Outcome::Failed("it broke off before it was over".into()),
+                });
                 let report = report.unwrap_or_else(unsaid);
+                sent |= matches!(report, Report::Step(step, _) if step.sends());
                 tell.report(&report);
                 if let Report::End(outcome) = report {
                     if stays && matches!(outcome, Outcome::Done(_)) {
@@ -150,13 +208,79 @@ async fn by_ourselves(context: &Context, order: Order, stays: bool, tell: &mut d
             }
             ran = &mut run => {
                 ran?;
-                return Ok(ended.unwrap_or_else(|| {
-                    let outcome = Outcome::Failed("interrupted before it was over".into());
-                    tell.report(&Report::End(outcome.clone()));
-                    outcome
-                }));
+                while let Ok(report) = reports.try_recv() {
+                    sent |= matches!(report, Report::Step(step, _) if step.sends());
+                    tell.report(&report);
+                    if let Report::End(outcome) = report {
+                        ended = Some(outcome);
+                    }
+                }
+                return Ok(match ended {
+                    Some(outcome) => Carried::Over(outcome),
+                    None if sent => Carried::Sent("interrupted before it was confirmed".into()),
+                    None => Carried::NotSent("interrupted".into()),
+                });
             }
         }
+    }
+}
+
+/// What the disk says of an order that was broken off when something may have been sent.
+fn looked_up(context: &Context, before: &Session, order: &Order, why: &str) -> Outcome {
+    let now = survey(&context.homes, &context.config, &context.seen, false).sessions;
+    let Some(now) = now.into_iter().find(|session| session.id == order.id) else {
+        return Outcome::Unconfirmed(format!("may have happened: {why}; the session is not there any more"));
+    };
+    match came_of(&order.ask, before, &now) {
+        Came::Done(words) => Outcome::Done(format!("{words} ({why})")),
+        Came::Open(words) => Outcome::Unconfirmed(format!("may have happened: {why}; {words}")),
+    }
+}
+
+/// What a log tells of something that was sent.
+#[derive(Debug, PartialEq, Eq)]
+enum Came {
+    /// It happened.
+    Done(&'static str),
+    /// It is not known: what is.
+    Open(&'static str),
+}
+
+fn came_of(ask: &Ask, before: &Session, now: &Session) -> Came {
+    let (before, facts) = (&before.facts, &now.facts);
+    match ask {
+        Ask::Approve(which) | Ask::Deny(which) => {
+            let wanted = matches!(ask, Ask::Approve(_));
+            let ids: Vec<&str> = match which {
+                Which::These(ids) => ids.iter().map(String::as_str).collect(),
+                Which::Shown { id, .. } => vec![id],
+            };
+            let answer = |id: &&str| {
+                let call = Call::of(id);
+                facts.answered.iter().rev().find(|(other, _)| *other == call).map(|(_, allowed)| *allowed)
+            };
+            let answers: Vec<_> = ids.iter().map(answer).collect();
+            match wanted {
+                _ if answers.contains(&None) => Came::Open("its log has no answer yet"),
+                true if answers.iter().all(|answer| *answer == Some(true)) => Came::Done("approved: its log says so"),
+                false if answers.iter().all(|answer| *answer == Some(false)) => Came::Done("denied: its log says so"),
+                _ => Came::Open("its log has another answer"),
+            }
+        }
+        Ask::Stop if before.turn.is_none() => Came::Open("its log has no turn that could end"),
+        Ask::Stop if facts.root == before.root && facts.turn.is_some() => {
+            Came::Open("its log says that the turn goes on")
+        }
+        Ask::Stop => Came::Done("its log says that the turn has ended"),
+        Ask::End { .. } | Ask::ForceQuit if !matches!(now.owner, Owner::Alive { .. }) => {
+            Came::Done("its process has ended")
+        }
+        Ask::End { .. } | Ask::ForceQuit => Came::Open("its process lives"),
+        Ask::Reconnect { .. } if facts.marks.prompt != before.marks.prompt => {
+            Came::Open("its log has another prompt now")
+        }
+        Ask::Reconnect { .. } => Came::Open("its log has no new prompt"),
+        Ask::Resume | Ask::ShowTerminal | Ask::Detach => Came::Open("look whether it did"),
     }
 }
 
@@ -166,9 +290,5 @@ struct Nobody;
 impl View for Nobody {
     fn show(&mut self, _fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
         ControlFlow::Continue(())
-    }
-
-    fn asks_servers(&self) -> bool {
-        false
     }
 }

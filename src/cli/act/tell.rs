@@ -26,8 +26,6 @@ impl Tell for Teller {
             Report::Request(text) => {
                 let _ = io::stdout().write_all(request(text).as_bytes());
             }
-            // Only `status` asks for it.
-            Report::Said(_) => {}
             Report::End(outcome) => end(outcome),
         }
     }
@@ -45,7 +43,7 @@ impl Tell for Shown {
         match report {
             Report::End(_) => return,
             Report::Request(text) => self.request = Some(text.clone()),
-            Report::Step(..) | Report::Said(_) => {}
+            Report::Step(..) => {}
         }
         Teller.report(report);
     }
@@ -68,7 +66,7 @@ pub(super) fn end(outcome: &Outcome) {
         Outcome::Done(words) => {
             let _ = writeln!(io::stdout(), "{}", plain(words, LINE_MAX));
         }
-        Outcome::Failed(_) | Outcome::Refused(_) | Outcome::Unknown => say(outcome.words()),
+        Outcome::Failed(_) | Outcome::Unconfirmed(_) | Outcome::Refused(_) | Outcome::Unknown => say(outcome.words()),
     }
 }
 

@@ -1,6 +1,6 @@
 use super::super::fake::{Fake, Say, event, greeting};
 use super::*;
-use crate::copilot::recover::Sight;
+use crate::copilot::recover::{Permit, Sight};
 use crate::core::attempts::Mark;
 use crate::core::time::Time;
 use serde_json::{Value, json};
@@ -24,7 +24,14 @@ fn answers(method: &str) -> Say {
 
 async fn attached(fake: &Fake, policy: Policy) -> (Attached, mpsc::UnboundedReceiver<Event>) {
     let (_sender, sight) = watch::channel(Sight::default());
-    let site = Site { id: "s".into(), cwd: None, endpoints: vec![fake.endpoint.clone()], owned: true, sight };
+    let site = Site {
+        id: "s".into(),
+        cwd: None,
+        endpoints: vec![fake.endpoint.clone()],
+        owned: true,
+        sight,
+        permit: Permit::default(),
+    };
     let (events, heard) = mpsc::unbounded_channel();
     (attach(&site, policy, events, 9, &|_, _| ()).await.unwrap(), heard)
 }
@@ -94,18 +101,13 @@ fn case_7_a_prompt_is_not_sent_again_after_another_one() {
         let (attached, _heard) = attached(&fake, Policy::Ask).await;
         let (_sender, sight) =
             watch::channel(Sight { prompt: Some(Mark { event: 2, at: Time(2) }), ..Sight::default() });
-        let site = Site { id: "s".into(), cwd: None, endpoints: Vec::new(), owned: true, sight };
+        let site =
+            Site { id: "s".into(), cwd: None, endpoints: Vec::new(), owned: true, sight, permit: Permit::default() };
         let span = Duration::from_millis(10);
-        let failure = recover::resend(
-            &attached,
-            &recover::Prompt::Again("Paint it".into()),
-            Some(Mark { event: 1, at: Time(1) }),
-            &site,
-            span,
-            &|_, _| (),
-        )
-        .await
-        .unwrap_err();
+        let failure =
+            recover::resend(&attached, "Paint it", Some(Mark { event: 1, at: Time(1) }), &site, span, &|_, _| ())
+                .await
+                .unwrap_err();
         assert!(failure.refused && failure.why.contains("another prompt was sent meanwhile"), "{failure}");
         assert_eq!(fake.called("session.send"), 0);
     });

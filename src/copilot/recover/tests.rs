@@ -16,22 +16,26 @@ fn open(commands: &[(&str, &str)]) -> Vec<Request> {
     commands.iter().map(|(id, command)| Request::read(&request(id, command)).unwrap()).collect()
 }
 
+fn these(ids: &[&str]) -> Which {
+    Which::These(ids.iter().map(|id| (*id).to_owned()).collect())
+}
+
 fn site(fakes: &[&Fake]) -> (Site, watch::Sender<Sight>) {
     let (sender, sight) = watch::channel(Sight { turn_open: true, ..Sight::default() });
     let endpoints = fakes.iter().map(|fake| fake.endpoint.clone()).collect();
-    (Site { id: "s".into(), cwd: None, endpoints, owned: false, sight }, sender)
+    (Site { id: "s".into(), cwd: None, endpoints, owned: false, sight, permit: Permit::default() }, sender)
 }
 
 #[test]
-fn the_oldest_is_the_first_and_all_are_all() {
+fn case_122_only_what_was_named_is_answered() {
     let both = || open(&[("a", "one"), ("b", "two")]);
     let ids =
         |chosen: Result<Vec<Request>, Failure>| chosen.unwrap().iter().map(|r| r.id.to_string()).collect::<Vec<_>>();
-    assert_eq!(ids(choose(both(), &Which::Oldest, &|_| ())), ["a"]);
-    assert_eq!(ids(choose(both(), &Which::All, &|_| ())), ["a", "b"]);
-    assert_eq!(ids(choose(both(), &Which::One("b".to_owned()), &|_| ())), ["b"]);
-    for which in [Which::Oldest, Which::All] {
-        assert!(choose(Vec::new(), &which, &|_| ()).unwrap_err().refused);
+    // Another one came meanwhile, or one of those that were meant has gone.
+    assert_eq!(ids(choose(both(), &these(&["b"]), &|_| ())), ["b"]);
+    assert_eq!(ids(choose(both(), &these(&["z", "b", "a"]), &|_| ())), ["a", "b"]);
+    for which in [&[][..], &["z"]] {
+        assert!(choose(both(), &these(which), &|_| ()).unwrap_err().refused);
     }
 }
 
@@ -41,7 +45,7 @@ fn case_107b_a_request_that_is_not_what_was_shown_is_refused() {
     let now = || open(&[("b", "rm -rf /")]);
     // A was answered elsewhere and B opened while A's popup stood.
     assert!(choose(now(), &shown("a", "ls"), &|_| ()).unwrap_err().refused);
-    assert!(choose(now(), &Which::One("a".to_owned()), &|_| ()).unwrap_err().refused);
+    assert!(choose(now(), &these(&["a"]), &|_| ()).unwrap_err().refused);
     // The same id, but not what was shown of it, be it by one character.
     for text in ["ls", "rm -rf / ", "rm -rf", ""] {
         assert!(choose(now(), &shown("b", text), &|_| ()).unwrap_err().refused, "{text:?}");
@@ -60,7 +64,7 @@ fn case_92_a_request_that_somebody_else_answered_is_told() {
         })
         .await;
         let (site, _sight) = site(&[&fake]);
-        let failure = answer(&site, &Which::Oldest, true, &|_| (), &|_, _| ()).await.unwrap_err();
+        let failure = answer(&site, &these(&["a"]), true, &|_| (), &|_, _| ()).await.unwrap_err();
         assert!(failure.refused, "{failure}");
         assert!(failure.to_string().starts_with("the request is no longer open"), "{failure}");
     });
@@ -73,7 +77,7 @@ fn whoever_has_answered_or_stopped_leaves() {
         let fake = abortable(|_| false).await;
         let (site, _sight) = site(&[&fake]);
         stop(&site, &|_, _| ()).await.unwrap();
-        answer(&site, &Which::Oldest, true, &|_| (), &|_, _| ()).await.unwrap_err();
+        answer(&site, &these(&["a"]), true, &|_| (), &|_, _| ()).await.unwrap_err();
         let all_left = async {
             while fake.left.load(Ordering::SeqCst) < 2 {
                 sleep(Duration::from_millis(5)).await;
@@ -98,10 +102,11 @@ fn an_answer_that_has_no_effect_is_no_success() {
         .await;
         let (site, _sight) = site(&[&fake]);
         let shown = Mutex::new(Vec::new());
-        let failure = answer(&site, &Which::Oldest, false, &|text| shown.lock().unwrap().push(text), &|_, _| ())
+        let failure = answer(&site, &these(&["a"]), false, &|text| shown.lock().unwrap().push(text), &|_, _| ())
             .await
             .unwrap_err();
-        assert_eq!((failure.step, failure.refused), (Step::Verify, false), "{failure}");
+        assert_eq!((failure.step, failure.refused, failure.sent), (Step::Verify, false, true), "{failure}");
+        assert!(failure.to_string().starts_with("may have happened: "), "{failure}");
         assert_eq!(*shown.lock().unwrap(), ["Run this command:\n\nls"]);
     });
 }

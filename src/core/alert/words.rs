@@ -85,18 +85,16 @@ pub(super) fn asked(session: &Alertable<'_>, detail: Detail) -> Option<Asked> {
 
 /// The buttons of a popup on one session, the next step first.
 pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: bool) -> Vec<Button> {
-    use Button::{Approve, Continue, Deny, Details, Mute, Reconnect, Resume, ShowTerminal, Stop};
+    use Button::{Approve, Deny, Details, Mute, Reconnect, Resume, ShowTerminal, Stop};
     let offered = |button: &&Button| session.row.actions.contains(&button.name());
     // Of those in one line only the first that can be done.
     let wanted: &[&[Button]] = match cause {
         Cause::NeedsPermission if asked => return vec![Approve, Deny, Mute],
         Cause::NeedsPermission => return vec![Details, Mute],
-        Cause::PermissionLost => &[&[Continue], &[Reconnect]],
+        Cause::PermissionLost => &[&[Reconnect]],
         Cause::Stuck => &[&[Reconnect], &[Stop]],
         Cause::Crashed => &[&[Reconnect, Resume]],
-        // One that was reconnected and not sent on.
-        Cause::NeedsInput => &[&[Continue], &[ShowTerminal, Resume]],
-        Cause::Failed | Cause::Done => &[&[ShowTerminal, Resume]],
+        Cause::NeedsInput | Cause::Failed | Cause::Done => &[&[ShowTerminal, Resume]],
     };
     let mut buttons: Vec<_> = wanted.iter().filter_map(|line| line.iter().find(offered)).copied().collect();
     if buttons.is_empty() {

@@ -323,10 +323,7 @@ fn case_107b_an_item_answers_the_request_that_it_shows_or_none() {
     world.update().unwrap();
     let approve = |request| Kind::Approve(Call::of_number(request));
     let asks = |id: &str, text: &str| Ask::Approve(Which::Shown { id: id.into(), text: text.into() });
-    assert_eq!(
-        world.effect("a", approve(1)),
-        Some(&Effect::Act(Order { id: "a".into(), ask: asks("request-1", "make") }))
-    );
+    assert_eq!(world.effect("a", approve(1)), Some(&Effect::Act(Order::new("a", asks("request-1", "make")))));
     // Answered elsewhere, and another one opened, while the menu stands: within the second its shape is as it was.
     world.answered("a");
     world.ask("a", 2, "rm -r .");
@@ -403,7 +400,7 @@ fn what_was_open_when_the_machine_went_down_is_reopened_together() {
         session.owner = Owner::Gone { pid: 1, at: None };
     }
     world.update().unwrap();
-    let orders = ids[..2].iter().map(|id| Order { id: (*id).into(), ask: Ask::Resume }).collect();
+    let orders = ids[..2].iter().map(|id| Order::new(id, Ask::Resume)).collect();
     let item = ItemId::own(Kind::Reopen);
     assert_eq!(world.menu.shown.as_ref().unwrap().effect_of(&item), Some(&Effect::Reopen(orders)));
 }

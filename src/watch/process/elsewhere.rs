@@ -87,11 +87,6 @@ pub(super) fn is_started_with(pid: u32, names: &[&str]) -> bool {
     })
 }
 
-/// Not told here: no list of locks names the processes that hold them.
-pub(super) const fn holds(_pid: u32, _file: &std::path::Path) -> bool {
-    false
-}
-
 /// CPU time of all descendants of `pid`.
 pub(super) fn descendants(pid: u32) -> Option<CpuSample> {
     let mut system = System::new().ok()?;

@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::process::{Pid, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
@@ -78,38 +78,50 @@ pub(super) fn families() -> impl Fn(u32) -> Option<Family> {
     |pid| Stat::read(pid).ok().map(|stat| Family { parent: stat.parent, started: stat.started })
 }
 
+/// When a process started, and which one started it.
+pub(super) struct Birth {
+    /// In clock ticks since boot: no two processes of one id have the same.
+    pub(super) ticks: u64,
+    pub(super) at: Time,
+    pub(super) parent: u32,
+}
+
+/// The births of processes; `now` is the wall clock. `None` for one that has ended.
+pub(super) fn births(now: Time) -> impl Fn(u32) -> Option<Birth> {
+    let booted = now - since_boot();
+    move |pid| {
+        let stat = Stat::read(pid).ok().filter(|stat| !stat.has_ended())?;
+        Some(Birth { ticks: stat.started, at: booted + stat.started(), parent: stat.parent })
+    }
+}
+
+/// These variables, as far as they are set in the environment that `pid` was started with. `None` where that cannot be read.
+pub(super) fn variables(pid: u32, names: &[&str]) -> Option<Vec<(OsString, OsString)>> {
+    let environment = environment(pid)?;
+    let wanted = |variable: &[u8]| {
+        let (name, value) = variable.split_at_checked(memchr::memchr(b'=', variable)?)?;
+        let is_wanted = names.iter().any(|wanted| wanted.as_bytes() == name);
+        is_wanted.then(|| (OsStr::from_bytes(name).to_owned(), OsStr::from_bytes(&value[1..]).to_owned()))
+    };
+    Some(environment.split(|byte| *byte == 0).filter_map(wanted).collect())
+}
+
+fn environment(pid: u32) -> Option<Vec<u8>> {
+    let mut environment = Vec::new();
+    File::open(format!("/proc/{pid}/environ")).ok()?.take(ENVIRONMENT_LIMIT).read_to_end(&mut environment).ok()?;
+    Some(environment)
+}
+
 /// Whether one of these variables is set, and not empty, in the environment that `pid` was started with. `false` where
 /// that cannot be read.
 pub(super) fn is_started_with(pid: u32, names: &[&str]) -> bool {
-    let mut environment = Vec::new();
-    let read = File::open(format!("/proc/{pid}/environ"))
-        .and_then(|file| file.take(ENVIRONMENT_LIMIT).read_to_end(&mut environment));
-    read.is_ok()
-        && environment.split(|byte| *byte == 0).any(|variable| {
-            let value = |name: &&str| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
-            names.iter().filter_map(value).any(|value| !value.is_empty())
-        })
+    variables(pid, names).is_some_and(|set| set.iter().any(|(_, value)| !value.is_empty()))
 }
 
 /// The number of the controlling terminal's device, as [`Stat`] has it. `None` where there is no such process, or it
 /// has no terminal.
 pub(super) fn terminal(pid: u32) -> Option<u32> {
     Stat::read(pid).ok().map(|stat| stat.terminal).filter(|terminal| *terminal != 0)
-}
-
-/// Whether the process holds a lock (flock) on the file, by the system's list of locks: asked without touching the file.
-///
-/// A line reads `1: FLOCK  ADVISORY  WRITE 14920 fe:00:123456 0 EOF`: the process id, then device and inode.
-pub(super) fn holds(pid: u32, file: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let Ok(inode) = fs::symlink_metadata(file).map(|meta| meta.ino()) else { return false };
-    let Ok(locks) = fs::read_to_string("/proc/locks") else { return false };
-    locks.lines().any(|line| {
-        let mut fields = line.split_whitespace();
-        fields.nth(1) == Some("FLOCK")
-            && fields.nth(2).and_then(|field| field.parse().ok()) == Some(pid)
-            && fields.next().and_then(|field| field.rsplit(':').next()?.parse().ok()) == Some(inode)
-    })
 }
 
 /// CPU time of all descendants of `pid`.

@@ -18,8 +18,8 @@ mod platform;
 
 use std::path::Path;
 
-use super::{Lock, is_copilot, is_of_our_user, owner_holding};
-use crate::core::owner::Owner;
+use super::{Claim, Lock, claim, is_copilot, is_of_our_user};
+use crate::core::owner::{Owner, UNHELD};
 use crate::core::time::Time;
 
 /// An owner that can be signalled, and nobody else instead.
@@ -45,21 +45,36 @@ pub enum Force {
 }
 
 impl Target {
-    /// Holds the process of this lock, verified by the rules of [`owner_holding`], which explains the arguments: it lives, is
-    /// as old as the lock, runs Copilot, and is of our user.
+    /// Holds the process of this lock, verified by the rules of [`claim`], which explains the arguments: it lives, is as old as
+    /// the lock, runs Copilot, is of our user, and holds the session in `folder`. Where the system cannot tell the last of
+    /// these, the rest is enough if a person `confirmed` that this session is to be ended.
     ///
     /// # Errors
     /// Everything else is refused, with the reason for the user.
-    pub fn open(lock: Lock, hold: &Path, names: &[String], now: Time) -> Result<Self, String> {
+    pub fn open(lock: Lock, folder: &Path, names: &[String], now: Time, confirmed: bool) -> Result<Self, String> {
         let pid = lock.pid;
         if pid == 0 || i32::try_from(pid).is_err() || pid == std::process::id() {
             return Err(format!("{pid} is not the id of a Copilot process. Nothing was signalled"));
         }
         let handle = platform::Handle::open(pid, now)?;
-        match owner_holding(lock, hold, names, now) {
-            Owner::Alive { .. } => {}
-            Owner::Gone { .. } | Owner::Never => return Err(no_owner(pid)),
-            Owner::Unknown { .. } => {
+        let claim = claim(lock, folder, names, now);
+        if matches!(claim.owner, Owner::Alive { .. } | Owner::Unheld { .. }) && !is_of_our_user(pid) {
+            return Err(format!("process {pid} is another user's. Nothing was signalled; ask that user to end it"));
+        }
+        match claim {
+            Claim { owner: Owner::Alive { .. }, held: true } => {}
+            Claim { owner: Owner::Alive { .. }, held: false } if confirmed => {}
+            Claim { owner: Owner::Alive { .. }, held: false } => {
+                return Err(format!(
+                    "nothing but its lock says that process {pid} runs this session, and so only `pilotlight stop` ends it. \
+                     Nothing was signalled"
+                ));
+            }
+            Claim { owner: Owner::Unheld { .. }, .. } => {
+                return Err(format!("{UNHELD} (process {pid}). Nothing was signalled"));
+            }
+            Claim { owner: Owner::Gone { .. } | Owner::Opened { .. } | Owner::Never, .. } => return Err(no_owner(pid)),
+            Claim { owner: Owner::Unknown { .. }, .. } => {
                 return Err(format!(
                     "process {pid} cannot be looked into (is it another user's, or in a container?), so it is not certain \
                      that it is Copilot. Nothing was signalled"
@@ -68,9 +83,6 @@ impl Target {
         }
         if handle.has_ended() {
             return Err(no_owner(pid));
-        }
-        if !is_of_our_user(pid) {
-            return Err(format!("process {pid} is another user's. Nothing was signalled; ask that user to end it"));
         }
         Ok(Self { pid, names: names.to_vec(), handle })
     }

@@ -7,6 +7,8 @@ mod ancestry;
 mod cpu;
 mod exits;
 #[cfg(target_os = "linux")]
+mod hold;
+#[cfg(target_os = "linux")]
 mod owner;
 #[cfg(unix)]
 mod ports;

@@ -74,6 +74,9 @@ impl Source {
         }
     }
 
+    /// Not watched here: only whole trees could be, and a home's has its logs in it. The rescan and every order look anyway.
+    pub(super) const fn watch_replaced(&self, _folder: &Path) {}
+
     pub(super) fn unwatch(&mut self, path: &Path) {
         self.watched.remove(path);
         // The system has usually dropped the watch by itself; that it cannot be taken off is no loss: it only costs a look.

@@ -29,6 +29,8 @@ const CHANGES: WatchFlags = WatchFlags::MODIFY
     .union(WatchFlags::DELETE_SELF)
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::ONLYDIR);
+/// What is put in place of a file.
+const REPLACED: WatchFlags = WatchFlags::MOVED_TO.union(WatchFlags::ONLYDIR);
 /// What stood there does not any more, or what stands there now is another.
 const WENT: ReadFlags = ReadFlags::DELETE
     .union(ReadFlags::MOVED_FROM)
@@ -123,6 +125,22 @@ impl Source {
         }
     }
 
+    /// Watches only for what is put in place in a folder, unless that is watched for everything.
+    pub(super) fn watch_replaced(&mut self, folder: &Path) {
+        if self.watches.contains_key(folder) {
+            return;
+        }
+        match inotify::add_watch(&self.inotify, folder, REPLACED) {
+            Ok(watch) => {
+                let names = self.names.entry(watch).or_default();
+                if !names.iter().any(|name| **name == *folder) {
+                    names.push(folder.into());
+                }
+            }
+            Err(error) => tracing::debug!(path = %folder.display(), %error, "not watched"),
+        }
+    }
+
     pub(super) fn unwatch(&mut self, path: &Path) {
         let Some(watch) = self.watches.remove(path) else { return };
         let Some(names) = self.names.get_mut(&watch) else { return };
@@ -168,7 +186,10 @@ impl Source {
             self.hints.all = true;
         } else if what.contains(ReadFlags::IGNORED) {
             for path in self.names.remove(&watch).into_iter().flatten() {
-                self.watches.remove(&path);
+                // What was made anew there meanwhile has a watch of its own.
+                if self.watches.get(&path) == Some(&watch) {
+                    self.watches.remove(&path);
+                }
             }
         } else {
             for path in self.names.get(&watch).into_iter().flatten() {

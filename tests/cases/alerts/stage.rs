@@ -62,7 +62,6 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         owner: None,
         background: Background::default(),
         actions: vec!["reconnect", "stop", "resume", "show-terminal", "mute"],
-        question: None,
     }
 }
 
@@ -300,7 +299,7 @@ impl Actor {
             id: self.key.1.clone(),
             facts: story.facts(now),
             owner: story.owner.clone(),
-            live: story.live.clone(),
+            live: story.live,
             seen: story.seen.filter(|seen| *seen <= at.wall),
             touched: START,
             ..Session::default()

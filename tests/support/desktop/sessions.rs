@@ -1,11 +1,15 @@
 //! Session folders that the test makes up and lets grow, by events of the form that Copilot writes, owned by a process that
 //! passes for Copilot's: a copy of sleep(1) by that name. The stories with the real CLI are in `tests/e2e`.
 
+#[path = "../../made_up/holder.rs"]
+#[allow(clippy::duplicate_mod, reason = "some test binaries use the made-up sessions as well")]
+mod holder;
+
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use tempfile::TempDir;
 
 /// A Copilot home, and a program by Copilot's name.
@@ -59,8 +63,7 @@ impl Sessions {
             n % 60
         );
         std::fs::write(beside.join("workspace.yaml"), about).unwrap();
-        let mut owner = Command::new(self.root.path().join("copilot"));
-        let owner = owner.arg("1800").stdin(Stdio::null()).spawn().unwrap();
+        let owner = holder::start(&self.root.path().join("copilot"), &beside, false);
         std::fs::write(beside.join(format!("inuse.{}.lock", owner.id())), format!("{}\n", owner.id())).unwrap();
         let path = sessions.join(&id);
         let session = Session { id, path, owner: RefCell::new(Some(owner)), events: Cell::new(0) };

@@ -11,7 +11,7 @@ pub(super) fn sheet(popup: &Popup, buttons: &[Button], server: &Server, replaces
     // A click beside the buttons; xfce4-notifyd knows none, and makes a button of it where it has a label.
     let label = if buttons.contains(&Button::Details) { "" } else { "Open" };
     let click = server.can.actions.then_some(["default", label]);
-    let buttons = buttons.iter().map(|button| [button.name(), button.label_among(buttons)]);
+    let buttons = buttons.iter().map(|button| [button.name(), button.label()]);
     Sheet {
         replaces,
         title: plain(&popup.title, TITLE).into(),

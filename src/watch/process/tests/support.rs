@@ -1,5 +1,9 @@
 //! Processes to watch, and a way to wait for what they do.
 
+#[cfg(target_os = "linux")]
+use std::ffi::OsStr;
+#[cfg(target_os = "linux")]
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 #[cfg(target_os = "linux")]
@@ -65,6 +69,24 @@ impl Drop for Running {
 pub(super) fn waiting() -> Running {
     let command = &mut Command::new(WAITING);
     Running::start(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()))
+}
+
+/// Becomes `program`, which waits for input, after these lines of perl: what they open stays open.
+#[cfg(target_os = "linux")]
+pub(super) fn after(perl: &str, program: &Path, arguments: &[&OsStr]) -> Running {
+    let script = format!("$^F = 255; {perl} my $program = shift; exec {{ $program }} $program, @ARGV or die");
+    let mut command = Command::new("perl");
+    command.args(["-e", &script]).arg(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::null());
+    let process = Running::start(&mut command);
+    let exe = format!("/proc/{}/exe", process.pid());
+    wait_until("the program", || std::fs::read_link(&exe).is_ok_and(|exe| exe.file_name() == program.file_name()));
+    process
+}
+
+/// The perl that takes the lock beside the session's own in this folder.
+#[cfg(target_os = "linux")]
+pub(super) fn holding(folder: &Path) -> String {
+    format!(r#"open(F, ">", "{}/inuse.$$.hold") or die; flock(F, 6) or die;"#, folder.display())
 }
 
 /// Waits until `condition` holds.

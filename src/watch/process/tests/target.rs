@@ -1,5 +1,6 @@
 //! Signals to processes that really run, on Linux: doubles of Copilot that are children of the test.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -9,18 +10,28 @@ use rustix::process::Signal;
 
 use super::super::*;
 use super::owner::{Thread, copy, named, zombie};
-use super::support::{Running, now, wait_until, waiting};
+use super::support::{Running, after, holding, now, wait_until, waiting};
 
 fn lock_of(pid: u32) -> Lock {
     Lock { pid, made: now() }
 }
 
-fn open(lock: Lock) -> Result<Target, String> {
-    Target::open(lock, Path::new("/nonexistent/inuse.hold"), &[], now())
+fn open(lock: Lock, folder: &Path) -> Result<Target, String> {
+    Target::open(lock, folder, &[], now(), false)
+}
+
+/// A Copilot that holds the session in the folder that its program is in.
+fn holder(program: &str) -> (tempfile::TempDir, Running) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("copilot");
+    copy(program, &path);
+    let process = after(&holding(folder.path()), &path, &[]);
+    (folder, process)
 }
 
 fn refused(lock: Lock) -> String {
-    let reason = open(lock).map(|target| target.pid()).unwrap_err();
+    let reason =
+        Target::open(lock, Path::new("/nonexistent"), &[], now(), true).map(|target| target.pid()).unwrap_err();
     assert!(reason.contains(&lock.pid.to_string()), "{reason}");
     reason
 }
@@ -36,8 +47,8 @@ fn each_force_ends_exactly_its_process() {
     for (force, signal) in
         [(Force::Interrupt, Signal::INT), (Force::Terminate, Signal::TERM), (Force::Kill, Signal::KILL)]
     {
-        let [(_one, _, mut process), (_two, _, mut bystander)] = [named("copilot".as_ref()), named("copilot".as_ref())];
-        let target = open(lock_of(process.pid())).unwrap();
+        let [(folder, mut process), (_other, mut bystander)] = [holder("/bin/cat"), holder("/bin/cat")];
+        let target = open(lock_of(process.pid()), folder.path()).unwrap();
         assert_eq!((target.pid(), target.has_ended()), (process.pid(), false));
         target.signal(force).unwrap();
         assert_eq!(ended_by(&mut process), Some(signal.as_raw()));
@@ -50,8 +61,8 @@ fn each_force_ends_exactly_its_process() {
 
 #[test]
 fn an_end_is_seen_before_anybody_waited_for_it() {
-    let (_folder, _, mut process) = named("copilot".as_ref());
-    let target = open(lock_of(process.pid())).unwrap();
+    let (folder, mut process) = holder("/bin/cat");
+    let target = open(lock_of(process.pid()), folder.path()).unwrap();
     process.kill();
     wait_until("the end", || target.has_ended());
     assert!(target.signal(Force::Interrupt).is_err());
@@ -71,7 +82,11 @@ fn case_72_another_program_is_refused() {
     refused(lock_of(process.pid()));
     assert!(process.0.try_wait().unwrap().is_none());
     let names = [super::support::WAITING.to_owned()];
-    let target = Target::open(lock_of(process.pid()), Path::new(""), &names, now()).unwrap();
+    // What it is, the user says; that it holds the session, nothing says, and so only a yes is enough.
+    let open = |confirmed| Target::open(lock_of(process.pid()), Path::new(""), &names, now(), confirmed);
+    let reason = open(false).map(|target| target.pid()).unwrap_err();
+    assert!(reason.contains("nothing but its lock") && reason.contains("pilotlight stop"), "{reason}");
+    let target = open(true).unwrap();
     target.signal(Force::Interrupt).unwrap();
     assert_eq!(ended_by(&mut process), Some(Signal::INT.as_raw()), "a name from the config counts here too");
 }
@@ -81,10 +96,9 @@ fn case_72_a_process_that_became_another_program_is_not_signalled() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("copilot");
     copy("/bin/sh", &path);
-    let mut command = Command::new(&path);
-    let mut process =
-        Running::start(command.args(["-c", "read line; exec cat"]).stdin(Stdio::piped()).stdout(Stdio::null()));
-    let target = open(lock_of(process.pid())).unwrap();
+    let words = ["-c", "read line; exec cat"].map(OsStr::new);
+    let mut process = after(&holding(folder.path()), &path, &words);
+    let target = open(lock_of(process.pid()), folder.path()).unwrap();
     process.0.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
     wait_until("the other program", || !is_copilot(process.pid(), &[]));
     let reason = target.signal(Force::Interrupt).unwrap_err();

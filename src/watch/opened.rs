@@ -1,0 +1,199 @@
+//! Sessions that a live Copilot has open, though nothing in their folders says so.
+//!
+//! A terminal that resumes a session makes no lock and writes no line before its first prompt, and neither does a server. Who
+//! takes such a session for one that nobody runs, and resumes it a second time, makes two processes write one log. So the
+//! processes themselves are asked. docs/owners.md says how each of these was found:
+//!
+//! - **The process's own log** (`process-<time>-<pid>.log`) has a line for each session that it loads, and one for each that
+//!   it closes, whether it was named on the command line, chosen from a list or loaded for a client of a server. It is read
+//!   from where the last look ended.
+//! - **The command line**: `--resume=<id>` in its forms. It is there before the log, and where no log is written.
+//! - **`open-sessions-state.json`** of the home, where neither of the two tells: a session that was opened there since the
+//!   process started. It outlives its process, and so says nothing by itself.
+//!
+//! A look takes a few milliseconds on a machine with some hundred processes, and is taken only when it matters: before an
+//! order that could make a second owner, when a process ended, when `open-sessions-state.json` changed, and with the rescan.
+
+mod arguments;
+mod log;
+#[cfg(test)]
+mod tests;
+
+use super::process::{Program, programs};
+use crate::core::owner::Owner;
+use crate::core::time::{Span, Time};
+#[cfg(target_os = "linux")]
+pub(super) use arguments::names_copilot;
+use log::Log;
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The file in which Copilot's terminals note what they have open, in their home.
+pub const OPEN_SESSIONS: &str = "open-sessions-state.json";
+/// The most that is read of it, in bytes.
+const OPEN_SESSIONS_MAX: u64 = 1 << 20;
+/// For so long after its start, a Copilot that was told to resume some session and did not say which may be about to open
+/// any. It says so within a second; a busy machine takes longer.
+const STARTING: Span = Span::seconds(15);
+/// How much earlier than its process a thing may seem to have happened: times are coarse, and counted back from now.
+const SLACK: Span = Span::seconds(2);
+
+/// A session that a live process has open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// The process.
+    pub pid: u32,
+    /// The folder of the session folders.
+    root: PathBuf,
+    /// `None`: some session, and it cannot be told yet which.
+    id: Option<Box<str>>,
+    started: Option<Time>,
+    /// What the process is can only be told by its command line.
+    hidden: bool,
+}
+
+/// What a look found.
+#[derive(Clone, Debug, Default)]
+pub struct Openings(Vec<Opening>);
+
+/// Looks at processes, and keeps what it has read of their logs.
+#[derive(Debug, Default)]
+pub struct Openers(HashMap<(u32, u64), Known>);
+
+/// What is kept of a process.
+#[derive(Debug, Default)]
+struct Known {
+    log: Log,
+    /// When it started, to the second: it is counted back from now, and each time a little otherwise.
+    started: Option<Time>,
+}
+
+impl Opening {
+    /// Whether it is of this session.
+    pub fn is_of(&self, root: Option<&Path>, id: &str) -> bool {
+        self.id.as_deref() == Some(id) && Some(&*self.root) == root
+    }
+
+    /// The owner that it makes of its process.
+    pub fn owner(&self) -> Owner {
+        let (pid, started) = (self.pid, self.started);
+        if self.hidden { Owner::Unknown { pid } } else { Owner::Opened { pid, started } }
+    }
+}
+
+impl Openings {
+    /// All of them.
+    pub fn all(&self) -> &[Opening] {
+        &self.0
+    }
+
+    /// The process that has a session open, or may be about to open it.
+    pub fn opener(&self, root: &Path, id: &str) -> Option<&Opening> {
+        let of_root = || self.0.iter().filter(|opening| opening.root == root);
+        of_root().find(|opening| opening.id.as_deref() == Some(id)).or_else(|| of_root().find(|it| it.id.is_none()))
+    }
+
+    /// The process of this id is gone.
+    pub fn forget(&mut self, pid: u32) {
+        self.0.retain(|opening| opening.pid != pid);
+    }
+
+    /// The sessions whose openings these and `others` do not share: the folder of their home, and their id.
+    pub fn differing<'a>(&'a self, others: &'a Self) -> HashSet<(&'a Path, &'a str)> {
+        let only = |some: &'a Self, others: &'a Self| some.0.iter().filter(|opening| !others.0.contains(opening));
+        let both = only(self, others).chain(only(others, self));
+        both.filter_map(|opening| Some((&*opening.root, opening.id.as_deref()?))).collect()
+    }
+}
+
+impl Openers {
+    /// Looks at all processes. `roots` are the folders that hold the session folders, `names` further programs that count as
+    /// Copilot, `now` is the wall clock.
+    pub fn look(&mut self, roots: &[PathBuf], names: &[String], now: Time) -> Openings {
+        let found = programs(names, now);
+        // What starts Copilot for a package manager has its command line, and ends with it.
+        let parents: HashSet<u32> = found.iter().map(|program| program.parent).collect();
+        let found: Vec<_> = found.iter().filter(|it| !(it.is_script && parents.contains(&it.pid))).collect();
+        self.0.retain(|key, _| found.iter().any(|program| *key == (program.pid, program.born)));
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let homes: Vec<_> = roots.iter().map(|root| (root, root.parent().map(real))).collect();
+        let mut openings = Vec::new();
+        for program in found {
+            let known = self.0.entry((program.pid, program.born)).or_default();
+            let whole = |at: Time| Time(at.0 - at.0.rem_euclid(1000));
+            let started = *known.started.get_or_insert_with(|| program.started.map(whole).unwrap_or_default());
+            let theirs: Vec<PathBuf> = program.homes.iter().map(|home| real(home)).collect();
+            let is_theirs =
+                |home: &Option<PathBuf>| theirs.is_empty() || home.as_ref().is_some_and(|home| theirs.contains(home));
+            let of_program: Vec<&PathBuf> =
+                homes.iter().filter(|(_, home)| is_theirs(home)).map(|(root, _)| *root).collect();
+            if of_program.is_empty() {
+                continue;
+            }
+            let opening = |root: &Path, id: Option<Box<str>>| Opening {
+                pid: program.pid,
+                root: root.to_owned(),
+                id,
+                started: program.started.map(|_| started),
+                hidden: program.hidden,
+            };
+            for id in known.sessions_of(program, &theirs, now) {
+                openings.extend(of_program.iter().map(|root| opening(root, id.clone())));
+            }
+        }
+        Openings(openings)
+    }
+}
+
+impl Known {
+    /// The sessions that a process has loaded; `None` among them: one that cannot be told yet.
+    fn sessions_of(&mut self, program: &Program, homes: &[PathBuf], now: Time) -> Vec<Option<Box<str>>> {
+        let log = &mut self.log;
+        log.follow(program, homes);
+        let asked = arguments::asked(&program.arguments);
+        let named = asked.id.filter(|id| !log.closed(id));
+        let mut ids: Vec<Box<str>> = log.open().cloned().collect();
+        ids.extend(named.filter(|id| !log.open().any(|open| open == id)));
+        if ids.is_empty() && !log.says() && !program.hidden {
+            ids = homes.iter().flat_map(|home| opened_since(home, program.started)).collect();
+        }
+        let starts = program.started.is_none_or(|started| now - started < STARTING);
+        if ids.is_empty() && asked.some && !log.says() && starts {
+            return vec![None];
+        }
+        ids.into_iter().map(Some).collect()
+    }
+}
+
+/// What the terminals of a home noted as open, with the time at which each was opened. It differs whenever another session is
+/// opened or closed, and not with every turn.
+pub type Noted = BTreeMap<Box<str>, Box<str>>;
+
+/// Reads [`OPEN_SESSIONS`] of a home. What cannot be read is nothing.
+pub fn noted(home: &Path) -> Noted {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry {
+        opened_at: Box<str>,
+    }
+    let path = home.join(OPEN_SESSIONS);
+    if !path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+        return Noted::new();
+    }
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(OPEN_SESSIONS_MAX).read_to_end(&mut text));
+    let entries: Option<BTreeMap<Box<str>, Entry>> = read.ok().and_then(|_| serde_json::from_slice(&text).ok());
+    entries.into_iter().flatten().map(|(id, entry)| (id, entry.opened_at)).collect()
+}
+
+/// The sessions that were opened in a home since a process started.
+fn opened_since(home: &Path, started: Option<Time>) -> Vec<Box<str>> {
+    let since = |at: &str| {
+        let at = Time::parse(at.as_bytes())?;
+        started.filter(|started| at + SLACK >= *started)
+    };
+    noted(home).into_iter().filter(|(_, at)| since(at).is_some()).map(|(id, _)| id).collect()
+}

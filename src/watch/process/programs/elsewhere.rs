@@ -1,0 +1,46 @@
+//! The same on macOS and Windows, through `sysinfo`, which lists every process to find some.
+
+use super::super::{is_named, runs_copilot};
+use super::{Program, home_of};
+use crate::core::time::{Span, Time};
+use std::ffi::OsString;
+use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
+
+pub(super) fn programs(names: &[String], _now: Time) -> Vec<Program> {
+    let Some(mut system) = System::new().ok() else { return Vec::new() };
+    let kind = ProcessRefreshKind::nothing()
+        .with_exe(UpdateKind::Always)
+        .with_cmd(UpdateKind::Always)
+        .with_cwd(UpdateKind::Always)
+        .with_environ(UpdateKind::Always);
+    system.refresh_processes_specifics(ProcessesToUpdate::All, true, kind);
+    system.processes().values().filter_map(|process| program(process, names)).collect()
+}
+
+fn program(process: &Process, names: &[String]) -> Option<Program> {
+    let pid = process.pid().as_u32();
+    let executable = process.exe().map_or_else(|| process.name().into(), std::path::Path::to_path_buf);
+    let arguments = process.cmd().to_vec();
+    let known = (!arguments.is_empty()).then(|| super::super::with_real_scripts(arguments.clone(), process.cwd()));
+    if pid == std::process::id() || runs_copilot(&executable, names, || known) != Some(true) {
+        return None;
+    }
+    let is_node = executable.file_name().is_some_and(|name| is_named(name, "node") || is_named(name, "nodejs"));
+    let variable = |name: &str| -> Option<OsString> {
+        let set = process.environ().iter().filter_map(|set| set.to_str()?.split_once('='));
+        set.into_iter().find(|(set, _)| *set == name).map(|(_, value)| value.into())
+    };
+    let seconds = i64::try_from(process.start_time()).ok().filter(|seconds| *seconds > 0);
+    Some(Program {
+        pid,
+        born: process.start_time(),
+        parent: process.parent().map_or(0, Pid::as_u32),
+        started: seconds.and_then(|seconds| seconds.checked_mul(1000)).map(|at| Time(0) + Span(at)),
+        // Another user's has no environment that we could read.
+        hidden: process.environ().is_empty(),
+        homes: home_of(variable, process.cwd()).into_iter().collect(),
+        arguments,
+        log: None,
+        is_script: is_node,
+    })
+}

@@ -1,0 +1,146 @@
+//! Processes that hold a session's folder, and processes whose locks only say so.
+
+use super::super::*;
+use super::owner::copy;
+use super::support::{Running, after, holding, now};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A home with one session's folder in it, and Copilot's program.
+struct World {
+    scratch: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let world = Self { scratch: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(world.folder("home")).unwrap();
+        fs::create_dir_all(world.folder("other")).unwrap();
+        fs::create_dir(world.home("home").join("logs")).unwrap();
+        copy("/bin/cat", &world.program());
+        world
+    }
+
+    fn home(&self, home: &str) -> PathBuf {
+        self.scratch.path().join(home)
+    }
+
+    fn folder(&self, home: &str) -> PathBuf {
+        self.home(home).join("session-state").join("one")
+    }
+
+    fn program(&self) -> PathBuf {
+        self.scratch.path().join("copilot")
+    }
+
+    /// Becomes Copilot with these files of the home open.
+    fn with_open(&self, files: &[&str]) -> Running {
+        let opens = |file: &&str| {
+            let path = self.home("home").join(file);
+            format!(r#"open(my $f{}, ">", "{}") or die;"#, file.len(), path.display())
+        };
+        after(&files.iter().map(opens).collect::<String>(), &self.program(), &[])
+    }
+}
+
+fn claimed(pid: u32, folder: &Path) -> Claim {
+    claim(Lock { pid, made: now() }, folder, &[], now())
+}
+
+fn is_held(pid: u32, folder: &Path) -> bool {
+    let claim = claimed(pid, folder);
+    claim.held && matches!(claim.owner, Owner::Alive { .. })
+}
+
+fn unheld(pid: u32) -> Claim {
+    Claim { owner: Owner::Unheld { pid }, held: false }
+}
+
+#[test]
+fn who_has_the_folders_own_file_open_and_locked_holds_it() {
+    let world = World::new();
+    let folder = world.folder("home");
+    let process = after(&holding(&folder), &world.program(), &[]);
+    assert!(is_held(process.pid(), &folder));
+    // A clock that was set since does not unmake it.
+    let old = Lock { pid: process.pid(), made: now() - Span::hours(1) };
+    assert!(claim(old, &folder, &[], now()).held);
+    // By another name of the folder it is the same.
+    let link = world.scratch.path().join("link");
+    std::os::unix::fs::symlink(world.home("home"), &link).unwrap();
+    assert!(is_held(process.pid(), &link.join("session-state").join("one")));
+}
+
+#[test]
+fn open_and_not_locked_is_not_held() {
+    let world = World::new();
+    let folder = world.folder("home");
+    let opens = holding(&folder).replace("flock(F, 6) or die;", "");
+    let process = after(&opens, &world.program(), &[]);
+    assert_eq!(claimed(process.pid(), &folder), unheld(process.pid()));
+}
+
+/// A copy of a home has the lock and the hold, and its files are others.
+#[test]
+fn case_123_a_copied_home_is_not_held() {
+    let world = World::new();
+    let (folder, copy) = (world.folder("home"), world.folder("other"));
+    let process = after(&holding(&folder), &world.program(), &[]);
+    let pid = process.pid();
+    fs::write(copy.join(format!("inuse.{pid}.hold")), "").unwrap();
+    assert_eq!(claimed(pid, &copy), unheld(pid));
+    assert!(is_held(pid, &folder));
+    fs::remove_file(copy.join(format!("inuse.{pid}.hold"))).unwrap();
+    assert_eq!(claimed(pid, &copy), unheld(pid), "it holds another: it would hold this one, too");
+}
+
+#[test]
+fn case_123_a_copied_home_of_an_older_release_is_not_held() {
+    let world = World::new();
+    for files in
+        [&["session-store.db"][..], &["logs/.copilot-log.lock"], &["session-store.db", "logs/.copilot-log.lock"]]
+    {
+        let process = world.with_open(files);
+        let pid = process.pid();
+        let claim = claimed(pid, &world.folder("home"));
+        assert!(matches!(claim.owner, Owner::Alive { .. }) && !claim.held, "{files:?}: {claim:?}");
+        assert_eq!(claimed(pid, &world.folder("other")), unheld(pid), "{files:?}");
+    }
+}
+
+#[test]
+fn case_125_a_program_that_only_has_the_name_does_not_hold_it() {
+    let world = World::new();
+    let process = world.with_open(&[]);
+    assert_eq!(claimed(process.pid(), &world.folder("home")), unheld(process.pid()));
+    let target = Target::open(Lock { pid: process.pid(), made: now() }, &world.folder("home"), &[], now(), true);
+    assert!(target.unwrap_err().contains("does not hold it"));
+}
+
+#[test]
+fn case_125_nothing_is_signalled_that_holds_another_session() {
+    let world = World::new();
+    let process = after(&holding(&world.folder("other")), &world.program(), &[]);
+    let lock = Lock { pid: process.pid(), made: now() };
+    for confirmed in [false, true] {
+        let refused = Target::open(lock, &world.folder("home"), &[], now(), confirmed);
+        assert!(refused.unwrap_err().contains("does not hold it"));
+    }
+    assert!(Target::open(lock, &world.folder("other"), &[], now(), false).is_ok());
+}
+
+#[test]
+fn every_copilot_is_found_with_its_home_and_its_log() {
+    let world = World::new();
+    let log = format!(r#"open(L, ">", "{}/logs/process-1700000000000-$$.log") or die;"#, world.home("home").display());
+    let opens = format!(r#"open(D, ">", "{}/session-store.db") or die;"#, world.home("home").display());
+    let process = after(&(log + &opens), &world.program(), &["-".as_ref()]);
+    let found = programs(&[], now());
+    let program = found.iter().find(|program| program.pid == process.pid()).unwrap();
+    assert_eq!(program.parent, std::process::id());
+    assert!(program.homes.contains(&world.home("home")) && !program.hidden && !program.is_script, "{program:?}");
+    assert!(program.log.as_ref().is_some_and(|log| log.starts_with("/proc") && fs::read(log).is_ok()), "{program:?}");
+    assert_eq!(program.arguments[1], "-");
+    assert!((program.started.unwrap() - now()).0.abs() < 20_000);
+    assert!(!found.iter().any(|program| program.pid == std::process::id()));
+}

@@ -1,0 +1,26 @@
+//! A process that passes for Copilot's: it has a session's folder in hold as Copilot has, and only sleeps.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Takes the lock beside the session's own, keeps it open, and becomes the program under the same pid. A test that forks at this
+/// moment holds a new program open for writing until it execs: so it is tried again.
+const HOLD: &str = r#"$^F = 255; $SIG{INT} = "IGNORE" if $ARGV[2];
+    open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die;
+    for (1..500) { exec { $ARGV[1] } "copilot", 3600; select(undef, undef, undef, 0.01) } die"#;
+
+/// Starts `program`, a copy of sleep(1), as a process that holds this session's folder. One that is `deaf` takes no notice of
+/// Ctrl-C.
+pub(crate) fn start(program: &Path, folder: &Path, deaf: bool) -> Child {
+    let mut command = Command::new("perl");
+    command.args(["-e", HOLD]).arg(folder).arg(program).args(deaf.then_some("deaf")).stdin(Stdio::null());
+    let mut child = command.spawn().expect("perl is needed for processes that hold a lock");
+    let (exe, begun) = (format!("/proc/{}/exe", child.id()), Instant::now());
+    while std::fs::read_link(&exe).ok().is_none_or(|exe| exe.file_name() != program.file_name()) {
+        assert!(child.try_wait().unwrap().is_none(), "it cannot hold {}", folder.display());
+        assert!(begun.elapsed() < Duration::from_secs(15), "it does not become {}", program.display());
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+    child
+}
