@@ -16,6 +16,7 @@ mod e2e {
     mod ends;
     mod homes;
     mod hosted;
+    mod left;
     mod notifications;
     mod orders;
     mod permissions;

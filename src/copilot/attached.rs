@@ -17,7 +17,7 @@ use github_copilot_sdk::handler::{PermissionHandler, PermissionResult};
 use github_copilot_sdk::session::Session;
 use github_copilot_sdk::subscription::{EventSubscription, RecvErrorKind};
 use github_copilot_sdk::{PermissionRequestData, RequestId, ResumeSessionConfig, SessionId};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
@@ -80,6 +80,8 @@ pub struct Attached {
     /// The SDK answers for as long as this lives.
     _session: SessionHeld,
     forward: AbortHandle,
+    /// The clients that were connected when we came, where none of them was there to be asked.
+    alone_among: Option<BTreeSet<u16>>,
     /// For a server of our own: whether another process seemed to have the session already when it was resumed.
     pub(super) taken_before: Option<bool>,
 }
@@ -156,6 +158,7 @@ impl Attached {
         events: UnboundedSender<Event>,
         generation: u64,
     ) -> Result<Self, Fault> {
+        let alone_among = site.sight.borrow().denied.then(|| link.company()).flatten();
         let answered = Answered::default();
         let handler = Arc::new(Answering { policy, answered: answered.clone() });
         let session = link.resume(how.with_permission_handler(handler)).await?;
@@ -165,7 +168,16 @@ impl Attached {
         let teller = Teller { link: link.clone(), id: site.id.clone(), generation, events };
         let forward = tokio::spawn(teller.tell(heard, active)).abort_handle();
         let session = SessionHeld(session);
-        Ok(Self { link, id: site.id.clone(), policy, answered, _session: session, forward, taken_before: None })
+        Ok(Self {
+            link,
+            id: site.id.clone(),
+            policy,
+            answered,
+            _session: session,
+            forward,
+            alone_among,
+            taken_before: None,
+        })
     }
 
     /// Sees to the requests that were open before we came, and says how many there were.
@@ -238,8 +250,25 @@ impl Attached {
         self.link.is_only_client()
     }
 
-    /// Leaves. If nobody else is attached, the server ends the session.
-    pub fn leave(self) {}
+    /// Leaves. If nobody else is attached, the server ends the session. Else it is left as it was before we came: a server
+    /// goes on asking once somebody was there to be asked, and would wait for ever; so a session that could ask nobody, and
+    /// that nobody else has come to, is told to ask no more.
+    pub async fn leave(self) {
+        let Some(before) = &self.alone_among else { return };
+        if !self.link.company().is_some_and(|now| !now.is_empty() && now.is_subset(before)) {
+            return;
+        }
+        let told = async {
+            self.link.ask_no_more(&self.id).await?;
+            for request in self.link.pending(&self.id).await? {
+                self.link.answer(&self.id, &request.id, Decision::Unanswered).await?;
+            }
+            Ok::<_, Fault>(())
+        };
+        if let Err(fault) = told.await {
+            tracing::warn!(session = %self.id, "what it asks for from now on may wait for ever: {fault}");
+        }
+    }
 }
 
 impl Drop for Attached {

@@ -13,6 +13,7 @@ use crate::core::text;
 use github_copilot_sdk::{Client, ErrorKind, ProtocolErrorKind, ResumeSessionConfig, SDK_PROTOCOL_VERSION};
 use github_copilot_sdk::{SessionErrorKind, session::Session};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,6 +27,8 @@ use tokio::time::timeout;
 pub const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 /// How long a server may take to load a session: it may have to start the session's tools for that.
 pub const LOADED_WITHIN: Duration = Duration::from_secs(30);
+/// How long a server may take to let us go: where Pilotlight ends, nobody waits longer.
+const LEFT_WITHIN: Duration = Duration::from_millis(500);
 /// How much of a server's own words is shown, in characters.
 const WORDS_MAX: usize = 200;
 
@@ -47,6 +50,8 @@ pub enum Decision {
     ApproveUnseen,
     /// Refused. With that the turn ends, as it does where somebody says no in the terminal: the user has the next word.
     Deny,
+    /// Refused because nobody can be asked.
+    Unanswered,
 }
 
 /// A connection. Its clones are the same connection.
@@ -139,6 +144,14 @@ impl Link {
         self.place
     }
 
+    /// The other clients of this server; `None` where that cannot be told.
+    pub(super) fn company(&self) -> Option<BTreeSet<u16>> {
+        match (self.place, self.local) {
+            (Place::At(server), Some(local)) => company::others(server, local),
+            _ => None,
+        }
+    }
+
     /// Makes the calls below work for this session, and says what it does.
     ///
     /// A session that the server does not admit to having is joined where it is this server's all the same: resumed with the
@@ -184,6 +197,7 @@ impl Link {
             Decision::Approve => json!({"kind": "approve-once", "approvedInteractively": true}),
             Decision::ApproveUnseen => json!({"kind": "approve-once"}),
             Decision::Deny => json!({"kind": "reject"}),
+            Decision::Unanswered => json!({"kind": "user-not-available"}),
         };
         const CALL: &str = "session.permissions.handlePendingPermissionRequest";
         let answer = self.call(CALL, json!({"sessionId": id, "requestId": request, "result": result})).await?;
@@ -210,6 +224,12 @@ impl Link {
         let answer = self.call(CALL, json!({"sessionIds": [id]})).await?;
         let ids = answer["inUse"].as_array().ok_or(Fault::Misunderstood(self.place, CALL))?;
         Ok(ids.iter().any(|other| other == id))
+    }
+
+    /// From now on the session asks nobody, of whatever client.
+    pub async fn ask_no_more(&self, id: &str) -> Result<(), Fault> {
+        const CALL: &str = "session.permissions.setRequired";
+        self.call_within(LEFT_WITHIN, CALL, json!({"sessionId": id, "required": false})).await.map(drop)
     }
 
     /// Whether the server answers at all.

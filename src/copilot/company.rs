@@ -1,5 +1,6 @@
 //! Who else is connected to a server. Servers do not tell; the system's table of connections does, on Linux.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 /// Whether the connection from `local` is the only one to `server`. `Some(true)` or not known.
@@ -12,6 +13,14 @@ pub(super) fn is_alone(server: SocketAddr, local: SocketAddr) -> Option<bool> {
     let peers = peers(&table, server.port());
     // Where even we are not found, the table is not of the network that the server is in.
     (peers == [local.port()]).then_some(true)
+}
+
+/// The clients of a server but for the one at `local`, by their ports; `None` where that cannot be told.
+pub(super) fn others(server: SocketAddr, local: SocketAddr) -> Option<BTreeSet<u16>> {
+    let table = if server.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
+    let table = std::fs::read_to_string(table).ok()?;
+    let mut peers: BTreeSet<u16> = peers(&table, server.port()).into_iter().collect();
+    peers.remove(&local.port()).then_some(peers)
 }
 
 /// The ports that are connected to this port of this machine. The table has a row for each end of a connection.
@@ -39,8 +48,10 @@ mod tests {
         let ours = TcpStream::connect(server).unwrap();
         let _accepted = listener.accept().unwrap();
         assert_eq!(is_alone(server, ours.local_addr().unwrap()), Some(true));
-        let _other = TcpStream::connect(server).unwrap();
+        let other = TcpStream::connect(server).unwrap();
         assert_eq!(is_alone(server, ours.local_addr().unwrap()), None);
+        let port = other.local_addr().unwrap().port();
+        assert_eq!(others(server, ours.local_addr().unwrap()), Some([port].into()));
         assert_eq!(is_alone("127.0.0.1:1".parse().unwrap(), ours.local_addr().unwrap()), None);
     }
 }

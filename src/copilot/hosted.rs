@@ -128,7 +128,7 @@ impl Hosted {
     /// kills it in the last resort.
     pub async fn end(self) {
         let Self { attached, mut server } = self;
-        attached.leave();
+        drop(attached);
         let [gently, told] = ENDED_WITHIN;
         if timeout(gently, server.wait()).await.is_ok() {
             return;

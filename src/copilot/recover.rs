@@ -50,6 +50,8 @@ pub struct Sight {
     pub events: u64,
     /// The event that opened the last turn, as in [`Facts`](crate::core::session::Facts).
     pub root: Option<Box<str>>,
+    /// Tools were denied lately because nobody could be asked.
+    pub denied: bool,
     /// The requests that were answered last, and whether they were allowed.
     pub answered: Vec<(Call, bool)>,
     /// When the last turn was aborted that was.

@@ -342,7 +342,7 @@ impl Acting {
 
 async fn leave(bond: Arc<Bond>) {
     match Arc::try_unwrap(bond) {
-        Ok(Bond::Attached(attached)) => attached.leave(),
+        Ok(Bond::Attached(attached)) => attached.leave().await,
         Ok(Bond::Hosted(hosted)) => hosted.end().await,
         Err(_) => {} // a task still works on it, and lets go of it at its end
     }
@@ -364,6 +364,7 @@ fn sight_of(session: &Session, status: Status) -> Sight {
         tool_succeeded: facts.spent,
         prompt: facts.marks.prompt,
         root: facts.root.clone(),
+        denied: facts.denials.after(None) > 0,
         answered: facts.answered.iter().copied().collect(),
         events: facts.events,
         aborted,

@@ -38,7 +38,7 @@ fn a_session_that_could_not_ask_asks_again() {
     reach.session.folder.wait_nth("assistant.turn_end", 6);
     let made = |name| reach.home.project().join(name).exists();
     assert_eq!(["denied2.txt", "denied3.txt", "denied4.txt"].map(made), [false, true, true]);
-    attached.leave();
+    block_on(attached.leave());
     reach.session.folder.assert_one_chain();
     assert!(!reach.session.folder.types().iter().any(|kind| kind == "session.resume" || kind == "session.shutdown"));
 }
@@ -78,7 +78,7 @@ fn the_last_client_keeps_the_session_alive() {
     assert_eq!((idle.generation, &*idle.id), (7, &*reach.session.id()));
     heard.wait("it works no more", |what| *what == What::Active(false));
     assert!(!reach.session.folder.types().iter().any(|kind| kind == "session.shutdown"));
-    attached.leave();
+    block_on(attached.leave());
     reach.session.folder.wait("session.shutdown");
     reach.session.folder.assert_one_chain();
     assert!(!heard.all().iter().any(|event| matches!(event.what, What::Lost(_))), "we left, and lost nothing");
@@ -93,7 +93,7 @@ fn a_silent_turn_is_aborted() {
     let silent = site_seen(&reach.session.folder, &[reach.server.address()], true, |sight| sight.silent = true);
     let watched = block_on(attach(&silent, Policy::Observe, events.clone(), 1, &ignored)).unwrap();
     assert!(block_on(watched.activity()).unwrap().has_active_work, "who only observes aborts nothing");
-    watched.leave();
+    block_on(watched.leave());
 
     let steps = Steps::default();
     let attached = block_on(attach(&silent, Policy::Ask, events, 2, &steps.take())).unwrap();

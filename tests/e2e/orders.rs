@@ -17,13 +17,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A command that may stay, with what it says so far.
-struct Staying {
+pub(crate) struct Staying {
     child: Child,
     said: Arc<Mutex<String>>,
 }
 
 impl Staying {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let said = Arc::new(Mutex::new(String::new()));
         let streams: [Box<dyn std::io::Read + Send>; 2] =
@@ -39,19 +39,19 @@ impl Staying {
         Self { child, said }
     }
 
-    fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         self.said.lock().unwrap().clone()
     }
 
-    fn says(&self, what: &str) {
+    pub(crate) fn says(&self, what: &str) {
         wait_until(SOON, &format!("it says {what:?}"), || self.said(), || self.said().contains(what).then_some(()));
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    fn code(&mut self) -> Option<i32> {
+    pub(crate) fn code(&mut self) -> Option<i32> {
         wait_until(SOON, "it ends", || self.said.lock().unwrap().clone(), || self.child.try_wait().unwrap()).code()
     }
 
