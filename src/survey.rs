@@ -21,6 +21,8 @@ use std::path::PathBuf;
 pub struct Survey {
     /// The sessions, in no order of interest.
     pub sessions: Vec<Session>,
+    /// The ids of all folders, those included whose sessions were not kept.
+    pub ids: Vec<Box<str>>,
     /// When.
     pub now: Moment,
 }
@@ -105,7 +107,7 @@ fn look_around(
     let mut sessions: Vec<_> = folders.into_iter().map(|folder| folder.session).collect();
     deal(&mut sessions, homes, config);
     let now = sample(&mut sessions, &clock, config);
-    Survey { sessions, now }
+    Survey { sessions, ids: ids.into_iter().map(|(_, id)| id).collect(), now }
 }
 
 /// Reads how the last ended sessions ended: those that a list shows.

@@ -27,11 +27,11 @@ fn a_bar_is_told_once() {
         String::from_utf8(output.stdout).unwrap()
     };
     let waybar: Value = serde_json::from_str(&told("waybar")).unwrap();
-    assert_eq!(waybar["text"], "⚑1 &lt;b&gt;#(touch x)&lt;/b&gt; &amp; | bash=x");
+    assert_eq!(waybar["text"], "⚑1 work · &lt;b&gt;#(touch x)&lt;/b&gt; &amp; | ba…");
     assert_eq!(waybar["class"][0], "needs-you");
-    assert_eq!(told("tmux"), "#[fg=yellow]⚑1 <b>##(touch x)</b> & | bash=x#[default]\n");
-    assert_eq!(told("plain"), "⚑1 <b>#(touch x)</b> & | bash=x\n");
-    assert!(told("swiftbar").contains("⚑ <b>#(touch x)</b> & ¦ bash=x · needs-permission | emojize=false"));
+    assert_eq!(told("tmux"), "#[fg=yellow]⚑1 work · <b>##(touch x)</b> & | ba…#[default]\n");
+    assert_eq!(told("plain"), "⚑1 work · <b>#(touch x)</b> & | ba…\n");
+    assert!(told("swiftbar").contains("⚑ work · <b>#(touch x)</b> & ¦ bash=x · needs-permission | emojize=false"));
     assert!(!user.scratch.path().join("x").exists());
 }
 
@@ -48,7 +48,7 @@ fn a_bar_is_told_of_each_change_and_of_nothing_else() {
     session.metric();
     session.tool("c1", "bash", "npm test");
     session.ask("r1", "c1");
-    assert_eq!(lines.next().unwrap(), "⚑1 Paint the fence");
+    assert_eq!(lines.next().unwrap(), "⚑1 work · Paint the fence");
     session.permit("r1");
     assert_eq!(lines.next().unwrap(), "▶1");
     watch.kill().unwrap();

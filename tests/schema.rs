@@ -9,7 +9,7 @@
 mod support;
 
 use pilotlight::core::action::Action;
-use pilotlight::core::fleet::{Background, Kind, OwnerShown, Row};
+use pilotlight::core::fleet::{Background, Kind, Label, OwnerShown, Row, TurnShown};
 use pilotlight::core::time::Time;
 use pilotlight::core::verdict::Status;
 use serde_json::{Map, Value, json};
@@ -37,6 +37,9 @@ fn row() -> Row {
         owner: Some(OwnerShown { pid: 1, state: "alive", attachable: Some(true) }),
         background: Background::default(),
         actions: vec!["stop"],
+        label: Label { who: "x".into(), title: None },
+        turn: Some(TurnShown { since: Time(0), tools: 1, older: false }),
+        ended_denied: false,
     }
 }
 
@@ -82,6 +85,18 @@ fn schema() -> Value {
         "actions" => {
             let action = all(actions.clone());
             said(json!({"type": "array", "items": action}), "what would not be refused now")
+        }
+        "label" => said(text.clone(), "what people are shown: its folder, then its title; told apart from the others'"),
+        "turn" => {
+            let turn = object(&row["turn"], &|name| match name {
+                "since" => time.clone(),
+                "tools" => count.clone(),
+                other => panic!("{other} of a turn is new: give it a form here, and a word in README.md"),
+            });
+            said(
+                json!({"anyOf": [turn, {"type": "null"}]}),
+                "the turn that is open, and the tools that it has used; null: none is",
+            )
         }
         other => panic!("{other} of a session is new: give it a form here, and a word in README.md"),
     };

@@ -7,7 +7,7 @@ mod carry;
 mod tell;
 
 use super::ask::{confirm, has_terminal};
-use super::pick::pick;
+use super::pick::{Picked, pick};
 use super::{Context, USAGE, say};
 use crate::act::{Ask, Order, Outcome, Which};
 use crate::config::Permissions;
@@ -17,7 +17,7 @@ use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
 use carry::carry_out;
 use std::process::ExitCode;
-use tell::{AfterShown, Shown, Teller};
+use tell::{Shown, Teller, Telling};
 
 /// Exit code: tried in vain.
 const FAILED: u8 = 1;
@@ -113,11 +113,11 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
 }
 
 pub(super) fn approve(context: &Context, arguments: &Answer) -> anyhow::Result<ExitCode> {
-    answer(context, arguments, "Approve this request, once?", Ask::Approve)
+    answer(context, arguments, &Verb { question: "Approve this request, once?", ask: Ask::Approve, is_read: true })
 }
 
 pub(super) fn deny(context: &Context, arguments: &Answer) -> anyhow::Result<ExitCode> {
-    answer(context, arguments, "Deny this request?", Ask::Deny)
+    answer(context, arguments, &Verb { question: "Deny this request?", ask: Ask::Deny, is_read: false })
 }
 
 pub(super) fn resume(context: &Context, arguments: &One) -> anyhow::Result<ExitCode> {
@@ -133,13 +133,9 @@ pub(super) fn show(context: &Context, arguments: &One) -> anyhow::Result<ExitCod
 }
 
 /// Finds the session, has something done with it, and makes an exit code of how that ended.
-fn with(
-    context: &Context,
-    id: &str,
-    act: impl FnOnce(&Session) -> anyhow::Result<Outcome>,
-) -> anyhow::Result<ExitCode> {
+fn with(context: &Context, id: &str, act: impl FnOnce(&Picked) -> anyhow::Result<Outcome>) -> anyhow::Result<ExitCode> {
     let session = match pick(context, id, false) {
-        Ok((session, _)) => session,
+        Ok(session) => session,
         Err(code) => return Ok(code),
     };
     Ok(match act(&session)? {
@@ -167,17 +163,36 @@ fn keeps_connection(session: &Session) -> bool {
     session.owner.live().is_some() || session.about.kind != Kind::Terminal
 }
 
-fn answer(context: &Context, arguments: &Answer, question: &str, ask: fn(Which) -> Ask) -> anyhow::Result<ExitCode> {
+/// How requests are answered.
+struct Verb {
+    question: &'static str,
+    ask: fn(Which) -> Ask,
+    /// Only what could be written out is answered so: what nobody can read, nobody can allow.
+    is_read: bool,
+}
+
+fn answer(context: &Context, arguments: &Answer, verb: &Verb) -> anyhow::Result<ExitCode> {
     with(context, &arguments.id, |session| {
         // The tray looks at this too; but whoever answers here must not be an agent either.
         if let Some(reason) = caller::agent_behind(std::process::id(), &context.config.owners.names) {
             return Ok(refuse(&reason));
         }
-        if arguments.ask {
-            return answer_one_by_one(context, arguments, session, question, ask);
+        if !arguments.ask && !verb.is_read {
+            let all = order(session, (verb.ask)(Which::These(meant(arguments, session))));
+            return carry_out(context, session, &all, false, &mut Telling::of(&session.label));
         }
-        let which = Which::These(meant(arguments, session));
-        carry_out(context, session, &order(session, ask(which)), false, &mut Teller)
+        if arguments.ask && !has_terminal() {
+            return Ok(refuse("there is no terminal to ask on; without `--ask` the request is shown and answered"));
+        }
+        let mut ids = meant(arguments, session);
+        if ids.is_empty() {
+            ids.push(String::new()); // the id of no request: whoever carries orders out says why nothing is answered
+        }
+        let mut outcome = None;
+        for id in ids {
+            outcome = Some(worse(outcome, answer_one(context, arguments, session, id, verb)?));
+        }
+        Ok(outcome.unwrap_or(Outcome::Unknown))
     })
 }
 
@@ -190,37 +205,30 @@ fn meant(arguments: &Answer, session: &Session) -> Vec<String> {
     }
 }
 
-/// Shows each request and asks about it. Only what was shown is answered: one that is answered elsewhere meanwhile, or asks
-/// for something else now, is not.
-fn answer_one_by_one(
+/// Shows a request, asks about it where that is wanted, and answers it. Only what was shown is answered: one that is answered
+/// elsewhere meanwhile, or asks for something else now, is not.
+fn answer_one(
     context: &Context,
     arguments: &Answer,
-    session: &Session,
-    question: &str,
-    ask: fn(Which) -> Ask,
+    session: &Picked,
+    id: String,
+    verb: &Verb,
 ) -> anyhow::Result<Outcome> {
-    if !has_terminal() {
-        return Ok(refuse("there is no terminal to ask on; without `--ask` the request is shown and answered"));
+    let mut shown = Shown::of(&session.label);
+    let look = (verb.ask)(Which::Shown { id: id.clone(), text: UNSHOWN.into() });
+    let looked = carry_out(context, session, &order(session, look), false, &mut shown)?;
+    let Some(text) = shown.request else {
+        tell::end(&looked);
+        return Ok(looked);
+    };
+    if let Some(error) = shown.failed.filter(|_| verb.is_read) {
+        return Ok(refuse(&format!("the request could not be written out ({error}): it was left open")));
     }
-    let mut outcome = None;
-    for id in meant(arguments, session) {
-        let mut shown = Shown::default();
-        let look = ask(Which::Shown { id: id.clone(), text: UNSHOWN.into() });
-        let looked = carry_out(context, session, &order(session, look), false, &mut shown)?;
-        let this = match shown.request {
-            None => {
-                tell::end(&looked);
-                looked
-            }
-            Some(text) if confirm(question) == Some(true) => {
-                let answered = order(session, ask(as_shown(session, id, text, ask)));
-                carry_out(context, session, &answered, false, &mut AfterShown)?
-            }
-            Some(_) => refuse("the request was left open"),
-        };
-        outcome = Some(worse(outcome, this));
+    if arguments.ask && confirm(verb.question) != Some(true) {
+        return Ok(refuse("the request was left open"));
     }
-    Ok(outcome.unwrap_or_else(|| refuse("no permission request of this session is open")))
+    let answer = order(session, (verb.ask)(as_shown(session, id, text, verb.ask)));
+    carry_out(context, session, &answer, false, &mut Teller)
 }
 
 /// The request that was shown: by its text as well where that fits into an order, else by its id alone.

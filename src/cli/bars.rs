@@ -11,7 +11,7 @@ use crate::desktop::icon::{self, State};
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// A bar shows this much of a name, in characters.
+/// A bar shows this much of a label, in columns.
 const NAME: usize = 32;
 /// So many sessions are named where there is room for a list.
 const LISTED: usize = 20;
@@ -64,8 +64,8 @@ impl Bar {
 
     /// How many sessions there are of each status, by its mark, and the name of the one that needs the user most.
     fn line(&self) -> String {
-        let most = self.rows.first().filter(|row| row.needs_you()).map(|row| plain(&row.name, NAME));
-        [self.counts()].into_iter().chain(most.map(String::from)).collect::<Vec<_>>().join(" ")
+        let most = self.rows.first().filter(|row| row.needs_you()).map(|row| row.label.cut(NAME));
+        [self.counts()].into_iter().chain(most).collect::<Vec<_>>().join(" ")
     }
 
     /// `⚑1 ▶2 ✓1`, what needs the user first.
@@ -104,7 +104,7 @@ impl Bar {
 
     /// The rows in words, and how many more there are.
     fn list(&self) -> (impl Iterator<Item = (String, &Row)>, usize) {
-        let words = |row: &Row| format!("{} {} · {}", mark(row.status).0, plain(&row.name, NAME_MAX), row.status);
+        let words = |row: &Row| format!("{} {} · {}", mark(row.status).0, row.label.cut(NAME_MAX), row.status);
         let more = self.rows.len().saturating_sub(LISTED);
         (self.rows.iter().take(LISTED).map(move |row| (words(row), row)), more)
     }
@@ -179,12 +179,15 @@ fn pango(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fleet::{Background, Kind};
+    use crate::core::fleet::{Background, Kind, Label};
 
     fn row(name: &str, status: Status) -> (Row, Option<Time>) {
         let row = Row {
             id: name.into(),
             name: name.into(),
+            label: Label { who: name.into(), title: None },
+            turn: None,
+            ended_denied: false,
             cwd: None,
             branch: None,
             kind: Kind::Terminal,

@@ -5,7 +5,7 @@ mod then;
 use super::pick::pick;
 use super::{Context, LINE_MAX};
 use crate::core::action::{Offer, offers};
-use crate::core::fleet::{Row, Session};
+use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::text::{counted, plain};
@@ -31,11 +31,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     if let Some(time) = &arguments.at {
         return then::run(context, &arguments.id, time);
     }
-    let (session, now) = match pick(context, &arguments.id, true) {
+    let picked = match pick(context, &arguments.id, true) {
         Ok(found) => found,
         Err(code) => return Ok(code),
     };
-    write!(io::stdout(), "{}", explain(&session, now, &context.config.limits))?;
+    write!(io::stdout(), "{}", explain(&picked, &picked.label, picked.now, &context.config.limits))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -49,11 +49,11 @@ impl Page {
     }
 }
 
-fn explain(session: &Session, now: Moment, limits: &Limits) -> String {
+fn explain(session: &Session, label: &Label, now: Moment, limits: &Limits) -> String {
     let (row, verdict) = session.row(now, limits);
     let mut page = Page::default();
     page.line("session", &*row.id);
-    page.line("name", &row.name);
+    page.line("name", label.to_string());
     page.line("status", format!("{}, since {} ({} ago)", row.status, row.since, ago(now, row.since)));
     page.line("because", &row.because);
     page.line("changes", changes(&verdict, now));
@@ -132,6 +132,7 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
         Phase::Answered(_) => ", its round has not ended",
         Phase::MayContinue(_) => ", autopilot may go on by itself",
         Phase::Unanswered(_) => ", its last round ended without a message",
+        Phase::Held => ", its last round has ended, and something of it is still open",
     };
     let opened = ago(now, turn.opened.wall);
     page.line("turn", format!("open for {opened}; {} used, {} succeeded; {said}{phase}", turn.used, turn.succeeded));

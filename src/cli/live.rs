@@ -5,7 +5,7 @@ use super::keyboard::Keyboard;
 use super::table::{Style, cut, fit_painted, lines, next_age};
 use super::{Context, LINE_MAX, runtime};
 use crate::config::List;
-use crate::core::fleet::{Row, shorten, summary};
+use crate::core::fleet::{Row, ShortIds, shorten, summary};
 use crate::core::text::plain;
 use crate::core::time::{Moment, Span, Time};
 use crate::engine::{Fleet, Key, Settings, View};
@@ -80,7 +80,7 @@ impl Live {
         }
     }
 
-    fn draw(&mut self, mut rows: Vec<Row>, now: Moment) -> io::Result<()> {
+    fn draw(&mut self, mut rows: Vec<Row>, ids: &ShortIds<'_>, now: Moment) -> io::Result<()> {
         let list = self.list;
         shorten(&mut rows, now.wall - list.ended_for, list.ended_most);
         let style = Style::of_stdout();
@@ -93,7 +93,7 @@ impl Live {
             let offer = (unreadable.len() >= self.context.homes.len()).then(super::demo::offer);
             drawn.extend(unreadable.into_iter().chain(offer));
         } else {
-            drawn.extend(lines(&rows, now.wall, style));
+            drawn.extend(lines(&rows, ids, now.wall, style));
         }
         if self.terminal {
             drawn.extend(self.problems.iter().map(|problem| String::from(plain(problem, LINE_MAX))));
@@ -129,7 +129,7 @@ impl Live {
 
 impl View for Live {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], now: Moment) -> ControlFlow<()> {
-        match self.draw(fleet.rows().cloned().collect(), now) {
+        match self.draw(fleet.rows().cloned().collect(), &fleet.short_ids(), now) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.result = Err(error);

@@ -3,7 +3,7 @@
 use super::bars::{Bar, Format};
 use super::table::{Style, lines};
 use super::{Context, NO_HOME, json, say};
-use crate::core::fleet::{Row, distinguish, shorten, sort, summary};
+use crate::core::fleet::{Row, ShortIds, distinguish, shorten, sort, summary};
 use crate::survey::{Survey, survey, survey_listed};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         return Ok(ExitCode::from(NO_HOME));
     }
     let (homes, config, seen) = (&context.homes, &context.config, &context.seen);
-    let Survey { sessions, now, .. } = match arguments.all || arguments.format.is_some() {
+    let Survey { sessions, ids, now } = match arguments.all || arguments.format.is_some() {
         true => survey(homes, config, seen, arguments.all),
         false => survey_listed(homes, config, seen),
     };
@@ -72,7 +72,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         let style = Style::of_stdout();
         writeln!(out, "{}", summary(&rows))?;
         if !rows.is_empty() {
-            for line in lines(&rows, now.wall, style) {
+            let short = ShortIds::new(ids.iter().map(|id| &**id));
+            for line in lines(&rows, &short, now.wall, style) {
                 writeln!(out, "{line}")?;
             }
         }

@@ -3,8 +3,8 @@
 //! Status is told by word and by shape as well as by colour. Everything that a session wrote has been made fit to be shown
 //! before it comes here; widths are counted in the columns that a terminal gives each character.
 
-use crate::core::fleet::{Row, mark};
-use crate::core::text::counted;
+use crate::core::fleet::{Row, ShortIds, mark};
+use crate::core::text::{counted, fit, plain};
 use crate::core::time::Time;
 use crate::core::verdict::Status;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -51,37 +51,37 @@ const fn colour(status: Status) -> &'static str {
     }
 }
 
-/// The names' column is at most this wide; the reason gets the rest.
+/// The names' column is at most this wide; the reason gets the rest. What tells names apart stands in front of any cut.
 const NAME_WIDTH: usize = 36;
+/// An id of Copilot's form is no longer; what is longer is a folder that was named by somebody else.
+const ID_WIDTH: usize = 36;
 /// Narrower than this the reason is left out.
 const REASON_WIDTH: usize = 12;
 
-/// The rows as lines, sorted as they come; the first line heads the columns.
-pub(super) fn lines(rows: &[Row], now: Time, style: Style) -> Vec<String> {
+/// The rows as lines, sorted as they come; the first line heads the columns. `ids` are all that a command may be given.
+pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -> Vec<String> {
     let ages: Vec<_> = rows.iter().map(|row| row.age(now)).collect();
     let widest = |texts: &mut dyn Iterator<Item = usize>, least: usize| texts.fold(least, usize::max);
     let age_width = widest(&mut ages.iter().map(|age| age.width()), 3);
     let status_width = widest(&mut rows.iter().map(|row| row.status.name().len()), 6) + 2;
-    let room = style.width.map(|width| width.saturating_sub(status_width + age_width + 4));
-    let name_width =
-        widest(&mut rows.iter().map(|row| row.name.width() + 2 * usize::from(row.unseen)), 4).min(NAME_WIDTH);
+    let ids: Vec<_> = rows.iter().map(|row| plain(ids.of(&row.id), ID_WIDTH)).collect();
+    let id_width = widest(&mut ids.iter().map(|id| id.width()), 2);
+    let room = style.width.map(|width| width.saturating_sub(status_width + id_width + age_width + 6));
+    let labels: Vec<_> = rows.iter().map(|row| row.label.cut(NAME_WIDTH)).collect();
+    let widths = rows.iter().zip(&labels).map(|(row, label)| label.width() + 2 * usize::from(row.unseen));
+    let name_width = widest(&mut widths.into_iter(), 7).min(NAME_WIDTH);
     let name_width =
         room.map_or(name_width, |room| name_width.min(room.saturating_sub(REASON_WIDTH + 2).max(room.min(12))));
     let reason_width = room.map(|room| room.saturating_sub(name_width + 2));
-    let mut lines = vec![paint(
-        &fit(
-            &format!(
-                "{}  {}  {}  REASON",
-                pad("STATUS", status_width),
-                pad("SESSION", name_width),
-                pad("AGE", age_width)
-            ),
-            style.width,
-        ),
-        "1",
-        style,
-    )];
-    for (row, age) in rows.iter().zip(&ages) {
+    let head = format!(
+        "{}  {}  {}  {}  REASON",
+        pad("STATUS", status_width),
+        pad("ID", id_width),
+        pad("SESSION", name_width),
+        pad("AGE", age_width)
+    );
+    let mut lines = vec![paint(&fit(&head, style.width.unwrap_or(usize::MAX)), "1", style)];
+    for (((row, age), id), label) in rows.iter().zip(&ages).zip(&ids).zip(&labels) {
         let mark = shape(row.status, style.unicode);
         let status = paint(&pad(&format!("{mark} {}", row.status), status_width), colour(row.status), style);
         let unseen = if !row.unseen {
@@ -91,11 +91,11 @@ pub(super) fn lines(rows: &[Row], now: Time, style: Style) -> Vec<String> {
         } else {
             "* "
         };
-        let name = pad(&fit(&format!("{unseen}{}", row.name), Some(name_width)), name_width);
-        let mut line = format!("{status}  {name}  {}", pad(age, age_width));
+        let name = pad(&fit(&format!("{unseen}{label}"), name_width), name_width);
+        let mut line = format!("{status}  {}  {name}  {}", pad(id, id_width), pad(age, age_width));
         match reason_width {
             Some(width) if width < REASON_WIDTH => {}
-            width => line += &format!("  {}", fit(&row.because, width)),
+            width => line += &format!("  {}", fit(&row.reason(now), width.unwrap_or(usize::MAX))),
         }
         lines.push(line.trim_end().to_owned());
     }
@@ -152,30 +152,25 @@ pub(super) fn fit_painted(line: &str, width: Option<usize>) -> String {
     out
 }
 
-/// Cuts a text to so many columns, marking the cut.
-fn fit(text: &str, width: Option<usize>) -> String {
-    let Some(width) = width.filter(|&width| text.width() > width) else { return text.to_owned() };
-    let mut used = 1; // the mark
-    let mut out = String::new();
-    for c in text.chars() {
-        used += c.width().unwrap_or(0);
-        if used > width {
-            break;
-        }
-        out.push(c);
-    }
-    if width > 0 { out + "…" } else { out }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fleet::{Background, Kind};
+    use crate::core::fleet::{Background, Kind, Label, TurnShown};
 
-    fn row(name: &str, status: Status, because: &str) -> Row {
+    const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";
+
+    /// The lines, the session being the only one.
+    fn lines(rows: &[Row], now: Time, style: Style) -> Vec<String> {
+        super::lines(rows, &ShortIds::new([ID].into_iter()), now, style)
+    }
+
+    fn row(label: &str, status: Status, because: &str) -> Row {
         Row {
-            id: "36535f61-5c7b-4f09-a70b-2f8aed97280f".into(),
-            name: name.into(),
+            id: ID.into(),
+            name: label.into(),
+            label: Label { who: label.into(), title: None },
+            turn: None,
+            ended_denied: false,
             cwd: None,
             branch: None,
             kind: Kind::Terminal,
@@ -208,13 +203,34 @@ mod tests {
         for width in 1..200 {
             for line in lines(&rows, Time(0), style(Some(width))) {
                 // Below the width of status, age and a little of the name nothing fits, and nothing is hidden either.
-                assert!(line.width() <= width.max(40), "{width}: {line}");
+                assert!(line.width() <= width.max(46), "{width}: {line}");
             }
         }
         assert_eq!(
             lines(&rows, Time(0), style(None))[1],
-            "▶ working           Fix the parser of the configuration…  now  bash is open, 1 background agent"
+            "▶ working           3653  Fix the parser of the configuration…  now  bash is open, 1 background agent"
         );
+    }
+
+    /// The age of the last sign of life says nothing of how long the turn has taken.
+    #[test]
+    fn case_149_a_long_turn_full_of_events_shows_how_long_it_has_taken() {
+        let minute = 60_000;
+        let now = Time(75 * minute);
+        let turn = Some(TurnShown { since: Time(0), tools: 8, older: false });
+        let long = Row { turn, last_progress: Some(now), ..row("api", Status::Working, "bash is open") };
+        let told = &lines(std::slice::from_ref(&long), now, style(None))[1];
+        assert!(told.ends_with("api      now  bash is open; 1 h 15 min, 8 tools"), "{told}");
+        assert_eq!(next_age(&[long], now), Some(Time(76 * minute)), "it is redrawn when that is worded otherwise");
+    }
+
+    #[test]
+    fn an_id_is_shown_as_far_as_it_names_one_session() {
+        let others = ["36535f61-5c7b-4f09-a70b-000000000000", ID, "36535f60"];
+        let ids = ShortIds::new(others.into_iter());
+        let told = &super::lines(&[row("a", Status::Idle, "b")], &ids, Time(0), style(None))[1];
+        assert_eq!(told, "✓ idle    36535f61-5c7b-4f09-a70b-2  a        now  b");
+        assert_eq!((ids.of("36535f60"), ids.of("9"), ids.of("")), ("36535f60", "9", ""));
     }
 
     #[test]

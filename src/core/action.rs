@@ -333,7 +333,7 @@ fn resumable(session: &Session, status: Status) -> Result<(), String> {
             return Err(format!("process {pid} may run it, and cannot be looked at (another user, a container)"));
         }
         Owner::Gone { .. } => {}
-        Owner::Never if status == Status::Ended => {}
+        Owner::Never if status == Status::Ended || session.facts.shut_down.is_some() => {}
         Owner::Never => return Err("it was written to a short while ago, and who runs it is not known".into()),
     }
     if !is_uuid(&session.id) {

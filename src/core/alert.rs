@@ -75,6 +75,11 @@ impl Cause {
         }
     }
 
+    /// The cause that a row is by itself. A run that ended denied is told as lost permissions.
+    pub const fn of_row(row: &Row) -> Option<Self> {
+        if row.ended_denied { Some(Self::PermissionLost) } else { Self::of(row.status) }
+    }
+
     /// Its name: that of the status, and `done`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -116,6 +121,8 @@ pub struct Alertable<'a> {
 pub struct Request<'a> {
     /// Tells it from every other one of its session.
     pub id: u64,
+    /// What kind of thing is asked for: `shell`, `read`, `write`...
+    pub kind: &'a str,
     /// What is asked, unaltered, where that is known.
     pub what: Option<&'a str>,
     /// It can be answered from here.
@@ -240,13 +247,15 @@ pub enum Button {
     ShowTerminal,
     /// What is known of the session is shown.
     Details,
+    /// The request is shown whole in a terminal, and answered there.
+    Review,
     /// The session's popups are muted.
     Mute,
 }
 
 impl Button {
     /// Every button.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Approve,
         Self::Deny,
         Self::Reconnect,
@@ -254,6 +263,7 @@ impl Button {
         Self::Resume,
         Self::ShowTerminal,
         Self::Details,
+        Self::Review,
         Self::Mute,
     ];
 
@@ -267,6 +277,7 @@ impl Button {
             Self::Resume => "resume",
             Self::ShowTerminal => "show-terminal",
             Self::Details => "details",
+            Self::Review => "review",
             Self::Mute => "mute",
         }
     }
@@ -281,6 +292,7 @@ impl Button {
             Self::Resume => "Resume",
             Self::ShowTerminal => "Show terminal",
             Self::Details => "Details",
+            Self::Review => "Review…",
             Self::Mute => "Mute",
         }
     }

@@ -1,14 +1,18 @@
 //! All sessions together: what is shown of each, in which order, under which name, and what changed.
 
+mod naming;
+
+pub use naming::{Label, ShortIds, TOLD_APART, distinguish, short_id};
+
 use super::action::{Dealings, Reach, offers};
 use super::limits::Limits;
 use super::owner::{Owner, UNHELD};
 use super::session::Facts;
-use super::text::{NAME_MAX, legible, plain};
+use super::text::counted;
 use super::time::{Moment, Span, Time};
+use super::turn::Turn;
 use super::verdict::{Live, Status, Verdict, age_step, judge};
 use serde::Serialize;
-use std::collections::HashMap;
 
 /// What was observed of one session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -101,6 +105,25 @@ pub struct Row {
     pub background: Background,
     /// What can be done with it now.
     pub actions: Vec<&'static str>,
+    /// What people are shown for it: its folder first, then its title. Told apart from the others' before any cut.
+    pub label: Label,
+    /// The turn that is open.
+    pub turn: Option<TurnShown>,
+    /// It was shut down while its tools were denied: told as lost permissions.
+    #[serde(skip)]
+    pub ended_denied: bool,
+}
+
+/// An open turn as it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TurnShown {
+    /// Since when it is open.
+    pub since: Time,
+    /// How many tools it has used.
+    pub tools: u32,
+    /// It may be older: its beginning was not read.
+    #[serde(skip)]
+    pub older: bool,
 }
 
 /// An owner as it is shown.
@@ -175,6 +198,9 @@ impl Session {
                 shells: self.facts.shells.len(),
             },
             actions: self.actions(verdict.status),
+            label: self.label(),
+            turn: verdict.turn,
+            ended_denied: verdict.ended_denied,
         };
         (row, verdict)
     }
@@ -188,6 +214,8 @@ impl Session {
             recheck_at: None,
             limit_at: None,
             sample_at: None,
+            turn: None,
+            ended_denied: false,
         };
         if self.unread {
             return plain(Status::Ended, self.touched, "no process has it open".into());
@@ -207,14 +235,6 @@ impl Session {
 
     fn cwd(&self) -> Option<&str> {
         self.about.cwd.as_deref().or(self.facts.cwd.as_deref())
-    }
-
-    /// Its title, else its folder's name, else the first part of its id: the first of them of which anything is seen.
-    fn name(&self) -> String {
-        let title = self.about.name.as_deref().and_then(|name| legible(name, NAME_MAX));
-        let folder = || self.cwd().and_then(folder_name).and_then(|folder| legible(folder, NAME_MAX));
-        let id = || legible(short_id(&self.id), NAME_MAX);
-        title.or_else(folder).or_else(id).map_or_else(|| "unnamed".into(), String::from)
     }
 
     fn is_unseen(&self, verdict: &Verdict) -> bool {
@@ -255,7 +275,10 @@ impl Session {
 impl Row {
     /// Whether a reader who was told `before` must be told of this row: anything but mere progress.
     pub fn differs_from(&self, before: &Self) -> bool {
-        let told = |row: &Self| Self { last_progress: None, ..row.clone() };
+        let told = |row: &Self| {
+            let turn = row.turn.map(|turn| TurnShown { tools: 0, ..turn });
+            Self { last_progress: None, turn, ..row.clone() }
+        };
         self.status != before.status || told(self) != told(before)
     }
 
@@ -265,9 +288,18 @@ impl Row {
         if step == Span::ZERO { "now".into() } else { step.to_string() }
     }
 
-    /// When, by the wall clock, its age will be worded otherwise.
+    /// Why it has its status, and how long its turn has taken: "bash is open; 12 min, 8 tools".
+    pub fn reason(&self, now: Time) -> String {
+        match self.turn.and_then(|turn| turn.words(now)) {
+            Some(turn) => format!("{}; {turn}", self.because),
+            None => self.because.clone(),
+        }
+    }
+
+    /// When, by the wall clock, its age or that of its turn will be worded otherwise.
     pub fn next_age(&self, now: Time) -> Time {
-        self.quiet_since() + self.age_step(now).1
+        let age = self.quiet_since() + self.age_step(now).1;
+        self.turn.map_or(age, |turn| age.min(turn.next_words(now)))
     }
 
     fn age_step(&self, now: Time) -> (Span, Span) {
@@ -289,6 +321,34 @@ impl Row {
                 | Status::Crashed
                 | Status::Failed
         )
+    }
+}
+
+impl TurnShown {
+    /// That turn, as it is shown.
+    pub(super) const fn of(turn: &Turn) -> Self {
+        Self { since: turn.opened.wall, tools: turn.used, older: !turn.start_known }
+    }
+
+    /// "12 min, 8 tools". Nothing in its first minute, when there is nothing to tell.
+    pub fn words(self, now: Time) -> Option<String> {
+        let took = now - self.since;
+        if took < Span::minutes(1) {
+            return None;
+        }
+        let at_least = if self.older { "at least " } else { "" };
+        let tools = match self.tools {
+            0 => String::new(),
+            n => format!(", {}", counted(n as usize, "tool")),
+        };
+        Some(format!("{at_least}{}{tools}", took.in_minutes()))
+    }
+
+    /// When its words will change, though nothing happens.
+    fn next_words(self, now: Time) -> Time {
+        let minute = Span::minutes(1);
+        let minutes = (now - self.since).max(Span::ZERO).0 / minute.0;
+        self.since + Span((minutes + 1) * minute.0)
     }
 }
 
@@ -340,35 +400,6 @@ pub fn shorten(rows: &mut Vec<Row>, earliest: Time, most: usize) {
     });
 }
 
-/// Tells rows apart that read alike: adds the folder, then the branch, then the short id, until they differ.
-pub fn distinguish(rows: &mut [Row]) {
-    let additions: [fn(&Row) -> Option<String>; 4] = [
-        |row| row.cwd.as_deref().and_then(folder_name).and_then(|folder| legible(folder, NAME_MAX)).map(Into::into),
-        |row| row.branch.as_deref().and_then(|branch| legible(branch, NAME_MAX)).map(Into::into),
-        |row| Some(plain(short_id(&row.id), NAME_MAX).into()),
-        |row| Some(plain(&row.id, NAME_MAX).into()),
-    ];
-    for addition in additions {
-        let mut alike: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (index, row) in rows.iter().enumerate() {
-            alike.entry(&row.name).or_default().push(index);
-        }
-        let mut groups: Vec<_> = alike.into_values().filter(|group| group.len() > 1).collect();
-        groups.sort_unstable();
-        for group in groups {
-            let added: Vec<_> = group.iter().map(|&index| addition(&rows[index])).collect();
-            if added.iter().all(|one| *one == added[0]) {
-                continue; // it would not tell them apart
-            }
-            for (&index, added) in group.iter().zip(added) {
-                if let Some(added) = added.filter(|added| *added != rows[index].name) {
-                    rows[index].name = format!("{} · {added}", rows[index].name);
-                }
-            }
-        }
-    }
-}
-
 /// How many sessions need the user, work, and rest: "2 need you, 3 working, 1 idle".
 pub fn summary(rows: &[Row]) -> String {
     let count = |wanted: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| wanted(row)).count();
@@ -382,14 +413,4 @@ pub fn summary(rows: &[Row]) -> String {
             .map(|(n, what)| format!("{n} {what}"))
             .collect();
     if parts.is_empty() { "no session is open".into() } else { parts.join(", ") }
-}
-
-/// The part of an id that people read out.
-pub fn short_id(id: &str) -> &str {
-    id.split('-').next().unwrap_or(id)
-}
-
-/// The last part of a path of either system.
-fn folder_name(path: &str) -> Option<&str> {
-    path.rsplit(['/', '\\']).find(|part| !part.is_empty())
 }

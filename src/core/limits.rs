@@ -29,7 +29,8 @@ pub struct Limits {
     pub resumed: Span,
     /// A session that never had an owner counts as ended after this silence. Default 600 s.
     pub ownerless: Span,
-    /// A crashed session is listed as `crashed` for this long, then as `ended`. Default 24 h.
+    /// A crashed session is listed as `crashed` for this long, then as `ended`; so is one that ended denied as `failed`. Default
+    /// 24 h.
     pub crashed: Span,
     /// A background sub-agent silent for this long no longer counts as work. Default 20 min.
     pub background_agent: Span,

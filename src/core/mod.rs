@@ -8,6 +8,7 @@ pub mod discreet;
 pub mod event;
 pub mod fleet;
 pub mod limits;
+pub mod misread;
 pub mod owner;
 mod question;
 pub mod replay;

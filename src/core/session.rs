@@ -114,6 +114,23 @@ impl Facts {
             Some(agent) => self.fold_agent(agent, &event.body, at),
             None => self.fold_root(&event.body, event.id, at),
         }
+        if self.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Held) && !self.waits() {
+            self.fold_round_end(at);
+        }
+    }
+
+    /// Whether a tool or a request of the open turn is open, those of sub-agents in the background aside: those in the
+    /// foreground have their tool open.
+    fn waits(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
+            || self.requests.iter().any(|request| request.agent.is_none())
+    }
+
+    /// Something was done in the turn: an answer that has come waits for its end anew.
+    const fn go_on(&mut self, at: Moment) {
+        if let Some(Turn { phase: Phase::Answered(since), .. }) = &mut self.turn {
+            *since = at;
+        }
     }
 
     /// Closes the turn if time alone has, by `now`.
@@ -149,7 +166,7 @@ impl Facts {
                 self.begun(begun);
             }
             Body::Resume { ref begun, continues } => self.fold_resume(begun, continues, at),
-            Body::Prompt { joins: true, .. } if self.turn.is_some() => {}
+            Body::Prompt { joins: true, .. } if self.turn.is_some() => self.go_on(at),
             Body::Prompt { continuation, autopilot, .. } => {
                 self.close(Ending::Prompted, at, false);
                 if !continuation {
@@ -199,7 +216,10 @@ impl Facts {
                     self.fold_tool_done(Call::new(call), success, unasked, shell, at);
                 }
             }
-            Body::PermissionAsked { .. } | Body::PermissionDone { .. } => self.fold_permission(body, None, at),
+            Body::PermissionAsked { .. } | Body::PermissionDone { .. } => {
+                self.fold_permission(body, None, at);
+                self.go_on(at);
+            }
             Body::Abort => {
                 self.marks.aborted = Some(Mark { event: hash(id), at: at.wall });
                 self.stop_all(Ending::Aborted, at);
@@ -274,11 +294,14 @@ impl Facts {
         self.shells.clear();
     }
 
-    /// A round ends; whether the turn does depends on what was said in it.
+    /// A round ends; whether the turn does depends on what was said in it, and on what of it is open.
     fn fold_round_end(&mut self, at: Moment) {
-        let autopilot = self.autopilot;
+        let (autopilot, waits) = (self.autopilot, self.waits());
         let Some(turn) = &mut self.turn else { return };
         match turn.said {
+            // An earlier round asked for what is open: its result will be answered.
+            Said::Nothing | Said::Request if waits && !turn.task_complete => turn.phase = Phase::Running,
+            _ if waits => turn.phase = Phase::Held,
             _ if turn.task_complete => self.close(Ending::Completed, at, false),
             Said::Answer { .. } if autopilot => turn.phase = Phase::MayContinue(at),
             Said::Answer { asks } => self.close(Ending::Completed, at, asks),
@@ -290,16 +313,32 @@ impl Facts {
 
     fn fold_tool_done(&mut self, call: Call, success: bool, unasked: bool, shell: Option<Text<'_>>, at: Moment) {
         self.requests.retain(|request| request.call != Some(call));
-        let Some(turn) = &mut self.turn else { return };
-        // A completion without its start belongs to a turn that is over.
-        let Some(index) = turn.tools.iter().position(|tool| tool.call == call) else { return };
-        let tool = turn.tools.remove(index);
-        turn.succeeded += u32::from(success);
+        let cut = match &self.turn {
+            Some(turn) => !turn.start_known,
+            None => !self.whole && self.closed.is_none(),
+        };
+        let mut tool = None;
+        if let Some(turn) = &mut self.turn {
+            let index = turn.tools.iter().position(|tool| tool.call == call);
+            tool = index.map(|index| turn.tools.remove(index));
+            if tool.is_some() || cut {
+                turn.used += u32::from(tool.is_none());
+                turn.succeeded += u32::from(success);
+            }
+        }
+        // A completion without its start belongs to a turn that is over, but where the log is cut.
+        if tool.is_none() && !cut {
+            return;
+        }
         self.spent |= success;
-        if success && (tool.detached || shell.is_some()) && self.shells.len() < OPEN_MAX {
+        if success
+            && (tool.as_ref().is_some_and(|tool| tool.detached) || shell.is_some())
+            && self.shells.len() < OPEN_MAX
+        {
             self.shells.push(shell.map_or_else(|| "?".into(), |id| plain(&id.read(NAME_MAX), NAME_MAX)));
         }
-        self.denials.push(at, !success && (unasked || tool.unasked));
+        self.denials.push(at, !success && (unasked || tool.is_some_and(|tool| tool.unasked)));
+        self.go_on(at);
     }
 
     fn begun(&mut self, begun: &Begun<'_>) {
@@ -373,9 +412,9 @@ impl Facts {
         self.next_lapse(limits).filter(|lapse| lapse.at.awake <= now.awake)
     }
 
-    /// When, and how, the open turn will end if nothing more is written.
+    /// When, and how, the open turn will end if nothing more is written. Not while a tool or a request of it is open.
     pub fn next_lapse(&self, limits: &Limits) -> Option<Lapse> {
-        let turn = self.turn.as_ref()?;
+        let turn = self.turn.as_ref().filter(|_| !self.waits())?;
         let (asks, answered) = match turn.said {
             Said::Answer { asks } => (asks, true),
             _ => (false, false),
@@ -384,13 +423,11 @@ impl Facts {
         match turn.phase {
             Phase::Unanswered(since) => after(since, limits.finishing, Ending::Unanswered),
             Phase::MayContinue(since) => after(since, limits.finishing, Ending::Completed),
-            Phase::Answered(_)
-                if answered && turn.resumed.is_none() && turn.tools.is_empty() && self.requests.is_empty() =>
-            {
-                after(self.progress.unwrap_or(turn.opened), limits.answered, Ending::NeverClosed)
+            Phase::Answered(since) if answered && turn.resumed.is_none() && self.requests.is_empty() => {
+                after(since, limits.answered, Ending::NeverClosed)
             }
             _ => {
-                let since = turn.resumed.filter(|_| turn.tools.is_empty() && self.requests.is_empty())?;
+                let since = turn.resumed.filter(|_| self.requests.is_empty())?;
                 after(since, limits.resumed, Ending::ResumedSilent)
             }
         }

@@ -2,7 +2,7 @@
 //! the direction of reading.
 
 use std::fmt::Write;
-use unicode_width::UnicodeWidthChar;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Names, titles and ids are shown up to this many characters.
 pub const NAME_MAX: usize = 120;
@@ -50,6 +50,23 @@ pub fn legible(text: &str, most: usize) -> Option<Box<str>> {
     let is_cut = shown.chars().count() >= most;
     let told = shown.strip_suffix('…').filter(|_| is_cut).unwrap_or(&shown);
     told.contains(is_seen).then_some(shown)
+}
+
+/// As much of a text as so many columns show, wide characters counted as two; a cut is marked with `…`.
+pub fn fit(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut used = 1; // the mark
+    let whole = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= columns
+    };
+    let mut out: String = text.chars().take_while(whole).collect();
+    if columns > 0 {
+        out.push('…');
+    }
+    out
 }
 
 /// Characters that are not seen but change what is: marks and overrides of direction, joiners and other format characters

@@ -41,6 +41,19 @@ impl Span {
     }
 }
 
+impl Span {
+    /// Worded to the minute: `12 min`, `1 h 15 min`, `2 h`; from a day on in days.
+    pub fn in_minutes(self) -> String {
+        let minutes = self.0.max(0) / 60_000;
+        match (minutes / 60, minutes % 60) {
+            (0, minutes) => format!("{minutes} min"),
+            (24.., _) => self.to_string(),
+            (hours, 0) => format!("{hours} h"),
+            (hours, minutes) => format!("{hours} h {minutes} min"),
+        }
+    }
+}
+
 /// Worded in the largest unit that fits: `0 s`, `59 s`, `1 min`, `1 h` (up to two), `3 d`.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

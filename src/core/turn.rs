@@ -90,12 +90,15 @@ pub enum Said {
 pub enum Phase {
     /// It runs, or is between rounds.
     Running,
-    /// The answer has come, its round has not ended.
+    /// The answer has come, its round has not ended. When anything was last said or done in the turn: what is written beside
+    /// it does not keep it open.
     Answered(Moment),
     /// In autopilot the answer's round has ended then; Copilot may go on by itself.
     MayContinue(Moment),
     /// A round ended then without a message: an error or an abort may follow.
     Unanswered(Moment),
+    /// Its last round has ended, with a tool or a request of it still open: it ends when they do.
+    Held,
 }
 
 impl Turn {

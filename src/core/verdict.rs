@@ -10,6 +10,7 @@ mod words;
 pub use status::Status;
 pub use words::age_step;
 
+use super::fleet::TurnShown;
 use super::limits::Limits;
 use super::owner::Owner;
 use super::session::Facts;
@@ -66,6 +67,10 @@ pub struct Verdict {
     pub limit_at: Option<Time>,
     /// When, by the awake clock, a sample of the open tool's CPU use is to be begun.
     pub sample_at: Option<Time>,
+    /// The turn that is open.
+    pub turn: Option<TurnShown>,
+    /// It was shut down while its tools were denied.
+    pub ended_denied: bool,
 }
 
 /// Judges one session. `seen` is when the user last looked at it, by the wall clock.
@@ -82,7 +87,11 @@ pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now:
     }
     let recheck_at = judge.limit.into_iter().chain(judge.age).min();
     let (status, since, limit_at) = (found.status, found.since, judge.limit);
-    Verdict { status, since, because, by_message, recheck_at, limit_at, sample_at }
+    // What a process left open when it went runs no longer.
+    let runs = !matches!(status, Status::Ended | Status::Crashed) && !matches!(owner, Owner::Opened { .. });
+    let turn = turn.filter(|_| runs).map(TurnShown::of);
+    let ended_denied = found.ended_denied;
+    Verdict { status, since, because, by_message, recheck_at, limit_at, sample_at, turn, ended_denied }
 }
 
 /// A status with its reason, before the rest of the verdict is known.
@@ -90,10 +99,11 @@ struct Found {
     status: Status,
     since: Time,
     because: String,
+    ended_denied: bool,
 }
 
 fn found(status: Status, since: Time, because: impl Into<String>) -> Found {
-    Found { status, since, because: because.into() }
+    Found { status, since, because: because.into(), ended_denied: false }
 }
 
 struct Judge<'a> {
@@ -176,7 +186,7 @@ impl<'a> Judge<'a> {
         if let Some(opened) = self.opened(turn, closed) {
             return opened;
         }
-        if let Some(over) = self.over(turn, closed, !requests.is_empty()) {
+        if let Some(over) = self.over(turn, closed, !requests.is_empty(), seen) {
             return over;
         }
         if let Some(Closed { ending: Ending::Failed { .. }, at, .. }) = closed
@@ -223,10 +233,16 @@ impl<'a> Judge<'a> {
     }
 
     /// `ended` and `crashed`.
-    fn over(&mut self, turn: Option<&Turn>, closed: Option<&Closed>, requests: bool) -> Option<Found> {
+    fn over(
+        &mut self,
+        turn: Option<&Turn>,
+        closed: Option<&Closed>,
+        requests: bool,
+        seen: Option<Time>,
+    ) -> Option<Found> {
         let last = self.progress();
         if let Some(at) = self.facts.shut_down {
-            return Some(found(Status::Ended, at.wall, closed.map(ended_words).unwrap_or_default()));
+            return Some(self.shut_down(at, closed, seen));
         }
         match *self.owner {
             Owner::Gone { at, .. } => {
@@ -260,6 +276,21 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// `ended`; but a run whose tools were denied up to its end has `failed`, until that was seen, or for a day.
+    fn shut_down(&mut self, at: Moment, closed: Option<&Closed>, seen: Option<Time>) -> Found {
+        let words = closed.map(ended_words).unwrap_or_default();
+        let after_error = matches!(closed, Some(Closed { ending: Ending::Shutdown { error: Some(_), .. }, .. }));
+        let n = self.facts.denials.after(self.live.attached);
+        if n < DENIED || after_error {
+            return found(Status::Ended, at.wall, words);
+        }
+        let denied = format!("ended denied: {n} of its last {} tools", self.facts.denials.of());
+        if seen.is_some_and(|seen| seen >= at.wall) || self.passed(at, self.limits.crashed) {
+            return found(Status::Ended, at.wall, format!("{words}; {denied}"));
+        }
+        Found { ended_denied: true, ..found(Status::Failed, at.wall, denied) }
+    }
+
     /// What was open when the owner went: "unfinished: bash".
     fn open_words(&self, turn: Option<&Turn>) -> String {
         let tools: Vec<_> = turn.iter().flat_map(|turn| &turn.tools).map(|tool| &*tool.name).take(3).collect();
@@ -291,7 +322,7 @@ impl<'a> Judge<'a> {
             }
             Phase::MayContinue(at) => Some((at, "answered; in autopilot it may go on by itself")),
             Phase::Unanswered(at) => Some((at, "a round ended without a message")),
-            Phase::Running | Phase::Answered(_) => None,
+            Phase::Running | Phase::Answered(_) | Phase::Held => None,
         };
         // Past its time only where a server says that there is work: then it works, with the limits of a silent model.
         if let Some((at, why)) = finishing

@@ -8,7 +8,8 @@ use super::details::Source;
 use super::view::{Effect, Item, ItemId, Kind};
 use crate::act::{Ask, Order, Which};
 use crate::core::action::{Action, Offer, Reach, may_end_unasked, offers};
-use crate::core::text::{counted, is_seen_whole, plain};
+use crate::core::misread::reads_as_it_is;
+use crate::core::text::{counted, plain};
 use crate::core::turn::{Call, Request};
 
 /// Lines of a submenu are at most this long, in characters: a menu does not wrap, and grows as wide as its longest line.
@@ -25,7 +26,7 @@ pub struct Asked {
     pub call: Call,
     id: Box<str>,
     kind: Box<str>,
-    /// What it asks for, where that fits a line as it is.
+    /// What it asks for, where that fits a line and reads as it is.
     text: Option<Box<str>>,
 }
 
@@ -36,7 +37,7 @@ pub fn asked(source: &Source<'_>) -> Vec<Asked> {
 
 impl Asked {
     fn of(request: &Request) -> Self {
-        let text = request.asks.as_deref().filter(|text| is_seen_whole(text, ASKED)).map(Into::into);
+        let text = request.asks.as_deref().filter(|text| reads_as_it_is(text, ASKED)).map(Into::into);
         Self { call: request.id, id: request.request.clone(), kind: request.kind.clone(), text }
     }
 

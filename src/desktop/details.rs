@@ -10,14 +10,14 @@ use crate::core::alert::Detail;
 use crate::core::fleet::{Row, Session, mark};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
-use crate::core::text::{counted, is_uuid, listed, plain};
+use crate::core::text::{counted, fit, is_uuid, listed, plain};
 use crate::core::time::Time;
 use crate::engine::Key;
 use std::path::{Path, PathBuf};
 
 /// Lines of a submenu are at most this long, in characters: a menu does not wrap, and grows as wide as its longest line.
 const LINE: usize = 96;
-/// A name in a row.
+/// A label in a row, in columns.
 const NAME: usize = 44;
 /// A reason in a row.
 const REASON: usize = 60;
@@ -53,14 +53,14 @@ pub fn row(source: &Source<'_>, words: &Words<'_>) -> String {
     let row = source.row;
     let (shape, _) = mark(row.status);
     let unseen = if row.unseen { "● " } else { "" };
-    let (name, because) = (plain(&row.name, NAME), plain(&row.because, REASON));
+    let (name, because) = (row.label.cut(NAME), plain(&row.reason(words.aged), REASON));
     let muted = if words.notices.quiet.is_muted(&row.id, row.cwd.as_deref()) { " · muted" } else { "" };
     format!("{shape} {}   {unseen}{name} · {} · {because}{muted}", row.status, row.age(words.aged))
 }
 
 /// The row of a session whose folder is gone.
 pub fn gone(name: &str) -> String {
-    format!("○ gone   {}", plain(name, NAME))
+    format!("○ gone   {}", fit(name, NAME))
 }
 
 /// The submenu of a session; `asked` are the requests that it shows.
@@ -123,8 +123,8 @@ pub fn submenu(source: &Source<'_>, words: &Words<'_>, asked: &[Asked]) -> Vec<I
 pub fn most(source: &Source<'_>, words: &Words<'_>) -> Most {
     let row = source.row;
     let facts = facts(source, words);
-    let because = plain(&row.because, 200);
-    let title = format!("{} {}: {}", mark(row.status).0, row.status, plain(&row.name, 80));
+    let because = plain(&row.reason(words.aged), 200);
+    let title = format!("{} {}: {}", mark(row.status).0, row.status, row.label.cut(80));
     let (title, body) = match words.notices.detail {
         Detail::Full => (title, [&*because, &facts[0], &facts[3], &facts[4]].join("\n")),
         Detail::Title => (title, String::new()),

@@ -18,7 +18,7 @@ use crate::core::action::{Action, Reach, offer};
 use crate::core::alert::{
     About, Alertable, Alerts, Asked, Button, Cause, Completed, Kinds, Now, Popup, PopupId, Quiet, Request, Settings,
 };
-use crate::core::fleet::{Kind as Use, rank};
+use crate::core::fleet::{Kind as Use, Row, rank};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
@@ -235,7 +235,7 @@ impl Herald {
         let (row, session) = (&entry.row, entry.session());
         let order = |ask| Step::Do(Effect::Act(Order::new(&row.id, ask).on(session.facts.root.as_deref())));
         let button = button.or_else(|| of_the_body(popup));
-        if let Some(over) = button.and_then(|button| over(popup, button, row.status)) {
+        if let Some(over) = button.and_then(|button| over(popup, button, row)) {
             return Step::Say(refused(&over));
         }
         match button {
@@ -249,7 +249,7 @@ impl Herald {
                 Hush::Session(row.id.clone(), Voice::Muted).apply(&mut self.alerts.quiet, Time::default());
                 Step::Do(Effect::Seen)
             }
-            Some(Button::Details) if popup.cause == Cause::NeedsPermission => {
+            Some(Button::Details | Button::Review) if popup.cause == Cause::NeedsPermission => {
                 let can_answer = offer(Action::Approve, session, row.status).is_ok();
                 match session.facts.requests.first().filter(|_| can_answer && is_one(popup)) {
                     Some(asked) => Step::Do(Effect::Details { id: row.id.clone(), request: asked.request.clone() }),
@@ -259,7 +259,7 @@ impl Herald {
             None if is_one(popup) && offer(Action::ShowTerminal, session, row.status).is_ok() => {
                 order(Ask::ShowTerminal)
             }
-            Some(Button::Details) | None => Step::Show,
+            Some(Button::Details | Button::Review) | None => Step::Show,
         }
     }
 }
@@ -314,10 +314,11 @@ fn of_the_body(popup: &Popup) -> Option<Button> {
 }
 
 /// Why a button does nothing any more: what the popup was raised for is over.
-fn over(popup: &Popup, button: Button, now: Status) -> Option<String> {
+fn over(popup: &Popup, button: Button, row: &Row) -> Option<String> {
     let acts = matches!(button, Button::Reconnect | Button::Stop | Button::Resume);
-    let is_over = acts && popup.cause != Cause::Done && Cause::of(now) != Some(popup.cause);
-    is_over.then(|| format!("that session is no longer {}: it is {now} now, and nothing was done", popup.cause.name()))
+    let is_over = acts && popup.cause != Cause::Done && Cause::of_row(row) != Some(popup.cause);
+    let (was, is) = (popup.cause.name(), row.status);
+    is_over.then(|| format!("that session is no longer {was}: it is {is} now, and nothing was done"))
 }
 
 /// Answers the request that the popup showed, if it is still open, and only if it still asks for what was shown.
@@ -343,6 +344,7 @@ fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Opened>) -> Aler
     let asked = session.facts.requests.first();
     let request = asked.filter(|_| row.status == Status::NeedsPermission).map(|asked| Request {
         id: asked.id.number(),
+        kind: &asked.kind,
         what: asked.asks.as_deref(),
         answerable: match session.dealings.reach {
             Reach::Refused(_) | Reach::Nowhere | Reach::Unknown => false,
@@ -382,6 +384,8 @@ fn load(path: &Path) -> Quiet {
 mod tests {
     use super::*;
     use crate::core::alert::Urgency;
+    use crate::core::fleet::Session;
+    use crate::core::limits::Limits;
 
     fn popup(cause: Cause, buttons: &[Button]) -> Popup {
         Popup {
@@ -441,6 +445,10 @@ mod tests {
 
     #[test]
     fn what_is_over_is_not_acted_on() {
+        let over = |popup: &Popup, button, status| {
+            let row = Session::default().row(Moment::default(), &Limits::default()).0;
+            over(popup, button, &Row { status, ..row })
+        };
         let stuck = popup(Cause::Stuck, &[]);
         assert_eq!(over(&stuck, Button::Stop, Status::Stuck), None);
         let why = over(&stuck, Button::Stop, Status::Working);

@@ -226,7 +226,7 @@ impl Menu {
     fn lay_out(&mut self, sources: &HashMap<&Key, Source<'_>>, now: Moment) {
         let place = |source: &&Source<'_>| Place {
             key: source.key.clone(),
-            name: source.row.name.clone(),
+            name: source.row.label.to_string(),
             asked: actions::asked(source),
             items: Vec::new(),
             over: None,
@@ -323,7 +323,7 @@ impl Place {
         let Some(source) = sources.get(&self.key) else {
             return Item::Submenu { id, text: details::gone(&self.name), enabled: false, items: self.items.clone() };
         };
-        self.name.clone_from(&source.row.name);
+        self.name = source.row.label.to_string();
         self.items = details::submenu(source, words, &self.asked);
         // In "Recent" everything is over, and there to be looked at; in its old place it only waits to be moved there.
         let enabled = recent || self.over.is_none();

@@ -1,6 +1,6 @@
 //! The sessions that the engine holds, each with its last verdict and the row that was made of it.
 
-use crate::core::fleet::{Row, Session, distinguish};
+use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish};
 use crate::core::limits::Limits;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{SAMPLE_TAKES, Sample, Status, Verdict};
@@ -33,8 +33,8 @@ pub struct Entry {
     pub verdict: Verdict,
     /// What is shown of it.
     pub row: Row,
-    /// Its name before it was told apart from others.
-    own_name: String,
+    /// Its name and label before it was told apart from others.
+    own: (String, Label),
     listed: bool,
     /// A look at the CPU use of its owner's descendants, begun then by the awake clock.
     sampling: Option<(CpuSample, Time)>,
@@ -101,6 +101,11 @@ impl Fleet {
         self.entries.values().filter(|entry| entry.listed).map(|entry| &entry.row)
     }
 
+    /// The ids of all sessions, those that are not shown included.
+    pub fn short_ids(&self) -> ShortIds<'_> {
+        ShortIds::new(self.entries.keys().map(|(_, id)| &**id))
+    }
+
     /// All sessions that are to be shown, in no order of interest.
     pub fn entries(&self) -> impl Iterator<Item = (&Key, &Entry)> {
         self.entries.iter().filter(|(_, entry)| entry.listed)
@@ -129,11 +134,15 @@ impl Fleet {
         let listed = session.is_listed();
         let (mut row, verdict) = session.row(now, &self.limits);
         self.owners_stale |= entry.row.owner != row.owner;
-        let same_name = entry.own_name == row.name && entry.row.cwd == row.cwd && entry.row.branch == row.branch;
+        let same_name = entry.own.0 == row.name
+            && entry.own.1 == row.label
+            && entry.row.cwd == row.cwd
+            && entry.row.branch == row.branch;
         if same_name {
             row.name.clone_from(&entry.row.name);
+            row.label.clone_from(&entry.row.label);
         } else {
-            entry.own_name.clone_from(&row.name);
+            entry.own = (row.name.clone(), row.label.clone());
         }
         self.names_stale |= !same_name || listed != entry.listed;
         let differs = listed != entry.listed || listed && row.differs_from(&entry.row);
@@ -149,7 +158,8 @@ impl Fleet {
         let listed = folder.session.is_listed();
         self.names_stale |= listed;
         self.owners_stale = true;
-        self.entries.insert(key, Entry { own_name: row.name.clone(), folder, verdict, row, listed, sampling: None });
+        let own = (row.name.clone(), row.label.clone());
+        self.entries.insert(key, Entry { own, folder, verdict, row, listed, sampling: None });
         listed
     }
 
@@ -191,12 +201,15 @@ impl Fleet {
             return;
         }
         let shown = || self.entries.iter().filter(|(_, entry)| entry.listed);
-        let mut rows: Vec<_> =
-            shown().map(|(_, entry)| Row { name: entry.own_name.clone(), ..entry.row.clone() }).collect();
+        let own = |entry: &Entry| {
+            let (name, label) = entry.own.clone();
+            Row { name, label, ..entry.row.clone() }
+        };
+        let mut rows: Vec<_> = shown().map(|(_, entry)| own(entry)).collect();
         distinguish(&mut rows);
         for ((key, entry), row) in self.entries.iter_mut().filter(|(_, entry)| entry.listed).zip(rows) {
-            if entry.row.name != row.name {
-                entry.row.name = row.name;
+            if (&entry.row.name, &entry.row.label) != (&row.name, &row.label) {
+                (entry.row.name, entry.row.label) = (row.name, row.label);
                 changed.push(key.clone());
             }
         }

@@ -24,7 +24,7 @@ fn case_2_stuck_is_told_once() {
     assert_eq!(stage.told(), []);
     stage.at(600);
     assert_eq!(stage.told(), [(121_000, Cause::Stuck)]);
-    assert_eq!(stage.popup("a").unwrap().title, "Stuck: project");
+    assert_eq!(stage.popup("a").unwrap().title, "project is stuck");
 }
 
 /// PP#195, turn end.
@@ -172,18 +172,35 @@ fn two_that_come_together_are_two_popups_and_none_waits_longer_than_the_window()
     assert_eq!(stage.told(), [(11_000, Cause::Failed), (11_000, Cause::Crashed)]);
 }
 
+/// A run that ends denied is told once, as lost permissions, whether that was told before its end or not.
+#[test]
+fn case_128_a_run_that_ends_denied_is_told_once() {
+    let denied = |at: [f64; 3]| at.iter().fold(Story::prompted(), |story, at| story.denied(*at, &at.to_string()));
+    for (story, told) in [
+        (denied([1.0, 2.0, 3.0]).answers(20, "I may not.").shutdown(21), 4000),
+        (denied([1.0, 1.1, 1.2]).answers(1.3, "I may not.").shutdown(1.4), 2200),
+    ] {
+        let mut stage = Stage::new();
+        stage.tells("a", &story).at(7200);
+        assert_eq!(stage.told(), [(told, Cause::PermissionLost)]);
+        assert_eq!(stage.popup("a").unwrap().title, "project lost its permissions", "it stands until it is seen");
+        stage.tells("a", &story.seen(7200)).at(7300);
+        assert_eq!((stage.popup("a"), stage.told().len()), (None, 1));
+    }
+}
+
 #[test]
 fn a_digest_names_only_those_that_still_wait_and_goes_with_the_last() {
     let mut stage = Stage::new();
     stage.are(&["a", "b", "c"], Status::Working).at(10).are(&["a", "b", "c"], Status::Failed).at(20);
-    assert_eq!(stage.popup("a").unwrap().body, "Failed: Session a\nFailed: Session b\nFailed: Session c");
+    assert_eq!(stage.popup("a").unwrap().body, "Failed: a · Session a\nFailed: b · Session b\nFailed: c · Session c");
     stage.is("b", Status::Working);
     let digest = stage.popup("a").unwrap();
     assert_eq!((&*digest.title, digest.sound), ("2 Copilot sessions need you", false));
-    assert_eq!(digest.body, "Failed: Session a\nFailed: Session c");
+    assert_eq!(digest.body, "Failed: a · Session a\nFailed: c · Session c");
     stage.is("c", Status::Crashed).at(30);
     assert_eq!(stage.popup("a").unwrap().title, "1 Copilot session needs you");
-    assert_eq!(stage.popup("c").unwrap().title, "Crashed: Session c");
+    assert_eq!(stage.popup("c").unwrap().title, "c crashed");
     stage.goes("a");
     assert_eq!((stage.open.len(), stage.replaced), (1, 2));
 }
@@ -265,7 +282,7 @@ fn done_is_told_where_wanted_and_only_of_long_turns() {
     stage.is("a", Status::Working).at(10).completes("a", Span(59_999)).at(200).is("a", Status::Working);
     stage.at(300).completes("a", Span::minutes(1)).at(400);
     assert_eq!(stage.told(), [(301_000, Cause::Done)]);
-    assert_eq!(stage.popup("a").unwrap().title, "Done: Session a");
+    assert_eq!(stage.popup("a").unwrap().title, "a is done");
     stage.but("a", |actor| actor.row.unseen = false);
     assert_eq!(stage.open.len(), 0, "the user has looked");
     stage.is("a", Status::Working).at(1000);
@@ -330,7 +347,7 @@ fn a_popup_that_can_offer_approve_only_later_is_raised_anew_and_only_once() {
     assert_eq!(offers, [true, false, false, false, false, false, false, false, false]);
     assert_eq!(stage.raised.len(), 3);
     assert!(stage.raised[1..].iter().all(|(_, popup)| !popup.sound));
-    assert!(stage.popup("a").unwrap().body.ends_with("make\nIt can only be answered where it runs"));
+    assert!(stage.popup("a").unwrap().body.ends_with("make\nIt can only be answered where it runs\nSession a"));
     assert_eq!(stage.open.len(), 1);
 }
 
@@ -341,7 +358,7 @@ fn what_still_holds_is_told_once_more_and_as_urgent() {
     assert_eq!(stage.told(), [(1_000, Cause::NeedsInput), (601_000, Cause::NeedsInput)]);
     let (first, second) = (&stage.raised[0].1, &stage.raised[1].1);
     assert_eq!((first.urgency, second.urgency), (Urgency::Normal, Urgency::Critical));
-    assert_eq!(second.title, "Still needs your answer: Session a");
+    assert_eq!(second.title, "a still waits for your answer");
     assert_eq!(stage.open.len(), 1);
 }
 

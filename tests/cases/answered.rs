@@ -49,7 +49,20 @@ fn case_80_metrics_do_not_stop_that_clock() {
         story = story.metric(at).event(at, "session.usage_checkpoint", json!({}));
     }
     story.turns(310, Finishing, Idle);
-    Story::prompted().answer(10, "Done.").sign(100).is(310, Finishing).turns(400, Finishing, Idle);
+}
+
+/// Only what was said or done in the turn keeps it `finishing`, not what is written beside it.
+#[test]
+fn case_147_what_is_written_beside_the_turn_does_not_keep_it_open() {
+    let mut story = Story::prompted().answer(10, "Done.");
+    for at in (60..=600).step_by(60) {
+        story = story.event(at, "session.info", json!({ "message": "still here" }));
+    }
+    story.turns(310, Finishing, Idle).says(310, Idle, "answered, never closed its turn").is(610, Idle);
+    Story::prompted().answer(10, "Done.").answer(100, "And more.").is(310, Finishing).turns(400, Finishing, Idle);
+    let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").answer(10, "Done.").done(200, "t1");
+    tool.is(310, Finishing).turns(500, Finishing, Idle);
+    Story::prompted().answer(10, "Done.").steers(100).is(310, Finishing).turns(400, Finishing, Idle);
 }
 
 /// GW: finishing counts from the answer, whatever else is written meanwhile.

@@ -1,7 +1,7 @@
 //! What a row is called: its title, else its folder; and rows that read alike are told apart.
 
 use super::story::{START, Story};
-use pilotlight::core::fleet::{About, Row, Session, distinguish, short_id};
+use pilotlight::core::fleet::{About, Row, Session, TOLD_APART, distinguish, short_id};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -17,6 +17,11 @@ fn row(id: &str, title: &str, folder: &str, branch: &str) -> Row {
 fn named(mut rows: Vec<Row>) -> Vec<String> {
     distinguish(&mut rows);
     rows.into_iter().map(|row| row.name).collect()
+}
+
+fn labels(mut rows: Vec<Row>) -> Vec<String> {
+    distinguish(&mut rows);
+    rows.into_iter().map(|row| row.label.to_string()).collect()
 }
 
 const A: &str = "aaaaaaaa-1111-4000-8000-000000000001";
@@ -35,6 +40,45 @@ fn a_row_is_named_by_its_title_else_its_folder() {
     session.about.created = Some(START);
     let (from_log, _) = session.row(Story::new().moment(0), &Story::new().limits);
     assert_eq!((&*from_log.name, from_log.branch.as_deref()), ("project", Some("main")));
+}
+
+#[test]
+fn case_111_people_are_shown_the_folder_first_then_the_title() {
+    let label = |title: &str, folder: &str| row(A, title, folder, "main").label.to_string();
+    assert_eq!(label("Write the migration", "/home/dev/billing-api"), "billing-api · Write the migration");
+    assert_eq!(label("billing-api", "/home/dev/billing-api"), "billing-api");
+    assert_eq!(label("", "/home/dev/billing-api"), "billing-api");
+    assert_eq!(label("Write the migration", ""), "Write the migration");
+    assert_eq!(label("", ""), "aaaaaaaa");
+    // A name that nobody sees is none.
+    for blank in ["\u{3164}", "\u{2800}\u{2800}", "\u{200d}", " \n"] {
+        assert_eq!(label(blank, "/home/dev/shed"), "shed");
+        assert_eq!(label(blank, &format!("/home/{blank}")), "aaaaaaaa");
+    }
+}
+
+#[test]
+fn case_111_what_tells_labels_apart_stands_before_any_cut() {
+    let title = "Write the migration of the billing tables to the new schema, and its tests";
+    let two = |a: [&str; 2], b: [&str; 2]| labels(vec![row(A, title, a[0], a[1]), row(B, title, b[0], b[1])]);
+    let starts = |labels: Vec<String>, starts: [&str; 2]| {
+        for (label, start) in labels.iter().zip(starts) {
+            assert_eq!(*label, format!("{start} · {title}"));
+        }
+    };
+    starts(two(["/w/billing-api", "x"], ["/w/billing-web", "x"]), ["billing-api", "billing-web"]);
+    starts(two(["/w/api", "main"], ["/w/api", "fix"]), ["api (main)", "api (fix)"]);
+    starts(two(["/w/api", "main"], ["/w/api", ""]), ["api (main)", "api"]);
+    starts(two(["/w/api", "x"], ["/w/api", "x"]), ["api (x, aaaaaaaa)", "api (x, bbbbbbbb)"]);
+    starts(two(["/w/billing-api", "x"], ["/v/billing-api", "x"]), ["billing-api (aaaaaaaa)", "billing-api (bbbbbbbb)"]);
+    let long = ["/w/the-service-that-sends-the-bills-one", "x"];
+    let other = ["/w/the-service-that-sends-the-bills-two", "x"];
+    starts(two(long, other), ["the-service-… (aaaaaaaa)", "the-service-… (bbbbbbbb)"]);
+    let wide = ["/w/請求書を送るサービスの本体と試験", "x"];
+    starts(two(wide, wide), ["請求書を送る… (aaaaaaaa)", "請求書を送る… (bbbbbbbb)"]);
+    let twin = "aaaaaaaa-1111-4000-8000-000000000009";
+    let twins = labels(vec![row(A, title, "/w/api", ""), row(twin, title, "/w/api", "")]);
+    starts(twins, ["api (…00000001)", "api (…00000009)"]);
 }
 
 #[test]
@@ -104,6 +148,27 @@ proptest! {
         }
     }
 
+    /// However rows read before, no two labels read alike after, as far as they are ever cut.
+    #[test]
+    fn case_111_no_two_labels_read_alike_when_cut(
+        rows in prop::collection::vec(("[ab]{0,30}", "(/[abc請]{1,30}){0,2}", "([ab]{1,20})?"), 0..12),
+        few in prop::collection::vec(("[a]?", "(/[ab])?", "[ab]?"), 0..12),
+    ) {
+        for rows in [rows, few] {
+            let rows: Vec<_> = rows
+                .iter()
+                .enumerate()
+                .map(|(n, (title, folder, branch))| row(&format!("{n:08x}-0000-4000-8000-000000000000"), title, folder, branch))
+                .collect();
+            let mut rows = rows;
+            distinguish(&mut rows);
+            for columns in [TOLD_APART, 30, 36, 44, 60, 120] {
+                let cut: HashSet<_> = rows.iter().map(|row| row.label.cut(columns)).collect();
+                prop_assert_eq!(cut.len(), rows.len(), "{} columns: {:?}", columns, cut);
+            }
+        }
+    }
+
     /// What a row is called does not depend on the order of the rows.
     #[test]
     fn a_name_does_not_depend_on_the_order(rows in prop::collection::vec(("[ab]?", "(/[abc]){0,2}", "[ab]?"), 0..8)) {
@@ -112,8 +177,12 @@ proptest! {
             .enumerate()
             .map(|(n, (title, folder, branch))| row(&format!("{n:08x}-0000-4000-8000-000000000000"), title, folder, branch))
             .collect();
-        let mut other_way = named(rows.iter().rev().cloned().collect());
-        other_way.reverse();
-        prop_assert_eq!(named(rows), other_way);
+        let other_way = |name: fn(Vec<Row>) -> Vec<String>| {
+            let mut names = name(rows.iter().rev().cloned().collect());
+            names.reverse();
+            names
+        };
+        prop_assert_eq!(named(rows.clone()), other_way(named));
+        prop_assert_eq!(labels(rows.clone()), other_way(labels));
     }
 }

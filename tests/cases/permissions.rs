@@ -1,7 +1,8 @@
 //! Permission requests that wait, and permissions that are lost because nobody can be asked.
 
 use super::story::{At, Story};
-use pilotlight::core::verdict::Status::{Idle, NeedsPermission, PermissionLost, Quiet, Stuck, Working};
+use pilotlight::core::owner::Owner;
+use pilotlight::core::verdict::Status::{Ended, Failed, Idle, NeedsPermission, PermissionLost, Quiet, Stuck, Working};
 use serde_json::json;
 
 /// A turn whose tools are denied (`D`) or succeed (`o`), one a second.
@@ -170,6 +171,54 @@ fn case_82_many_denials_and_then_silence_are_permission_lost() {
     results("DDD").is(3, PermissionLost).is(500, PermissionLost).is(9000, PermissionLost);
     results("DDD").answers(5, "I may not.").is(5, PermissionLost).is(9000, PermissionLost);
     results("DDD").answer(5, "I may not.").is(5, PermissionLost).is(9000, PermissionLost);
+}
+
+/// `copilot -p`, or a server's session: it shuts down while its permissions are lost.
+#[test]
+fn case_128_a_run_that_ends_denied_has_failed_until_seen_or_for_a_day() {
+    let run = results("DDoDD").answers(6, "I may not.").shutdown(7).owned(Owner::Never);
+    run.is(6, PermissionLost).says(7, Failed, "ended denied: 4 of its last 5 tools");
+    let verdict = run.verdict(7);
+    assert_eq!((verdict.since, verdict.ended_denied, verdict.turn), (run.moment(7).wall, true, None));
+    let day = 24 * 3600;
+    run.turns(7 + day, Failed, Ended).says(8 + day, Ended, "shut down; ended denied: 4 of its last 5 tools");
+    run.clone().seen(6.9).is(8, Failed);
+    run.clone().seen(7).says(8, Ended, "ended denied");
+    run.clone().resume(20).is(21, Idle);
+    run.clone().resume(20).prompt(21).is(22, Working);
+    run.metric(20).is(21, Failed);
+    results("DDD").owner_gone().shutdown(4).is(5, Failed);
+}
+
+#[test]
+fn case_128_a_run_that_was_denied_less_or_failed_otherwise_has_ended() {
+    results("DDo").answers(6, "Done.").shutdown(7).says(8, Ended, "shut down");
+    results("DDDooo").shutdown(7).is(8, Ended);
+    results("DDD").error(5).shutdown(7).says(8, Ended, "shut down after an error");
+    let mut attached = results("DDD").shutdown(7);
+    attached.live.attached = Some(attached.moment(5).wall);
+    attached.is(8, Ended);
+}
+
+/// A long log is read from its end: of the first tool in sight only the result is.
+#[test]
+fn case_148_a_denial_whose_start_was_cut_off_counts() {
+    let message = "Permission denied because no interactive user response was available.";
+    let alone = |story: Story, at: i32| story.fails(at, &format!("t{at}"), "denied", message);
+    (1..4).fold(Story::cut(), alone).says(3, PermissionLost, "3 of the last 3");
+    let turn = alone(Story::cut().sign(0), 1).round_end(1).round(2).requests(2, &["bash"]);
+    turn.denied(3, "a").denied(4, "b").is(3, Working).says(4, PermissionLost, "3 of the last 3");
+    let late = alone(alone(Story::cut().round(0), 1), 2).denied(3, "a");
+    late.says(3, PermissionLost, "3 of the last 3");
+    assert_eq!(late.facts(2).turn.map(|turn| turn.used), Some(2), "a tool whose start was cut off was used");
+
+    let done = Story::cut().round(0).done(1, "t1").facts(1);
+    assert!(done.spent, "its prompt is not to be sent again");
+    // What comes late of a turn whose successor was read from its start is not of that one.
+    let prompted = alone(Story::cut().prompt(0).round(0), 1).done(2, "t2").facts(2);
+    assert_eq!((prompted.denials.of(), prompted.spent), (0, false));
+    let whole = alone(Story::new(), 1).facts(1);
+    assert_eq!(whole.denials.of(), 0);
 }
 
 /// UP, permissions.

@@ -58,10 +58,13 @@ fn a_row_has_the_promised_fields_and_no_others() {
         "owner",
         "background",
         "actions",
+        "label",
+        "turn",
     ];
     assert_eq!(keys(&told), sorted(promised));
     assert_eq!(keys(&told["owner"]), ["attachable", "pid", "state"]);
     assert_eq!(keys(&told["background"]), ["agents", "shells"]);
+    assert_eq!(keys(&told["turn"]), ["since", "tools"]);
 }
 
 /// README.md, "JSON".
@@ -93,6 +96,8 @@ fn a_rows_values_have_the_promised_forms() {
         "owner": { "pid": PID, "state": "alive", "attachable": null },
         "background": { "agents": 0, "shells": 0 },
         "actions": null,
+        "label": "project · Paint the fence",
+        "turn": { "since": "2026-11-20T18:00:00.000Z", "tools": 1 },
     });
     assert_eq!(told, expected);
 }
@@ -102,7 +107,7 @@ fn a_rows_values_have_the_promised_forms() {
 fn what_is_not_known_is_null() {
     let told =
         json!(Session { id: ID.into(), ..Session::default() }.row(Story::new().moment(0), &Story::new().limits).0);
-    for field in ["cwd", "branch", "last_progress", "owner"] {
+    for field in ["cwd", "branch", "last_progress", "owner", "turn"] {
         assert_eq!(told[field], Value::Null, "{field}");
     }
     assert_eq!((&told["kind"], &told["name"]), (&json!("unknown"), &json!("36535f61")));
@@ -149,6 +154,7 @@ fn progress_alone_is_no_difference() {
     assert!(same(&Story::prompted().sign(10).sign(20), 10.0, 20.0));
     assert!(same(&Story::prompted().tool(1, "t1", "bash").sign(10).part(20), 1.0, 20.0));
     assert!(same(&Story::prompted().answer(1, "Done.").sign(10), 1.0, 10.0), "finishing");
+    assert!(same(&Story::prompted().ran(1, "t1").ran(2, "t2"), 1.0, 2.0), "one more tool");
     assert!(same(&Story::prompted().error(1).metric(10), 1.0, 10.0), "failed");
     assert!(!same(&Story::prompted().tool(1, "t1", "bash"), 0.0, 1.0), "the reason changed");
     assert!(!same(&Story::prompted().abort(1), 0.0, 1.0), "the status changed");

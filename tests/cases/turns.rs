@@ -1,7 +1,9 @@
 //! Where a turn begins and ends: rounds, answers, autopilot, steering, and events that mean nothing of the kind.
 
 use super::story::Story;
-use pilotlight::core::verdict::Status::{Failed, Finishing, Idle, Quiet, Stuck, Working};
+use pilotlight::core::verdict::Status::{
+    Crashed, Failed, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working,
+};
 use serde_json::json;
 
 /// PP#147, generations.
@@ -130,6 +132,71 @@ fn case_21_a_round_without_a_message_is_finishing_for_4_s() {
     story.turns(14, Finishing, Idle);
     assert_eq!(story.verdict(10).recheck_at, Some(story.moment(14).awake));
     Story::after_a_tool(1).round_end(1).round(2).round_end(3).turns(7, Finishing, Idle);
+}
+
+/// The round's end closes nothing of which a tool or a request is open: the result will be answered.
+#[test]
+fn case_146_a_round_without_a_message_closes_no_open_tool_or_request() {
+    let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").round_end(1).round(2).round_end(3);
+    tool.is(3, Working).is(7, Working).says(100, Working, "bash is open").turns(603, Working, Quiet);
+    let done = tool.done(50, "t1");
+    done.is(50, Working).is(60, Working).turns(170, Working, Quiet);
+    done.round(51).answers(52, "Done.").is(52, Idle);
+
+    let asks = Story::prompted().permission(2, "r1", "t1").round_end(3);
+    asks.is(3, NeedsPermission).is(7, NeedsPermission).is(9000, NeedsPermission);
+    let asked_late = Story::prompted().round_end(2).permission(3, "r1", "t1");
+    asked_late.is(2, Finishing).is(3, NeedsPermission).is(7, NeedsPermission).is(9000, NeedsPermission);
+    // What a sub-agent in the background asks is not the turn's.
+    let background = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
+    let background = background.by("a1").permission(2, "r1", "t2").round_end(3);
+    assert!(background.verdict(7).turn.is_none());
+}
+
+/// The same of an answer: its turn ends when what is open does.
+#[test]
+fn case_146_an_answer_ends_its_turn_when_what_is_open_is_over() {
+    let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").answers(10, "Done.");
+    tool.is(10, Working).is(400, Working).turns(610, Working, Quiet);
+    let done = tool.clone().done(30, "t1");
+    done.is(29, Working).is(30, Idle);
+    assert_eq!(done.verdict(40).since, done.moment(30).wall);
+    tool.clone().requests(20, &["view"]).tool(20, "t2", "view").done(30, "t1").is(30, Working);
+    tool.clone().owner_gone().says(20, Crashed, "unfinished: bash");
+    tool.abort(20).is(20, Idle);
+    let asks = Story::prompted().permission(2, "r1", "t1").answers(3, "Shall I?");
+    asks.is(3, NeedsPermission).is(500, NeedsPermission);
+    asks.permission_done(600, "r1", "t1", "approved").is(600, NeedsInput);
+    let complete = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash");
+    let complete = complete.event(2, "session.task_complete", json!({})).round_end(3);
+    complete.is(100, Working);
+    complete.done(101, "t1").is(101, Idle);
+}
+
+/// A turn shows since when it is open, and how many tools it has used, however full of events it is.
+#[test]
+fn case_149_a_turn_shows_how_long_it_has_taken() {
+    let mut story = Story::prompted();
+    for minute in 1..=75 {
+        story = story.sign(minute * 60);
+        if minute % 10 == 5 {
+            story = story.ran(minute * 60, &format!("t{minute}"));
+        }
+    }
+    let turn = story.verdict(75 * 60).turn.unwrap();
+    assert_eq!((turn.since, turn.tools), (story.moment(0).wall, 8));
+    assert_eq!(turn.words(story.moment(75 * 60).wall).as_deref(), Some("1 h 15 min, 8 tools"));
+    assert_eq!(turn.words(story.moment(12 * 60).wall).as_deref(), Some("12 min, 8 tools"));
+    assert_eq!(turn.words(story.moment(59).wall), None);
+    assert_eq!(Story::prompted().ran(1, "t1").verdict(1).turn.map(|turn| turn.tools), Some(1));
+
+    let cut = Story::cut().ran(1, "t1").signs(2, 130, 20);
+    let words = cut.verdict(130).turn.unwrap().words(cut.moment(130).wall);
+    assert_eq!(words.as_deref(), Some("at least 2 min, 1 tool"));
+    let open = |story: &Story, at: i32| story.verdict(at).turn.is_some();
+    assert!(!open(&story.clone().answers(4600, "Done."), 4601), "it is over");
+    assert!(!open(&story.clone().owner_gone(), 4600), "it runs no longer");
+    assert!(!open(&Story::prompted().answer(1, "Done."), 302), "time closed it");
 }
 
 /// PP#195, #332, #305, turn end.

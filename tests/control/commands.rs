@@ -13,6 +13,25 @@ fn done() -> Vec<Report> {
     vec![Report::End(Outcome::Done("it is done".into()))]
 }
 
+/// The program's answer to a request that must be shown before it is answered.
+fn shows(order: &Order, text: &str, then: Outcome) -> Vec<Report> {
+    let end = match &order.ask {
+        Ask::Approve(Which::Shown { text: shown, .. }) if shown != text => Outcome::Refused("not this".into()),
+        _ => then,
+    };
+    vec![
+        Report::Step(Step::TakeOver, "as one more\nclient\u{7}".into()),
+        Report::Request(text.into()),
+        Report::End(end),
+    ]
+}
+
+/// This request is open.
+fn asks(session: &Folder, request: &str) {
+    let data = format!(r#"{{"requestId":"{request}","permissionRequest":{{"kind":"shell","toolCallId":"c"}}}}"#);
+    session.say("permission.requested", &data);
+}
+
 fn texts(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (text(&output.stdout), text(&output.stderr))
@@ -61,15 +80,13 @@ fn what_is_asked_is_what_the_arguments_say() {
     }
     let double = Double::start(&user, |_| done());
     let these = |ids: &[&str]| Which::These(ids.iter().map(|id| (*id).to_owned()).collect());
-    let cases: [(&[&str], Ask); 11] = [
+    let cases: [(&[&str], Ask); 9] = [
         (&["reconnect", "0000"], Ask::Reconnect { resend: false }),
         (&["reconnect", "0000", "--resend"], Ask::Reconnect { resend: true }),
         (&["stop", "0000"], Ask::Stop),
         (&["stop", "0000", "--yes"], Ask::Stop),
-        (&["approve", "0000"], Ask::Approve(these(&["r-1"]))),
-        (&["approve", "0000", "--all"], Ask::Approve(these(&["r-1", "r-2"]))),
-        (&["approve", "0000", "--request", "r-9"], Ask::Approve(these(&["r-9"]))),
         (&["deny", "0000"], Ask::Deny(these(&["r-1"]))),
+        (&["deny", "0000", "--all"], Ask::Deny(these(&["r-1", "r-2"]))),
         (&["deny", "0000", "--request", "r-9"], Ask::Deny(these(&["r-9"]))),
         (&["resume", "0000"], Ask::Resume),
         (&["show", "0000"], Ask::ShowTerminal),
@@ -83,21 +100,89 @@ fn what_is_asked_is_what_the_arguments_say() {
     assert_eq!(double.orders(), wanted);
 }
 
+/// What is approved was shown before, and is approved only if it asks for just that.
+#[test]
+fn what_is_approved_is_what_was_shown() {
+    let user = User::new();
+    let session = sdk(&user, 1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    for request in ["r-1", "r-2", "r-3"] {
+        asks(&session, request);
+    }
+    let double = Double::start(&user, |order| shows(order, "shell: ls", Outcome::Done("it is done".into())));
+    let answered = |arguments: &[&str]| -> Vec<String> {
+        let before = double.orders().len();
+        let output = user.run(arguments);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let orders = double.orders().split_off(before);
+        let shown = |order: &Order| match &order.ask {
+            Ask::Approve(Which::Shown { id, text }) if text == "shell: ls" => Some(id.clone()),
+            Ask::Approve(Which::Shown { text, .. }) if text == "\0" => None,
+            other => panic!("{other:?}"),
+        };
+        orders.iter().filter_map(shown).collect()
+    };
+    assert_eq!(answered(&["approve", "0000"]), ["r-1"]);
+    assert_eq!(answered(&["approve", "0000", "--request", "r-2"]), ["r-2"]);
+    assert_eq!(answered(&["approve", "0000", "--all"]), ["r-1", "r-2", "r-3"]);
+}
+
+/// What nobody could read, nobody has allowed.
+#[test]
+fn case_115_with_a_full_or_closed_output_nothing_is_approved() {
+    let user = User::new();
+    let session = sdk(&user, 1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    asks(&session, "r-1");
+    let double = Double::start(&user, |order| shows(order, "shell: ls", Outcome::Done("it is done".into())));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let open = |path: &str| std::fs::File::options().write(true).open(path).unwrap();
+    let closed = {
+        let mut shell = std::process::Command::new("sh");
+        let mine = user.pilotlight(&["approve", "00000001"]);
+        shell.args(["-c", "exec \"$0\" \"$@\" >&-"]).arg(mine.get_program()).args(mine.get_args());
+        shell.envs(mine.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        shell.output().unwrap()
+    };
+    let into = |to: std::process::Stdio, arguments: &[&str]| user.pilotlight(arguments).stdout(to).output().unwrap();
+    let approve: &[&str] = &["approve", "00000001"];
+    let all: &[&str] = &["approve", "00000001", "--all"];
+    for (output, into) in [
+        (closed, "a closed one"),
+        (into(open("/dev/full").into(), approve), "a full one"),
+        (into(open("/dev/full").into(), all), "a full one, all"),
+        (into(open("/dev/null").into(), approve), "nowhere"),
+        (into(writer.into(), approve), "a pipe that nobody reads"),
+    ] {
+        assert_eq!(output.status.code(), Some(4), "{into}: {output:?}");
+        let said = texts(&output).1;
+        assert!(said.contains("could not be written out (") && said.contains("it was left open"), "{into}: {said}");
+    }
+    let approved = |order: &Order| !matches!(&order.ask, Ask::Approve(Which::Shown { text, .. }) if text == "\0");
+    assert!(!double.orders().iter().any(approved), "{:?}", double.orders());
+    assert_eq!(user.run(approve).status.code(), Some(0), "with an output that is read it is");
+}
+
 #[test]
 fn steps_and_reasons_go_to_standard_error_the_request_and_the_result_to_standard_output() {
     let user = User::new();
-    sdk(&user, 1);
+    let session = sdk(&user, 1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    asks(&session, "r-1");
     let _double = Double::start(&user, |order| {
         let end = match order.ask {
             Ask::Approve(_) => Outcome::Done("allowed \u{1b}[31monce".into()),
             Ask::Reconnect { .. } => Outcome::Failed("the server does not answer".into()),
             _ => Outcome::Refused("the session is over".into()),
         };
-        let request = Report::Request("shell: ls\u{1b}[2K\n\u{202e}pilotlight: allowed".into());
-        vec![Report::Step(Step::TakeOver, "as one more\nclient\u{7}".into()), request, Report::End(end)]
+        shows(order, "shell: ls\u{1b}[2K\n\u{202e}pilotlight: allowed", end)
     });
     let (out, err) = texts(&user.run(&["approve", "00000001"]));
-    let request = "The request:\n    shell: ls\\u{1b}[2K\n    \\u{202e}pilotlight: allowed\n";
+    let request = "The request of project:\n    shell: ls\\u{1b}[2K\n    \\u{202e}pilotlight: allowed\n";
     assert_eq!(out, format!("{request}allowed [31monce\n"));
     assert_eq!(err, "take-over: as one more client\n");
     for (command, code, words) in
@@ -106,7 +191,7 @@ fn steps_and_reasons_go_to_standard_error_the_request_and_the_result_to_standard
         let output = user.run(&[command, "00000001"]);
         assert_eq!(output.status.code(), Some(code));
         let (out, err) = texts(&output);
-        assert_eq!(out, request, "no result");
+        assert_eq!(out, if command == "deny" { request } else { "" }, "no result");
         assert!(err.ends_with(words), "{err}");
     }
 }
@@ -122,7 +207,7 @@ fn an_output_that_nobody_reads_changes_no_exit_code() {
     });
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let status = user.pilotlight(&["approve", "00000001"]).stdout(writer).status().unwrap();
+    let status = user.pilotlight(&["deny", "00000001"]).stdout(writer).status().unwrap();
     assert_eq!((status.code(), double.orders().len()), (Some(1), 1));
 }
 

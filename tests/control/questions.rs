@@ -143,7 +143,7 @@ fn with_ask_what_cannot_be_shown_is_not_asked_about() {
     let none = User::new();
     let (_session, _owner) = asking(&none, &[]);
     let terminal = in_terminal(&none, &["deny", "00000001", "--ask"]);
-    shows(&terminal, "no permission request of this session is open\nexited with 4");
+    shows(&terminal, "it asks for no permission\nexited with 4");
 }
 
 /// A request that is too long for an order is answered by its id: it was shown all the same.

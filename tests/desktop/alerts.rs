@@ -58,7 +58,9 @@ impl Desk {
         let session = self.working(&format!("marker {count}"));
         session.fail("it is broken");
         let popup = self.popups.wait_for(count);
-        assert_eq!(popup.title, format!("Failed: marker {count}"), "{:#?}", self.popups.taken());
+        let (title, body) = (&*popup.title, popup.body.lines().last());
+        let marker = format!("marker {count}");
+        assert_eq!((title, body), ("work failed", Some(&*marker)), "{:#?}", self.popups.taken());
         (session, popup)
     }
 
@@ -93,8 +95,8 @@ fn a_permission_is_told_once_after_two_seconds_and_withdrawn_when_it_is_given() 
     session.ask("r", "a");
     let popup = desk.popups.wait_for(1);
     assert!(asked.elapsed() >= Duration::from_secs(2), "{:?}", asked.elapsed());
-    assert_eq!(popup.title, "Needs permission: Fix the parser");
-    assert!(popup.body.ends_with("x\nIt can only be answered where it runs"), "{popup:#?}");
+    assert_eq!(popup.title, "work wants to run");
+    assert!(popup.body.ends_with("x\nIt can only be answered where it runs\nFix the parser"), "{popup:#?}");
     assert_eq!(
         popup.actions,
         ["details", "Details", "mute", "Mute", "default", ""],
@@ -126,7 +128,7 @@ fn three_at_once_are_one_popup() {
     }
     let popup = desk.popups.wait_for(1);
     assert_eq!(popup.title, "3 Copilot sessions need you");
-    assert_eq!(popup.body, "Failed: one\nFailed: two\nFailed: three");
+    assert_eq!(popup.body, "Failed: work · one\nFailed: work · two\nFailed: work · three");
     all[0].prompt();
     let shorter = desk.popups.wait_for(2);
     assert_eq!((shorter.replaces, &*shorter.title), (popup.number, "2 Copilot sessions need you"));
@@ -214,7 +216,7 @@ fn a_short_turn_after_a_long_one_is_not_told_as_done() {
     wait_until(SOON, "it takes long", String::new, long);
     session.answer("Done.");
     let popup = desk.popups.wait_for(1);
-    assert_eq!(popup.title, "Done: Fix the parser");
+    assert_eq!(popup.title, "work is done");
     session.prompt();
     session.answer("Done.");
     desk.popups.wait_for_closed(&[popup.number]);
@@ -256,7 +258,7 @@ fn a_click_takes_the_next_step_and_says_where_it_could_not() {
     desk.user.agrees(&desk.panel, &crashed, "working");
     crashed.kill();
     let popup = desk.popups.wait_for(3);
-    assert_eq!(popup.title, "Crashed: Fix the parser");
+    assert_eq!(popup.title, "work crashed");
     assert!(popup.actions.contains(&"details".into()) || popup.actions.contains(&"reconnect".into()), "{popup:#?}");
     desk.popups.click(popup.number, &popup.actions[0]);
     let said = desk.popups.wait_for(4);

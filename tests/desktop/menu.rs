@@ -56,7 +56,6 @@ fn the_submenu_holds_the_details_and_what_can_be_done() {
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let session = sessions.add("Fix the parser");
     session.prompt();
-    session.tool("a", "bash", "cargo test");
     session.answer("Done.");
     let _light = user.light(&bus);
     panel.wait_for_icon();
@@ -129,7 +128,7 @@ fn case_103_hostile_titles_are_text_and_bounded() {
     for session in &made {
         session.prompt();
         let row = user.row(session).unwrap();
-        let name: String = row["name"].as_str().unwrap().chars().take(20).collect();
+        let name: String = row["label"].as_str().unwrap().chars().take(20).collect();
         let entry =
             panel.wait_for("its row", |entry| entry.shown().contains(&name) && entry.shown().contains("working"));
         let shown = entry.shown();
@@ -147,7 +146,7 @@ fn case_103_hostile_titles_are_text_and_bounded() {
     user.agrees(&panel, &made[0], "needs-permission");
     panel.click_icon();
     let popup = popups.wait_for(2);
-    assert!(popup.title.contains("<b>bold</b> & <i>x</i>"), "a title is no markup: {popup:?}");
+    assert!(popup.title.contains("work · <b>bold</b> & <i>x</i>"), "a title is no markup: {popup:?}");
     made[0].permit("r");
     made[0].fail("<img src=x> & more");
     user.agrees(&panel, &made[0], "failed");
@@ -197,13 +196,13 @@ fn a_click_on_the_icon_shows_what_needs_the_user_most_and_marks_it_as_seen() {
     let trouble = panel.pixels();
     panel.click_icon();
     let popup = popups.wait_for(2);
-    assert_eq!(popup.title, "✗ failed: failed");
+    assert_eq!(popup.title, "✗ failed: work · failed");
     assert!(popup.body.contains("broken") && popup.body.contains("Folder: "), "{popup:?}");
     // It is still failed, but was seen: the icon has another colour now, and the other one comes first.
     wait_until(SOON, "the icon changes", String::new, || (panel.pixels() != trouble).then_some(()));
     assert_eq!(user.row(&failed).unwrap()["status"], "failed");
     panel.click_icon();
-    assert_eq!(popups.wait_for(3).title, "✓ idle: done");
+    assert_eq!(popups.wait_for(3).title, "✓ idle: work · done");
     wait_until(
         SOON,
         "status says that it was seen",

@@ -108,6 +108,8 @@ fn a_row_has_the_promised_fields() {
         "owner",
         "background",
         "actions",
+        "label",
+        "turn",
     ];
     promised.sort_unstable();
     keys.sort_unstable();

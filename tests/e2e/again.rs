@@ -81,7 +81,7 @@ fn case_107e_to_quit_as_the_last_client_of_a_working_session_is_asked_about() {
         )
     };
     let named = find("This may end: ");
-    assert!(named.shown().contains(row["name"].as_str().unwrap()), "{named:?}");
+    assert!(named.shown().contains(row["label"].as_str().unwrap()), "{named:?}");
     let first = find("Quit…");
     assert_eq!(first.entries.len(), 2, "{first:?}");
     // The first click only opens it.

@@ -26,8 +26,8 @@ fn asked(stage: &Stage, popups: &Popups) -> Popup {
     stage.session.send("SCRIPT:tool Paint the fence");
     stage.session.folder.wait("permission.requested");
     let popup = popups.wait_for(1);
-    assert!(popup.title.starts_with("Needs permission: "), "{popup:#?}");
-    assert!(popup.body.contains("for i in $(seq 600); do [ -e go ] &amp;&amp; break;"), "{popup:#?}");
+    assert!(popup.title == "project wants to run", "{popup:#?}");
+    assert!(popup.body.starts_with("for i in $(seq 600); do [ -e go ] &amp;&amp; break;"), "{popup:#?}");
     assert_eq!(popup.actions[..6], ["approve", "Approve once", "deny", "Deny", "mute", "Mute"], "{popup:#?}");
     popup
 }
@@ -37,7 +37,7 @@ fn approve_on_a_popup_allows_the_request_that_it_shows() {
     let stage = Stage::set_configured(Manner::Waits, AT_ONCE);
     let popups = stage.pilot.popups();
     let popup = asked(&stage, &popups);
-    popups.click(popup.number, "approve");
+    popups.click_read(popup.number, "approve");
     stage.session.folder.wait("permission.completed");
     stage.told("working", "");
     stage.home.go();
@@ -55,7 +55,7 @@ fn deny_on_a_popup_refuses_the_request_that_it_shows() {
     let stage = Stage::set_configured(Manner::Waits, AT_ONCE);
     let popups = stage.pilot.popups();
     let popup = asked(&stage, &popups);
-    popups.click(popup.number, "deny");
+    popups.click_read(popup.number, "deny");
     stage.session.folder.wait("tool.execution_complete");
     assert_eq!(answers(&stage.session.folder), ["denied-interactively-by-user"]);
     stage.told("idle", "");
@@ -85,7 +85,7 @@ fn stop_on_a_popup_stops_a_stuck_turn() {
     stage.told("idle", "");
     stage.session.send("SCRIPT:hang Paint the fence");
     let popup = popups.wait_for(1);
-    assert!(popup.title.starts_with("Stuck: "), "{popup:#?}");
+    assert!(popup.title == "project is stuck", "{popup:#?}");
     assert_eq!(popup.actions[..6], ["reconnect", "Reconnect", "stop", "Stop", "mute", "Mute"], "{popup:#?}");
     popups.click(popup.number, "stop");
     stage.told("idle", "stopped");
@@ -99,7 +99,7 @@ fn reconnect_on_a_popup_brings_permissions_back() {
     stage.told("idle", "");
     stage.session.send("SCRIPT:denied3 Paint the fence");
     let popup = popups.wait_for(1);
-    assert!(popup.title.starts_with("Without permissions: "), "{popup:#?}");
+    assert!(popup.title == "project lost its permissions", "{popup:#?}");
     assert_eq!(popup.actions[..2], ["reconnect", "Reconnect"], "{popup:#?}");
     stage.session.folder.wait_nth("assistant.turn_end", 4);
     popups.click(popup.number, "reconnect");

@@ -47,8 +47,47 @@ fn lost_when_run_unattended() {
 
     last.release();
     run.wait();
-    pilot.told(&folder.id(), "ended", "");
+    pilot.told(&folder.id(), "failed", "ended denied: 3 of its last 3 tools");
     record::keep(&home, "44b-unattended-denied-ended");
+}
+
+/// CASES.md 128: told once, as lost permissions, whether that is seen before its end or not; and over when it was looked at.
+#[test]
+fn case_128_a_run_that_ends_denied_is_told_once() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let pilot = Pilot::configured(&[&home], "[notifications]\nafter-start = \"1ms\"\n");
+    let popups = pilot.popups();
+    for run in 1..=2 {
+        Unattended::start(&home, &model, DENIED).wait();
+        let folders = home.sessions();
+        assert_eq!(folders.len(), run);
+        let popup = popups.wait_for(run);
+        let title = &popup.title;
+        assert!(title.starts_with("project") && title.ends_with(" lost its permissions"), "{popup:#?}");
+    }
+    for folder in home.sessions() {
+        let row = pilot.told(&folder.id(), "failed", "ended denied: 3 of its last 3 tools");
+        assert!(row["actions"].as_array().unwrap().contains(&"resume".into()), "{row}");
+        assert_eq!(row["turn"], Value::Null);
+    }
+    assert_eq!(popups.taken().len(), 2, "{:#?}", popups.taken());
+    for folder in home.sessions() {
+        pilot.click(&folder.id(), "Mark as seen");
+        pilot.told(&folder.id(), "ended", "ended denied");
+    }
+    assert_eq!(popups.taken().len(), 2, "{:#?}", popups.taken());
+}
+
+#[test]
+fn case_128_a_servers_session_that_ends_denied_has_failed() {
+    let stage = Stage::without_person();
+    stage.session.send(DENIED);
+    stage.session.folder.wait_nth("tool.execution_complete", 3);
+    stage.told("permission-lost", "");
+    stage.session.folder.wait_nth("assistant.turn_end", 4);
+    stage.session.destroy();
+    stage.session.folder.wait("session.shutdown");
+    stage.told("failed", "ended denied: 3 of its last 3 tools");
 }
 
 #[test]

@@ -18,10 +18,10 @@ fn stage(manner: Manner, settings: &str) -> (Stage, Popups) {
     (stage, popups)
 }
 
-/// Waits for the popup of this number; it has this title.
+/// Waits for the popup of this number; its title ends so.
 fn told(popups: &Popups, count: usize, title: &str) -> Popup {
     let popup = popups.wait_for(count);
-    assert!(popup.title.starts_with(title), "not {title:?}: {:#?}", popups.taken());
+    assert!(popup.title.ends_with(title), "not {title:?}: {:#?}", popups.taken());
     popup
 }
 
@@ -30,9 +30,9 @@ fn told(popups: &Popups, count: usize, title: &str) -> Popup {
 fn a_question_a_failure_and_a_crash_are_told_and_withdrawn() {
     let (mut stage, popups) = stage(Manner::Approves, "");
     stage.session.send("SCRIPT:question Paint the fence");
-    let question = told(&popups, 1, "Needs your answer: ");
+    let question = told(&popups, 1, "project waits for your answer");
     stage.session.send("SCRIPT:err400 And the gate");
-    let failed = told(&popups, 2, "Failed: ");
+    let failed = told(&popups, 2, "project failed");
     popups.wait_for_closed(&[question.number]);
     // Neither a turn that is done nor a permission that is given at once is told.
     stage.session.send("SCRIPT:seq And the door");
@@ -42,7 +42,7 @@ fn a_question_a_failure_and_a_crash_are_told_and_withdrawn() {
     stage.session.send("SCRIPT:tool And the roof");
     stage.told("working", "bash");
     stage.server.kill();
-    told(&popups, 3, "Crashed: ");
+    told(&popups, 3, "project crashed");
 }
 
 /// CASES.md 97, 99.
@@ -63,8 +63,10 @@ fn three_at_once_are_one_popup_and_the_same_is_not_told_again() {
     stage.pilot.told(&others[0].id(), "needs-input", "");
     others[1].send("SCRIPT:err400 And the gate");
     let last = popups.taken().last().unwrap().clone();
-    let failed =
-        if last.title.starts_with("Failed") { last } else { told(&popups, popups.taken().len() + 1, "Failed: ") };
+    let failed = match last.title.ends_with(" failed") {
+        true => last,
+        false => told(&popups, popups.taken().len() + 1, " failed"),
+    };
     assert_eq!(failed.replaces, 0);
 }
 
@@ -72,8 +74,8 @@ fn three_at_once_are_one_popup_and_the_same_is_not_told_again() {
 fn what_still_waits_is_told_once_more_as_urgent() {
     let (stage, popups) = stage(Manner::Waits, "escalate = \"3s\"\n");
     stage.session.send("SCRIPT:tool Paint the fence");
-    let first = told(&popups, 1, "Needs permission: ");
-    let again = told(&popups, 2, "Still needs permission: ");
+    let first = told(&popups, 1, "project wants to run");
+    let again = told(&popups, 2, "project still wants to run");
     // It carries Approve: the first one is closed, and this one is new.
     assert_eq!((again.replaces, again.hint("urgency")), (0, Some("byte 0x02")));
     popups.wait_for_closed(&[first.number]);
@@ -89,7 +91,7 @@ fn the_third_time_stuck_in_a_row_advises_a_new_session() {
     let mut numbers = Vec::new();
     for time in 1..=3 {
         stage.session.send("SCRIPT:hang Paint the fence");
-        let popup = told(&popups, time, "Stuck: ");
+        let popup = told(&popups, time, "project is stuck");
         assert_eq!(popup.body.contains("start a new session"), time == 3, "{popup:#?}");
         stage.session.abort();
         numbers.push(popup.number);
@@ -117,7 +119,7 @@ fn done_is_told_where_it_is_wanted_and_the_terminal_does_not() {
     terminal.enter("SCRIPT:sleep2 And the gate");
     terminal.folder.wait_nth("permission.requested", 2);
     terminal.approve();
-    let popup = told(&popups, 1, "Done: ");
+    let popup = told(&popups, 1, "project is done");
     assert_eq!(popup.hint("urgency"), Some("byte 0x00"));
     assert_eq!(popups.taken().len(), 1, "{:#?}", popups.taken());
 }

@@ -133,7 +133,7 @@ impl Pilot {
         let dump = || self.dump(id);
         let find = || {
             let row = self.row(id)?;
-            let name: String = row["name"].as_str()?.chars().take(24).collect();
+            let name: String = row["label"].as_str()?.chars().take(24).collect();
             let layout = self.panel.layout().1;
             let submenu = layout.find(&|entry: &Entry| !entry.entries.is_empty() && entry.shown().contains(&name))?;
             let fits = |entry: &Entry| entry.shown().starts_with(label) && entry.enabled && entry.entries.is_empty();
@@ -247,7 +247,7 @@ impl Pilot {
     /// the table may word a status with spaces.
     fn table_shows(&self, row: &Value) -> bool {
         let plain = |text: &str| text.to_lowercase().replace('-', " ");
-        let name: String = row["name"].as_str().unwrap_or_default().chars().take(16).collect();
+        let name: String = row["label"].as_str().unwrap_or_default().chars().take(16).collect();
         let (name, status) = (plain(&name), plain(row["status"].as_str().unwrap_or_default()));
         self.table.screen().lines().map(plain).any(|line| line.contains(&name) && line.contains(&status))
     }
@@ -256,7 +256,7 @@ impl Pilot {
     fn menu_shows(&self, row: &Value) -> bool {
         let text =
             |key: &str, most: usize| row[key].as_str().unwrap_or_default().chars().take(most).collect::<String>();
-        let (name, status, because) = (text("name", 24), text("status", 24), text("because", 24));
+        let (name, status, because) = (text("label", 24), text("status", 24), text("because", 24));
         let fits = |entry: &Entry| {
             let shown = entry.shown();
             shown.contains(&format!("{status}   ")) && shown.contains(&name) && shown.contains(&because)

@@ -1,11 +1,14 @@
 //! What comes back of an order, on the terminal: steps on standard error, the request and the result on standard output, what
 //! went wrong on standard error.
 //!
-//! Nobody need read it: an output that is closed neither stops the order nor changes how it ended.
+//! Nobody need read it: an output that is closed neither stops the order nor changes how it ended. A request is the exception:
+//! what could not be written out is not approved.
 
 use crate::act::{Outcome, Report};
 use crate::cli::{LINE_MAX, say};
-use crate::core::text::{is_invisible, plain};
+use crate::core::fleet::Label;
+use crate::core::misread::misread;
+use crate::core::text::{NAME_MAX, is_invisible, plain};
 use std::io::{self, Write};
 
 /// Takes the reports of an order, the end included.
@@ -14,7 +17,7 @@ pub(super) trait Tell {
     fn report(&mut self, report: &Report);
 }
 
-/// Shows everything.
+/// Shows everything but requests.
 pub(super) struct Teller;
 
 impl Tell for Teller {
@@ -23,41 +26,83 @@ impl Tell for Teller {
             Report::Step(step, words) => {
                 let _ = writeln!(io::stderr(), "{}: {}", step.tag(), plain(words, LINE_MAX));
             }
-            Report::Request(text) => {
-                let _ = io::stdout().write_all(request(text).as_bytes());
-            }
+            Report::Request(_) => {}
             Report::End(outcome) => end(outcome),
         }
     }
 }
 
-/// Shows a request, and keeps it. How that ended is left to others.
-#[derive(Default)]
-pub(super) struct Shown {
-    /// The request, as it came.
-    pub(super) request: Option<String>,
+/// Shows everything, requests included.
+pub(super) struct Telling {
+    who: String,
 }
 
-impl Tell for Shown {
+impl Telling {
+    /// Of this session.
+    pub(super) fn of(label: &Label) -> Self {
+        Self { who: label.to_string() }
+    }
+}
+
+impl Tell for Telling {
     fn report(&mut self, report: &Report) {
-        match report {
-            Report::End(_) => return,
-            Report::Request(text) => self.request = Some(text.clone()),
-            Report::Step(..) => {}
+        if let Report::Request(text) = report {
+            let _ = write_out(&request(&self.who, text));
         }
         Teller.report(report);
     }
 }
 
-/// Shows everything but the request, which was shown before.
-pub(super) struct AfterShown;
+/// Shows a request, and keeps it. The steps on the way to it, and how that ended, are left to others.
+pub(super) struct Shown {
+    /// Whose request it is.
+    who: String,
+    /// The request, as it came.
+    pub(super) request: Option<String>,
+    /// Why it could not be written out.
+    pub(super) failed: Option<io::Error>,
+}
 
-impl Tell for AfterShown {
+impl Shown {
+    /// Of this session.
+    pub(super) fn of(label: &Label) -> Self {
+        Self { who: label.to_string(), request: None, failed: None }
+    }
+}
+
+impl Tell for Shown {
     fn report(&mut self, report: &Report) {
-        if !matches!(report, Report::Request(_)) {
-            Teller.report(report);
+        if let Report::Request(text) = report {
+            self.failed = write_out(&request(&self.who, text)).err();
+            self.request = Some(text.clone());
         }
     }
+}
+
+/// Writes to standard output, to the end.
+///
+/// # Errors
+/// Where not all of it was taken, or where it goes nowhere: a program that is started with its output closed is given the null
+/// device in its place.
+fn write_out(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if goes_nowhere(&out) {
+        return Err(io::Error::other("standard output is closed, or thrown away"));
+    }
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
+#[cfg(unix)]
+fn goes_nowhere(out: &io::StdoutLock<'_>) -> bool {
+    use rustix::fs::{FileType, fstat, stat};
+    let Ok(out) = fstat(out) else { return true };
+    let is_device = FileType::from_raw_mode(out.st_mode) == FileType::CharacterDevice;
+    is_device && stat("/dev/null").is_ok_and(|null| null.st_rdev == out.st_rdev)
+}
+
+#[cfg(windows)]
+fn goes_nowhere(out: &io::StdoutLock<'_>) -> bool {
+    std::os::windows::io::AsRawHandle::as_raw_handle(out).is_null()
 }
 
 /// Says how it ended.
@@ -71,9 +116,9 @@ pub(super) fn end(outcome: &Outcome) {
 }
 
 /// A request, whole, line by line: set in, so that no line of it passes for one of ours, and with everything that would
-/// act on the terminal or would not be seen as an escape.
-fn request(text: &str) -> String {
-    let mut out = String::from("The request:\n");
+/// act on the terminal or would not be seen as an escape. What reads as something else is pointed out.
+fn request(who: &str, text: &str) -> String {
+    let mut out = format!("The request of {who}:\n");
     for line in text.split('\n') {
         out.push_str("    ");
         for c in line.chars() {
@@ -86,6 +131,11 @@ fn request(text: &str) -> String {
         }
         out.push('\n');
     }
+    let careful = out.lines().skip(1).find_map(misread).map(|piece| {
+        let piece = plain(piece, NAME_MAX);
+        format!("Careful, it may read as something else than it is: {} is {piece}\n", piece.escape_unicode())
+    });
+    out.extend(careful);
     out
 }
 
@@ -95,12 +145,20 @@ mod tests {
 
     #[test]
     fn a_request_is_shown_whole_and_acts_on_nothing() {
-        let text = "shell: rm -rf x\t\u{1b}[2Kls\r\u{202e}\u{2028}\u{9b}J\nReport: \"done\" \\ é 👩\u{200d}💻\n";
+        let text = "shell: rm -rf x\t\u{1b}[2Kls\r\u{202e}\u{2028}\u{9b}J\nReport: \"done\" \\ é 日本語\n";
         assert_eq!(
-            request(text),
-            "The request:\n    shell: rm -rf x\\t\\u{1b}[2Kls\\r\\u{202e}\\u{2028}\\u{9b}J\n    Report: \"done\" \\ é 👩\u{200d}💻\n    \n"
+            request("api · Fix it", text),
+            "The request of api · Fix it:\n    shell: rm -rf x\\t\\u{1b}[2Kls\\r\\u{202e}\\u{2028}\\u{9b}J\n    Report: \"done\" \\ é 日本語\n    \n"
         );
         let long = "x".repeat(100_000);
-        assert!(request(&long).contains(&long));
+        assert!(request("api", &long).contains(&long));
+    }
+
+    #[test]
+    fn case_114_what_may_read_as_something_else_is_pointed_out() {
+        let said = request("api", "Run this command:\n\nrm -rf /тмр");
+        let line = said.lines().last().unwrap_or_default();
+        assert_eq!(line, "Careful, it may read as something else than it is: \\u{442}\\u{43c}\\u{440} is тмр");
+        assert!(!request("api", "cat 報告.txt").contains("Careful"));
     }
 }

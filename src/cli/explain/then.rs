@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
     let id = match story.ids(id).as_slice() {
         [one] if !id.is_empty() => (*one).to_owned(),
         [] | [_] => match pick(context, id, false) {
-            Ok((session, _)) => session.id.into(),
+            Ok(session) => session.id.clone().into(),
             Err(code) => return Ok(code),
         },
         several => {

@@ -64,6 +64,17 @@ pub(super) enum Stage {
     Gone(Time),
 }
 
+impl Episode {
+    /// It is not told once more.
+    const fn tell_once(&mut self) {
+        self.stage = match self.stage {
+            Stage::Open(popup, _) => Stage::Open(popup, None),
+            Stage::Gone(_) => Stage::Silent,
+            stage => stage,
+        };
+    }
+}
+
 impl Watched {
     /// Takes note of how the session is now. `is_new` says that it was not there before.
     pub(super) fn follow(&mut self, session: &Alertable<'_>, now: &Now, is_new: bool, on: &Settings) {
@@ -72,7 +83,10 @@ impl Watched {
             self.episode = None;
             return;
         };
-        if self.episode.is_some_and(|episode| (episode.cause, episode.mark) == (cause, mark)) {
+        if let Some(episode) = self.episode.as_mut().filter(|episode| (episode.cause, episode.mark) == (cause, mark)) {
+            if session.row.ended_denied {
+                episode.tell_once();
+            }
             return;
         }
         if let (Cause::Done, Mark::At(at)) = (cause, mark)
@@ -168,7 +182,7 @@ impl Watched {
 /// What a session is to be notified for.
 fn cause(session: &Alertable<'_>, on: &Settings) -> Option<(Cause, Mark)> {
     let row = session.row;
-    let Some(cause) = Cause::of(row.status) else {
+    let Some(cause) = Cause::of_row(row) else {
         let rests = row.status == Status::Idle && row.unseen;
         let turn = session.completed.filter(|turn| rests && turn.took >= on.done_min)?;
         return Some((Cause::Done, Mark::At(turn.at)));

@@ -1,15 +1,19 @@
 //! What a popup says, and which buttons it carries.
 //!
 //! What a session wrote is text, on one line, bounded and without anything invisible; how it is escaped is for whoever shows
-//! it. A popup has Approve only where it shows the request whole and unaltered, as one line that can be read at a glance.
+//! it. A popup has Approve only where it shows the request whole and unaltered, as one line that can be read at a glance, and
+//! reads as it is.
 
 use super::{Alertable, Asked, Button, Cause, Detail};
-use crate::core::text::{NAME_MAX, counted, is_seen_whole, plain};
+use crate::core::misread::reads_as_it_is;
+use crate::core::text::{NAME_MAX, counted, plain};
 use crate::core::verdict::Status;
 use std::fmt::Write;
 
 /// Lines of a body are at most this long, in characters; a request that is longer is not one to be approved at a glance.
 const LINE: usize = 240;
+/// Who it is about is cut after this many characters, so that what it does is seen behind it.
+const WHO: usize = 80;
 /// A digest names so many sessions.
 const NAMED: usize = 5;
 /// From so many times in a row on, a session that is stuck is better left behind.
@@ -18,7 +22,8 @@ const STUCK_TOO_OFTEN: u32 = 3;
 /// Title and body.
 pub(super) type Words = (String, String);
 
-/// The words on one session. `again` says that it was told before, `asked` what it asks, where that is shown whole.
+/// The words on one session: who and what; then all of it, and the session's title. `again` says that it was told before,
+/// `asked` what it asks, where that is shown whole.
 pub(super) fn one(
     session: &Alertable<'_>,
     cause: Cause,
@@ -31,20 +36,22 @@ pub(super) fn one(
         let title = if cause == Cause::Done { "A Copilot session is done" } else { "A Copilot session needs you" };
         return (title.to_owned(), String::new());
     }
-    // The name comes last: whatever it says, and however long it is, it does not pass for ours.
-    let name = plain(&session.row.name, NAME_MAX);
-    let title =
-        if again { format!("Still {}: {name}", is(cause)) } else { format!("{}: {name}", capitalised(is(cause))) };
+    let label = &session.row.label;
+    let title = format!("{} {}", plain(&label.who, WHO), does(session, cause, again));
     let mut lines = Vec::new();
     if detail == Detail::Full {
-        lines.push(plain(&session.row.because, LINE).into_string());
-        if cause == Cause::NeedsPermission {
-            lines.extend(asks(session, asked));
+        lines.extend(match cause {
+            Cause::NeedsPermission => asks(session, asked),
+            _ => None,
+        });
+        if lines.is_empty() {
+            lines.push(plain(&session.row.because, LINE).into_string());
         }
     }
     if cause == Cause::Stuck && stuck >= STUCK_TOO_OFTEN {
         lines.push(format!("Stuck {stuck} times in a row: start a new session"));
     }
+    lines.extend(label.title.as_deref().map(|title| plain(title, NAME_MAX).into_string()));
     (title, lines.join("\n"))
 }
 
@@ -65,7 +72,7 @@ pub(super) fn digest(sessions: &[(Cause, &Alertable<'_>)], detail: Detail) -> Wo
         let mut sessions: Vec<_> = sessions.iter().collect();
         sessions.sort_by_key(|(cause, session)| (*cause, session.key));
         for (cause, session) in sessions.iter().take(NAMED) {
-            let _ = writeln!(body, "{}: {}", capitalised(is(*cause)), plain(&session.row.name, NAME_MAX));
+            let _ = writeln!(body, "{}: {}", capitalised(is(*cause)), session.row.label.cut(NAME_MAX));
         }
         if sessions.len() > NAMED {
             let _ = writeln!(body, "and {} more", sessions.len() - NAMED);
@@ -79,19 +86,21 @@ pub(super) fn digest(sessions: &[(Cause, &Alertable<'_>)], detail: Detail) -> Wo
 pub(super) fn asked(session: &Alertable<'_>, detail: Detail) -> Option<Asked> {
     let shows = session.row.status == Status::NeedsPermission && detail == Detail::Full;
     let request = session.request.filter(|request| request.answerable && shows)?;
-    let text = request.what.filter(|what| is_seen_whole(what, LINE))?.to_owned();
+    let text = request.what.filter(|what| reads_as_it_is(what, LINE))?.to_owned();
     Some(Asked { request: request.id, text })
 }
 
 /// The buttons of a popup on one session, the next step first.
 pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: bool) -> Vec<Button> {
-    use Button::{Approve, Deny, Details, Mute, Reconnect, Resume, ShowTerminal, Stop};
+    use Button::{Approve, Deny, Details, Mute, Reconnect, Resume, Review, ShowTerminal, Stop};
+    let answerable = session.request.is_some_and(|request| request.answerable);
     let offered = |button: &&Button| session.row.actions.contains(&button.name());
     // Of those in one line only the first that can be done.
     let wanted: &[&[Button]] = match cause {
         Cause::NeedsPermission if asked => return vec![Approve, Deny, Mute],
+        Cause::NeedsPermission if answerable => return vec![Review, Mute],
         Cause::NeedsPermission => return vec![Details, Mute],
-        Cause::PermissionLost => &[&[Reconnect]],
+        Cause::PermissionLost => &[&[Reconnect, Resume]],
         Cause::Stuck => &[&[Reconnect], &[Stop]],
         Cause::Crashed => &[&[Reconnect, Resume]],
         Cause::NeedsInput | Cause::Failed | Cause::Done => &[&[ShowTerminal, Resume]],
@@ -111,14 +120,45 @@ fn asks(session: &Alertable<'_>, asked: Option<&Asked>) -> Option<String> {
     }
     let request = session.request?;
     let what = request.what?;
-    Some(match is_seen_whole(what, LINE) {
-        true if request.answerable => what.to_owned(),
-        true => format!("{what}\nIt can only be answered where it runs"),
-        false => "What it asks cannot be shown here whole; see Details".to_owned(),
+    Some(match (reads_as_it_is(what, LINE), request.answerable) {
+        (true, true) => what.to_owned(),
+        (true, false) => format!("{what}\nIt can only be answered where it runs"),
+        (false, true) => "What it asks does not fit here, or reads otherwise than it is: see Review…".to_owned(),
+        (false, false) => {
+            "What it asks does not fit here, or reads otherwise than it is: look where it runs".to_owned()
+        }
     })
 }
 
-/// What a session is.
+/// What it does, behind its name.
+fn does(session: &Alertable<'_>, cause: Cause, again: bool) -> String {
+    let still = if again { "still " } else { "" };
+    match cause {
+        Cause::NeedsPermission => {
+            let what = match session.request.map_or("", |request| request.kind) {
+                "shell" | "commands" => "to run",
+                "read" => "to read",
+                "write" => "to write",
+                "path" => "to reach",
+                "url" => "to fetch",
+                "mcp" => "to call a tool",
+                _ => "a permission",
+            };
+            format!("{still}wants {what}")
+        }
+        Cause::NeedsInput => format!("{still}waits for your answer"),
+        Cause::PermissionLost if again => "is still without permissions".into(),
+        Cause::PermissionLost => "lost its permissions".into(),
+        Cause::Stuck => format!("is {still}stuck"),
+        Cause::Crashed if again => "crashed, and was not resumed yet".into(),
+        Cause::Crashed => "crashed".into(),
+        Cause::Failed if again => "failed, and nothing was done since".into(),
+        Cause::Failed => "failed".into(),
+        Cause::Done => "is done".into(),
+    }
+}
+
+/// What a session is, in a digest.
 const fn is(cause: Cause) -> &'static str {
     match cause {
         Cause::NeedsPermission => "needs permission",

@@ -69,7 +69,7 @@ fn quit(ends: &[&Source<'_>]) -> Item {
     if ends.is_empty() {
         return quit("Quit");
     }
-    let mut names: Vec<_> = ends.iter().map(|source| plain(&source.row.name, 60)).collect();
+    let mut names: Vec<_> = ends.iter().map(|source| source.row.label.cut(60)).collect();
     names.sort_unstable();
     let mut items: Vec<_> = names.iter().map(|name| Item::text(format!("This may end: {name}"))).collect();
     items.push(quit("Quit all the same: what ends can be resumed"));

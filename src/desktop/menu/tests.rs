@@ -3,7 +3,7 @@
 use super::*;
 use crate::act::Which;
 use crate::core::alert::{Detail, Pause};
-use crate::core::fleet::{About, Session};
+use crate::core::fleet::{About, Label, Session};
 use crate::core::turn::{Call, Request};
 use crate::desktop::view::Effect;
 use std::path::Path;
@@ -30,7 +30,8 @@ impl World {
             ..Session::default()
         };
         session.facts.progress = Some(self.now);
-        let row = Row { name: name.into(), ..session.row(self.now, &Limits::default()).0 };
+        let label = Label { who: name.into(), title: None };
+        let row = Row { name: name.into(), label, ..session.row(self.now, &Limits::default()).0 };
         self.sessions.push(((0, name.into()), session, row));
         self.set(name, status);
     }

@@ -155,7 +155,7 @@ fn what_finds_no_room_is_in_a_digest_which_takes_the_last_place() {
     assert_eq!(digest.about.keys().iter().map(|key| &*key.1).collect::<Vec<_>>(), ["d", "e", "f"]);
     stage.closes("a", true);
     stage.at(110).is("g", Status::Failed).at(120);
-    assert_eq!(stage.popup("g").unwrap().title, "Failed: Session g", "a place that is free again is taken");
+    assert_eq!(stage.popup("g").unwrap().title, "g failed", "a place that is free again is taken");
 }
 
 #[test]

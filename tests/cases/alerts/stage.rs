@@ -7,7 +7,7 @@ use super::super::story::{At, START, Story};
 use pilotlight::core::alert::{
     About, Alertable, Alerts, Cause, Change, Completed, Key, Now, Popup, PopupId, Quiet, Request, Settings,
 };
-use pilotlight::core::fleet::{Background, Kind, Row, Session};
+use pilotlight::core::fleet::{Background, Kind, Label, Row, Session};
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::turn::Ending;
 use pilotlight::core::verdict::Status;
@@ -62,6 +62,9 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         owner: None,
         background: Background::default(),
         actions: vec!["reconnect", "stop", "resume", "show-terminal", "mute"],
+        label: Label { who: id.into(), title: Some(format!("Session {id}").into()) },
+        turn: None,
+        ended_denied: false,
     }
 }
 
@@ -273,7 +276,7 @@ impl Stage {
             for key in popup.about.keys() {
                 assert!(about.insert(key.clone()), "two popups about {key:?}: {:#?}", self.open);
                 let row = &self.actors.get(key).expect("a popup about a session that is gone").row;
-                let holds = Cause::of(row.status).or((row.status == Status::Idle && row.unseen).then_some(Cause::Done));
+                let holds = Cause::of_row(row).or((row.status == Status::Idle && row.unseen).then_some(Cause::Done));
                 let cause = holds.expect("a popup for a cause that is over");
                 match popup.about {
                     About::One(_) => assert_eq!(cause, popup.cause, "of {key:?}"),
@@ -312,8 +315,12 @@ impl Actor {
 
     fn alertable(&self) -> Alertable<'_> {
         let request = self.request.as_ref();
-        let request =
-            request.map(|(id, what, answerable)| Request { id: *id, what: what.as_deref(), answerable: *answerable });
+        let request = request.map(|(id, what, answerable)| Request {
+            id: *id,
+            kind: "shell",
+            what: what.as_deref(),
+            answerable: *answerable,
+        });
         Alertable {
             key: &self.key,
             row: &self.row,

@@ -2,7 +2,7 @@
 
 use super::stage::{Stage, row};
 use pilotlight::core::alert::{Button, Detail, Settings};
-use pilotlight::core::fleet::Row;
+use pilotlight::core::fleet::{Label, Row};
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status;
 
@@ -26,13 +26,17 @@ fn case_103_a_hostile_title_is_text_and_bounded() {
         stage.is("a", Status::Working).at(1).asks("a", 1, Some("ls"));
         stage.but("a", |actor| {
             let request = &mut actor.row;
-            *request = Row { name: hostile.clone(), because: hostile.clone(), ..row("a", status, request.since) };
+            let label = Label { who: hostile.clone(), title: Some(hostile.clone().into()) };
+            *request = Row { label, because: hostile.clone(), ..row("a", status, request.since) };
         });
         stage.at(10);
         let (title, body, _) = shown(&stage);
-        assert!(title.contains(": <b>x</b> & [31mApproved: yyy"), "{title}");
+        assert!(title.starts_with("<b>x</b> & [31mApproved: yyy") && title.chars().count() < 120, "{title}");
+        let does = ["… is stuck", "… wants to run", "… failed"];
+        assert!(does.iter().any(|does| title.ends_with(does)), "what it does is seen behind a long name: {title}");
         for text in [&title, &body] {
-            assert!(!text.contains(['\u{1b}', '\u{202e}']) && text.chars().count() < 300, "{text}");
+            assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 240), "{text}");
         }
         assert_eq!(title.lines().count(), 1);
     }
@@ -48,15 +52,50 @@ fn case_103_a_request_that_is_not_shown_whole_cannot_be_approved() {
         let mut stage = Stage::new();
         stage.asks("a", 1, Some(what)).at(10);
         let (_, body, buttons) = shown(&stage);
-        assert_eq!(buttons, [Button::Details, Button::Mute], "{what:?}");
-        assert!(body.ends_with("cannot be shown here whole; see Details"), "{body:?}");
+        assert_eq!(buttons, [Button::Review, Button::Mute], "{what:?}");
+        assert!(body.ends_with("reads otherwise than it is: see Review…\nSession a"), "{body:?}");
     }
     for what in ["ls", "cat a && echo '<b>' > b", &long[1..], "écrire «ça»"] {
         let mut stage = Stage::new();
         stage.asks("a", 1, Some(what)).at(10);
         let (_, body, buttons) = shown(&stage);
         assert_eq!(buttons, [Button::Approve, Button::Deny, Button::Mute], "{what:?}");
-        assert_eq!(body, format!("because of needs-permission\n{what}"));
+        assert_eq!(body, format!("{what}\nSession a"));
+    }
+}
+
+#[test]
+fn case_114_what_reads_as_something_else_is_for_review() {
+    for (what, first) in [
+        ("git commit -m \"Исправлено\"", Button::Approve),
+        ("cat 報告.txt", Button::Approve),
+        ("rm -rf /tмp", Button::Review),
+        ("rm -rf /тмр", Button::Review),
+        ("mv א ב", Button::Review),
+        ("echo א; rm 1 2 ב", Button::Review),
+    ] {
+        let mut stage = Stage::new();
+        stage.asks("a", 1, Some(what)).at(10);
+        let (_, body, buttons) = shown(&stage);
+        assert_eq!(buttons[0], first, "{what}");
+        assert_eq!(body.contains(what), first == Button::Approve, "{body}");
+    }
+}
+
+/// CASES.md 111: one long title in two folders, one command.
+#[test]
+fn case_111_a_popup_names_the_folder_first_then_all_that_is_asked_then_the_title() {
+    let mut stage = Stage::new();
+    let title = "Write the migration of the billing tables to the new schema, and its tests";
+    for who in ["billing-api", "billing-web"] {
+        stage.asks(who, 1, Some("make deploy")).but(who, |actor| {
+            actor.row.label = Label { who: who.into(), title: Some(title.into()) };
+        });
+    }
+    stage.at(10);
+    for who in ["billing-api", "billing-web"] {
+        let popup = stage.popup(who).unwrap();
+        assert_eq!((popup.title, popup.body), (format!("{who} wants to run"), format!("make deploy\n{title}")));
     }
 }
 
@@ -65,7 +104,7 @@ fn a_request_that_cannot_be_answered_from_here_is_shown_and_not_offered() {
     let mut stage = Stage::new();
     stage.asks("a", 1, None).but("a", |actor| actor.request = Some((1, Some("make".into()), false))).at(10);
     let (_, body, buttons) = shown(&stage);
-    assert_eq!(body, "because of needs-permission\nmake\nIt can only be answered where it runs");
+    assert_eq!(body, "make\nIt can only be answered where it runs\nSession a");
     assert_eq!(buttons, [Button::Details, Button::Mute]);
 }
 
@@ -76,11 +115,11 @@ fn a_popup_says_no_more_than_the_user_allows() {
         stage.asks("a", 1, Some("make")).at(10);
         shown(&stage)
     };
-    let buttons = vec![Button::Details, Button::Mute];
     let (title, body, _) = said(Detail::Full);
-    assert_eq!((&*title, &*body), ("Needs permission: Session a", "because of needs-permission\nmake"));
-    assert_eq!(said(Detail::Title), ("Needs permission: Session a".into(), String::new(), buttons.clone()));
-    assert_eq!(said(Detail::None), ("A Copilot session needs you".into(), String::new(), buttons));
+    assert_eq!((&*title, &*body), ("a wants to run", "make\nSession a"));
+    let review = vec![Button::Review, Button::Mute];
+    assert_eq!(said(Detail::Title), ("a wants to run".into(), "Session a".into(), review.clone()));
+    assert_eq!(said(Detail::None), ("A Copilot session needs you".into(), String::new(), review));
 }
 
 /// Before the screen is shared.
@@ -115,7 +154,7 @@ fn a_digest_says_no_more_than_the_user_allows() {
         (title, body)
     };
     let title = "2 Copilot sessions need you, 2 are done".to_owned();
-    let names = "Failed: Session a\nFailed: Session b\nDone: Session c\nDone: Session d".to_owned();
+    let names = "Failed: a · Session a\nFailed: b · Session b\nDone: c · Session c\nDone: d · Session d".to_owned();
     assert_eq!(said(Detail::Full), (title.clone(), names.clone()));
     assert_eq!(said(Detail::Title), (title.clone(), names));
     assert_eq!(said(Detail::None), (title, String::new()));
@@ -140,6 +179,7 @@ fn a_popup_offers_the_next_step_as_far_as_it_can_be_done() {
         (Status::Stuck, vec!["stop"], vec![Stop, Mute]),
         (Status::Stuck, vec![], vec![Details, Mute]),
         (Status::PermissionLost, all.clone(), vec![Reconnect, Mute]),
+        (Status::PermissionLost, vec!["resume"], vec![Resume, Mute]),
         (Status::Crashed, all.clone(), vec![Reconnect, Mute]),
         (Status::Crashed, vec!["resume"], vec![Resume, Mute]),
         (Status::NeedsInput, all.clone(), vec![ShowTerminal, Mute]),

@@ -91,7 +91,7 @@ impl User {
             let row = self.row(session)?;
             let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
             let menu = panel.layout().1;
-            let entry = menu.find(&|entry: &Entry| entry.shown().contains(&format!("{} · ", text("name"))))?.clone();
+            let entry = menu.find(&|entry: &Entry| entry.shown().contains(&format!("{} · ", text("label"))))?.clone();
             let shown = entry.shown();
             let because: String = text("because").chars().take(40).collect();
             let agrees = text("status") == status

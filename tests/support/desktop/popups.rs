@@ -4,9 +4,12 @@ use super::bus::Bus;
 use crate::support::{SOON, block_on, wait_until};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use zbus::zvariant::OwnedValue;
 
+/// Nobody reads a popup and clicks sooner; a click that comes sooner only shows it anew.
+const READ: Duration = Duration::from_secs(2);
 const NAME: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
 
@@ -219,6 +222,18 @@ impl Popups {
     /// The user clicks: on `default`, or on a button.
     pub(crate) fn click(&self, number: u32, action: &str) {
         Self::forge(&self.connection, number, action);
+    }
+
+    /// The same, of a user who has read what stands there now.
+    pub(crate) fn click_read(&self, number: u32, action: &str) {
+        self.read();
+        self.click(number, action);
+    }
+
+    /// What stands there is read.
+    pub(crate) fn read(&self) {
+        let begun = Instant::now();
+        wait_until(SOON, "it is read", String::new, || (begun.elapsed() > READ).then_some(()));
     }
 
     /// Says that the user clicked, over this connection.

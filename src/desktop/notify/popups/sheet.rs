@@ -9,7 +9,8 @@ use crate::desktop::icon;
 /// What is to be shown, in the place of the popup of that number.
 pub(super) fn sheet(popup: &Popup, buttons: &[Button], server: &Server, replaces: u32) -> Sheet {
     // A click beside the buttons; xfce4-notifyd knows none, and makes a button of it where it has a label.
-    let label = if buttons.contains(&Button::Details) { "" } else { "Open" };
+    let opens = |button: &Button| matches!(button, Button::Details | Button::Review);
+    let label = if buttons.iter().any(opens) { "" } else { "Open" };
     let click = server.can.actions.then_some(["default", label]);
     let buttons = buttons.iter().map(|button| [button.name(), button.label()]);
     Sheet {
