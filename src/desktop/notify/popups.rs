@@ -39,6 +39,8 @@ const LATER: Duration = Duration::from_secs(300);
 /// A popup that comes, or is there, this soon after another went may stand where that one stood: a click that follows at once
 /// was aimed at what is no longer there.
 const SETTLES: Duration = Duration::from_millis(1200);
+/// A popup that was sent this short a while ago may have come under a pointer that was on its way down.
+const FRESH: Duration = Duration::from_millis(700);
 /// The end of the program waits so long for popups to go.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -152,7 +154,7 @@ struct OnScreen {
     /// The server's number for it.
     number: u32,
     buttons: Vec<Button>,
-    /// Before, a click on Approve or Deny only leads to the request.
+    /// Before, a click on Approve or Deny only shows it anew.
     settled: Instant,
     until: Instant,
 }
@@ -234,6 +236,7 @@ impl Keeper {
         let buttons = self.buttons(popup, &server);
         let sheet = sheet(popup, &buttons, &server, replaces);
         self.early.clear();
+        let sent = Instant::now();
         let of = server.clone();
         let mut call = tokio::spawn(async move { of.notify(&sheet).await });
         let Some(answer) = self.during(timeout(PATIENCE, &mut call)).await.ok() else {
@@ -257,7 +260,8 @@ impl Keeper {
             self.tell(id, Clicked::Closed { by_user: false });
         }
         let now = Instant::now();
-        let settled = self.closed.filter(|closed| now < *closed + SETTLES).map_or(now, |_| now + SETTLES);
+        let moved = self.closed.filter(|closed| now < *closed + SETTLES).map_or(now, |_| now + SETTLES);
+        let settled = moved.max(sent + FRESH);
         self.on_screen.insert(popup.id, OnScreen { number, buttons, settled, until: now + LASTS });
         for (_, signal) in self.early.extract_if(.., |(of, _)| *of == number).collect::<Vec<_>>() {
             self.heard(number, signal);
@@ -367,8 +371,8 @@ impl Keeper {
             Signal::Invoked(action) if action == "default" => Clicked::Default,
             Signal::Invoked(action) => match button(&action) {
                 Some(Button::Approve | Button::Deny) if Instant::now() < shown.settled => {
-                    tracing::info!("a click came just after one popup took the place of another: it answers nothing");
-                    Clicked::Action(Button::Details)
+                    tracing::info!("a click came just after its popup, or where another had stood: it is shown anew");
+                    return self.show_anew(id, number);
                 }
                 Some(button) => Clicked::Action(button),
                 None => return, // no button of ours
@@ -380,6 +384,16 @@ impl Keeper {
         self.on_screen.remove(&id);
         self.went();
         self.tell(id, clicked);
+    }
+
+    /// A popup was clicked before it could be read. Some servers take it away with the click, so it is closed and raised.
+    fn show_anew(&mut self, id: PopupId, number: u32) {
+        self.on_screen.remove(&id);
+        self.to_close.push(number);
+        self.went();
+        if let Some((popup, state)) = lock(&self.wanted).get_mut(&id) {
+            (popup.sound, *state) = (false, State::New);
+        }
     }
 
     /// The server is gone, and every popup with it. What was seen and heard is only seen again.
@@ -421,7 +435,7 @@ impl Keeper {
         let mut buttons = if server.can.actions { popup.buttons.clone() } else { Vec::new() };
         if buttons.contains(&Button::Approve) && !believed {
             buttons.retain(|button| !matches!(button, Button::Approve | Button::Deny));
-            buttons.insert(0, Button::Details);
+            buttons.insert(0, Button::Review);
         }
         buttons
     }
