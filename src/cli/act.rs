@@ -218,6 +218,13 @@ fn answer_one(
     let look = (verb.ask)(Which::Shown { id: id.clone(), text: UNSHOWN.into() });
     let looked = carry_out(context, session, &order(session, look), false, &mut shown)?;
     let Some(text) = shown.request else {
+        let looked = match looked {
+            // It was only looked at: whatever broke off, nothing was sent.
+            Outcome::Unconfirmed(_) => {
+                Outcome::Failed("the request could not be shown, the look at it broke off: nothing was answered".into())
+            }
+            looked => looked,
+        };
         tell::end(&looked);
         return Ok(looked);
     };

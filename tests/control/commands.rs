@@ -4,6 +4,7 @@ use super::trays::Double;
 use crate::made_up::{Folder, User};
 use pilotlight::act::{Ask, Order, Outcome, Report, Step, Which};
 use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read};
 use std::process::Output;
 use std::time::Duration;
 
@@ -126,6 +127,20 @@ fn what_is_approved_is_what_was_shown() {
     assert_eq!(answered(&["approve", "0000"]), ["r-1"]);
     assert_eq!(answered(&["approve", "0000", "--request", "r-2"]), ["r-2"]);
     assert_eq!(answered(&["approve", "0000", "--all"]), ["r-1", "r-2", "r-3"]);
+}
+
+/// As long as the request was not shown, nothing can have been approved.
+#[test]
+fn case_130_a_look_at_a_request_that_breaks_off_has_approved_nothing() {
+    let user = User::new();
+    let session = sdk(&user, 1);
+    session.prompt();
+    asks(&session, "r-1");
+    let _double = Double::start(&user, |_| vec![Report::Step(Step::Attach, "to its server".into())]);
+    let output = user.run(&["approve", "00000001"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = texts(&output).1;
+    assert!(said.contains("the request could not be shown") && said.contains("nothing was answered"), "{said}");
 }
 
 /// What nobody could read, nobody has allowed.
@@ -260,24 +275,36 @@ fn case_130_an_interrupted_order_is_looked_up_on_disk() {
         session.prompt();
         session.say("permission.requested", asked);
         let (has, order) = std::sync::mpsc::channel();
-        let _double = Double::start_raw(&user, move |_, stream| {
-            let mut line = serde_json::to_vec(&Report::Step(Step::Attach, "to its server".into())).unwrap();
-            line.push(b'\n');
-            std::io::Write::write_all(stream, &line).unwrap();
+        let _double = Double::start_raw(&user, move |order, stream| {
+            let mut say = |report: &Report| {
+                let mut line = serde_json::to_vec(report).unwrap();
+                line.push(b'\n');
+                std::io::Write::write_all(stream, &line).unwrap();
+            };
+            // What is approved is shown first.
+            if matches!(&order.ask, Ask::Approve(Which::Shown { text, .. }) if text == "\0") {
+                shows(order, "shell: ls", Outcome::Unknown).iter().for_each(say);
+                return;
+            }
+            say(&Report::Step(Step::Attach, "to its server".into()));
             has.send(()).unwrap();
             let _ = std::io::Read::read(stream, &mut [0]); // until the command has gone
         });
         let mut run = user.pilotlight(&[command, "00000001"]);
         run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-        let run = run.spawn().unwrap();
+        let mut run = run.spawn().unwrap();
         order.recv().unwrap();
+        let mut stderr = BufReader::new(run.stderr.take().unwrap());
+        let mut err = String::new();
+        stderr.read_line(&mut err).unwrap(); // it has heard of the tray
         if let Some((kind, data)) = meanwhile {
             session.say(kind, &data);
         }
         kill_process(Pid::from_child(&run), Signal::INT).unwrap();
         let output = run.wait_with_output().unwrap();
-        let (out, err) = texts(&output);
-        assert_eq!(output.status.code(), Some(code), "{command}: {output:?}");
+        stderr.read_to_string(&mut err).unwrap();
+        let out = texts(&output).0;
+        assert_eq!(output.status.code(), Some(code), "{command}: {output:?}, {err}");
         let said = if code == 0 { out } else { err };
         assert!(said.contains(words) && !said.contains("failed"), "{command}: {said}");
     }
