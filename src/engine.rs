@@ -37,6 +37,7 @@ use crate::ledger::Ledger;
 use crate::log::story;
 use crate::seen::Seen;
 use crate::signals::{Signal, Signals};
+use crate::watch::identity::Identity;
 use crate::watch::opened::{Noted, Openers, Openings};
 use crate::watch::process::Exits;
 use crate::watch::store::{Reading, SESSIONS};
@@ -52,6 +53,9 @@ use tokio::sync::mpsc;
 const RESCAN: Span = Span::seconds(60);
 /// Where time changed something anyway, a rescan that is due within this is done with it.
 const RESCAN_EARLY: Span = Span::seconds(20);
+/// How often it is looked whether homes are where they were, where no event tells: file systems that have none, other systems
+/// than Linux, watches that could not be had.
+const HOMES: Span = Span::seconds(5);
 /// How long sessions that we hold may take to be let go of at our end.
 const LEAVING: Duration = Duration::from_millis(800);
 /// How long sessions may still be read before the first picture is shown: their rows say so then.
@@ -112,6 +116,10 @@ pub struct Engine {
     homes: Vec<PathBuf>,
     /// Homes that are followed no more.
     retired: HashSet<usize>,
+    /// What stood in the place of each home when it was last looked at.
+    stands: Vec<Stands>,
+    /// When homes are looked at where no event tells of them.
+    homes_at: Time,
     source: Option<settings::Followed>,
     ledger: Ledger,
     /// The statuses that stand in our log.
@@ -127,8 +135,6 @@ pub struct Engine {
     /// Those of them that are still to be shown.
     untold: Vec<Key>,
     agenda: Agenda,
-    /// Those of them that were shown.
-    told_history: HashSet<Key>,
     acting: Acting,
     happenings: mpsc::UnboundedReceiver<Happening>,
     watcher: Watcher,
@@ -175,6 +181,8 @@ impl Engine {
             config,
             homes,
             retired: HashSet::new(),
+            stands: Vec::new(),
+            homes_at: clock.now().awake,
             source: None,
             ledger: Ledger::new(seen.path().and_then(Path::parent)),
             logged: HashMap::new(),
@@ -184,7 +192,6 @@ impl Engine {
             has_recent: false,
             untold: Vec::new(),
             agenda: Agenda::default(),
-            told_history: HashSet::new(),
             unwatched: Vec::new(),
             exits: exits.ok(),
             ended,
@@ -310,7 +317,8 @@ impl Engine {
         // An hour: nothing is due then, but a bound costs nothing and forgives a clock that misbehaves.
         let idle = self.clock.now().awake + Span::hours(1);
         let reload = self.source.as_ref().and_then(|source| source.due);
-        let others = [rescan, reload, view.redraw_at(), self.scarce.look_at()].into_iter().flatten();
+        let homes = (!self.homes.is_empty() && !self.watcher.tells_of_homes()).then_some(self.homes_at);
+        let others = [rescan, homes, reload, view.redraw_at(), self.scarce.look_at()].into_iter().flatten();
         self.fleet.wake_at().into_iter().chain(others).fold(idle, Time::min)
     }
 
@@ -329,12 +337,29 @@ impl Engine {
         }
         let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
         round.changed.extend(changed);
+        if self.homes_at <= now.awake {
+            self.homes_at = now.awake + HOMES;
+            if !self.watcher.tells_of_homes() {
+                self.look_at_homes();
+            }
+        }
         if self.rescan_at <= now.awake + early {
             self.rescan();
             round.redraw = true;
         }
         round.redraw |= view.redraw_at().is_some_and(|at| at <= now.awake);
     }
+}
+
+/// What stands in the place of a home's sessions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    /// Not looked at, or something happened to it since.
+    Unknown,
+    /// Nothing.
+    Nothing,
+    /// This folder.
+    Folder(Identity),
 }
 
 /// What one turn of the loop found.

@@ -16,6 +16,7 @@ use crate::watch::store::{Folder, Reading, SESSIONS, session_ids};
 use crate::watch::tail::Look;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What was seen.
 pub struct Survey {
@@ -71,7 +72,7 @@ fn look_around(
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().div_ceil(SHARE)).max(1);
     let share = ids.len().div_ceil(threads).max(1);
-    let look = |ids: &[(&PathBuf, Box<str>)]| {
+    let look = |ids: &[(&PathBuf, Arc<str>)]| {
         let (mut buffer, mut folders) = (Vec::new(), Vec::new());
         for (root, id) in ids {
             let mut folder = Folder::new(root, id);

@@ -23,4 +23,5 @@ mod faults {
     mod stopped;
     mod storms;
     mod swept;
+    mod writers;
 }

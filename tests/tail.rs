@@ -10,6 +10,8 @@ mod judged;
 #[path = "cases/story.rs"]
 mod story;
 mod tail {
+    #[cfg(unix)]
+    mod edits;
     mod pieces;
 }
 #[expect(dead_code, reason = "what is known beside a log is no matter here")]

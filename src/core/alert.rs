@@ -27,9 +27,10 @@ pub use settings::{Detail, Kinds, Settings};
 use super::fleet::Row;
 use super::time::{Moment, Span, Time};
 use super::verdict::Status;
+use std::sync::Arc;
 
 /// A session: the index of its home, and its id.
-pub type Key = (usize, Box<str>);
+pub type Key = (usize, Arc<str>);
 
 /// What a session is notified for, the most pressing first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

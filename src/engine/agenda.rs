@@ -7,6 +7,7 @@
 use super::Key;
 use crate::watch::store::SessionIds;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The sessions and homes that are to be looked at.
@@ -39,7 +40,7 @@ pub(super) struct Listing {
     /// The number that is left at what is found of the history.
     pub(super) sweep: u32,
     /// What was found of the sessions that are held.
-    pub(super) held: HashSet<Box<str>>,
+    pub(super) held: HashSet<Arc<str>>,
 }
 
 impl Agenda {
@@ -129,9 +130,17 @@ impl Agenda {
 /// Sessions of which nothing but their folder matters: those whose process is gone, and whose log is old.
 #[derive(Default)]
 pub(super) struct History {
-    /// By home; each with the number of the listing that found it last.
-    homes: Vec<HashMap<Box<str>, u32>>,
+    /// By home.
+    homes: Vec<HashMap<Arc<str>, Old>>,
     sweep: u32,
+}
+
+/// What is known of an old session: there may be tens of thousands of them.
+struct Old {
+    /// The number of the listing that found it last.
+    found: u32,
+    /// It was shown.
+    told: bool,
 }
 
 impl History {
@@ -148,16 +157,29 @@ impl History {
         if self.homes.len() <= key.0 {
             self.homes.resize_with(key.0 + 1, HashMap::default);
         }
-        self.homes[key.0].insert(key.1.clone(), self.sweep).is_none()
+        let home = &mut self.homes[key.0];
+        let is_new = !home.contains_key(&key.1);
+        if is_new {
+            home.insert(Arc::clone(&key.1), Old { found: self.sweep, told: false });
+        }
+        is_new
     }
 
+    /// Whether it was there, and was shown.
     pub(super) fn remove(&mut self, key: &Key) -> bool {
         let Some(home) = self.homes.get_mut(key.0) else { return false };
-        let was_there = home.remove(&key.1).is_some();
-        if home.is_empty() || home.capacity() > 4 * home.len() + 1024 {
+        let old = home.remove(&key.1);
+        if home.capacity() > 4 * home.len() + 1024 {
             home.shrink_to_fit();
         }
-        was_there
+        old.is_some_and(|old| old.told)
+    }
+
+    /// It is shown.
+    pub(super) fn tell(&mut self, key: &Key) {
+        if let Some(old) = self.homes.get_mut(key.0).and_then(|home| home.get_mut(&key.1)) {
+            old.told = true;
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Key> {
@@ -177,14 +199,14 @@ impl History {
     /// A listing found this; whether it is of the history.
     pub(super) fn found(&mut self, home: usize, id: &str, sweep: u32) -> bool {
         let found = self.homes.get_mut(home).and_then(|ids| ids.get_mut(id));
-        found.map(|last| *last = sweep).is_some()
+        found.map(|old| old.found = sweep).is_some()
     }
 
     /// What no listing found since that one began.
     pub(super) fn missed(&self, home: usize, sweep: u32) -> Vec<Key> {
         let ids = self.homes.get(home).into_iter().flatten();
         // Numbers may have gone round since.
-        let missed = ids.filter(|(_, last)| last.wrapping_sub(sweep) > u32::MAX / 2);
+        let missed = ids.filter(|(_, old)| old.found.wrapping_sub(sweep) > u32::MAX / 2);
         missed.map(|(id, _)| (home, id.clone())).collect()
     }
 }
@@ -236,6 +258,8 @@ mod tests {
         assert!(history.found(0, "old", sweep) && !history.found(0, "new", sweep) && !history.found(1, "old", sweep));
         assert!(history.insert(&key("new")));
         assert_eq!(history.missed(0, sweep), [key("gone")]);
-        assert!(history.remove(&key("gone")) && !history.contains(&key("gone")) && !history.is_empty());
+        history.tell(&key("old"));
+        assert!(!history.remove(&key("gone")) && history.remove(&key("old")) && !history.remove(&key("old")));
+        assert!(!history.contains(&key("gone")) && history.contains(&key("new")) && !history.is_empty());
     }
 }

@@ -8,9 +8,10 @@ use crate::watch::process::{CpuSample, Lock, cpu_of_descendants};
 use crate::watch::store::Folder;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A session: the index of its home, and its id.
-pub type Key = (usize, Box<str>);
+pub type Key = (usize, Arc<str>);
 
 /// An owner counts as busy when its descendants used at least this much CPU in [`SAMPLE_TAKES`]: one per cent of a core.
 pub const BUSY: Span = Span(50);

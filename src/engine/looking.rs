@@ -1,16 +1,18 @@
 //! What the loop looks at: homes, folders, owners, and what the user has looked at.
 
 use super::agenda::Listing;
-use super::{Engine, FIRST, Key, RESCAN, Round, View, reading};
+use super::{Engine, FIRST, Key, RESCAN, Round, Stands, View, reading};
 use crate::core::action::Reach;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Time};
 use crate::signals::{Signal, Signals};
+use crate::watch::identity::Identity;
 use crate::watch::store::{Folder, Looked, is_absence, session_ids};
 use crate::watch::watcher::{Hints, WATCHES_TREES};
 use std::collections::HashSet;
+use std::fs;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long one turn of the loop looks at what just happened, before it listens again.
@@ -30,9 +32,7 @@ const WATCHES: usize = 64;
 impl Engine {
     /// Looks at everything for the first time. A signal may end the program meanwhile.
     pub(super) async fn look_at_all(&mut self, signals: &mut Signals, round: &mut Round) -> ControlFlow<()> {
-        for home in 0..self.homes.len() {
-            self.look_into_home(home);
-        }
+        self.look_at_homes();
         let begun = Instant::now();
         while self.agenda.is_busy() && !(self.agenda.only_reads() && begun.elapsed() >= FIRST) {
             self.work(round);
@@ -98,24 +98,56 @@ impl Engine {
         }
         if hints.all {
             self.watcher.renew();
+            self.stands.fill(Stands::Unknown);
             return self.rescan();
         }
-        let lost: Vec<_> = (0..self.homes.len())
-            .filter(|&home| self.homes[home].ancestors().any(|path| hints.gone.contains(path)))
-            .collect();
+        for home in 0..self.stands.len() {
+            // With a home every watch below it went, though the same may be back by now.
+            if self.homes[home].ancestors().any(|path| hints.gone.contains(path)) {
+                self.stands[home] = Stands::Unknown;
+            }
+        }
+        if hints.ways {
+            self.look_at_homes();
+        }
         for home in hints.homes {
             self.look_into_home(home);
         }
         for key in hints.folders {
             self.happened_to(key);
         }
-        // With a home every watch below it went.
-        for home in lost {
-            for key in self.fleet.keys().filter(|key| key.0 == home) {
-                self.agenda.urgent(key);
+    }
+
+    /// Looks whether the homes are where they were; of one that is not, everything is looked at, and watched anew.
+    pub(super) fn look_at_homes(&mut self) {
+        self.stands.resize(self.homes.len(), Stands::Unknown);
+        let stands_at = |root: &Path| match fs::metadata(root) {
+            Ok(meta) => Stands::Folder(Identity::of(&meta)),
+            Err(_) => Stands::Nothing,
+        };
+        // What takes a place before that is watched is found by looking again.
+        for _ in 0..8 {
+            let followed = (0..self.homes.len()).filter(|home| !self.retired.contains(home));
+            let others: Vec<_> = followed
+                .map(|home| (home, stands_at(&self.homes[home])))
+                .filter(|(home, stands)| self.stands[*home] != *stands)
+                .collect();
+            if others.is_empty() {
+                return;
             }
-            if !WATCHES_TREES {
-                self.unwatched.extend(self.history.of_home(home));
+            for (home, stands) in &others {
+                self.stands[*home] = *stands;
+                self.watcher.forget(&self.homes[*home]);
+            }
+            self.watch_roots(true);
+            for (home, _) in others {
+                self.look_into_home(home);
+                for key in self.fleet.keys().filter(|key| key.0 == home) {
+                    self.agenda.urgent(key);
+                }
+                if !WATCHES_TREES {
+                    self.unwatched.extend(self.history.of_home(home));
+                }
             }
         }
     }
@@ -124,6 +156,7 @@ impl Engine {
         self.rescan_at = self.clock.now().awake + RESCAN;
         self.look_at_config();
         self.look_at_processes();
+        self.look_at_homes();
         for home in 0..self.homes.len() {
             self.look_into_home(home);
         }
@@ -161,7 +194,7 @@ impl Engine {
             return;
         }
         let root = self.homes[home].clone();
-        self.watch_roots();
+        self.watch_roots(false);
         match session_ids(&root) {
             Ok(ids) => {
                 self.agenda.listings.retain(|listing| listing.home != home);
@@ -175,7 +208,7 @@ impl Engine {
             Err(error) => {
                 tracing::debug!(path = %root.display(), %error, "no sessions there");
                 self.watcher.forget(&root);
-                self.watch_roots();
+                self.watch_roots(false);
                 // Each of them finds that it is gone.
                 for key in self.history.of_home(home).chain(self.fleet.keys().filter(|key| key.0 == home)) {
                     self.agenda.sometime(key);
@@ -211,22 +244,11 @@ impl Engine {
         self.agenda.listings.push_back(listing);
     }
 
-    /// Watches the homes, and as long as one does not exist, the nearest folder above it that does.
-    pub(super) fn watch_roots(&mut self) {
-        // What is made while it is not watched yet is found by looking again.
-        for _ in 0..8 {
-            let nearest = |root: &PathBuf| root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
-            let followed = || self.homes.iter().enumerate().filter(|(home, _)| !self.retired.contains(home));
-            let wanted: HashSet<_> = followed().filter_map(|(_, root)| nearest(root)).collect();
-            for path in &wanted {
-                self.watcher.watch(path);
-            }
-            if wanted == followed().filter_map(|(_, root)| nearest(root)).collect() {
-                self.watcher.watch_only_above(&self.homes, &wanted);
-                let homes: Vec<_> = followed().filter_map(|(_, root)| root.parent().map(Path::to_owned)).collect();
-                return homes.iter().for_each(|home| self.watcher.watch_home(home));
-            }
-        }
+    /// Watches the homes and the ways to them.
+    fn watch_roots(&mut self, anew: bool) {
+        let followed = self.homes.iter().enumerate().filter(|(home, _)| !self.retired.contains(home));
+        let roots: Vec<_> = followed.map(|(_, root)| root.as_path()).collect();
+        self.watcher.watch_ways(&roots, anew);
     }
 
     pub(super) fn look_into(&mut self, key: &Key, round: &mut Round) {
@@ -237,7 +259,7 @@ impl Engine {
         reading.until = Some(Instant::now() + SLICE);
         if let Some(folder) = self.fleet.folder(key) {
             let mut looked = folder.look(&reading, &mut self.buffer);
-            if looked.is_ok() && !WATCHES_TREES && self.watcher.watch_anew(folder.path()) {
+            if looked.is_ok() && !WATCHES_TREES && self.watcher.watch_session(key, folder.path()) {
                 looked = folder.look(&reading, &mut self.buffer);
             }
             return match looked {
@@ -264,7 +286,7 @@ impl Engine {
             }
             return;
         }
-        if !WATCHES_TREES && self.watcher.watch(folder.path()) {
+        if !WATCHES_TREES && self.watcher.watch_session(key, folder.path()) {
             // What was written between the look and the watch was not told.
             looked = folder.look(&reading, &mut self.buffer).unwrap_or(looked);
         }
@@ -276,7 +298,6 @@ impl Engine {
 
     pub(super) fn hold(&mut self, key: &Key, folder: Folder, round: &mut Round) {
         self.history.remove(key);
-        self.told_history.remove(key);
         if self.fleet.insert(key.clone(), folder, self.clock.now()) {
             round.changed.push(key.clone());
         }
@@ -394,8 +415,7 @@ impl Engine {
     pub(super) fn remove(&mut self, key: &Key, round: &mut Round) {
         self.agenda.is_read(key);
         self.watcher.forget(&self.homes[key.0].join(&*key.1));
-        self.history.remove(key);
-        if self.fleet.remove(key) | self.told_history.remove(key) {
+        if self.fleet.remove(key) | self.history.remove(key) {
             round.removed.push(key.clone());
         }
     }
@@ -429,7 +449,7 @@ impl Engine {
                 continue;
             }
             if !WATCHES_TREES {
-                self.watcher.watch(folder.path());
+                self.watcher.watch_session(&key, folder.path());
             }
             reading.until = Some(Instant::now() + SLICE);
             if folder.read_history(&reading, &mut self.buffer) == Looked::More {
@@ -444,15 +464,21 @@ impl Engine {
         let now = self.clock.now();
         let (reading, buffer) = (reading(&self.config, &self.known, &self.openings, now), &mut self.buffer);
         let some = self.untold.split_off(self.untold.len().saturating_sub(WATCHES));
+        let mut told = Vec::new();
         let mut sessions = some.into_iter().filter(|key| self.history.contains(key)).filter_map(|key| {
             let mut folder = Folder::new(&self.homes[key.0], &key.1);
             folder.look(&reading, buffer).ok()?;
             folder.session.about = folder.about();
             folder.session.is_listed().then_some(folder.session).inspect(|_| {
-                self.told_history.insert(key);
+                told.push(key);
             })
         });
-        view.show_history(&mut sessions, now)
+        let flow = view.show_history(&mut sessions, now);
+        drop(sessions);
+        for key in told {
+            self.history.tell(&key);
+        }
+        flow
     }
 
     pub(super) fn owner_ended(&mut self, pid: u32) {
@@ -481,7 +507,7 @@ impl Engine {
                 self.unwatched.clear();
                 break;
             }
-            if self.history.contains(&key) && self.watcher.watch(&self.homes[key.0].join(&*key.1)) {
+            if self.history.contains(&key) && self.watcher.watch_old_session(&key, &self.homes[key.0].join(&*key.1)) {
                 // It may have been resumed before it was watched.
                 self.look_into(&key, round);
             }

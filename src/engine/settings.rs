@@ -8,7 +8,7 @@
 //! at everything finds that the file is not the one that was read.
 
 use super::telling::logs;
-use super::{Engine, Key, Round, View};
+use super::{Engine, Key, Round, Stands, View};
 use crate::config::{self, Config, Problem};
 use crate::core::action::Reach;
 use crate::core::time::{Span, Time};
@@ -264,8 +264,10 @@ impl Engine {
                 continue;
             }
             self.watcher.follow_root(home, Some(&root));
-            self.look_into_home(home);
+            self.stands.resize(self.homes.len(), Stands::Unknown);
+            self.stands[home] = Stands::Unknown;
         }
+        self.look_at_homes();
         for home in 0..self.homes.len() {
             self.look_into_home(home);
         }

@@ -3,6 +3,7 @@
 //! Reading only. Nothing is written into Copilot's folders, nothing is locked, no process is signalled. Whatever a look
 //! finds ends up in a [`Session`](crate::core::fleet::Session) of the core; nothing here judges.
 
+pub mod identity;
 pub mod opened;
 pub mod process;
 pub mod prompt;

@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Instant, UNIX_EPOCH};
 
 /// The folder of a home that holds the session folders.
@@ -38,7 +39,7 @@ pub fn session_ids(sessions: &Path) -> io::Result<SessionIds> {
 pub struct SessionIds(fs::ReadDir);
 
 impl Iterator for SessionIds {
-    type Item = Box<str>;
+    type Item = Arc<str>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

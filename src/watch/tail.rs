@@ -10,6 +10,7 @@
 mod anew;
 mod backwards;
 
+use super::identity::Identity;
 use crate::core::event;
 use crate::core::limits::Limits;
 use crate::core::session::Facts;
@@ -216,25 +217,6 @@ impl Carry {
         }
         self.head.clear();
         self.end.clear();
-    }
-}
-
-/// What tells a file from another of the same name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity(u64, u64);
-
-impl Identity {
-    #[cfg(unix)]
-    fn of(meta: &Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt;
-        Self(meta.dev(), meta.ino())
-    }
-
-    /// Without an inode, the time of creation tells.
-    #[cfg(not(unix))]
-    fn of(meta: &Metadata) -> Self {
-        let created = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        Self(created.map_or(0, |age| age.as_secs()), created.map_or(0, |age| u64::from(age.subsec_nanos())))
     }
 }
 

@@ -12,6 +12,10 @@
 mod elsewhere;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod mounts;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod way;
 
 use crate::watch::opened::OPEN_SESSIONS;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -20,16 +24,22 @@ use elsewhere::Source;
 use linux::Source;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A session: the index of its home, and its id.
+type Key = (usize, Arc<str>);
 
 /// What is worth a look.
 #[derive(Debug, Default)]
 pub struct Hints {
     /// Session folders in which something changed: the index of the home, and the id.
-    pub folders: HashSet<(usize, Box<str>)>,
+    pub folders: HashSet<Key>,
     /// Homes whose list of sessions changed, by index.
     pub homes: HashSet<usize>,
     /// Homes whose terminals noted anew what they have open.
     pub opened: HashSet<usize>,
+    /// Something happened on the way to a home: another folder may stand there now, or none.
+    pub ways: bool,
     /// What the user has looked at was written anew.
     pub seen: bool,
     /// The settings were written anew.
@@ -64,7 +74,7 @@ impl Watcher {
     /// Watches nothing yet. `roots` are the folders that hold the session folders, one a home; `seen` is the file that says
     /// what the user has looked at.
     pub fn new(roots: &[PathBuf], seen: Option<PathBuf>) -> Self {
-        let sieve = Sieve { roots: roots.iter().map(|root| names_of(root)).collect(), seen, config: Vec::new() };
+        let sieve = Sieve { roots: roots.iter().map(|root| names_of(root)).collect(), seen, ..Sieve::default() };
         let (source, trouble) = match Source::new(sieve) {
             Ok(source) => (Some(source), None),
             Err(error) => {
@@ -108,10 +118,34 @@ impl Watcher {
     /// Begins to watch a folder, if it is not watched already. Whether it is now.
     pub fn watch(&mut self, path: &Path) -> bool {
         let Some(source) = &mut self.source else { return false };
-        if source.watches(path) {
-            return true;
+        let watched = source.watch(path);
+        self.is_watched(path, watched)
+    }
+
+    /// Begins to watch a session's folder. Whether it is watched now, and was not before.
+    pub fn watch_session(&mut self, key: &Key, path: &Path) -> bool {
+        if !self.has_room() {
+            return false;
         }
-        match source.watch(path) {
+        let Some(source) = &mut self.source else { return false };
+        match source.watch_session(key, path) {
+            Ok(anew) => anew,
+            refused => self.is_watched(path, refused.map(drop)),
+        }
+    }
+
+    /// The same for one that most likely nothing will ever happen to. Whether it is watched now.
+    pub fn watch_old_session(&mut self, key: &Key, path: &Path) -> bool {
+        if !self.has_room() {
+            return false;
+        }
+        let Some(source) = &mut self.source else { return false };
+        let watched = source.watch_old_session(key, path);
+        self.is_watched(path, watched)
+    }
+
+    fn is_watched(&mut self, path: &Path, watched: Result<(), Refusal>) -> bool {
+        match watched {
             Ok(()) => true,
             Err(Refusal::Full) => {
                 self.trouble.get_or_insert_with(|| {
@@ -128,42 +162,33 @@ impl Watcher {
         }
     }
 
-    /// Sees what is put in place in a home's own folder, and nothing else that happens there: its database is written all the
-    /// time. A folder that is watched altogether stays so.
-    pub fn watch_home(&mut self, home: &Path) {
-        if let (Some(source), false) = (&mut self.source, WATCHES_TREES) {
-            source.watch_replaced(home);
-        }
-    }
-
-    /// Begins to watch a folder that is not watched, as one that was made anew. Whether that was so.
-    pub fn watch_anew(&mut self, path: &Path) -> bool {
-        let is_watched = self.source.as_ref().is_some_and(|source| source.watches(path));
-        !is_watched && self.has_room() && self.watch(path)
-    }
-
-    /// Of the folders above the homes, watches these and no others: the nearest to a home that does not exist yet.
-    pub fn watch_only_above(&mut self, roots: &[PathBuf], wanted: &HashSet<PathBuf>) {
+    /// Watches these folders of sessions, and whatever tells that another one stands in the place of one of them. `anew`: what
+    /// stands there may not be what is watched by its name.
+    pub fn watch_ways(&mut self, roots: &[&Path], anew: bool) {
         let Some(source) = &mut self.source else { return };
-        let above: HashSet<&Path> = roots.iter().flat_map(|root| root.ancestors().skip(1)).collect();
-        for path in above {
-            if source.watches(path) && !wanted.contains(path) && !self.kept.contains(path) {
-                source.unwatch(path);
-            }
+        if anew {
+            source.leave_ways(&self.kept);
         }
+        let refused = source.watch_ways(roots, &self.kept);
+        if let Some((path, refusal)) = refused {
+            self.is_watched(&path, Err(refusal));
+        }
+    }
+
+    /// Whether it is told when another folder stands in the place of a home.
+    pub fn tells_of_homes(&self) -> bool {
+        self.has_room() && self.source.as_ref().is_some_and(Source::tells_of_homes)
     }
 
     /// Forgets a folder that is gone with all that was below it, so that what is made anew in its place is watched again.
     pub fn forget(&mut self, path: &Path) {
         if let Some(source) = &mut self.source {
-            for folder in source.at_and_below(path) {
-                source.unwatch(&folder);
-            }
+            source.forget(path);
         }
     }
 
-    /// Asks for every watch anew: events were lost, and among them may have been the end of a watch, whose folder was made
-    /// again since.
+    /// Asks for the watches of all folders anew but those of sessions, which are to be asked for again: events were lost, and
+    /// among them may have been the end of a watch, whose folder was made again since.
     pub fn renew(&mut self) {
         if let (Some(source), false) = (&mut self.source, WATCHES_TREES) {
             source.renew();
@@ -186,6 +211,8 @@ fn names_of(path: &Path) -> Vec<PathBuf> {
 struct Sieve {
     /// The folders that hold the session folders, by home, each under all its names; of one that is followed no more, none.
     roots: Vec<Vec<PathBuf>>,
+    /// Further names on the ways to them.
+    points: HashSet<PathBuf>,
     seen: Option<PathBuf>,
     /// The file of the settings, under all its names.
     config: Vec<PathBuf>,
@@ -194,20 +221,40 @@ struct Sieve {
 impl Sieve {
     /// Something happened to this path; `went` where what stood there may not any more. Whether that was worth anything.
     fn take(&self, path: &Path, went: bool, hints: &mut Hints) -> bool {
-        let leads_home = || self.roots.iter().flatten().any(|root| root.starts_with(path));
+        let leads_home = self.points.contains(path) || self.roots.iter().flatten().any(|root| root.starts_with(path));
         // A home, a folder above one, or a session's: what is below these has no watch of its own.
         let is_session = || self.roots.iter().flatten().any(|root| path.parent() == Some(root.as_path()));
-        if went && (leads_home() || is_session()) {
+        if went && (leads_home || is_session()) {
             hints.gone.insert(path.to_owned());
         }
+        hints.ways |= leads_home;
         let (is_seen, is_config) = (self.seen.as_deref() == Some(path), self.config.iter().any(|own| own == path));
         (hints.seen, hints.config) = (hints.seen || is_seen, hints.config || is_config);
-        // Folders of our own: their other files, our log among them, say nothing, but for a home below them.
-        let beside = |own: &PathBuf| path.parent() == own.parent();
-        if is_config || self.seen.iter().any(beside) || self.config.iter().any(beside) && !leads_home() {
-            return is_seen || is_config;
+        self.take_path(path, hints) | leads_home | is_seen | is_config
+    }
+
+    /// Something happened in the folder of a session, to this file or to the folder itself.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn take_file(&self, key: &Key, file: Option<&str>, hints: &mut Hints) {
+        let is_followed = self.roots.get(key.0).is_some_and(|names| !names.is_empty());
+        if is_followed && is_of_interest(file) && !hints.folders.contains(key) {
+            hints.folders.insert(key.clone());
         }
-        self.take_path(path, hints)
+    }
+
+    /// The sessions whose folders go with this path: all of a home, or one.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn sessions_below(&self, path: &Path) -> Vec<(usize, Option<Arc<str>>)> {
+        let homes = self.roots.iter().enumerate();
+        let names = homes.flat_map(|(home, names)| names.iter().map(move |root| (home, root)));
+        let below = names.filter_map(|(home, root)| match root.starts_with(path) {
+            true => Some((home, None)),
+            false => {
+                let id = path.file_name().and_then(|id| id.to_str()).filter(|_| path.parent() == Some(root))?;
+                Some((home, Some(id.into())))
+            }
+        });
+        below.collect()
     }
 
     fn take_path(&self, path: &Path, hints: &mut Hints) -> bool {
@@ -218,30 +265,18 @@ impl Sieve {
                 return hints.homes.insert(home);
             };
             let Some(id) = id.to_str().filter(|id| !id.starts_with('.')) else { return false };
-            if deeper.is_some() || file.is_some_and(|file| !is_of_interest(file.to_str())) {
+            if deeper.is_some() || file.is_some() && !is_of_interest(file.and_then(|file| file.to_str())) {
                 return false;
-            }
-            if file.is_none() {
-                hints.homes.insert(home);
             }
             return hints.folders.insert((home, id.into()));
         }
         // Beside the session folders: of all that stands there, one file matters.
-        let mut beside = self
-            .roots
-            .iter()
-            .enumerate()
-            .filter(|(_, names)| names.iter().any(|root| root.parent() == path.parent() && root != path));
+        let is_beside = |names: &Vec<PathBuf>| names.iter().any(|root| root.parent() == path.parent() && root != path);
         if path.file_name().is_some_and(|name| name == OPEN_SESSIONS) {
+            let beside = self.roots.iter().enumerate().filter(|(_, names)| is_beside(names));
             hints.opened.extend(beside.map(|(home, _)| home));
-            return !hints.opened.is_empty();
         }
-        if beside.next().is_some() && !self.roots.iter().flatten().any(|root| root.starts_with(path)) {
-            return false;
-        }
-        // A parent of a home that does not exist yet.
-        hints.homes.extend(0..self.roots.len());
-        true
+        !hints.opened.is_empty()
     }
 }
 
@@ -251,15 +286,16 @@ impl Hints {
         self.all
             || self.seen
             || self.config
+            || self.ways
             || !self.folders.is_empty()
             || !self.homes.is_empty()
             || !self.opened.is_empty()
     }
 }
 
-/// The files of a session folder that say anything.
+/// The files of a session folder that say anything; and the folder itself.
 fn is_of_interest(file: Option<&str>) -> bool {
-    file.is_some_and(|file| {
+    file.is_none_or(|file| {
         file == super::store::LOG || file == super::store::WORKSPACE || super::store::lock_pid(file).is_some()
     })
 }

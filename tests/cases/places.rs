@@ -66,7 +66,7 @@ fn made(which: u8, now: Moment) -> (Key, Session, Row) {
     };
     session.facts.progress = Some(now);
     let row = Row { name, ..session.row(now, &Limits::default()).0 };
-    ((0, session.id.clone()), session, row)
+    ((0, session.id.clone().into()), session, row)
 }
 
 proptest! {

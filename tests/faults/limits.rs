@@ -85,7 +85,7 @@ fn case_138_with_more_owners_than_descriptors_every_status_stays_true() {
     }
     let open = open_files(watch.pid());
     println!("60 owners, 64 descriptors: {open} are open");
-    assert!((20..=42).contains(&open), "{open} are open: a reserve is kept, the rest is used");
+    assert!((20..=44).contains(&open), "{open} are open: a reserve is kept, the rest is used");
     // What another session does is told at once.
     let begun = Instant::now();
     sessions[0].answer();

@@ -118,6 +118,17 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
+    /// The same session, at another place.
+    pub(crate) fn moved(self, path: PathBuf) -> Self {
+        Self { path, ..self }
+    }
+
+    /// The same session, in a home elsewhere.
+    pub(crate) fn in_home(&self, home: &Path) -> Self {
+        let path = home.join("session-state").join(&self.id);
+        Self { id: self.id.clone(), path, lines: Arc::clone(&self.lines) }
+    }
+
     pub(crate) fn log(&self) -> PathBuf {
         self.path.join("events.jsonl")
     }
@@ -262,6 +273,13 @@ impl Watch {
     /// The last line of each session.
     pub(crate) fn latest(&self) -> BTreeMap<String, Value> {
         self.lines().into_iter().map(|line| (line["id"].as_str().unwrap().to_owned(), line)).collect()
+    }
+
+    /// The status that a session was last told to have.
+    pub(crate) fn status(&self, folder: &Folder) -> Option<String> {
+        let lines = self.lines.lock().unwrap();
+        let last = lines.iter().rev().find(|line| line["id"] == folder.id)?;
+        last["status"].as_str().map(str::to_owned)
     }
 
     /// Waits until the last line of a session fits.

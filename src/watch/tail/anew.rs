@@ -1,9 +1,10 @@
 //! A log that is read anew, from its end: the tail and the facts that it will come to, until they are whole.
 
 use super::backwards::{Backwards, Search};
-use super::{Identity, Pass, Stamp, Tail};
+use super::{Pass, Stamp, Tail};
 use crate::core::session::Facts;
 use crate::core::time::Span;
+use crate::watch::identity::Identity;
 use std::fs::{File, Metadata};
 use std::io;
 

@@ -1,6 +1,6 @@
 //! File events on macOS and Windows, through the `notify` crate and a thread of its own.
 
-use super::{Hints, Refusal, Sieve};
+use super::{Hints, Key, Refusal, Sieve};
 use notify::event::{EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::BTreeSet;
@@ -47,23 +47,72 @@ impl Source {
         }
     }
 
-    pub(super) fn watches(&self, path: &Path) -> bool {
-        self.watched.contains(path)
-    }
-
     /// Changes what is worth a look.
     pub(super) fn sift(&mut self, change: impl FnOnce(&mut Sieve)) {
         change(&mut self.shared.sieve.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub(super) fn at_and_below(&self, path: &Path) -> Vec<PathBuf> {
-        self.watched.range(path.to_owned()..).take_while(|folder| folder.starts_with(path)).cloned().collect()
+    /// Forgets what is at a path and below it.
+    pub(super) fn forget(&mut self, path: &Path) {
+        let below: Vec<_> =
+            self.watched.range(path.to_owned()..).take_while(|folder| folder.starts_with(path)).cloned().collect();
+        for folder in below {
+            self.unwatch(&folder);
+        }
+    }
+
+    /// Whether it is told when another folder stands in the place of a home: not of all there is to a path.
+    pub(super) const fn tells_of_homes(&self) -> bool {
+        false
+    }
+
+    /// Sessions are watched with their home.
+    pub(super) const fn watch_session(&mut self, _: &Key, _: &Path) -> Result<bool, Refusal> {
+        Ok(false)
+    }
+
+    /// The same.
+    pub(super) const fn watch_old_session(&mut self, _: &Key, _: &Path) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// A tree is watched by its name, whatever stands there.
+    pub(super) const fn leave_ways(&self, _: &BTreeSet<PathBuf>) {}
+
+    /// Watches these folders, and as long as one does not exist, the nearest above it that does. What could not be watched.
+    pub(super) fn watch_ways(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Option<(PathBuf, Refusal)> {
+        let nearest = |root: &&Path| root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
+        let mut refused = None;
+        // What is made while it is not watched yet is found by looking again.
+        for _ in 0..8 {
+            refused = None;
+            let wanted: BTreeSet<_> = roots.iter().filter_map(nearest).collect();
+            for folder in &wanted {
+                if let Err(refusal) = self.watch(folder) {
+                    refused = Some((folder.clone(), refusal));
+                }
+            }
+            if wanted == roots.iter().filter_map(nearest).collect() {
+                let above: Vec<_> =
+                    roots.iter().flat_map(|root| root.ancestors().skip(1)).map(Path::to_owned).collect();
+                for folder in above {
+                    if self.watched.contains(&folder) && !wanted.contains(&folder) && !kept.contains(&folder) {
+                        self.unwatch(&folder);
+                    }
+                }
+                break;
+            }
+        }
+        refused
     }
 
     /// A tree is watched as a whole, whatever comes and goes in it.
     pub(super) const fn renew(&self) {}
 
     pub(super) fn watch(&mut self, path: &Path) -> Result<(), Refusal> {
+        if self.watched.contains(path) {
+            return Ok(());
+        }
         match self.notify.watch(path, RecursiveMode::Recursive) {
             Ok(()) => {
                 self.watched.insert(path.to_owned());
@@ -74,10 +123,7 @@ impl Source {
         }
     }
 
-    /// Not watched here: only whole trees could be, and a home's has its logs in it. The rescan and every order look anyway.
-    pub(super) const fn watch_replaced(&self, _folder: &Path) {}
-
-    pub(super) fn unwatch(&mut self, path: &Path) {
+    fn unwatch(&mut self, path: &Path) {
         self.watched.remove(path);
         // The system has usually dropped the watch by itself; that it cannot be taken off is no loss: it only costs a look.
         let _ = self.notify.unwatch(path);

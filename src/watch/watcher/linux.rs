@@ -4,10 +4,12 @@
 //! threads, each program that reads a session's folder wakes one for every file, and so does our own look at a home. Here
 //! nothing is asked for but changes, nobody is woken by a reader, and a change wakes the one thread that follows it up.
 
-use super::{Hints, Refusal, Sieve};
+use super::mounts::{self, Mounts};
+use super::way::{Ways, What};
+use super::{Hints, Key, Refusal, Sieve};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::future::pending;
 use std::io;
@@ -29,8 +31,12 @@ const CHANGES: WatchFlags = WatchFlags::MODIFY
     .union(WatchFlags::DELETE_SELF)
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::ONLYDIR);
-/// What is put in place of a file.
-const REPLACED: WatchFlags = WatchFlags::MOVED_TO.union(WatchFlags::ONLYDIR);
+/// That a folder was moved or removed.
+const ITSELF: WatchFlags = WatchFlags::DELETE_SELF.union(WatchFlags::MOVE_SELF).union(WatchFlags::ONLYDIR);
+/// The same, and what is put in place of a file in it.
+const REPLACED: WatchFlags = ITSELF.union(WatchFlags::MOVED_TO);
+/// The same, and what comes and goes in it.
+const ENTRIES: WatchFlags = ITSELF.union(WatchFlags::CREATE).union(WatchFlags::DELETE).union(WatchFlags::MOVE);
 /// What stood there does not any more, or what stands there now is another.
 const WENT: ReadFlags = ReadFlags::DELETE
     .union(ReadFlags::MOVED_FROM)
@@ -47,18 +53,76 @@ pub(super) struct Source {
     inotify: Arc<OwnedFd>,
     /// The same, known to the runtime that waits for it: made when it is first waited for.
     ready: Option<AsyncFd<Arc<OwnedFd>>>,
-    /// In the order of the paths: a folder, then all that is below it.
-    watches: BTreeMap<Arc<Path>, i32>,
-    /// The names of what each watch is on: usually one, but a folder may have several.
-    names: HashMap<i32, Vec<Arc<Path>>>,
+    mounts: Mounts,
+    tells_of_mounts: bool,
+    /// What each watch is on. There may be tens of thousands of them.
+    places: HashMap<i32, Places>,
+    /// The folders that are watched, but for those of sessions; in the order of their paths.
+    folders: BTreeMap<Arc<Path>, (i32, What)>,
+    /// The sessions that are held. Those that are not are only known by their watch.
+    held: HashMap<Key, i32>,
     hints: Hints,
+}
+
+/// What a watch is on: usually one place, but a folder may have several names.
+enum Places {
+    One(Place),
+    Several(Box<[Place]>),
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum Place {
+    /// A session's folder.
+    Session(u32, Arc<str>),
+    /// Any other.
+    Folder(Arc<Path>),
+}
+
+impl Place {
+    fn of(key: &Key) -> Self {
+        Self::Session(u32::try_from(key.0).unwrap_or(u32::MAX), Arc::clone(&key.1))
+    }
+}
+
+impl Places {
+    fn all(&self) -> &[Place] {
+        match self {
+            Self::One(place) => std::slice::from_ref(place),
+            Self::Several(places) => places,
+        }
+    }
+
+    fn add(&mut self, place: Place) {
+        if !self.all().contains(&place) {
+            *self = Self::Several(self.all().iter().cloned().chain([place]).collect());
+        }
+    }
+
+    /// The same without those; `None` if nothing is left.
+    fn without(&self, goes: impl Fn(&Place) -> bool) -> Option<Self> {
+        let mut left: Vec<_> = self.all().iter().filter(|place| !goes(place)).cloned().collect();
+        match left.len() {
+            0 => None,
+            1 => left.pop().map(Self::One),
+            _ => Some(Self::Several(left.into())),
+        }
+    }
 }
 
 impl Source {
     pub(super) fn new(sieve: Sieve) -> io::Result<Self> {
         let inotify = Arc::new(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?);
-        let (watches, names) = (BTreeMap::new(), HashMap::new());
-        Ok(Self { sieve, inotify, ready: None, watches, names, hints: Hints::default() })
+        Ok(Self {
+            sieve,
+            inotify,
+            ready: None,
+            mounts: Mounts::default(),
+            tells_of_mounts: mounts::are_told(),
+            places: HashMap::new(),
+            folders: BTreeMap::new(),
+            held: HashMap::new(),
+            hints: Hints::default(),
+        })
     }
 
     pub(super) async fn changed(&mut self) -> Hints {
@@ -78,16 +142,23 @@ impl Source {
                     Err(error) => return unable(&error).await,
                 },
             };
-            match ready.readable().await {
-                // What comes from now on is told anew, and what came before is read at the top.
-                Ok(mut ready) => ready.clear_ready(),
-                Err(error) => return unable(&error).await,
+            tokio::select! {
+                biased;
+                ready = ready.readable() => match ready {
+                    // What comes from now on is told anew, and what came before is read at the top.
+                    Ok(mut ready) => ready.clear_ready(),
+                    Err(error) => return unable(&error).await,
+                },
+                told = self.mounts.changed(), if self.tells_of_mounts => {
+                    (self.tells_of_mounts, self.hints.ways) = (told, true);
+                }
             }
         }
     }
 
-    pub(super) fn watches(&self, path: &Path) -> bool {
-        self.watches.contains_key(path)
+    /// Whether it is told when another folder stands in the place of a home.
+    pub(super) const fn tells_of_homes(&self) -> bool {
+        self.tells_of_mounts
     }
 
     /// Changes what is worth a look.
@@ -95,60 +166,160 @@ impl Source {
         change(&mut self.sieve);
     }
 
-    pub(super) fn at_and_below(&self, path: &Path) -> Vec<PathBuf> {
-        let row = self.watches.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
-        row.map(|(folder, _)| folder.to_path_buf()).take_while(|folder| folder.starts_with(path)).collect()
+    /// Asks for all watches anew but those of sessions. What cannot be watched any more is forgotten.
+    pub(super) fn renew(&mut self) {
+        self.held.clear();
+        for (folder, (watch, what)) in std::mem::take(&mut self.folders) {
+            self.leave(watch, |place| *place == Place::Folder(Arc::clone(&folder)));
+            let _ = self.watch_for(&folder, what); // a folder that is gone says so by not being watched
+        }
     }
 
-    /// Asks for every watch anew. What cannot be watched any more is forgotten.
-    pub(super) fn renew(&mut self) {
-        let folders: Vec<_> = std::mem::take(&mut self.watches).into_keys().collect();
-        let old: Vec<_> = std::mem::take(&mut self.names).into_keys().collect();
-        for folder in folders {
-            let _ = self.watch(&folder); // a folder that is gone says so by not being watched
+    /// Watches no way any more.
+    pub(super) fn leave_ways(&mut self, kept: &BTreeSet<PathBuf>) {
+        let on_way = |path: &&Arc<Path>| self.sieve.points.contains(&***path) && !kept.contains(&***path);
+        let left: Vec<_> = self.folders.keys().filter(|path| on_way(path)).cloned().collect();
+        for path in left {
+            self.unwatch(&path);
         }
-        for watch in old.into_iter().filter(|watch| !self.names.contains_key(watch)) {
-            let _ = inotify::remove_watch(&self.inotify, watch);
+    }
+
+    /// Watches what leads to these folders, and nothing else but those and what is in them. What could not be watched.
+    pub(super) fn watch_ways(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Option<(PathBuf, Refusal)> {
+        let mut refused = None;
+        let mut ways = Ways::to(roots.iter().copied());
+        // What is made while it is not watched yet is found by looking again.
+        for _ in 0..8 {
+            refused = None;
+            for (folder, what) in &ways.folders {
+                if let Err(refusal) = self.watch_for(folder, *what) {
+                    refused = Some((folder.clone(), refusal));
+                }
+            }
+            let now = Ways::to(roots.iter().copied());
+            if now == ways {
+                break;
+            }
+            ways = now;
         }
+        let is_on_way = |path: &Path| self.sieve.points.contains(path) || ways.points.contains(path);
+        let watched = self.folders.iter().filter(|(path, _)| is_on_way(path) && !kept.contains(&***path));
+        let unwanted: Vec<_> = watched
+            .filter(|(path, (_, what))| ways.folders.get(&***path) != Some(what))
+            .map(|(path, _)| (Arc::clone(path), ways.folders.get(&**path).copied()))
+            .collect();
+        for (path, what) in unwanted {
+            self.unwatch(&path);
+            if let Some(what) = what
+                && let Err(refusal) = self.watch_for(&path, what)
+            {
+                refused = Some((path.to_path_buf(), refusal));
+            }
+        }
+        self.sieve.points = ways.points;
+        refused
     }
 
     pub(super) fn watch(&mut self, path: &Path) -> Result<(), Refusal> {
-        match inotify::add_watch(&self.inotify, path, CHANGES) {
-            Ok(watch) => {
-                let path: Arc<Path> = path.into();
-                self.names.entry(watch).or_default().push(Arc::clone(&path));
-                self.watches.insert(path, watch);
-                Ok(())
-            }
-            Err(Errno::NOSPC) => Err(Refusal::Full),
-            Err(error) => Err(Refusal::Other(error.to_string())),
+        self.watch_for(path, What::Changes)
+    }
+
+    fn watch_for(&mut self, path: &Path, what: What) -> Result<(), Refusal> {
+        if self.folders.get(path).is_some_and(|(_, watched)| *watched >= what) {
+            return Ok(());
+        }
+        let flags = match what {
+            What::Itself => ITSELF,
+            What::Replaced => REPLACED,
+            What::Entries => ENTRIES,
+            What::Changes => CHANGES,
+        };
+        let watch = self.ask_for(path, flags)?;
+        let path: Arc<Path> = path.into();
+        self.stand(watch, Place::Folder(Arc::clone(&path)));
+        self.folders.insert(path, (watch, what));
+        Ok(())
+    }
+
+    /// Whether it was not watched.
+    pub(super) fn watch_session(&mut self, key: &Key, path: &Path) -> Result<bool, Refusal> {
+        if self.held.contains_key(key) {
+            return Ok(false);
+        }
+        let watch = self.ask_for(path, CHANGES)?;
+        self.stand(watch, Place::of(key));
+        self.held.insert(key.clone(), watch);
+        Ok(true)
+    }
+
+    pub(super) fn watch_old_session(&mut self, key: &Key, path: &Path) -> Result<(), Refusal> {
+        let watch = self.ask_for(path, CHANGES)?;
+        self.stand(watch, Place::of(key));
+        Ok(())
+    }
+
+    /// Asks the system; a folder that is watched by another name already is watched for both.
+    fn ask_for(&self, path: &Path, flags: WatchFlags) -> Result<i32, Refusal> {
+        inotify::add_watch(&self.inotify, path, flags | WatchFlags::MASK_ADD).map_err(|error| match error {
+            Errno::NOSPC => Refusal::Full,
+            error => Refusal::Other(error.to_string()),
+        })
+    }
+
+    fn stand(&mut self, watch: i32, place: Place) {
+        match self.places.get_mut(&watch) {
+            Some(places) => places.add(place),
+            None => drop(self.places.insert(watch, Places::One(place))),
         }
     }
 
-    /// Watches only for what is put in place in a folder, unless that is watched for everything.
-    pub(super) fn watch_replaced(&mut self, folder: &Path) {
-        if self.watches.contains_key(folder) {
-            return;
+    /// Takes places from a watch, which ends with its last.
+    fn leave(&mut self, watch: i32, goes: impl Fn(&Place) -> bool) {
+        let Some(places) = self.places.get_mut(&watch) else { return };
+        match places.without(goes) {
+            Some(left) => *places = left,
+            None => {
+                self.places.remove(&watch);
+                let _ = inotify::remove_watch(&self.inotify, watch); // of a folder that is gone the system did it already
+            }
         }
-        match inotify::add_watch(&self.inotify, folder, REPLACED) {
-            Ok(watch) => {
-                let names = self.names.entry(watch).or_default();
-                if !names.iter().any(|name| **name == *folder) {
-                    names.push(folder.into());
+    }
+
+    fn unwatch(&mut self, path: &Path) {
+        if let Some((watch, _)) = self.folders.remove(path) {
+            self.leave(watch, |place| matches!(place, Place::Folder(folder) if **folder == *path));
+        }
+    }
+
+    /// Forgets what is at a path and below it.
+    pub(super) fn forget(&mut self, path: &Path) {
+        let row = self.folders.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+        let below: Vec<_> =
+            row.map(|(folder, _)| Arc::clone(folder)).take_while(|folder| folder.starts_with(path)).collect();
+        for folder in below {
+            self.unwatch(&folder);
+        }
+        for (home, id) in self.sieve.sessions_below(path) {
+            match id {
+                // Where it is not held, its watch says by itself that its folder went, and is left then.
+                Some(id) => {
+                    if let Some(watch) = self.held.remove(&(home, Arc::clone(&id))) {
+                        self.leave(watch, |place| *place == Place::of(&(home, Arc::clone(&id))));
+                    }
                 }
+                None => self.forget_sessions(home),
             }
-            Err(error) => tracing::debug!(path = %folder.display(), %error, "not watched"),
         }
     }
 
-    pub(super) fn unwatch(&mut self, path: &Path) {
-        let Some(watch) = self.watches.remove(path) else { return };
-        let Some(names) = self.names.get_mut(&watch) else { return };
-        names.retain(|name| **name != *path);
-        if names.is_empty() {
-            self.names.remove(&watch);
-            let _ = inotify::remove_watch(&self.inotify, watch); // of a folder that is gone the system did it already
+    fn forget_sessions(&mut self, home: usize) {
+        self.held.retain(|key, _| key.0 != home);
+        let goes = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home);
+        let all = self.places.iter().filter(|(_, places)| places.all().iter().any(goes));
+        for watch in all.map(|(watch, _)| *watch).collect::<Vec<_>>() {
+            self.leave(watch, goes);
         }
+        self.places.shrink_to_fit();
     }
 
     /// Takes in what happened. Whether that was all of it.
@@ -184,21 +355,60 @@ impl Source {
     fn take(&mut self, watch: i32, what: ReadFlags, name: Option<&OsStr>) {
         if what.contains(ReadFlags::QUEUE_OVERFLOW) {
             self.hints.all = true;
-        } else if what.contains(ReadFlags::IGNORED) {
-            for path in self.names.remove(&watch).into_iter().flatten() {
-                // What was made anew there meanwhile has a watch of its own.
-                if self.watches.get(&path) == Some(&watch) {
-                    self.watches.remove(&path);
+            return;
+        }
+        if what.contains(ReadFlags::IGNORED) {
+            let places = self.places.remove(&watch);
+            for place in places.iter().flat_map(Places::all) {
+                match place {
+                    // What was made anew there meanwhile has a watch of its own.
+                    Place::Folder(path) if self.folders.get(path).is_some_and(|(now, _)| *now == watch) => {
+                        self.folders.remove(path);
+                    }
+                    Place::Session(home, id) => {
+                        let key = (*home as usize, Arc::clone(id));
+                        if self.held.get(&key) == Some(&watch) {
+                            self.held.remove(&key);
+                        }
+                    }
+                    Place::Folder(_) => {}
                 }
             }
-        } else {
-            for path in self.names.get(&watch).into_iter().flatten() {
-                let went = what.intersects(WENT);
-                match name {
-                    Some(name) => self.sieve.take(&path.join(name), went, &mut self.hints),
-                    None => self.sieve.take(path, went, &mut self.hints),
-                };
+            return;
+        }
+        let Some(places) = self.places.get(&watch) else { return };
+        let went = what.intersects(WENT);
+        for place in places.all() {
+            match (place, name) {
+                (Place::Folder(path), Some(name)) => drop(self.sieve.take(&path.join(name), went, &mut self.hints)),
+                (Place::Folder(path), None) => drop(self.sieve.take(path, went, &mut self.hints)),
+                (Place::Session(home, id), name) => {
+                    let key = (*home as usize, Arc::clone(id));
+                    match name {
+                        Some(name) => name.to_str().into_iter().for_each(|name| {
+                            self.sieve.take_file(&key, Some(name), &mut self.hints);
+                        }),
+                        None => self.sieve.take_file(&key, None, &mut self.hints),
+                    }
+                }
             }
+        }
+        // It follows its folder wherever that went.
+        if name.is_none() && what.intersects(ReadFlags::MOVE_SELF) {
+            let sessions: Vec<_> = places
+                .all()
+                .iter()
+                .filter_map(|place| match place {
+                    Place::Session(home, id) => Some((*home as usize, Arc::clone(id))),
+                    Place::Folder(_) => None,
+                })
+                .collect();
+            for key in sessions {
+                if self.held.get(&key) == Some(&watch) {
+                    self.held.remove(&key);
+                }
+            }
+            self.leave(watch, |place| matches!(place, Place::Session(..)));
         }
     }
 }
@@ -228,12 +438,17 @@ mod tests {
         fs::create_dir(seen.parent().unwrap()).unwrap();
         fs::write(session.join("events.jsonl"), "{}\n").unwrap();
         let mut source =
-            Source::new(Sieve { roots: vec![vec![root.clone()]], seen: Some(seen.clone()), config: Vec::new() })
+            Source::new(Sieve { roots: vec![vec![root.clone()]], seen: Some(seen.clone()), ..Sieve::default() })
                 .unwrap();
-        for path in [&*root, &session, seen.parent().unwrap()] {
-            assert!(source.watch(path).is_ok() && source.watches(path));
+        for path in [&*root, seen.parent().unwrap()] {
+            assert!(source.watch(path).is_ok() && source.folders.contains_key(path));
         }
+        assert!(matches!(source.watch_session(&one(), &session), Ok(true)));
         (scratch, session, source)
+    }
+
+    fn one() -> Key {
+        (0, "one".into())
     }
 
     fn hints(source: &mut Source) -> Hints {
@@ -270,17 +485,17 @@ mod tests {
         }
         fs::create_dir(root.join("two")).unwrap();
         let told = hints(&mut source);
-        assert!(told.folders == key("two") && told.homes == [0].into() && told.gone.is_empty(), "{told:?}");
+        assert!(told.folders == key("two") && told.homes.is_empty() && told.gone.is_empty(), "{told:?}");
         fs::write(scratch.path().join("state/other"), "x").unwrap();
         assert!(!hints(&mut source).any());
         fs::rename(scratch.path().join("state/other"), scratch.path().join("state/seen.json")).unwrap();
         assert!(hints(&mut source).seen);
         fs::remove_dir_all(&session).unwrap();
         let told = hints(&mut source);
-        assert!(told.gone.contains(&session) && told.homes == [0].into(), "{told:?}");
-        assert!(!source.watches(&session), "its watch went with it");
+        assert!(told.gone.contains(&session) && told.folders == key("one"), "{told:?}");
+        assert!(source.held.is_empty() && source.places.len() == 2, "its watch went with it");
         fs::create_dir(&session).unwrap();
-        assert!(source.watch(&session).is_ok());
+        assert!(source.watch_session(&one(), &session).is_ok());
         hints(&mut source);
         fs::write(&log, "{}\n").unwrap();
         assert_eq!(hints(&mut source).folders, key("one"));
@@ -293,12 +508,15 @@ mod tests {
         fs::create_dir(&session).unwrap();
         hints(&mut source); // as if they had been lost
         source.renew();
-        assert_eq!((source.watches.len(), source.names.len()), (3, 3));
+        assert!(matches!(source.watch_session(&one(), &session), Ok(true)));
+        assert_eq!((source.folders.len(), source.held.len(), source.places.len()), (2, 1, 3));
+        hints(&mut source);
         fs::write(session.join("events.jsonl"), "{}\n").unwrap();
         assert!(hints(&mut source).any());
         fs::write(scratch.path().join("away/events.jsonl"), "{}\n").unwrap();
         assert!(!hints(&mut source).any());
-        assert_eq!(source.at_and_below(session.parent().unwrap()).len(), 2);
+        source.forget(session.parent().unwrap());
+        assert_eq!((source.folders.len(), source.held.len(), source.places.len()), (1, 0, 1));
     }
 
     #[test]
@@ -307,13 +525,13 @@ mod tests {
         let link = scratch.path().join("link");
         std::os::unix::fs::symlink(&session, &link).unwrap();
         assert!(source.watch(&link).is_ok());
-        assert_eq!(source.names.len(), 3);
+        assert_eq!(source.places.len(), 3);
         source.unwatch(&link);
         fs::write(session.join("events.jsonl"), "{}\n").unwrap();
         assert!(hints(&mut source).any(), "the other name's watch is left");
-        source.unwatch(&session);
+        source.forget(&session);
         fs::write(session.join("events.jsonl"), "{}\n").unwrap();
         assert!(!hints(&mut source).any());
-        assert!(!source.watches(&session) && source.watches.len() == 2);
+        assert_eq!((source.folders.len(), source.held.len(), source.places.len()), (2, 0, 2));
     }
 }

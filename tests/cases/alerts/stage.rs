@@ -299,7 +299,7 @@ impl Actor {
     fn follow_story(&mut self, now: Span, at: Moment) {
         let Some(story) = &self.story else { return };
         let session = Session {
-            id: self.key.1.clone(),
+            id: (*self.key.1).into(),
             facts: story.facts(now),
             owner: story.owner.clone(),
             live: story.live,
