@@ -23,7 +23,7 @@ pub struct Survey {
     /// The sessions, in no order of interest.
     pub sessions: Vec<Session>,
     /// The ids of all folders, those included whose sessions were not kept.
-    pub ids: Vec<Box<str>>,
+    pub ids: Vec<Arc<str>>,
     /// When.
     pub now: Moment,
 }
