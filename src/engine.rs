@@ -15,6 +15,7 @@ mod fleet;
 mod looking;
 mod opened;
 mod orders;
+mod parting;
 mod scarce;
 mod settings;
 mod telling;
@@ -97,6 +98,9 @@ pub trait View {
         None
     }
 
+    /// Something ends with the program, or would: a line for the user.
+    fn part(&mut self, _line: &str) {}
+
     /// Gives the terminal back, for as long as the program is stopped.
     fn suspend(&mut self) {}
 
@@ -122,6 +126,10 @@ pub struct Engine {
     homes_at: Time,
     source: Option<settings::Followed>,
     ledger: Ledger,
+    /// The folders in which commands that hold a session serve it.
+    holders: Vec<PathBuf>,
+    /// What ends with us was named: the next Ctrl-C ends it.
+    parting: bool,
     /// The statuses that stand in our log.
     logged: HashMap<Key, Status>,
     clock: Clock,
@@ -185,6 +193,8 @@ impl Engine {
             homes_at: clock.now().awake,
             source: None,
             ledger: Ledger::new(seen.path().and_then(Path::parent)),
+            holders: Vec::new(),
+            parting: false,
             logged: HashMap::new(),
             clock,
             history: History::default(),
@@ -206,6 +216,11 @@ impl Engine {
             buffer: Vec::new(),
             rescan_at: clock.now().awake + RESCAN,
         }
+    }
+
+    /// From now on orders for a session that a command holds are handed to that command, which serves it in one of these folders.
+    pub fn hand_to_holders(&mut self, runtime_folders: Vec<PathBuf>) {
+        self.holders = runtime_folders;
     }
 
     /// Where commands are sent.
@@ -240,7 +255,12 @@ impl Engine {
             tokio::select! {
                 biased;
                 signal = signals.next() => match signal {
-                    Signal::End => break,
+                    Signal::Interrupt if self.parts_later(view) => {}
+                    Signal::Interrupt => break,
+                    Signal::End => {
+                        self.keep_what_ends(view);
+                        break;
+                    }
                     Signal::Redraw => {
                         view.resume();
                         round.redraw = true;

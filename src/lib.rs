@@ -20,7 +20,7 @@
 //! [`act`] has the words for what is asked of a session, and [`control`] hands them from a command to the tray that runs.
 //!
 //! [`config`] and [`paths`] say what the user has set and where things are, [`runtime`] whether the place of the tray that
-//! runs is ours alone, [`seen`] what the user has looked at, [`kept`] how that is written down, [`ledger`] what our processes
+//! runs is ours alone, [`seen`] what the user has looked at, [`kept`] how that is written down, [`ended`] what ended with one of our processes, [`ledger`] what our processes
 //! must know of each other's doings, [`log`] what we say of ourselves, [`clock`] is the one place that reads the time, [`alarm`] the one
 //! that waits for it, [`signals`] the one that is told to stop, and [`descriptors`] sees to it that they last.
 
@@ -40,6 +40,7 @@ pub mod demo;
 pub mod descriptors;
 pub mod desktop;
 pub mod doctor;
+pub mod ended;
 pub mod engine;
 pub mod kept;
 pub mod ledger;

@@ -5,6 +5,8 @@ use std::io;
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
+    /// Somebody pressed Ctrl-C.
+    Interrupt,
     /// End the program.
     End,
     /// The terminal has another size now, or is ours again.
@@ -47,7 +49,7 @@ impl Signals {
     /// The next signal.
     pub async fn next(&mut self) -> Signal {
         tokio::select! {
-            _ = self.interrupt.recv() => Signal::End,
+            _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.terminate.recv() => Signal::End,
             _ = self.hang_up.recv() => Signal::End,
             _ = self.quit.recv() => Signal::End,
@@ -82,7 +84,7 @@ impl Signals {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-        Signal::End
+        Signal::Interrupt
     }
 
     /// There is no such signal here.

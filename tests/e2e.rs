@@ -14,6 +14,7 @@ mod e2e {
     mod again;
     mod attached;
     mod ends;
+    mod holding;
     mod homes;
     mod hosted;
     mod left;

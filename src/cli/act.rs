@@ -4,6 +4,7 @@
 //! when asked. [`carry`] sees that it is carried out, by the tray that runs or else here; [`tell`] shows what comes back.
 
 mod carry;
+mod staying;
 mod tell;
 
 use super::ask::{confirm, has_terminal};
@@ -134,6 +135,7 @@ pub(super) fn show(context: &Context, arguments: &One) -> anyhow::Result<ExitCod
 
 /// Finds the session, has something done with it, and makes an exit code of how that ended.
 fn with(context: &Context, id: &str, act: impl FnOnce(&Picked) -> anyhow::Result<Outcome>) -> anyhow::Result<ExitCode> {
+    context.tell_ended();
     let session = match pick(context, id, false) {
         Ok(session) => session,
         Err(code) => return Ok(code),

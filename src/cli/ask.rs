@@ -22,7 +22,7 @@ pub(super) fn confirm(question: &str) -> Option<bool> {
 
 /// What was typed before a question stood there is no answer to it: a new window may take the keys that were meant for
 /// another.
-fn forget_typed() {
+pub(super) fn forget_typed() {
     #[cfg(unix)]
     {
         use rustix::termios::{QueueSelector, tcflush};

@@ -19,6 +19,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     if !io::stdout().is_terminal() {
         context.tell_problems();
     }
+    context.tell_ended();
     let engine = context.engine();
     let mut table = Live::new(Arc::new(context))?;
     let result = runtime()?.block_on(engine.run(&mut table));

@@ -247,6 +247,14 @@ impl Context {
         engine
     }
 
+    /// Says what ended with Pilotlight when it was told to end, if nobody has said that yet.
+    fn tell_ended(&self) {
+        let project = paths::project();
+        let ended =
+            project.as_ref().map(|project| crate::ended::take(&paths::state_folder(project))).unwrap_or_default();
+        ended.iter().for_each(|ended| say(&ended.words()));
+    }
+
     /// Says what is wrong with the config, once a run.
     fn tell_problems(&self) {
         for problem in &self.problems {

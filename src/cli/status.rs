@@ -24,6 +24,9 @@ pub(super) struct Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     context.tell_problems();
+    if !arguments.json && arguments.format.is_none() {
+        context.tell_ended();
+    }
     let unreadable = context.unreadable_homes();
     for problem in &unreadable {
         say(problem);

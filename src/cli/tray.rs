@@ -65,7 +65,8 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         .with_icon(context.config.tray)
         .of_demo(context.demo);
     let (homes, terminal) = (context.homes.clone(), context.config.actions.terminal.clone());
-    let engine = context.engine();
+    let mut engine = context.engine();
+    engine.hand_to_holders(project.iter().flat_map(paths::runtime_folders).collect());
     // Without the lock another tray may run, and serve it.
     let control_folder = instance.as_ref().map(|instance| instance.folder().to_owned());
     let judge = Judge { names: context.config.owners.names.clone(), approves_all };

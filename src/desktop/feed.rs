@@ -52,6 +52,8 @@ pub struct Feed {
     tell: Box<dyn Tell>,
     lit: Option<bool>,
     welcome: Option<Welcome>,
+    /// What ended with Pilotlight before, still to be told.
+    ended: Vec<String>,
     /// When what else shows the sessions wants to be called.
     table_at: Option<Time>,
     /// Until when, by the awake clock, the menu rests.
@@ -91,10 +93,16 @@ impl Feed {
             tell,
             lit: None,
             welcome,
+            ended: Vec::new(),
             table_at: None,
             rests_until: Time::default(),
             owes: false,
         }
+    }
+
+    /// Tells this at the first look.
+    pub fn telling(self, ended: Vec<String>) -> Self {
+        Self { ended, ..self }
     }
 
     /// Takes away what was shown, for the end of the program.
@@ -167,6 +175,10 @@ impl View for Feed {
     }
 
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()> {
+        for line in std::mem::take(&mut self.ended) {
+            self.tell.say(&line);
+            self.herald.note(&Note { title: "Ended with Pilotlight".into(), body: line });
+        }
         self.herald.update(fleet, &self.menu, now);
         self.owes = now.awake < self.rests_until;
         if !self.owes {
@@ -178,6 +190,10 @@ impl View for Feed {
         let flow = table.show(fleet, changed, removed, now);
         self.table_at = table.redraw_at();
         flow
+    }
+
+    fn part(&mut self, line: &str) {
+        self.tell.say(line);
     }
 
     fn suspend(&mut self) {

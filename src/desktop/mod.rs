@@ -118,6 +118,8 @@ pub fn run(start: Start) -> anyhow::Result<()> {
     } = start;
     #[cfg(windows)]
     start_menu::settle();
+    let ended = state_folder.as_deref().map(crate::ended::take).unwrap_or_default();
+    let ended: Vec<_> = ended.iter().map(crate::ended::Ended::words).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let main_loop = Loop::new()?;
     let (to_main, commander) = (main_loop.sender(), engine.commander());
@@ -181,7 +183,8 @@ pub fn run(start: Start) -> anyhow::Result<()> {
             news_of_desktop,
             tell,
             welcome,
-        );
+        )
+        .telling(ended);
         let result = runtime.block_on(async {
             #[cfg(target_os = "linux")]
             {

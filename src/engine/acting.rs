@@ -286,6 +286,15 @@ impl Acting {
         self.held.get(key).map(|held| held.bond.attached().link().place())
     }
 
+    /// The sessions that end with our connection to them, as far as can be told.
+    pub(super) fn last_held(&self) -> impl Iterator<Item = &Key> {
+        let is_last = |held: &Held| match &*held.bond {
+            Bond::Hosted(_) => true,
+            Bond::Attached(attached) => attached.is_last_client() == Some(true),
+        };
+        self.held.iter().filter(move |(_, held)| is_last(held)).map(|(key, _)| key)
+    }
+
     /// A connection was lost, or its session is gone.
     pub(super) fn let_go(&mut self, key: &Key) -> bool {
         self.held.remove(key).is_some()

@@ -4,6 +4,7 @@
 use super::acting::{Ground, Happening, Task, Waiting, action_of, excludes};
 use super::{Engine, Key, Round, reading};
 use crate::act::{Ask, Given, Order, Outcome, Report, Step};
+use crate::control::{self, Probe};
 use crate::copilot::attached::{Event, What};
 use crate::copilot::fault::Fault;
 use crate::copilot::servers::{Endpoint, endpoints};
@@ -12,6 +13,7 @@ use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::verdict::Status;
 use crate::ledger::{Hold, Locked, Page, Section};
+use std::path::PathBuf;
 use tokio::sync::mpsc;
 
 impl Section for Attempts {
@@ -33,6 +35,30 @@ fn is_its_turn(order: &Order, session: &Session) -> Result<(), String> {
     }
 }
 
+/// Hands an order to the command that holds its session, and what comes of it back.
+async fn hand_on(folder: PathBuf, given: Given) {
+    let handed = async {
+        let mut asked = match control::ask(&folder, &given.order).await {
+            Ok(Some(asked)) => asked,
+            Ok(None) => return Outcome::Refused("the command that held it has just gone; try again".into()),
+            Err(error) => return Outcome::Failed(error.to_string()),
+        };
+        loop {
+            match asked.next().await {
+                Ok(Some(Report::End(outcome))) => return outcome,
+                Ok(Some(report)) => given.report(report),
+                Ok(None) => return Outcome::Unknown,
+                Err(error) => return Outcome::Unconfirmed(format!("may have happened: {error}")),
+            }
+        }
+    };
+    // Dropped, it takes the order back there as well.
+    tokio::select! {
+        outcome = handed => given.report(Report::End(outcome)),
+        () = given.reply.closed(), if given.lapses => {}
+    }
+}
+
 impl Engine {
     /// Carries an order out, has it wait, or says why it is refused.
     pub(super) fn act(&mut self, given: Given, round: &mut Round) {
@@ -49,6 +75,12 @@ impl Engine {
             tracing::info!(tag = "refused", action = action.name(), session = %key.1, "{why}");
             given.report(Report::End(Outcome::Refused(why.into())));
         };
+        if excludes(action)
+            && let Some(folder) = self.holder_of(&key)
+        {
+            tokio::spawn(hand_on(folder, given));
+            return;
+        }
         if let Err(why) = self.look_before(&key, &given.order, round) {
             return refuse(&why);
         }
@@ -113,6 +145,16 @@ impl Engine {
         }
         self.is_being_opened(key, action, session).map_or(Ok(()), Err)?;
         is_its_turn(order, session)
+    }
+
+    /// Where a command serves this session, if one holds it.
+    fn holder_of(&self, key: &Key) -> Option<PathBuf> {
+        if self.holders.is_empty() || self.acting.attached(key).is_some() {
+            return None;
+        }
+        let page = self.page(key);
+        let folders = self.holders.iter().map(|folder| folder.join(page.key()));
+        folders.into_iter().find(|folder| matches!(control::probe(folder), Ok(Probe::Served)))
     }
 
     /// The page of a session that all processes of ours share.
@@ -237,7 +279,8 @@ impl Engine {
                     // A server that listens goes on listening; what refused us is asked again when the user asks for it.
                     Reach::Listens | Reach::Refused(_) => return,
                     Reach::Unknown | Reach::Nowhere | Reach::Attached | Reach::Hosted(_) => {
-                        if self.endpoints_at(pid).is_empty() { Reach::Nowhere } else { Reach::Listens }
+                        let listens = !self.endpoints_at(pid).is_empty() || self.holder_of(key).is_some();
+                        if listens { Reach::Listens } else { Reach::Nowhere }
                     }
                 }
             }

@@ -288,7 +288,7 @@ fn case_130_an_interrupted_order_is_looked_up_on_disk() {
             }
             say(&Report::Step(Step::Attach, "to its server".into()));
             has.send(()).unwrap();
-            let _ = std::io::Read::read(stream, &mut [0]); // until the command has gone
+            let _ = Read::read(stream, &mut [0]); // until the command has gone
         });
         let mut run = user.pilotlight(&[command, "00000001"]);
         run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());

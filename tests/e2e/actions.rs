@@ -33,12 +33,12 @@ fn answers(folder: &Folder) -> Vec<String> {
     folder.events().iter().filter(|event| event["type"] == "permission.completed").map(of).collect()
 }
 
-fn settings(more: &str) -> String {
+pub(crate) fn settings(more: &str) -> String {
     format!("[actions]\ncopilot = {:?}\n{more}", cli().display().to_string())
 }
 
 /// What Copilot needs to find its model, for one that Pilotlight starts.
-fn environment(home: &Home, model: &Model) -> Vec<(OsString, OsString)> {
+pub(crate) fn environment(home: &Home, model: &Model) -> Vec<(OsString, OsString)> {
     let command = home.copilot(model);
     let wanted = |name: &str| name.starts_with("COPILOT_") && name != "COPILOT_HOME" || name == "XDG_CACHE_HOME";
     let given = command.get_envs().filter(|(name, _)| wanted(&name.to_string_lossy()));

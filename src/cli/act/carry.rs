@@ -1,20 +1,20 @@
 //! How an order is carried out: by the tray that runs, where connections stay, else by an engine of the command's own.
 
+use super::staying::{self, Watching, ask_here, serve};
 use super::tell::Tell;
 use crate::act::{Ask, Given, Order, Outcome, Report, Which};
+use crate::cli::pick::Picked;
 use crate::cli::{Context, runtime, say};
 use crate::control::{self, Asked};
 use crate::core::fleet::Session;
 use crate::core::owner::Owner;
-use crate::core::time::Moment;
 use crate::core::turn::Call;
-use crate::engine::{Command, Fleet, Key, View};
+use crate::engine::Command;
 use crate::paths;
 use crate::runtime::{Runtime, is_stopped, process_in};
 use crate::signals::{Signal, Signals};
 use crate::survey::survey;
 use std::io;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
@@ -28,12 +28,19 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// connection, so that where the command had to do it itself, it goes on until a signal.
 pub(super) fn carry_out(
     context: &Context,
-    session: &Session,
+    session: &Picked,
     order: &Order,
     stays: bool,
     tell: &mut dyn Tell,
 ) -> anyhow::Result<Outcome> {
     let carried = runtime()?.block_on(async {
+        // Whoever holds the session alone can do anything with it.
+        for folder in staying::folders(context, &order.id) {
+            match by_the_one_in(&folder, order, tell).await? {
+                Carried::Nobody | Carried::Over(Outcome::Unknown) => {}
+                carried => return Ok(carried),
+            }
+        }
         // The tray goes by the id alone, and may watch the other home.
         if !context.has_namesake(&order.id) {
             match by_the_tray(order, tell).await? {
@@ -42,7 +49,7 @@ pub(super) fn carry_out(
                 carried => return Ok(carried),
             }
         }
-        by_ourselves(context, order.clone(), stays, tell).await
+        by_ourselves(context, session, order.clone(), stays, tell).await
     })?;
     let outcome = match carried {
         Carried::Over(outcome) => return Ok(outcome),
@@ -70,7 +77,7 @@ enum Carried {
 async fn interrupted(signals: &mut Signals) {
     loop {
         match signals.next().await {
-            Signal::End => return,
+            Signal::Interrupt | Signal::End => return,
             Signal::Suspend => signals.suspend(),
             Signal::Redraw => {}
         }
@@ -79,32 +86,39 @@ async fn interrupted(signals: &mut Signals) {
 
 async fn by_the_tray(order: &Order, tell: &mut dyn Tell) -> anyhow::Result<Carried> {
     let Some(project) = paths::project() else { return Ok(Carried::Nobody) };
-    let mut signals = Signals::new()?;
     for folder in paths::runtime_folders(&project) {
-        let runtime = match Runtime::open(&folder) {
-            Ok(Some(runtime)) => runtime,
-            Ok(None) => continue,
-            Err(error) => {
-                say(&format!("no tray is looked for there: {error}"));
-                continue;
-            }
-        };
-        let mut heard = false;
-        let carried = tokio::select! {
-            carried = hand_over(&folder, &runtime, order, tell, &mut heard) => Some(carried),
-            () = interrupted(&mut signals) => None,
-        };
-        // With that the connection is closed, and a tray that has not heard of the order never does.
-        return Ok(match carried {
-            Some(Ok(None)) => continue,
-            Some(Ok(Some(outcome))) => Carried::Over(outcome),
-            Some(Err(error)) if heard => Carried::Sent(error.to_string()),
-            Some(Err(error)) => Carried::NotSent(error.to_string()),
-            None if heard => Carried::Sent("interrupted while the tray was at work on it".into()),
-            None => Carried::NotSent("interrupted".into()),
-        });
+        match by_the_one_in(&folder, order, tell).await? {
+            Carried::Nobody => {}
+            carried => return Ok(carried),
+        }
     }
     Ok(Carried::Nobody)
+}
+
+/// By whoever serves the control socket in this folder.
+async fn by_the_one_in(folder: &Path, order: &Order, tell: &mut dyn Tell) -> anyhow::Result<Carried> {
+    let runtime = match Runtime::open(folder) {
+        Ok(Some(runtime)) => runtime,
+        Ok(None) => return Ok(Carried::Nobody),
+        Err(error) => {
+            say(&format!("no tray is looked for there: {error}"));
+            return Ok(Carried::Nobody);
+        }
+    };
+    let (mut signals, mut heard) = (Signals::new()?, false);
+    let carried = tokio::select! {
+        carried = hand_over(folder, &runtime, order, tell, &mut heard) => Some(carried),
+        () = interrupted(&mut signals) => None,
+    };
+    // With that the connection is closed, and a tray that has not heard of the order never does.
+    Ok(match carried {
+        Some(Ok(Some(outcome))) => Carried::Over(outcome),
+        Some(Ok(None)) => Carried::Nobody,
+        Some(Err(error)) if heard => Carried::Sent(error.to_string()),
+        Some(Err(error)) => Carried::NotSent(error.to_string()),
+        None if heard => Carried::Sent("interrupted while the tray was at work on it".into()),
+        None => Carried::NotSent("interrupted".into()),
+    })
 }
 
 /// `None` where no tray runs. `heard` tells whether the tray has the order.
@@ -174,17 +188,25 @@ async fn follow(mut asked: Asked, mut report: Option<Report>, tell: &mut dyn Tel
     Err(io::Error::other("the tray did not say how it ended"))
 }
 
-async fn by_ourselves(context: &Context, order: Order, stays: bool, tell: &mut dyn Tell) -> anyhow::Result<Carried> {
+async fn by_ourselves(
+    context: &Context,
+    session: &Picked,
+    order: Order,
+    stays: bool,
+    tell: &mut dyn Tell,
+) -> anyhow::Result<Carried> {
     let engine = context.engine();
     let commander = engine.commander();
     let send = |command| {
         let _ = commander.send(command); // fails only when the engine has ended
     };
     let (reply, mut reports) = unbounded_channel();
+    let id = order.id.clone();
     send(Command::Act(Given::by_caller(order, reply)));
-    let mut nobody = Nobody;
-    let mut run = pin!(engine.run(&mut nobody));
-    let (mut ended, mut sent) = (None, false);
+    let (mut watching, open) = Watching::new(&id);
+    let mut run = pin!(engine.run(&mut watching));
+    let mut asking = pin!(ask_here(context, session, commander.clone(), open));
+    let (mut ended, mut sent, mut stays_on, mut reachable) = (None, false, false, None);
     loop {
         tokio::select! {
             // What was reported before the engine ended is told.
@@ -199,14 +221,18 @@ async fn by_ourselves(context: &Context, order: Order, stays: bool, tell: &mut d
                 tell.report(&report);
                 if let Report::End(outcome) = report {
                     if stays && matches!(outcome, Outcome::Done(_)) {
-                        say("no tray runs to keep the connection: this command stays connected; Ctrl-C lets go");
+                        reachable = serve(context, &id, &commander);
+                        stays_on = true;
+                        staying::stays(&id);
                     } else {
                         send(Command::Quit);
                     }
                     ended = Some(outcome);
                 }
             }
+            () = &mut asking, if stays_on => {}
             ran = &mut run => {
+                drop(reachable);
                 ran?;
                 while let Ok(report) = reports.try_recv() {
                     sent |= matches!(report, Report::Step(step, _) if step.sends());
@@ -281,14 +307,5 @@ fn came_of(ask: &Ask, before: &Session, now: &Session) -> Came {
         }
         Ask::Reconnect { .. } => Came::Open("its log has no new prompt"),
         Ask::Resume | Ask::ShowTerminal | Ask::Detach => Came::Open("look whether it did"),
-    }
-}
-
-/// Nobody looks.
-struct Nobody;
-
-impl View for Nobody {
-    fn show(&mut self, _fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
-        ControlFlow::Continue(())
     }
 }

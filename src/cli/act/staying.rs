@@ -1,0 +1,194 @@
+//! A command that holds a session's connection, because no tray does: what the session asks is asked here, and other commands
+//! reach it over a control socket of this session's own, as they would reach the tray.
+
+use super::UNSHOWN;
+use super::tell::{Shown, Tell, Teller};
+use crate::act::{Ask, Given, Order, Outcome, Report, Which};
+use crate::cli::ask::{forget_typed, has_terminal};
+use crate::cli::pick::Picked;
+use crate::cli::{Context, say};
+use crate::config::Permissions;
+use crate::control::caller::{Judge, agent_behind};
+use crate::control::{self, Served};
+use crate::core::time::Moment;
+use crate::engine::{Command, Fleet, Key, View};
+use crate::ledger::Ledger;
+use crate::{paths, runtime::Runtime};
+use std::collections::HashSet;
+use std::io::{self, BufRead, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+
+/// The folders in which whoever holds this session may serve it, the usual one first.
+pub(super) fn folders(context: &Context, id: &str) -> Vec<PathBuf> {
+    let Some(project) = paths::project() else { return Vec::new() };
+    let has_it = |home: &&PathBuf| home.join(crate::watch::store::SESSIONS).join(id).is_dir();
+    let keys: Vec<_> = context.homes.iter().filter(has_it).map(|home| Ledger::default().page(home, id)).collect();
+    let folders = paths::runtime_folders(&project).into_iter();
+    folders.flat_map(|folder| keys.iter().map(move |page| folder.join(page.key())).collect::<Vec<_>>()).collect()
+}
+
+/// A session's control socket, and its folder, which goes with it.
+pub(super) struct Reachable {
+    served: Option<Served>,
+    folder: PathBuf,
+}
+
+impl Drop for Reachable {
+    fn drop(&mut self) {
+        drop(self.served.take());
+        let _ = std::fs::remove_dir(&self.folder); // what stays is empty, and used again
+    }
+}
+
+/// From now on other commands reach what this one holds.
+pub(super) fn serve(context: &Context, id: &str, commander: &UnboundedSender<Command>) -> Option<Reachable> {
+    let folder = folders(context, id).into_iter().next()?;
+    let judge = Judge {
+        names: context.config.owners.names.clone(),
+        approves_all: context.config.actions.permissions == Permissions::ApproveAll,
+    };
+    let commander = commander.clone();
+    let orders = move |given| {
+        let _ = commander.send(Command::Act(given)); // fails only when the engine has ended
+    };
+    let parent = folder.parent().map_or(Ok(()), |parent| Runtime::make(parent).map(drop));
+    let served = parent.and_then(|()| Runtime::make(&folder)).and_then(|_| control::serve(&folder, judge, orders));
+    match served {
+        Ok(served) => Some(Reachable { served: Some(served), folder }),
+        Err(error) => {
+            say(&format!("other commands cannot reach this one: {error}"));
+            None
+        }
+    }
+}
+
+/// Sees which requests of the session are open, and says what ends with this command.
+pub(super) struct Watching {
+    id: Box<str>,
+    open: watch::Sender<Vec<String>>,
+}
+
+impl Watching {
+    pub(super) fn new(id: &str) -> (Self, watch::Receiver<Vec<String>>) {
+        let (open, seen) = watch::channel(Vec::new());
+        (Self { id: id.into(), open }, seen)
+    }
+}
+
+impl View for Watching {
+    fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
+        let entry = fleet.entries().find(|(key, _)| *key.1 == *self.id);
+        let requests = entry.map(|(_, entry)| &entry.session().facts.requests);
+        let now: Vec<_> = requests.into_iter().flatten().map(|request| request.request.to_string()).collect();
+        self.open.send_if_modified(|open| {
+            let differs = *open != now;
+            *open = now;
+            differs
+        });
+        ControlFlow::Continue(())
+    }
+
+    fn part(&mut self, line: &str) {
+        say(line);
+    }
+}
+
+/// Asks on the terminal about each request that opens. Never ends.
+pub(super) async fn ask_here(
+    context: &Context,
+    session: &Picked,
+    commander: UnboundedSender<Command>,
+    mut open: watch::Receiver<Vec<String>>,
+) {
+    let id = &*session.id;
+    let may_ask = has_terminal() && agent_behind(std::process::id(), &context.config.owners.names).is_none();
+    let (mut asked, mut typed) = (HashSet::new(), None);
+    loop {
+        let next = open.borrow_and_update().iter().find(|request| !asked.contains(*request)).cloned();
+        let Some(request) = next else {
+            if open.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            continue;
+        };
+        asked.insert(request.clone());
+        if !may_ask {
+            say(&format!("it asks for a permission: `pilotlight approve {id}` shows it and answers it"));
+            continue;
+        }
+        // Only what was shown is answered.
+        let mut shown = Shown::of(&session.label);
+        let look = Which::Shown { id: request.clone(), text: UNSHOWN.into() };
+        give(&commander, Order::new(id, Ask::Approve(look)), &mut shown).await;
+        let Some(text) = shown.request else { continue };
+        if let Some(error) = shown.failed {
+            say(&format!("the request could not be written out ({error}): it was left open"));
+            continue;
+        }
+        let lines = typed.get_or_insert_with(typed_lines);
+        forget_typed();
+        while lines.try_recv().is_ok() {}
+        let mut stderr = io::stderr();
+        let question = "Approve this request, once? y approves, n denies, anything else leaves it open: ";
+        let _ = write!(stderr, "{question}").and_then(|()| stderr.flush()); // it is a terminal
+        let answer = tokio::select! {
+            line = lines.recv() => line,
+            _ = open.wait_for(|open| !open.contains(&request)) => {
+                let _ = writeln!(stderr);
+                say("it is no longer open: it was answered elsewhere, or its turn has ended");
+                continue;
+            }
+        };
+        let which = Which::Shown { id: request, text };
+        let ask = match answer.unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Ask::Approve(which),
+            "n" | "no" => Ask::Deny(which),
+            _ => {
+                say(&format!("the request was left open: `pilotlight approve {id}` shows it again"));
+                continue;
+            }
+        };
+        give(&commander, Order::new(id, ask), &mut Teller).await;
+    }
+}
+
+/// Gives an order to the engine of this command, and tells what comes of it.
+async fn give(commander: &UnboundedSender<Command>, order: Order, tell: &mut dyn Tell) -> Option<Outcome> {
+    let (reply, mut reports) = unbounded_channel();
+    commander.send(Command::Act(Given::by_us(order, reply))).ok()?;
+    loop {
+        let report = reports.recv().await?;
+        tell.report(&report);
+        if let Report::End(outcome) = report {
+            return Some(outcome);
+        }
+    }
+}
+
+/// What is typed, line by line, for as long as this process lives.
+fn typed_lines() -> UnboundedReceiver<String> {
+    let (lines, typed) = unbounded_channel();
+    let read = move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            if lines.send(line).is_err() {
+                return;
+            }
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("typed".into()).spawn(read) {
+        say(&format!("what is typed here cannot be read: {error}"));
+    }
+    typed
+}
+
+/// Says that this command stays, and what that means.
+pub(super) fn stays(id: &str) {
+    let asks = if has_terminal() { "what it asks is asked here, and " } else { "" };
+    say(&format!(
+        "no tray runs to keep the connection: this command stays connected; {asks}`pilotlight approve {id}`, `deny` and `stop` \
+         reach it from any other shell; Ctrl-C lets go"
+    ));
+}
