@@ -468,6 +468,31 @@ fn case_28_a_log_cut_at_its_front_says_so() {
     assert!(verdict.because.contains("start of its turn is unknown"), "{}", verdict.because);
 }
 
+/// On disk: what is read from its end reaches back 64 MiB. Where the tools' starts lie beyond, their denials count all the same.
+#[test]
+fn case_148_denials_whose_starts_lie_too_far_back_count() {
+    let mut log = Log::new();
+    log.prompt();
+    for call in ["a", "b", "c"] {
+        log.tool(call);
+    }
+    let line = log.line("session.info", r#"{"message":""}"#);
+    let at = line.windows(11).position(|bytes| bytes == br#""message":""#).unwrap();
+    log.append(&line[..at + 11]);
+    let mebibyte = vec![b'x'; 1 << 20];
+    for _ in 0..65 {
+        log.append(&mebibyte);
+    }
+    log.append(&line[at + 11..]);
+    for call in ["a", "b", "c"] {
+        let message = "Permission denied because no interactive user response was available.";
+        let error = format!(r#"{{"code":"denied","message":"{message}"}}"#);
+        log.say("tool.execution_complete", &format!(r#"{{"toolCallId":"{call}","success":false,"error":{error}}}"#));
+    }
+    assert_eq!(log.status(), Status::PermissionLost);
+    assert_eq!((log.facts.events, log.facts.whole), (3, false), "what lies beyond was not read");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

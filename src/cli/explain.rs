@@ -134,7 +134,7 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
         Phase::Unanswered(_) => ", its last round ended without a message",
         Phase::Held => ", its last round has ended, and something of it is still open",
     };
-    let opened = ago(now, turn.opened.wall);
+    let opened = ago(now, turn.opened.wall).in_minutes();
     page.line("turn", format!("open for {opened}; {} used, {} succeeded; {said}{phase}", turn.used, turn.succeeded));
     for tool in &turn.tools {
         let command = tool.command.as_deref().map(|command| format!(": {command}")).unwrap_or_default();

@@ -42,12 +42,12 @@ impl Span {
 }
 
 impl Span {
-    /// Worded to the minute: `12 min`, `1 h 15 min`, `2 h`; from a day on in days.
+    /// Worded to the minute: `12 min`, `1 h 15 min`, `2 h`; below a minute in seconds, from a day on in days.
     pub fn in_minutes(self) -> String {
         let minutes = self.0.max(0) / 60_000;
         match (minutes / 60, minutes % 60) {
+            (0, 0) | (24.., _) => self.to_string(),
             (0, minutes) => format!("{minutes} min"),
-            (24.., _) => self.to_string(),
             (hours, 0) => format!("{hours} h"),
             (hours, minutes) => format!("{hours} h {minutes} min"),
         }
@@ -203,6 +203,22 @@ mod tests {
             let general = text.parse::<jiff::Timestamp>().unwrap().as_millisecond();
             assert_eq!(Time::parse_canonical(text.as_bytes()), Some(Time(general)), "{text}");
         }
+    }
+
+    #[test]
+    fn how_long_something_took_is_worded_to_the_minute() {
+        for (minutes, words) in [
+            (0, "0 s"),
+            (1, "1 min"),
+            (59, "59 min"),
+            (60, "1 h"),
+            (75, "1 h 15 min"),
+            (1439, "23 h 59 min"),
+            (1440, "1 d"),
+        ] {
+            assert_eq!(Span::minutes(minutes).in_minutes(), words);
+        }
+        assert_eq!((Span::seconds(59).in_minutes(), Span(-1).in_minutes()), ("59 s".into(), "0 s".into()));
     }
 
     #[test]
