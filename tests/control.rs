@@ -11,6 +11,7 @@ mod control {
     mod beside;
     mod callers;
     mod commands;
+    mod floods;
     mod places;
     mod questions;
     mod socket;

@@ -7,7 +7,7 @@ use std::path::Path;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
 /// A report is at most so long, in bytes: a request is told whole, and a server's answer is at most 1 MiB long, of which each
-/// byte may be written as six.
+/// byte may be written as seven.
 const REPORT_MAX: u64 = 8 << 20;
 
 /// An order that a tray was given. Dropping it leaves the order with the tray.

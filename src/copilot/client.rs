@@ -9,6 +9,7 @@ use super::fault::{Fault, Place};
 use super::frame::{Bounded, Ended, Watch};
 use super::request::Request;
 use super::servers::{Endpoint, Token};
+use super::sieve::TOO_LARGE;
 use crate::core::text;
 use github_copilot_sdk::{Client, ErrorKind, ProtocolErrorKind, ResumeSessionConfig, SDK_PROTOCOL_VERSION};
 use github_copilot_sdk::{SessionErrorKind, session::Session};
@@ -274,6 +275,7 @@ impl Link {
         match error.kind() {
             ErrorKind::Session(SessionErrorKind::NotFound(_)) => Fault::NotLoaded(place),
             ErrorKind::Rpc { code: -32601 } => Fault::Unknown(place, method),
+            ErrorKind::Rpc { code } if i64::from(*code) == TOO_LARGE => Fault::TooLong(place),
             ErrorKind::Rpc { .. } => Fault::Rejected(place, words(error.message().unwrap_or_default())),
             // The SDK's reader gives up on what it cannot read, and drops whoever waits.
             ErrorKind::Protocol(ProtocolErrorKind::RequestCancelled) if self.watch.ended() == Ended::No => {

@@ -81,9 +81,7 @@ pub enum Fault {
     )]
     Gone(Place),
     /// The server sent more than is read.
-    #[error(
-        "{0} sent more than Pilotlight reads at once (64 MB), so the connection was closed; try again, or use the session's own client"
-    )]
+    #[error("{0} sent more than Pilotlight takes at once (1 MB); try again, or use the session's own client")]
     TooLong(Place),
     /// The server said no.
     #[error("{0} refused: {1}")]

@@ -1,19 +1,25 @@
 //! A bound on what a server may make us hold: the reader between a socket and the SDK.
 //!
 //! The SDK reads frames of any length, and lines of any length in front of them. Whoever listens on a port may be anything,
-//! so the stream is watched on its way: its headers are followed far enough to know where each frame ends, and reading
-//! fails at the first one that is too long, or that is none. What was wrong is remembered, because the SDK tells its
+//! and a server that was verified may break. So frames are taken in here first, up to a bound; the [`sieve`](super::sieve) says
+//! what of each is handed on. Reading fails at what is no frame. What was wrong is remembered, because the SDK tells its
 //! callers no more than that the connection is over.
 
+use super::sieve::{HEAD, LENGTH_MAX, Sieve, TooMuch, Weight};
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// The longest frame that is read, in bytes: many times the longest line seen in a log (430 KB).
+/// The longest frame that is passed over, in bytes: many times the longest line seen in a log (430 KB). What of that is kept
+/// is bounded by the [sieve](super::sieve).
 const FRAME_MAX: u64 = 64 << 20;
+/// So much is read at once, and so much before others are let go on, in bytes.
+const READ: usize = 8 << 10;
+const TURN: usize = 32 << 10;
 /// The longest header, in bytes. Copilot's has some 30.
 const HEADER_MAX: usize = 4096;
 /// What may come before the handshake is over, in bytes: its answer has some 150.
@@ -64,25 +70,70 @@ impl Watch {
     }
 }
 
-/// A reader that follows the frames it hands on.
+/// A reader that takes frames in, and hands on what is needed of them.
 pub(super) struct Bounded<R> {
     inner: R,
     watch: Arc<Watch>,
     /// What of the header of the next frame has come.
     header: Vec<u8>,
-    /// What of the present frame is still to come, in bytes.
-    body: u64,
+    frame: Option<Frame>,
+    sieve: Sieve,
+    /// What is to be handed on, and how much of that was.
+    out: Vec<u8>,
+    handed: usize,
+    /// How much was read since others were let go on.
+    read: usize,
+    over: bool,
+}
+
+/// A frame under way.
+struct Frame {
+    /// What of it is still to come, in bytes.
+    left: u64,
+    /// What of it has come; its beginning, once that is more than is handed on.
+    body: Vec<u8>,
+    weight: Weight,
+    is_whole: bool,
+}
+
+impl Frame {
+    fn take(&mut self, bytes: &[u8]) {
+        self.left -= bytes.len() as u64;
+        if self.is_whole {
+            self.weight.add(bytes);
+            self.body.extend_from_slice(bytes);
+            if self.weight.is_too_much() || self.body.len() > LENGTH_MAX {
+                self.is_whole = false;
+                self.body.truncate(HEAD);
+                self.body.shrink_to_fit();
+            }
+        } else {
+            let missing = HEAD.saturating_sub(self.body.len()).min(bytes.len());
+            self.body.extend_from_slice(&bytes[..missing]);
+        }
+    }
 }
 
 impl<R> Bounded<R> {
     /// Watches over `inner`.
     pub(super) fn new(inner: R) -> (Self, Arc<Watch>) {
         let watch = Arc::new(Watch { ended: AtomicU8::new(0), allowance: AtomicU64::new(HANDSHAKE_MAX) });
-        (Self { inner, watch: Arc::clone(&watch), header: Vec::new(), body: 0 }, watch)
+        let reader = Self {
+            inner,
+            watch: Arc::clone(&watch),
+            header: Vec::new(),
+            frame: None,
+            sieve: Sieve::new(),
+            out: Vec::new(),
+            handed: 0,
+            read: 0,
+            over: false,
+        };
+        (reader, watch)
     }
 
-    /// Follows what has come.
-    fn follow(&mut self, mut bytes: &[u8]) -> Result<(), Ended> {
+    /// Takes in what has come.
+    fn take(&mut self, mut bytes: &[u8]) -> Result<(), Ended> {
         let allowance = self.watch.allowance.load(Ordering::Acquire);
         if allowance != u64::MAX {
             let left = allowance.checked_sub(bytes.len() as u64).ok_or(Ended::TooLong)?;
@@ -90,10 +141,11 @@ impl<R> Bounded<R> {
             let _ = self.watch.allowance.compare_exchange(allowance, left, Ordering::AcqRel, Ordering::Acquire);
         }
         while !bytes.is_empty() {
-            if self.body > 0 {
-                let taken = bytes.len().min(usize::try_from(self.body).unwrap_or(usize::MAX));
-                self.body -= taken as u64;
+            if let Some(frame) = &mut self.frame {
+                let taken = bytes.len().min(usize::try_from(frame.left).unwrap_or(usize::MAX));
+                frame.take(&bytes[..taken]);
                 bytes = &bytes[taken..];
+                self.finish()?;
                 continue;
             }
             let byte = bytes[0];
@@ -103,13 +155,40 @@ impl<R> Bounded<R> {
                 return Err(Ended::NoFrames);
             }
             if byte == b'\n' && is_blank(self.header.rsplit(|&byte| byte == b'\n').next().unwrap_or_default()) {
-                self.body = length(&self.header)?;
+                let left = length(&self.header)?;
                 self.header.clear();
+                self.frame = Some(Frame { left, body: Vec::new(), weight: Weight::default(), is_whole: true });
+                self.finish()?;
             } else {
                 self.header.push(byte);
             }
         }
         Ok(())
+    }
+
+    /// Hands a frame on that has come to its end.
+    fn finish(&mut self) -> Result<(), Ended> {
+        let Some(frame) = self.frame.take_if(|frame| frame.left == 0) else { return Ok(()) };
+        let sifted = self.sieve.sift(frame.body, frame.is_whole, &frame.weight);
+        if let Some(body) = sifted.map_err(|TooMuch| Ended::TooLong)? {
+            self.out.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+            self.out.extend_from_slice(&body);
+        }
+        Ok(())
+    }
+
+    /// Hands on what was taken in. Whether there was any.
+    fn hand_on(&mut self, buf: &mut ReadBuf<'_>) -> bool {
+        let rest = &self.out[self.handed..];
+        let some = rest.len().min(buf.remaining());
+        buf.put_slice(&rest[..some]);
+        self.handed += some;
+        if self.handed == self.out.len() {
+            self.handed = 0;
+            self.out.clear();
+            self.out.shrink_to(READ);
+        }
+        some > 0
     }
 }
 
@@ -133,20 +212,42 @@ fn length(header: &[u8]) -> Result<u64, Ended> {
 impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let before = buf.filled().len();
-        match Pin::new(&mut this.inner).poll_read(cx, buf) {
-            Poll::Ready(Ok(())) if buf.filled().len() > before || buf.remaining() == 0 => {
-                let followed = this.follow(&buf.filled()[before..]);
-                Poll::Ready(followed.map_err(|ended| {
-                    this.watch.end(ended);
-                    io::Error::from(io::ErrorKind::InvalidData)
-                }))
+        loop {
+            if this.hand_on(buf) || buf.remaining() == 0 {
+                return Poll::Ready(Ok(()));
             }
-            Poll::Ready(over) => {
-                this.watch.end(Ended::Closed);
-                Poll::Ready(over)
+            if this.over {
+                return Poll::Ready(match this.watch.ended() {
+                    Ended::No | Ended::Closed => Ok(()),
+                    Ended::NoFrames | Ended::TooLong => Err(io::ErrorKind::InvalidData.into()),
+                });
             }
-            Poll::Pending => Poll::Pending,
+            if this.read >= TURN {
+                // Whoever reads what was handed on comes before what else a server sends.
+                this.read = 0;
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            let mut bytes = [MaybeUninit::uninit(); READ];
+            let mut bytes = ReadBuf::uninit(&mut bytes);
+            match Pin::new(&mut this.inner).poll_read(cx, &mut bytes) {
+                Poll::Ready(Ok(())) if !bytes.filled().is_empty() => {
+                    this.read += bytes.filled().len();
+                    if let Err(ended) = this.take(bytes.filled()) {
+                        this.watch.end(ended);
+                        this.over = true;
+                    }
+                }
+                Poll::Ready(over) => {
+                    this.watch.end(Ended::Closed);
+                    this.over = true;
+                    over?;
+                }
+                Poll::Pending => {
+                    this.read = 0;
+                    return Poll::Pending;
+                }
+            }
         }
     }
 }
@@ -175,9 +276,10 @@ mod tests {
 
     #[test]
     fn frames_pass_however_they_are_cut() {
-        let frames = b"Content-Length: 2\r\n\r\n{}Content-Length: 13\r\nMore: x\r\n\r\n\r\n\r\n{\n\n}\r\n\r\n";
+        let frames = b"Content-Length: 2\r\n\r\n{}Content-Length: 12\r\nMore: x\r\n\r\n\r\n\r\n{\n\n}\r\n\r\nContent-Length: 0\r\n\r\n";
+        let without_more = frames.len() - b"More: x\r\n".len();
         for piece in [1, 2, 3, 7, 4096] {
-            assert_eq!(read(frames, piece, false), (frames.len(), Ended::Closed), "pieces of {piece}");
+            assert_eq!(read(frames, piece, false), (without_more, Ended::Closed), "pieces of {piece}");
         }
     }
 
@@ -196,14 +298,32 @@ mod tests {
         ] {
             assert_eq!(read(none.as_bytes(), 4096, true), (0, Ended::NoFrames), "{none:?}");
         }
-        let endless = vec![b'x'; 1 << 20];
-        assert_eq!(read(&endless, 512, true), (4096, Ended::NoFrames));
+        assert_eq!(read(&vec![b'x'; 1 << 20], 512, true), (0, Ended::NoFrames));
     }
 
     #[test]
     fn little_is_taken_before_the_handshake_is_over() {
-        let frame = [b"Content-Length: 3000000\r\n\r\n".as_slice(), &vec![b' '; 3_000_000]].concat();
-        assert_eq!(read(&frame, 4096, false), (1 << 20, Ended::TooLong));
-        assert_eq!(read(&frame, 4096, true), (frame.len(), Ended::Closed));
+        let call = br#"{"jsonrpc":"2.0","method":"session.lifecycle"}"#;
+        let frame = [format!("Content-Length: {}\r\n\r\n", call.len()).as_bytes(), call].concat();
+        let many = frame.repeat(50_000);
+        assert_eq!(read(&many, 4096, false), (0, Ended::TooLong));
+        assert_eq!(read(&many, 4096, true), (0, Ended::Closed), "told to nobody, for as long as it likes");
+    }
+
+    #[test]
+    fn case_135_in_place_of_an_answer_that_is_too_large_the_call_fails() {
+        let answer =
+            format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"items":[{}0]}}}}"#, r#"{"":0},"#.repeat(3_000_000));
+        let next = r#"{"jsonrpc":"2.0","id":8,"result":{}}"#;
+        let frames: String =
+            [&*answer, next].iter().map(|body| format!("Content-Length: {}\r\n\r\n{body}", body.len())).collect();
+        let (mut reader, watch) = Bounded::new(frames.as_bytes());
+        watch.trust();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut text = String::new();
+        runtime.block_on(reader.read_to_string(&mut text)).unwrap();
+        let failed = r#""id":7"#;
+        assert!(text.contains(failed) && text.contains("-32098") && text.ends_with(next) && text.len() < 300, "{text}");
+        assert!(reader.out.capacity() <= READ, "what it took is given back");
     }
 }

@@ -16,6 +16,7 @@ pub mod client;
 mod company;
 #[cfg(test)]
 mod dying;
+mod envelope;
 #[cfg(test)]
 mod fake;
 pub mod fault;
@@ -25,4 +26,5 @@ pub mod program;
 pub mod recover;
 pub mod request;
 pub mod servers;
+mod sieve;
 pub mod warned;

@@ -9,6 +9,7 @@ use pilotlight::act::Step;
 use pilotlight::copilot::attached::{Policy, What, attach};
 use pilotlight::copilot::fault::Fault;
 use pilotlight::copilot::recover::resend;
+use std::sync::Mutex;
 use std::time::Duration;
 
 #[test]
@@ -57,6 +58,35 @@ fn approves_everything_where_the_settings_say_so() {
     reach.session.folder.wait_nth("assistant.turn_end", 5);
     assert!(reach.home.project().join("a.txt").exists());
     reach.session.folder.assert_one_chain();
+}
+
+/// What is read of a server is bounded, and what people work with is far below that.
+#[test]
+fn case_135_long_commands_are_asked_for_shown_and_approved_whole() {
+    let reach = Reach::set(Manner::Leaves);
+    let (events, heard) = hearing();
+    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1, &ignored)).unwrap();
+    block_on(attached.send("SCRIPT:long39 Paint the fence")).unwrap();
+    reach.session.folder.wait("permission.requested");
+    let shown = Mutex::new(String::new());
+    let show = |text: String| *shown.lock().unwrap() = text;
+    let (site, which) = (reach.site(), open(&reach.session.folder));
+    let answered = attached.answer(&site, &which, true, &show, &ignored);
+    assert_eq!(block_on(answered).unwrap(), "approved 1 request");
+    let shown = shown.into_inner().unwrap();
+    assert!(shown.len() > 39_000 && shown.trim_end().ends_with("END"), "{} bytes", shown.len());
+    assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], true);
+    assert_eq!(std::fs::metadata(reach.home.project().join("long.txt")).unwrap().len(), 39_000);
+    heard.wait("it is idle", |what| *what == What::Idle);
+    block_on(attached.leave());
+    // By itself, where that is set: the request is told by an event, of which it is whole, too.
+    let reach = Reach::set(Manner::Leaves);
+    let (events, _heard) = hearing();
+    let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1, &ignored)).unwrap();
+    block_on(attached.send("SCRIPT:long100 Paint the door")).unwrap();
+    let completed = reach.session.folder.wait("permission.completed");
+    assert_eq!(completed["data"]["result"]["kind"], "approved");
+    block_on(attached.leave());
 }
 
 #[test]

@@ -70,6 +70,10 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
         ("script", 0) => calls(bash("sh ./script.sh", "run the script")),
         ("spin", 0) => calls(bash("until [ -e go ] || [ ! -e seed.txt ]; do :; done", "spin until told")),
         ("big", 0) => calls(bash("head -c 400000 /dev/zero | tr '\\0' x", "write much")),
+        ("long", 0) => {
+            let text = "A line of forty bytes, with its break.\n\n".repeat(usize::try_from(number).unwrap_or(1) * 25);
+            calls(bash(&format!("cat >long.txt <<'END'\n{text}END"), "write a long text"))
+        }
         ("denied", round) if (round as u64) < number => calls(bash(&format!("touch denied{round}.txt"), "touch")),
 
         ("bg", 0) => {
