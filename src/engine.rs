@@ -161,6 +161,8 @@ pub struct Engine {
     /// Looks for processes that have sessions open without a lock; what it found last.
     openers: Openers,
     openings: Openings,
+    /// Sessions that we resumed, and whose new owner is still to be seen.
+    awaited: HashSet<Key>,
     /// What the terminals of each home had noted as open, when that was last looked at.
     noted: HashMap<usize, Noted>,
     buffer: Vec<u8>,
@@ -212,6 +214,7 @@ impl Engine {
             scarce: scarce::Scarce::default(),
             openers: Openers::default(),
             openings: Openings::default(),
+            awaited: HashSet::new(),
             noted: HashMap::new(),
             buffer: Vec::new(),
             rescan_at: clock.now().awake + RESCAN,

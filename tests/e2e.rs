@@ -20,6 +20,7 @@ mod e2e {
     mod left;
     mod notifications;
     mod orders;
+    mod owners;
     mod permissions;
     mod reach;
     mod recover;

@@ -17,7 +17,24 @@ fuzz() {
         -verbosity=1
 }
 
+# A release of the Copilot CLI that makes no hold beside its locks (docs/owners.md).
+readonly OLD_COPILOT=1.0.86
+
+# install_old_copilot PROGRAM: installs it in the target folder, where its native program is PROGRAM.
+install_old_copilot() {
+    local folder=$target/copilot-cli-$OLD_COPILOT
+    if ! grep -qs "\"version\": *\"$OLD_COPILOT\"" "$folder/node_modules/@github/copilot/package.json"; then
+        mkdir -p "$folder"
+        printf '{ "private": true, "dependencies": { "@github/copilot": "%s" } }\n' "$OLD_COPILOT" >"$folder/package.json"
+        (cd "$folder" && npm install --no-audit --no-fund --no-package-lock --silent)
+    fi
+    [[ -x $1 ]] || fail "npm installed @github/copilot $OLD_COPILOT, but without its native program: $1 is missing."
+}
+
 prepare
+PILOTLIGHT_TEST_OLD_COPILOT=${PILOTLIGHT_TEST_COPILOT/copilot-cli/copilot-cli-$OLD_COPILOT}
+export PILOTLIGHT_TEST_OLD_COPILOT
+stage 'older copilot cli' install_old_copilot "$PILOTLIGHT_TEST_OLD_COPILOT"
 stage 'cargo-fuzz' install_cargo_program cargo-fuzz "$CARGO_FUZZ"
 stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
 loud_stage 'ignored tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2

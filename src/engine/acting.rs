@@ -6,6 +6,7 @@
 //! comes of a connection that was replaced meanwhile is told by its generation, and dropped.
 
 use super::Key;
+use super::opened::{Resumed, makes_an_owner};
 use super::work::Work;
 use crate::act::{Ask, Given, Outcome, Report, Step};
 use crate::config::Actions;
@@ -26,7 +27,7 @@ use crate::watch::process::Lock;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// So many recoveries run at a time; more would only fight for the same machine.
@@ -87,6 +88,8 @@ struct Running {
     sight: watch::Sender<Sight>,
     /// The right to act on the session, as long as this runs.
     hold: Option<Hold>,
+    /// It gives the session a new owner, which it had not.
+    resumes: bool,
 }
 
 struct Held {
@@ -227,6 +230,19 @@ impl Acting {
         }
     }
 
+    /// Whether a task gives its session a new owner.
+    pub(super) fn resumes(&self, task: Task) -> bool {
+        self.running.get(&task).is_some_and(|running| running.resumes)
+    }
+
+    /// What a task resumed has its new owner, or is not resumed after all: others need not wait any more.
+    pub(super) fn is_settled(&self, task: Task) {
+        let hold = self.running.get(&task).and_then(|running| running.hold.as_ref());
+        if let Some(Err(error)) = hold.map(Hold::remove::<Resumed>) {
+            tracing::warn!("that a session was resumed cannot be taken back for other processes: {error:#}");
+        }
+    }
+
     /// Passes a step on, to the log by its tag and to whoever listens.
     pub(super) fn step(&self, task: Task, step: Step, words: String) {
         let Some(running) = self.running.get(&task) else { return };
@@ -342,8 +358,15 @@ impl Acting {
             names: ground.names.to_vec(),
             actions: ground.actions.clone(),
             now: ground.now,
+            begun: Instant::now(),
         };
-        self.running.insert(self.generation, Running { key, given, action, sight, hold: ground.hold });
+        let resumes = makes_an_owner(action) && ground.session.runner().live().is_none();
+        if let Some(hold) = ground.hold.as_ref().filter(|_| resumes)
+            && let Err(error) = hold.write(&Resumed { at: ground.now.0 })
+        {
+            tracing::warn!("that a session is being resumed cannot be kept for other processes: {error:#}");
+        }
+        self.running.insert(self.generation, Running { key, given, action, sight, hold: ground.hold, resumes });
         tokio::spawn(work.run());
         self.generation
     }

@@ -1,10 +1,44 @@
 //! Processes that have a session open without a lock: when they are looked for, and what follows from what is found.
 
+use super::acting::Task;
 use super::{Engine, Key};
 use crate::core::action::Action;
 use crate::core::fleet::Session;
+use crate::core::time::{Span, Time};
+use crate::ledger::Section;
 use crate::watch::opened::noted;
+use crate::watch::store::owner_now;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
+
+/// For so long a resume of ours keeps others from resuming the session, where its new owner is not seen before.
+const HOLDS: Span = Span::seconds(60);
+
+/// That a session was resumed, on its page: Copilot shows nothing of that for the first half second, and a terminal may take
+/// long to open. Removed when the new owner is seen, and when it failed.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Resumed {
+    /// When, by the wall clock, in milliseconds since 1970.
+    pub(super) at: i64,
+}
+
+impl Section for Resumed {
+    const NAME: &'static str = "resumed";
+}
+
+impl Resumed {
+    /// How long ago that was; `None` where it says nothing any more: it is too old, or from the future, as after a clock that
+    /// was set back.
+    fn age(&self, now: Time) -> Option<Span> {
+        let age = now.0.checked_sub(self.at).map(Span)?;
+        (Span::ZERO..HOLDS).contains(&age).then(|| Span(age.0 - age.0 % 1000))
+    }
+}
+
+/// Whether an action gives a session a new owner, if it has none.
+pub(super) const fn makes_an_owner(action: Action) -> bool {
+    matches!(action, Action::Resume | Action::Reconnect | Action::Resend)
+}
 
 impl Engine {
     /// Looks at all processes, and has it looked anew into the sessions that other processes have open now than did before.
@@ -23,6 +57,7 @@ impl Engine {
                 self.agenda.urgent(key);
             }
         }
+        self.greet_new_owners();
     }
 
     /// The terminals of a home noted what they have open: unless that is as it was, a process may have opened or closed a
@@ -36,18 +71,71 @@ impl Engine {
         }
     }
 
-    /// Why a session is not resumed now: a Copilot that has just started may be about to open it, and does not say yet which
-    /// it will.
+    /// Why a session is not resumed now, though nobody has it open: it was resumed a moment ago, or a Copilot that has just
+    /// started may be about to open it, and does not say yet what it will.
     pub(super) fn is_being_opened(&self, key: &Key, action: Action, session: &Session) -> Option<String> {
-        let makes_an_owner = matches!(action, Action::Resume | Action::Reconnect | Action::Resend);
-        if !makes_an_owner || session.runner().live().is_some() {
+        if !makes_an_owner(action) || session.runner().live().is_some() {
             return None;
         }
         let root: &Path = self.homes.get(key.0)?;
-        let opener = self.openings.opener(root, &key.1)?;
+        if let Some(opener) = self.openings.opener(root, &key.1) {
+            return Some(format!(
+                "process {} has just started and may be about to open it, which shows in a few seconds: try again then",
+                opener.pid
+            ));
+        }
+        let age = self.page(key).read::<Resumed>()?.age(self.clock.now().wall)?;
         Some(format!(
-            "process {} has just started and may be about to open it, which shows in a few seconds: try again then",
-            opener.pid
+            "it was resumed {age} ago, and its new process does not show yet: if no terminal opened, try again in {}",
+            HOLDS - age
         ))
+    }
+
+    /// A task that resumed a session is over: others wait for the new owner only where it is still to come.
+    pub(super) fn resumed(&mut self, task: Task, key: &Key, done: bool) {
+        if !self.acting.resumes(task) {
+            return;
+        }
+        self.look_at_processes();
+        let root = &self.homes[key.0];
+        let seen = self.openings.opener(root, &key.1).is_some()
+            || owner_now(root, &key.1, &self.config.owners.names, self.clock.now().wall).live().is_some();
+        if !done || seen {
+            self.acting.is_settled(task);
+        } else {
+            self.awaited.insert(key.clone());
+        }
+    }
+
+    /// New owners that came late: nobody need wait for them any more.
+    fn greet_new_owners(&mut self) {
+        let came = |key: &&Key| self.openings.opener(&self.homes[key.0], &key.1).is_some();
+        let came: Vec<Key> = self.awaited.iter().filter(came).cloned().collect();
+        for key in came {
+            self.awaited.remove(&key);
+            // Whoever has the lock now looks at the owner itself.
+            if let Ok(hold) = self.page(&key).try_lock("resume")
+                && let Err(error) = hold.remove::<Resumed>()
+            {
+                tracing::warn!("that a session was resumed cannot be taken back for other processes: {error:#}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_117_a_record_holds_for_a_minute_and_never_for_ever() {
+        let resumed = Resumed { at: 1_000_000 };
+        for (now, age) in [(1_000_000, Some(0)), (1_002_900, Some(2)), (1_059_999, Some(59)), (1_060_000, None)] {
+            assert_eq!(resumed.age(Time(now)), age.map(Span::seconds), "{now}");
+        }
+        assert_eq!(resumed.age(Time(999_999)), None, "from the future");
+        for at in [i64::MIN, i64::MAX] {
+            assert_eq!(Resumed { at }.age(Time(5)), None);
+        }
     }
 }

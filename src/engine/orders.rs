@@ -158,7 +158,7 @@ impl Engine {
     }
 
     /// The page of a session that all processes of ours share.
-    fn page(&self, key: &Key) -> Page {
+    pub(super) fn page(&self, key: &Key) -> Page {
         let sessions = &self.homes[key.0];
         self.ledger.page(sessions.parent().unwrap_or(sessions), &key.1)
     }
@@ -206,7 +206,14 @@ impl Engine {
     /// Whether a task may send what it is about to: whoever asked for it is still there, and so is the turn that it was for.
     fn may_send(&mut self, task: Task, round: &mut Round) -> Result<(), String> {
         let Some((key, _)) = self.acting.task(task) else { return Err("it was taken back; nothing was sent".into()) };
+        let resumes = self.acting.resumes(task);
+        if resumes {
+            self.look_at_processes();
+        }
         self.look_into_now(&key, round);
+        if let Some(pid) = self.fleet.get(&key).and_then(|entry| entry.session().owner.live()).filter(|_| resumes) {
+            return Err(format!("process {pid} has opened it meanwhile; nothing was done"));
+        }
         let Some(given) = self.acting.given(task) else { return Err("it was taken back; nothing was sent".into()) };
         if given.is_abandoned() {
             return Err("whoever asked for it has gone; nothing was sent".into());
@@ -328,6 +335,7 @@ impl Engine {
                     folder.session.dealings.attempts.ended(&folder.session.facts.marks, now);
                     self.keep_attempts(task, &key);
                 }
+                self.resumed(task, &key, matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_)));
                 self.acting.over(task, over);
                 let attached = self.acting.attached(&key);
                 if let Some(folder) = self.fleet.folder(&key) {

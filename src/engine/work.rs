@@ -10,21 +10,28 @@ use crate::copilot::program::find_program;
 use crate::copilot::recover::{self, Failure, GROWN_WITHIN, Permit, Site};
 use crate::core::fleet::Kind;
 use crate::core::owner::Owner;
-use crate::core::time::Time;
+use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
 use crate::desktop::terminal::{Terminals, resume_command, resume_env, show};
 use crate::paths::{expand, user_home};
 use crate::watch::process::{Force, Lock, Target, ancestors, terminal_of};
 use crate::watch::prompt::last_prompt;
+use crate::watch::store::{SESSIONS, owner_now};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 /// How long an interrupted process may take before it is terminated. Copilot takes half a second.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is looked whether it has ended, meanwhile.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How long the new owner of a session that was resumed in a terminal is waited for. Copilot shows it half a second after its
+/// start, and on a busy machine a few seconds later.
+const OWNED_WITHIN: Duration = Duration::from_secs(5);
+/// How often it is looked for, meanwhile.
+const LOOK_FOR_OWNER: Duration = Duration::from_millis(150);
 
 /// One order, being carried out.
 pub(super) struct Work {
@@ -43,7 +50,9 @@ pub(super) struct Work {
     pub(super) folder: PathBuf,
     pub(super) names: Vec<String>,
     pub(super) actions: Actions,
+    /// The wall clock when it was begun, and the clock that measures how long ago that was.
     pub(super) now: Time,
+    pub(super) begun: Instant,
 }
 
 /// What came of it, before it is worded as an [`Outcome`].
@@ -286,7 +295,23 @@ impl Work {
         let opened =
             move || Terminals::new(Some(setting)).open(&command, cwd.as_deref(), &env).map(|opened| opened.to_string());
         let words = apart(opened).await?;
+        self.wait_for_owner().await;
         Ok((words, None))
+    }
+
+    /// Waits until the session has an owner again, so that nobody takes it for free until then. Not for ever: a terminal may
+    /// be slow, or its user may have closed it at once.
+    async fn wait_for_owner(&self) {
+        let begun = Instant::now();
+        while begun.elapsed() < OWNED_WITHIN {
+            let (home, id, names) = (self.home.clone(), self.site.id.clone(), self.names.clone());
+            let now = self.now + Span(i64::try_from(self.begun.elapsed().as_millis()).unwrap_or(i64::MAX));
+            let look = move || owner_now(&home.join(SESSIONS), &id, &names, now);
+            match tokio::task::spawn_blocking(look).await {
+                Ok(owner) if owner.live().is_none() => tokio::time::sleep(LOOK_FOR_OWNER).await,
+                _ => return,
+            }
+        }
     }
 
     async fn show_terminal(self) -> Done {

@@ -2,11 +2,12 @@
 
 mod locks;
 
-use super::opened::Opening;
+use super::opened::{Openers, Opening};
 use super::process::{Claim, Lock, SLACK, claim};
 use super::tail::{Found, Look, Tail};
 use super::workspace;
 use crate::core::fleet::{About, Session};
+use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span, Time};
 use std::collections::HashSet;
@@ -94,6 +95,26 @@ pub enum Looked {
     Whole,
     /// There is more to read in the log: look again.
     More,
+}
+
+/// Who owns a session now, looked up afresh: by its locks, and by what processes have open. `root` is the folder that its folder
+/// is in. A session that is not there is nobody's.
+pub fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> Owner {
+    let openings = Openers::default().look(&[root.to_owned()], names, now);
+    let (limits, known) = (Limits::default(), HashSet::new());
+    let reading = Reading {
+        look: Look { now: Moment { wall: now, awake: now }, limits: &limits },
+        owner_names: names,
+        known: &known,
+        openings: openings.all(),
+        all: false,
+        until: None,
+    };
+    let mut folder = Folder::new(root, id);
+    let Ok(meta) = fs::symlink_metadata(&folder.path) else { return Owner::Never };
+    let _ = folder.locks_in_folder(modified(&meta), now); // one that cannot be listed has no locks to read
+    folder.find_owner(&reading);
+    folder.session.owner
 }
 
 /// One session's folder, and what was read of it.

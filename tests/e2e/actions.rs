@@ -259,15 +259,18 @@ fn a_terminal_with_two_sessions_is_not_ended() {
     terminal.enter("SCRIPT:plain Paint the fence");
     terminal.folder.wait("assistant.turn_end");
     pilot.told(&id, "idle", "");
-    let pid = terminal.folder.locks()[0];
-    let second = home.dir().join("session-state/11111111-2222-4333-8444-555555555555");
-    std::fs::create_dir(&second).unwrap();
-    std::fs::write(second.join(format!("inuse.{pid}.lock")), format!("{pid}\n")).unwrap();
+    terminal.enter("/new");
+    let second = wait_until(
+        SOON,
+        "the terminal has a second session",
+        || terminal.screen(),
+        || home.sessions().into_iter().find(|folder| folder.id() != id && !folder.locks().is_empty()),
+    );
     let ran = pilot.run(&["stop", "--yes", &id]);
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert!(ran.err.contains("1 other session"), "{ran:?}");
     terminal.enter("SCRIPT:plain And the gate");
-    terminal.folder.wait_nth("assistant.turn_end", 2);
+    second.wait("assistant.turn_end");
 }
 
 #[test]

@@ -35,6 +35,15 @@ pub(crate) fn cli() -> &'static Path {
     }
 }
 
+/// A release of the CLI that makes no hold, which tests/long.sh installs.
+pub(crate) fn old_cli() -> PathBuf {
+    let cli = from_environment("PILOTLIGHT_TEST_OLD_COPILOT").expect("PILOTLIGHT_TEST_OLD_COPILOT names the older CLI");
+    let home = target_dir().join("copilot-home");
+    let version = environment(Command::new(&cli), &home).env("COPILOT_HOME", &home).arg("--version").output().unwrap();
+    assert!(version.status.success(), "{version:?}");
+    cli
+}
+
 fn find_cli() -> Result<PathBuf, String> {
     if let Some(path) = from_environment("PILOTLIGHT_TEST_COPILOT") {
         let missing = format!("PILOTLIGHT_TEST_COPILOT names {}, which is not there", path.display());
@@ -84,13 +93,19 @@ fn environment(mut command: Command, user: &Path) -> Command {
 pub(crate) struct Home {
     root: TempDir,
     project: String,
+    cli: PathBuf,
 }
 
 impl Home {
     /// A home with no session yet. `project` names the folder that its sessions work in.
     pub(crate) fn new(project: &str) -> Self {
+        Self::with_cli(project, cli().to_owned())
+    }
+
+    /// The same for another release of the CLI.
+    pub(crate) fn with_cli(project: &str, cli: PathBuf) -> Self {
         let root = tempfile::Builder::new().prefix("pilotlight-").tempdir().unwrap();
-        let home = Self { root, project: project.to_owned() };
+        let home = Self { root, project: project.to_owned(), cli };
         for dir in [home.dir(), home.user(), home.project()] {
             std::fs::create_dir_all(dir).unwrap();
         }
@@ -122,7 +137,7 @@ impl Home {
 
     /// The CLI, ready to be started in this home's project. Its model is `model`, unless a session brings its own.
     pub(crate) fn copilot(&self, model: &Model) -> Command {
-        let mut command = environment(Command::new(cli()), &self.user());
+        let mut command = environment(Command::new(&self.cli), &self.user());
         command
             .current_dir(self.project())
             .env("COPILOT_HOME", self.dir())
@@ -144,7 +159,7 @@ impl Home {
             assert!(!value.contains('\''), "{value}");
             script += &format!("export {}='{value}'\n", key.to_str().unwrap());
         }
-        script += &format!("exec '{}' \"$@\"\n", cli().display());
+        script += &format!("exec '{}' \"$@\"\n", self.cli.display());
         let path = self.root.path().join("copilot.sh");
         std::fs::write(&path, script).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();

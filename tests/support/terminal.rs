@@ -33,7 +33,12 @@ impl Terminal {
 
     /// Resumes a session in the interface. It does not own the session, and writes nothing, before the first prompt.
     pub(crate) fn resume(home: &Home, model: &Model, id: &str) -> Self {
-        let (tmux, pid) = Self::open(home, model, &[&format!("--resume={id}")]);
+        Self::resume_by(home, model, id, &[&format!("--resume={id}")])
+    }
+
+    /// The same by other words on its command line.
+    pub(crate) fn resume_by(home: &Home, model: &Model, id: &str, args: &[&str]) -> Self {
+        let (tmux, pid) = Self::open(home, model, args);
         Self { tmux, folder: home.session(id), pid }
     }
 

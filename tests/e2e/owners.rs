@@ -1,0 +1,347 @@
+//! Who owns a session of the real CLI: what is open somewhere is not opened again, and whoever does not hold it is left alone.
+
+use crate::support::home::{Folder, Home, old_cli};
+use crate::support::model::Model;
+use crate::support::person::{Manner, Person};
+use crate::support::pilotlight::{Pilot, Ran};
+use crate::support::process::is_live;
+use crate::support::server::Server;
+use crate::support::terminal::Terminal;
+use crate::support::{SOON, wait, wait_until};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A session of a terminal with one answered prompt, left in good order.
+fn ended(home: &Home, model: &Model) -> Folder {
+    let terminal = Terminal::start(home, model, &[]);
+    terminal.enter("SCRIPT:plain Paint the fence");
+    terminal.folder.wait("assistant.turn_end");
+    terminal.signal(Signal::TERM);
+    terminal.folder.clone()
+}
+
+/// A session of a terminal that was killed while a tool ran.
+fn crashed(home: &Home, model: &Model) -> Folder {
+    let terminal = Terminal::start(home, model, &["--allow-all"]);
+    terminal.enter("SCRIPT:tool Paint the fence");
+    terminal.folder.wait("tool.execution_start");
+    terminal.signal(Signal::KILL);
+    home.go();
+    terminal.folder.clone()
+}
+
+fn offers(row: &Value, action: &str) -> bool {
+    row["actions"].as_array().unwrap().contains(&json!(action))
+}
+
+/// CASES.md 119: told by everything at once, however the terminal came to the session, and taken back when it closes.
+#[test]
+fn case_119_a_terminal_just_resumed_is_idle_however_it_was_resumed() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let folder = ended(&home, &model);
+    let id = folder.id();
+    let pilot = Pilot::start(&[&home]);
+    pilot.told(&id, "ended", "");
+    let by_id = format!("--resume={id}");
+    for arguments in [&[&*by_id][..], &["--resume", &id[..9]], &["--continue"]] {
+        let terminal = Terminal::resume_by(&home, &model, &id, arguments);
+        let row = pilot.told(&id, "idle", "opened, not prompted yet");
+        assert_eq!((&row["owner"]["pid"], &row["owner"]["state"]), (&json!(terminal.pid()), &json!("alive")), "{row}");
+        assert!(folder.locks().is_empty() && !offers(&row, "resume") && !offers(&row, "end"), "{row}");
+        for command in ["resume", "reconnect"] {
+            for ran in [pilot.run(&[command, &id]), pilot.run_alone(&[command, &id])] {
+                assert!(ran.code == Some(4) && ran.err.contains("has it open, not prompted yet"), "{ran:?}");
+            }
+        }
+        drop(terminal);
+        let row = pilot.told(&id, "ended", "");
+        assert!(offers(&row, "resume"), "{row}");
+    }
+}
+
+/// CASES.md 119: chosen from the list of a terminal that has a session of its own.
+#[test]
+fn case_119_a_session_chosen_from_the_list_is_found_by_the_log_of_its_process() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let folder = ended(&home, &model);
+    let terminal = Terminal::start(&home, &model, &[]);
+    let pilot = Pilot::start(&[&home]);
+    pilot.told(&folder.id(), "ended", "");
+    terminal.enter(&format!("/resume {}", folder.id()));
+    terminal.wait_screen("Paint the fence");
+    pilot.told(&folder.id(), "idle", "opened, not prompted yet");
+    let first = pilot.row(&terminal.folder.id()).unwrap();
+    assert!(!offers(&first, "end"), "it would end both: {first}");
+    terminal.enter("SCRIPT:plain And the gate");
+    folder.wait_nth("assistant.turn_end", 2);
+    let row = pilot.told(&folder.id(), "idle", "done");
+    assert_eq!(row["owner"]["pid"], terminal.pid());
+    folder.assert_one_chain();
+}
+
+/// CASES.md 118: a session of a program that its user took up in a terminal: neither hosted nor sent to.
+#[test]
+fn case_118_what_was_resumed_by_hand_is_not_hosted() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let mut server = Server::start(&home, &model);
+    let session = {
+        let client = server.connect();
+        let person = Person::who(Manner::Approves);
+        let session = server.create(&client, Some(&person));
+        session.send("SCRIPT:tool Paint the fence");
+        session.folder.wait("permission.completed");
+        session.folder.clone()
+    };
+    server.kill();
+    home.go();
+    let pilot = Pilot::start(&[&home]);
+    pilot.told(&session.id(), "crashed", "");
+    let terminal = Terminal::resume(&home, &model, &session.id());
+    pilot.told(&session.id(), "idle", "opened, not prompted yet");
+    let before = session.types().len();
+    for arguments in [&["reconnect", &session.id()][..], &["reconnect", "--resend", &session.id()]] {
+        for ran in [pilot.run(arguments), pilot.run_alone(arguments)] {
+            assert!(ran.code == Some(4) && ran.err.contains("has it open, not prompted yet"), "{ran:?}");
+        }
+    }
+    assert_eq!(session.types().len(), before);
+    terminal.enter("SCRIPT:plain Go on");
+    session.wait("session.resume");
+    session.wait("assistant.turn_end");
+    session.assert_one_chain();
+}
+
+/// CASES.md 124: a lock planted in an ended session that names the process of another.
+#[test]
+fn case_124_a_planted_lock_neither_stops_nor_joins_nor_disables() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let planted = ended(&home, &model);
+    let terminal = Terminal::start(&home, &model, &["--ui-server", "--port", "0"]);
+    terminal.enter("SCRIPT:plain Paint the gate");
+    terminal.folder.wait("assistant.turn_end");
+    let pid = terminal.pid();
+    std::fs::write(planted.path.join(format!("inuse.{pid}.lock")), format!("{pid}\n")).unwrap();
+    let pilot = Pilot::start(&[&home]);
+    let row = pilot.told(&planted.id(), "ended", "");
+    assert_eq!((&row["owner"]["state"], &row["actions"]), (&json!("unknown"), &json!([])), "{row}");
+    for command in [&["stop", "--yes"][..], &["reconnect"], &["resume"]] {
+        let ran = pilot.run(&[command, &[&planted.id()]].concat());
+        assert!(ran.code == Some(4) && ran.err.contains("does not hold it"), "{command:?}: {ran:?}");
+    }
+    assert!(is_live(pid) && !planted.types().contains(&"session.resume".to_owned()));
+    let row = pilot.row(&terminal.folder.id()).unwrap();
+    assert!(offers(&row, "end") && offers(&row, "reconnect"), "{row}");
+    pilot.click(&terminal.folder.id(), "End it");
+    terminal.folder.wait("session.shutdown");
+}
+
+/// CASES.md 123: in a home that was copied while its terminal ran, nothing is stopped.
+#[test]
+fn case_123_a_copied_home_stops_nothing() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let terminal = Terminal::start(&home, &model, &["--allow-all"]);
+    terminal.enter("SCRIPT:tool Paint the fence");
+    terminal.folder.wait("tool.execution_start");
+    stop_in_a_copy(&home, &terminal);
+    home.go();
+    terminal.folder.wait_nth("assistant.turn_end", 2);
+}
+
+/// Copies the home of a terminal, and tries to stop its session there.
+fn stop_in_a_copy(home: &Home, terminal: &Terminal) {
+    let copy = home.root().join("copy");
+    assert!(Command::new("cp").arg("-a").arg(home.dir()).arg(&copy).status().unwrap().success());
+    let ran = Ran::of(pilotlight(home.root(), &copy, &["stop", "--yes", &terminal.folder.id()]));
+    assert!(ran.code == Some(4) && ran.err.contains("does not hold it"), "{ran:?}");
+    assert!(is_live(terminal.pid()));
+}
+
+/// Pilotlight as a user runs it who has no desktop, on one home of Copilot.
+fn pilotlight(user: &Path, home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", user)
+        .env("PILOTLIGHT_CONFIG", user.join("pilotlight.toml"))
+        .env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/bus")
+        .env("LANG", "C.UTF-8")
+        .args(arguments)
+        .arg("--home")
+        .arg(home)
+        .stdin(Stdio::null());
+    command
+}
+
+/// A user without a desktop, whose terminals open in a tmux of their own.
+struct Desk {
+    user: TempDir,
+    model: Model,
+    home: Home,
+}
+
+impl Desk {
+    fn of(home: Home, model: Model) -> Self {
+        let user = tempfile::Builder::new().prefix("pilotlight-user-").tempdir().unwrap();
+        Self { user, model, home }
+    }
+
+    fn configure(&self, more: &str) {
+        let program = self.home.program(&self.model).display().to_string();
+        let socket = self.socket().display().to_string();
+        let words =
+            ["tmux", "-S", &socket, "-f", "/dev/null", "new-session", "-d", "-x", "140", "-y", "45", "{command}"];
+        let text = format!("[actions]\ncopilot = {program:?}\nterminal = {words:?}\n{more}");
+        std::fs::write(self.user.path().join("pilotlight.toml"), text).unwrap();
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.user.path().join("tmux")
+    }
+
+    fn start(&self, arguments: &[&str]) -> Child {
+        let mut command = pilotlight(self.user.path(), &self.home.dir(), arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// A tray that serves commands, and shows nothing.
+    fn tray(&self) -> Child {
+        let mut command = pilotlight(self.user.path(), &self.home.dir(), &["tray"]);
+        let tray = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let socket = self.user.path().join(".local/state/pilotlight/pilotlight.sock");
+        wait_until(SOON, "the tray serves", String::new, || socket.exists().then_some(()));
+        tray
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        command.env_remove("TMUX").arg("-S").arg(self.socket()).args(arguments);
+        Ran::of(command).out
+    }
+
+    /// The terminals that opened.
+    fn panes(&self) -> Vec<String> {
+        self.tmux(&["list-panes", "-a", "-F", "#{pane_id}"]).lines().map(str::to_owned).collect()
+    }
+
+    /// Prompts in a terminal, once it takes a prompt.
+    fn prompt(&self, pane: &str, words: &str) {
+        let screen = || self.tmux(&["capture-pane", "-p", "-t", pane]);
+        let takes = || screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(());
+        wait_until(SOON, "the resumed terminal takes a prompt", screen, takes);
+        self.tmux(&["send-keys", "-t", pane, "-l", words]);
+        wait_until(SOON, "it shows the prompt", screen, || screen().contains(words).then_some(()));
+        self.tmux(&["send-keys", "-t", pane, "Enter"]);
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let pids: Vec<u32> =
+            self.tmux(&["list-panes", "-a", "-F", "#{pane_pid}"]).lines().filter_map(|pid| pid.parse().ok()).collect();
+        self.tmux(&["kill-server"]);
+        // They may yet write into folders that are about to be removed.
+        wait(SOON, || (!pids.iter().any(|pid| is_live(*pid))).then_some(()));
+    }
+}
+
+/// One session, resumed twice.
+#[derive(Clone, Copy, Debug)]
+struct Twice {
+    crashed: bool,
+    apart: Duration,
+    tray: bool,
+    short_limits: bool,
+}
+
+/// Resumes it twice, prompts in every terminal that opened, and looks whether two processes wrote its log.
+fn resume_twice(how: Twice) {
+    let (home, model) = (Home::new("project"), Model::start());
+    let folder = if how.crashed { crashed(&home, &model) } else { ended(&home, &model) };
+    let desk = Desk::of(home, model);
+    let limits = "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\nresumed = \"1s\"\n";
+    desk.configure(if how.short_limits { limits } else { "" });
+    let mut tray = how.tray.then(|| desk.tray());
+    let begun = Instant::now();
+    let first = desk.start(&["resume", &folder.id()]);
+    wait(how.apart, || (begun.elapsed() >= how.apart).then_some(()));
+    let second = desk.start(&["resume", &folder.id()]);
+    let ends: Vec<_> = [first, second].map(|child| child.wait_with_output().unwrap()).into();
+    let panes = desk.panes();
+    for (n, pane) in panes.iter().enumerate() {
+        desk.prompt(pane, &format!("SCRIPT:plain Go on {n}"));
+    }
+    let prompts = |folder: &Folder| folder.types().iter().filter(|kind| *kind == "user.message").count();
+    wait_until(SOON, "it was prompted", || folder.dump(), || (prompts(&folder) > panes.len()).then_some(()));
+    folder.wait("session.resume");
+    let live: Vec<u32> = folder.locks().into_iter().filter(|pid| is_live(*pid)).collect();
+    let mut codes: Vec<_> = ends.iter().map(|output| output.status.code()).collect();
+    codes.sort_unstable();
+    if let Some(tray) = &mut tray {
+        let _ = tray.kill();
+        let _ = tray.wait();
+    }
+    assert_eq!(
+        (panes.len(), live.len(), &codes[..]),
+        (1, 1, &[Some(0), Some(4)][..]),
+        "{how:?}: {ends:?}\n{}",
+        folder.dump()
+    );
+    folder.assert_one_chain();
+}
+
+/// CASES.md 117: a few of them; all are run by tests/long.sh.
+#[test]
+fn case_117_a_session_resumed_twice_opens_once() {
+    for (crashed, millis, tray) in [(true, 0, false), (false, 600, true), (true, 1800, true)] {
+        resume_twice(Twice { crashed, apart: Duration::from_millis(millis), tray, short_limits: !crashed });
+    }
+}
+
+/// CASES.md 116 and 117: 40 of them, crashed and ended, with and without a tray.
+#[test]
+#[ignore = "takes minutes: tests/long.sh"]
+fn case_116_forty_sessions_resumed_twice_open_once() {
+    let mut tried = 0;
+    for millis in [0, 600, 1200, 1800, 2500, 5000, 12_000, 15_000, 0, 600] {
+        for (crashed, tray) in [(true, false), (true, true), (false, false), (false, true)] {
+            let how = Twice { crashed, apart: Duration::from_millis(millis), tray, short_limits: tried % 2 == 0 };
+            resume_twice(how);
+            tried += 1;
+            eprintln!("{tried}: {how:?}");
+        }
+    }
+    assert_eq!(tried, 40);
+}
+
+/// CASES.md 119, 123 and 125 with a release that makes no hold: what its process keeps open tells its home, and only a command
+/// that was confirmed ends it.
+#[test]
+#[ignore = "wants an older CLI: tests/long.sh"]
+fn case_125_an_older_release_is_ended_only_by_a_command_that_was_confirmed() {
+    let (home, model) = (Home::with_cli("project", old_cli()), Model::start());
+    let terminal = Terminal::start(&home, &model, &[]);
+    terminal.enter("SCRIPT:plain Paint the fence");
+    terminal.folder.wait("assistant.turn_end");
+    let id = terminal.folder.id();
+    assert!(!terminal.folder.path.join(format!("inuse.{}.hold", terminal.pid())).exists());
+    let pilot = Pilot::start(&[&home]);
+    let row = pilot.told(&id, "idle", "done");
+    assert_eq!(row["owner"]["state"], "alive");
+    pilot.menu_says(&id, "use `pilotlight stop`");
+    // A copy of its home, and a lock planted in another home, are none of this process's.
+    stop_in_a_copy(&home, &terminal);
+    let ran = pilot.run(&["stop", "--yes", &id]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    pilot.told(&id, "ended", "");
+    // It owns a session from its resume on.
+    let again = Terminal::resume(&home, &model, &id);
+    let row = pilot.row_where(&id, "it is owned again", |row| row["owner"]["state"] == "alive");
+    assert_eq!(row["owner"]["pid"], again.pid());
+    let ran = pilot.run(&["resume", &id]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+}
