@@ -65,6 +65,19 @@ impl Signals {
     }
 }
 
+impl Signals {
+    /// Waits for a signal that ends a program; Ctrl-Z works meanwhile as it does elsewhere.
+    pub async fn end(&mut self) {
+        loop {
+            match self.next().await {
+                Signal::Interrupt | Signal::End => return,
+                Signal::Suspend => self.suspend(),
+                Signal::Redraw => {}
+            }
+        }
+    }
+}
+
 /// Waits for Ctrl-C.
 #[cfg(not(unix))]
 pub struct Signals;

@@ -54,6 +54,9 @@ const EXAMPLES: &str = "Examples:
   pilotlight replay events.jsonl      what would have been said of a log
   pilotlight --home ~/other/.copilot status
 
+A command that acts exits with 0 where it is done, 1 failed, 2 bad usage or no such session, 3 no home readable, 4 refused, 5 sent
+and not confirmed: it may have happened.
+
 Set NO_COLOR to have no colours. More: pilotlight config --print";
 
 /// A pilot light for your coding agents: what every GitHub Copilot session on this machine does, how stale it is, and why.

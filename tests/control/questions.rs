@@ -17,7 +17,8 @@ fn done() -> Vec<Report> {
 fn in_terminal(user: &User, arguments: &[&str]) -> Tmux {
     let mine = user.pilotlight(arguments);
     let mut shell = Command::new("sh");
-    shell.args(["-c", "\"$0\" \"$@\"; echo \"exited with $?\"; exec sleep 600"]);
+    // Ctrl-C is for the program: the shell stays to say how that ended.
+    shell.args(["-c", "trap : INT; \"$0\" \"$@\"; echo \"exited with $?\"; exec sleep 600"]);
     shell.arg(mine.get_program()).args(mine.get_args());
     shell.envs(mine.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
     Tmux::start(&shell, 110, 40)
@@ -144,6 +145,26 @@ fn with_ask_what_cannot_be_shown_is_not_asked_about() {
     let (_session, _owner) = asking(&none, &[]);
     let terminal = in_terminal(&none, &["deny", "00000001", "--ask"]);
     shows(&terminal, "it asks for no permission\nexited with 4");
+}
+
+/// Ctrl-C at the question leaves this request open, and asks about no further one.
+#[test]
+fn ctrl_c_at_a_question_answers_nothing_and_ends() {
+    let user = User::new();
+    let (_session, _owner) = asking(&user, &["r-1", "r-2"]);
+    let double = Double::start(&user, |_| {
+        vec![Report::Request("shell: ls".into()), Report::End(Outcome::Refused("not this".into()))]
+    });
+    let terminal = in_terminal(&user, &["approve", "00000001", "--ask", "--all"]);
+    shows(&terminal, "[y/N]");
+    terminal.press(&["C-c"]);
+    shows(&terminal, "the request was left open");
+    shows(&terminal, "exited with 4");
+    let text = |order: &pilotlight::act::Order| match &order.ask {
+        Ask::Approve(Which::Shown { text, .. }) => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(double.orders().iter().all(|order| text(order) == "\0"), "only looked at: {:?}", double.orders());
 }
 
 /// A request that is too long for an order is answered by its id: it was shown all the same.

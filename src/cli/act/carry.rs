@@ -12,7 +12,7 @@ use crate::core::turn::Call;
 use crate::engine::Command;
 use crate::paths;
 use crate::runtime::{Runtime, is_stopped, process_in};
-use crate::signals::{Signal, Signals};
+use crate::signals::Signals;
 use crate::survey::survey;
 use std::io;
 use std::path::Path;
@@ -73,17 +73,6 @@ enum Carried {
     Sent(String),
 }
 
-/// Waits for a signal that ends a program; Ctrl-Z works meanwhile as it does elsewhere.
-async fn interrupted(signals: &mut Signals) {
-    loop {
-        match signals.next().await {
-            Signal::Interrupt | Signal::End => return,
-            Signal::Suspend => signals.suspend(),
-            Signal::Redraw => {}
-        }
-    }
-}
-
 async fn by_the_tray(order: &Order, tell: &mut dyn Tell) -> anyhow::Result<Carried> {
     let Some(project) = paths::project() else { return Ok(Carried::Nobody) };
     for folder in paths::runtime_folders(&project) {
@@ -108,7 +97,7 @@ async fn by_the_one_in(folder: &Path, order: &Order, tell: &mut dyn Tell) -> any
     let (mut signals, mut heard) = (Signals::new()?, false);
     let carried = tokio::select! {
         carried = hand_over(folder, &runtime, order, tell, &mut heard) => Some(carried),
-        () = interrupted(&mut signals) => None,
+        () = signals.end() => None,
     };
     // With that the connection is closed, and a tray that has not heard of the order never does.
     Ok(match carried {
