@@ -211,7 +211,10 @@ impl Engine {
             self.look_at_processes();
         }
         self.look_into_now(&key, round);
-        if let Some(pid) = self.fleet.get(&key).and_then(|entry| entry.session().owner.live()).filter(|_| resumes) {
+        // The server that we started for it is no other process: it is our child, which no terminal's is.
+        let is_ours = |pid: u32| crate::watch::process::ancestors(pid).first() == Some(&std::process::id());
+        let owner = self.fleet.get(&key).and_then(|entry| entry.session().owner.live());
+        if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {
             return Err(format!("process {pid} has opened it meanwhile; nothing was done"));
         }
         let Some(given) = self.acting.given(task) else { return Err("it was taken back; nothing was sent".into()) };
