@@ -58,12 +58,20 @@ pub struct Feed {
     table_at: Option<Time>,
     /// Until when, by the awake clock, the menu rests.
     rests_until: Time,
+    /// How long the last one rests.
+    rest: Span,
+    /// When, by the awake clock, the last one was sent.
+    sent: Option<Time>,
     /// Something happened meanwhile.
     owes: bool,
 }
 
 /// A menu that was sent rests for so long, however much happens: nobody reads faster, and the panel draws each one.
 const REST: Span = Span(100);
+/// The same, where something happens all the time.
+const REST_MOST: Span = Span(400);
+/// When nothing was sent for so long, what happens next is shown at once.
+const CALM: Span = Span::seconds(1);
 
 /// The welcome of the first run.
 pub struct Welcome {
@@ -96,6 +104,8 @@ impl Feed {
             ended: Vec::new(),
             table_at: None,
             rests_until: Time::default(),
+            rest: REST,
+            sent: None,
             owes: false,
         }
     }
@@ -123,7 +133,11 @@ impl Feed {
         });
         if let Some(view) = self.menu.update(sources, now) {
             (self.send)(view);
-            self.rests_until = now.awake + REST;
+            // Each menu is laid out, compared and drawn by two programs: while change follows on change, some are left out.
+            let calm = self.sent.is_none_or(|sent| sent + CALM <= now.awake);
+            self.rest = if calm { REST } else { REST_MOST.min(self.rest + self.rest) };
+            self.rests_until = now.awake + self.rest;
+            self.sent = Some(now.awake);
         }
     }
 

@@ -275,6 +275,17 @@ impl Watch {
         self.lines().into_iter().map(|line| (line["id"].as_str().unwrap().to_owned(), line)).collect()
     }
 
+    /// How many lines were told.
+    pub(crate) fn count(&self) -> usize {
+        self.lines.lock().unwrap().len()
+    }
+
+    /// Whether a session was told to have this status, after so many lines.
+    pub(crate) fn has_told(&self, after: usize, folder: &Folder, status: &str) -> bool {
+        let lines = self.lines.lock().unwrap();
+        lines.iter().skip(after).any(|line| line["id"] == folder.id && line["status"] == status)
+    }
+
     /// The status that a session was last told to have.
     pub(crate) fn status(&self, folder: &Folder) -> Option<String> {
         let lines = self.lines.lock().unwrap();
