@@ -1,5 +1,10 @@
 //! What is asked of a session, and what comes back: the same words for the menu, the commands and the control socket.
 
+use crate::core::action::Reach;
+use crate::core::asked::Question;
+use crate::core::fleet::Session;
+use crate::core::time::Time;
+use crate::core::verdict::{Answer, Asking};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -27,9 +32,11 @@ pub enum Ask {
     Deny(Which),
     /// The session is brought back under control.
     Reconnect {
-        /// The last prompt is sent again, if no tool succeeded in its turn.
+        /// The last prompt is sent again, if no tool ran since.
         resend: bool,
     },
+    /// The session is brought back under control, and goes on with what it was told to do.
+    Continue,
     /// The turn that runs is aborted.
     Stop,
     /// The process that owns the session is interrupted, then terminated.
@@ -45,6 +52,8 @@ pub enum Ask {
     ShowTerminal,
     /// We let go of a session that we are attached to.
     Detach,
+    /// What is known of sessions beside their logs is told: of all of them, whichever the order names.
+    Said,
 }
 
 /// Which of a session's open permission requests. Each is named: one that comes later is never meant.
@@ -70,8 +79,86 @@ pub enum Report {
     Step(Step, String),
     /// A permission request, whole: what is about to be answered.
     Request(String),
+    /// What is known of sessions beside their logs.
+    Said(Vec<Said>),
     /// It is over.
     End(Outcome),
+}
+
+/// What the tray knows of a session beside its log: what its server said, and whether we are attached to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Said {
+    /// The session's whole id.
+    pub id: Box<str>,
+    /// The Copilot home that it is in.
+    pub home: Box<str>,
+    /// The last sign of life in its log, by the wall clock, in milliseconds: what was said was said after that.
+    progress: i64,
+    /// Whether it has active work, as the server that we are attached to says.
+    works: Option<bool>,
+    /// What its server said when it was asked without attaching: whether it has active work, how many requests are open.
+    answer: Option<(bool, usize)>,
+    /// It is being asked.
+    asking: bool,
+    /// We are attached to it; in a server of our own, with this process id.
+    attached: Option<Option<u32>>,
+    /// What it asks its user: since when, what, and the choices.
+    questions: Vec<(i64, String, Vec<String>)>,
+}
+
+impl Said {
+    /// What is known of this session, if anything is.
+    pub fn of(home: &str, session: &Session) -> Option<Self> {
+        let live = &session.live;
+        let attached = match session.dealings.reach {
+            Reach::Attached => Some(None),
+            Reach::Hosted(pid) => Some(Some(pid)),
+            _ => None,
+        };
+        let answer = session.answer().map(|answer| (answer.active, answer.requests));
+        if attached.is_none() && answer.is_none() && !live.asking {
+            return None;
+        }
+        let question = |Asking { question, since }: &Asking| {
+            (since.0, question.text.to_string(), question.choices.iter().map(ToString::to_string).collect())
+        };
+        Some(Self {
+            id: session.id.clone(),
+            home: home.into(),
+            progress: session.facts.progress?.wall.0,
+            works: live.has_active_work,
+            answer,
+            asking: live.asking,
+            attached,
+            questions: live.questions.iter().map(question).collect(),
+        })
+    }
+
+    /// Takes it for true of this session, if nothing happened since that whoever said it had not seen.
+    pub fn apply(self, session: &mut Session) {
+        let Some(progress) = session.facts.progress else { return };
+        match self.attached {
+            Some(Some(pid)) => session.dealings.reach = Reach::Hosted(pid),
+            Some(None) => session.dealings.reach = Reach::Attached,
+            None => {}
+        }
+        let live = &mut session.live;
+        // That it works may be older than the log; that it does not must not be.
+        let is_fresh = progress.wall.0 <= self.progress;
+        live.has_active_work = self.works.filter(|works| *works || is_fresh);
+        live.asking = self.asking && is_fresh;
+        live.answer = self.answer.filter(|_| is_fresh).map(|(active, requests)| Answer {
+            progress: progress.wall,
+            active,
+            requests,
+        });
+        let asking = |(since, text, choices): (i64, String, Vec<String>)| Asking {
+            question: Question { text: text.into(), choices: choices.into_iter().map(Into::into).collect() },
+            since: Time(since),
+        };
+        live.questions = self.questions.into_iter().map(asking).collect();
+    }
 }
 
 /// The steps of a recovery. Their names are the tags in the log. What sends something is reported before it does: from there on it
@@ -119,7 +206,7 @@ impl Order {
 
     /// The same for one turn, where what it asks for is done to a turn.
     pub fn on(mut self, turn: Option<&str>) -> Self {
-        let turn = turn.filter(|_| matches!(self.ask, Ask::Stop | Ask::Reconnect { .. }));
+        let turn = turn.filter(|_| matches!(self.ask, Ask::Stop | Ask::Reconnect { .. } | Ask::Continue));
         self.turn = turn.map(Into::into);
         self
     }

@@ -8,6 +8,7 @@
 
 mod acting;
 mod agenda;
+mod asking;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod clocks;
@@ -106,6 +107,11 @@ pub trait View {
 
     /// Takes the terminal again, or anew after its size changed: nothing of what was drawn can be relied on.
     fn resume(&mut self) {}
+
+    /// Whether servers may be asked about sessions that became silent: not by who is there for one order.
+    fn asks_servers(&self) -> bool {
+        true
+    }
 
     /// Whether [`show_history`](Self::show_history) is wanted.
     fn wants_history(&self) -> bool {
@@ -248,6 +254,10 @@ impl Engine {
             return Ok(());
         }
         round.changed.extend(self.fleet.entries().map(|(key, _)| key.clone()));
+        let asks = view.asks_servers();
+        if asks {
+            self.ask_servers(&mut round);
+        }
         let mut flow = self.show(&mut round, view);
         if view.wants_history() {
             self.untold = self.history.iter().collect();
@@ -298,14 +308,17 @@ impl Engine {
             self.recheck(view, &mut round);
             self.follow_config(view, &mut round);
             self.reconnect_by_itself(&mut round);
+            if asks {
+                self.ask_servers(&mut round);
+            }
             flow = self.show(&mut round, view);
         }
         // What was sent meanwhile is told: whoever waits for it must know that it may have happened.
         while let Ok(happening) = self.happenings.try_recv() {
             match happening {
                 Happening::Step(task, step, words) => self.acting.step(task, step, words),
-                Happening::Over(task, over) => self.acting.over(task, over),
-                Happening::Request(..) | Happening::MaySend(..) | Happening::Live(_) => {}
+                Happening::Over(task, over) => drop(self.acting.over(task, over)),
+                Happening::Request(..) | Happening::MaySend(..) | Happening::Live(_) | Happening::Looked(_) => {}
             }
         }
         self.acting.leave(LEAVING).await;

@@ -3,6 +3,7 @@
 //! A file that is broken counts as empty: what it says is a convenience, and a session shown as unseen once too often is no
 //! loss.
 
+use crate::core::fleet::Session;
 use crate::core::time::Time;
 use crate::kept;
 use anyhow::Context;
@@ -68,6 +69,23 @@ impl Seen {
         self.at.insert(attached_key(id), at);
     }
 
+    /// When we last reconnected a session without sending on what it had been told to do.
+    pub fn left_undone(&self, id: &str) -> Option<Time> {
+        self.at.get(&*undone_key(id)).copied()
+    }
+
+    /// We reconnected a session, and did not send on what it had been told to do.
+    pub fn mark_left_undone(&mut self, id: &str, at: Time) {
+        self.at.insert(undone_key(id), at);
+    }
+
+    /// Fills in what is remembered of a session.
+    pub fn recall(&self, session: &mut Session) {
+        session.seen = self.at(&session.id);
+        session.live.attached = self.attached(&session.id);
+        session.live.left_undone = self.left_undone(&session.id);
+    }
+
     /// Writes it down, with what other processes have written meanwhile.
     ///
     /// # Errors
@@ -90,6 +108,11 @@ impl Seen {
 /// Under which a session's attaching is kept, beside when it was seen: no folder's name holds a slash.
 fn attached_key(id: &str) -> Box<str> {
     format!("attached/{id}").into()
+}
+
+/// The same for what a reconnection left undone.
+fn undone_key(id: &str) -> Box<str> {
+    format!("undone/{id}").into()
 }
 
 #[cfg(test)]

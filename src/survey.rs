@@ -76,8 +76,7 @@ fn look_around(
         let (mut buffer, mut folders) = (Vec::new(), Vec::new());
         for (root, id) in ids {
             let mut folder = Folder::new(root, id);
-            folder.session.seen = seen.at(id);
-            folder.session.live.attached = seen.attached(id);
+            seen.recall(&mut folder.session);
             // A folder that has just gone is no session.
             if folder.look(&reading, &mut buffer).is_ok() && is_kept(&folder.session) {
                 folders.push(folder);

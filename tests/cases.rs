@@ -15,6 +15,7 @@ mod cases {
     mod answered;
     mod background;
     mod ends;
+    mod going_on;
     mod judged;
     mod lines;
     mod live;

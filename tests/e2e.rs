@@ -14,6 +14,7 @@ mod e2e {
     mod again;
     mod attached;
     mod ends;
+    mod going_on;
     mod holding;
     mod homes;
     mod hosted;
@@ -31,5 +32,6 @@ mod e2e {
     mod terminal;
     mod told;
     mod turns;
+    mod waiting;
     mod work;
 }

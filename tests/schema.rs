@@ -9,6 +9,7 @@
 mod support;
 
 use pilotlight::core::action::Action;
+use pilotlight::core::asked::Question;
 use pilotlight::core::fleet::{Background, Kind, Label, OwnerShown, Row, TurnShown};
 use pilotlight::core::time::Time;
 use pilotlight::core::verdict::Status;
@@ -40,6 +41,7 @@ fn row() -> Row {
         label: Label { who: "x".into(), title: None },
         turn: Some(TurnShown { since: Time(0), tools: 1, older: false }),
         ended_denied: false,
+        question: Some(Question { text: "x".into(), choices: vec!["y".into()] }),
     }
 }
 
@@ -96,6 +98,18 @@ fn schema() -> Value {
             said(
                 json!({"anyOf": [turn, {"type": "null"}]}),
                 "the turn that is open, and the tools that it has used; null: none is",
+            )
+        }
+        "question" => {
+            let words = |name: &str| match name {
+                "text" => text.clone(),
+                "choices" => json!({"type": "array", "items": text.clone()}),
+                other => panic!("{other} of a question is new: give it a form here, and a word in README.md"),
+            };
+            let question = object(&row["question"], &words);
+            said(
+                json!({"anyOf": [question, {"type": "null"}]}),
+                "what it asks, where it is `needs-input` and that is known",
             )
         }
         other => panic!("{other} of a session is new: give it a form here, and a word in README.md"),

@@ -35,9 +35,12 @@ pub(super) struct Reconnect {
     /// The session's id, or as much of its beginning as no other shares
     #[arg(value_name = "ID")]
     id: String,
-    /// Send its last prompt again, if no tool succeeded in that turn
+    /// Send its last prompt again, if no tool ran since
     #[arg(long)]
     resend: bool,
+    /// Have it go on: by its last prompt, if no tool ran since, else by a short prompt (the setting `continue-prompt`)
+    #[arg(long = "continue", conflicts_with = "resend")]
+    go_on: bool,
 }
 
 /// Arguments of `stop`.
@@ -78,19 +81,15 @@ pub(super) struct One {
 
 pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Result<ExitCode> {
     with(context, &arguments.id, |session| {
+        let ask = if arguments.go_on { Ask::Continue } else { Ask::Reconnect { resend: arguments.resend } };
+        let sends = ask != Ask::Reconnect { resend: false };
         // A prompt is the user's word; and where all is approved that the session asks for, so is this.
-        if (arguments.resend || context.config.actions.permissions == Permissions::ApproveAll)
+        if (sends || context.config.actions.permissions == Permissions::ApproveAll)
             && let Some(reason) = caller::agent_behind(std::process::id(), &context.config.owners.names)
         {
             return Ok(refuse(&reason));
         }
-        carry_out(
-            context,
-            session,
-            &order(session, Ask::Reconnect { resend: arguments.resend }),
-            keeps_connection(session),
-            &mut Teller,
-        )
+        carry_out(context, session, &order(session, ask), keeps_connection(session), &mut Teller)
     })
 }
 

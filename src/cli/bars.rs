@@ -199,6 +199,7 @@ mod tests {
             owner: None,
             background: Background::default(),
             actions: Vec::new(),
+            question: None,
         };
         (row, None)
     }

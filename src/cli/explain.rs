@@ -3,7 +3,7 @@
 mod then;
 
 use super::pick::pick;
-use super::{Context, LINE_MAX};
+use super::{Context, LINE_MAX, beside};
 use crate::core::action::{Offer, offers};
 use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
@@ -35,6 +35,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         Ok(found) => found,
         Err(code) => return Ok(code),
     };
+    let mut picked = picked;
+    beside::take_over(std::slice::from_mut(&mut picked.session), &context.homes);
     write!(io::stdout(), "{}", explain(&picked, &picked.label, picked.now, &context.config.limits))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,6 +3,7 @@
 mod act;
 mod ask;
 mod bars;
+mod beside;
 mod config;
 mod demo;
 mod diagnostics;

@@ -13,7 +13,7 @@ const NAMED: usize = 5;
 
 /// A session that was named.
 pub(super) struct Picked {
-    session: Session,
+    pub(super) session: Session,
     /// What people are shown for it, told apart from all that a list shows.
     pub(super) label: Label,
     /// When it was looked at.

@@ -2,7 +2,7 @@
 
 use super::bars::{Bar, Format};
 use super::table::{Style, lines};
-use super::{Context, NO_HOME, json, say};
+use super::{Context, NO_HOME, beside, json, say};
 use crate::core::fleet::{Row, ShortIds, distinguish, shorten, sort, summary};
 use crate::survey::{Survey, survey, survey_listed};
 use std::io::{self, Write};
@@ -41,10 +41,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         return Ok(ExitCode::from(NO_HOME));
     }
     let (homes, config, seen) = (&context.homes, &context.config, &context.seen);
-    let Survey { sessions, ids, now } = match arguments.all || arguments.format.is_some() {
+    let Survey { mut sessions, ids, now } = match arguments.all || arguments.format.is_some() {
         true => survey(homes, config, seen, arguments.all),
         false => survey_listed(homes, config, seen),
     };
+    beside::take_over(&mut sessions, homes);
     if let Some(format) = arguments.format {
         let listed = sessions.iter().filter(|session| session.is_listed());
         let bar = Bar::new(listed.map(|session| (session.row(now, &context.config.limits).0, session.seen)));

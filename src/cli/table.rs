@@ -182,6 +182,7 @@ mod tests {
             owner: None,
             background: Background::default(),
             actions: Vec::new(),
+            question: None,
         }
     }
 

@@ -94,7 +94,7 @@ pub struct Tray {
 }
 
 /// `[actions]`: what a click leads to, and what is done without one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actions {
     /// `terminal`: the words of the terminal that sessions are opened in, with [`COMMAND`] and [`FOLDER`] as placeholders.
     /// Empty: it is found.
@@ -106,8 +106,30 @@ pub struct Actions {
     pub permissions: Permissions,
     /// `auto-reconnect`: whether sessions are reconnected without a click.
     pub auto_reconnect: bool,
-    /// `resend`: whether a reconnection without a click sends the last prompt again, where no tool succeeded in its turn.
+    /// `resend`: whether a reconnection without a click has the session go on: by its last prompt, where no tool ran since,
+    /// else by `continue_prompt`.
     pub resend: bool,
+    /// `continue-prompt`: what a session is told that is to go on, where its last prompt must not be sent again.
+    pub continue_prompt: String,
+    /// `ask-servers`: whether a session's server is asked what it does before the session is called stuck.
+    pub ask_servers: bool,
+}
+
+impl Default for Actions {
+    fn default() -> Self {
+        Self {
+            terminal: Vec::new(),
+            copilot: None,
+            permissions: Permissions::default(),
+            auto_reconnect: false,
+            resend: false,
+            continue_prompt:
+                "Permissions can be given again in this session. Go on from where you stopped; before you repeat \
+                              a step, check whether it was done."
+                    .into(),
+            ask_servers: true,
+        }
+    }
 }
 
 /// `[notifications]`: what is told beside the menu.

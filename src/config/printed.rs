@@ -8,7 +8,7 @@ pub fn changed(config: &Config) -> Vec<(String, Option<String>)> {
     let default = Config::default();
     let differs = |field: &Field| field.show(config) != field.show(&default);
     let value = |field: &Field| match field {
-        Field::Folders(_) | Field::Programs(_) | Field::Terminal(_) | Field::OwnProgram(_) => None,
+        Field::Folders(_) | Field::Programs(_) | Field::Terminal(_) | Field::OwnProgram(_) | Field::Prompt(_) => None,
         _ => Some(field.show(config)),
     };
     let settings = SETTINGS.iter().filter(|setting| differs(&setting.field));

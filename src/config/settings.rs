@@ -11,7 +11,7 @@ use toml::de::DeValue;
 
 use super::value::{
     DETAILS, NEVER, Wrong, as_count, as_detail, as_hours, as_list, as_log_level, as_own_program, as_path,
-    as_permissions, as_program, as_span, as_switch, as_terminal, as_wait, hours,
+    as_permissions, as_program, as_prompt, as_span, as_switch, as_terminal, as_wait, hours,
 };
 use super::{Config, LogLevel, Permissions, server, span};
 use crate::core::alert::Detail;
@@ -39,6 +39,8 @@ pub(super) enum Field {
     Programs(fn(&mut Config) -> &mut Vec<String>),
     Terminal(fn(&mut Config) -> &mut Vec<String>),
     OwnProgram(fn(&mut Config) -> &mut Option<PathBuf>),
+    /// What a session is told.
+    Prompt(fn(&mut Config) -> &mut String),
     Permissions(fn(&mut Config) -> &mut Permissions),
     Switch(fn(&mut Config) -> &mut bool),
     /// A span after which something is done, if ever.
@@ -172,13 +174,24 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     action(
         "auto-reconnect",
-        "Reconnect by itself to sessions that lost their permissions, at most twice each.",
+        "Reconnect by itself to sessions that lost their permissions, when the turn that was denied is over, at most twice each.",
         Field::Switch(|c| &mut c.actions.auto_reconnect),
     ),
     action(
         "resend",
-        "Where it reconnects by itself, send the last prompt again, if no tool succeeded in its turn.",
+        "Where it reconnects by itself, have the session go on: by its last prompt, if no tool ran since, else by \
+         `continue-prompt`.",
         Field::Switch(|c| &mut c.actions.resend),
+    ),
+    action(
+        "continue-prompt",
+        "What a session is told that is to go on, where its last prompt must not be sent again because a tool ran since.",
+        Field::Prompt(|c| &mut c.actions.continue_prompt),
+    ),
+    action(
+        "ask-servers",
+        "Ask a session's server what it does before the session is called stuck, over a connection that attaches to nothing.",
+        Field::Switch(|c| &mut c.actions.ask_servers),
     ),
     notice("enabled", "Whether there are notifications at all.", Field::Switch(|c| &mut c.notifications.enabled)),
     notice(
@@ -289,6 +302,7 @@ impl Field {
             Self::Terminal(_) => {
                 "a list of words, the first of which is a program on PATH, absolute or beginning with ~/"
             }
+            Self::Prompt(_) => "a text that is not blank",
             Self::OwnProgram(_) => "the path of a program, absolute or beginning with ~/, or \"\"",
             Self::Permissions(_) => "\"ask\", \"approve-all\" or \"observe\"",
             Self::Switch(_) => "true or false",
@@ -308,6 +322,7 @@ impl Field {
             Self::Programs(field) => *field(config) = as_list(value, as_program)?,
             Self::Terminal(field) => *field(config) = as_terminal(value)?,
             Self::OwnProgram(field) => *field(config) = as_own_program(value)?,
+            Self::Prompt(field) => *field(config) = as_prompt(value)?,
             Self::Permissions(field) => *field(config) = as_permissions(value)?,
             Self::Switch(field) => *field(config) = as_switch(value)?,
             Self::Wait(field) => *field(config) = as_wait(value)?,
@@ -327,6 +342,7 @@ impl Field {
             Self::Folders(field) => field(config).clone_from(field(&mut default)),
             Self::Programs(field) | Self::Terminal(field) => field(config).clone_from(field(&mut default)),
             Self::OwnProgram(field) => field(config).clone_from(field(&mut default)),
+            Self::Prompt(field) => field(config).clone_from(field(&mut default)),
             Self::Permissions(field) => *field(config) = *field(&mut default),
             Self::Switch(field) => *field(config) = *field(&mut default),
             Self::Wait(field) => *field(config) = *field(&mut default),
@@ -345,6 +361,7 @@ impl Field {
             Self::Count(field) => field(&mut config).to_string(),
             Self::Folders(field) => list(field(&mut config).iter().map(|p| p.to_string_lossy().into_owned()).collect()),
             Self::Programs(field) | Self::Terminal(field) => list(std::mem::take(field(&mut config))),
+            Self::Prompt(field) => toml::Value::from(field(&mut config).clone()).to_string(),
             Self::OwnProgram(field) => {
                 let path = field(&mut config).take().unwrap_or_default();
                 toml::Value::from(&*path.to_string_lossy()).to_string()

@@ -128,6 +128,12 @@ pub(super) fn as_own_program(value: &Spanned<DeValue<'_>>) -> Result<Option<Path
     as_path(text).map(Some).map_err(|why| wrong(value, format!("\"{}\" {why}", shown(text))))
 }
 
+/// A prompt. What is blank would be none.
+pub(super) fn as_prompt(value: &Spanned<DeValue<'_>>) -> Result<String, Wrong> {
+    let text = value.get_ref().as_str().ok_or_else(|| wrong_type(value))?;
+    if text.trim().is_empty() { Err(wrong(value, "this is blank")) } else { Ok(text.to_owned()) }
+}
+
 /// The words that a terminal is started with. What stands for the command or the folder is a word of its own: where each
 /// argument is handed over as one, nothing can be put into the middle of another.
 pub(super) fn as_terminal(value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, Wrong> {

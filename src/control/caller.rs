@@ -29,8 +29,11 @@ pub struct Judge {
 const fn is_for_people(ask: &Ask, approves_all: bool) -> bool {
     match ask {
         Ask::Approve(_) | Ask::Deny(_) => true,
+        Ask::Continue => true,
         Ask::Reconnect { resend } => *resend || approves_all,
-        Ask::Stop | Ask::End { .. } | Ask::ForceQuit | Ask::Resume | Ask::ShowTerminal | Ask::Detach => false,
+        Ask::Stop | Ask::End { .. } | Ask::ForceQuit | Ask::Resume | Ask::ShowTerminal | Ask::Detach | Ask::Said => {
+            false
+        }
     }
 }
 
@@ -103,6 +106,9 @@ mod tests {
             let approves = Judge { approves_all: true, ..Judge::default() };
             assert!(may_ask(&Ask::Reconnect { resend: false }, caller, &approves).is_err());
             assert_eq!(may_ask(&Ask::Stop, caller, &approves), Ok(()));
+            for ask in [Ask::Continue, Ask::Reconnect { resend: true }] {
+                assert!(may_ask(&ask, caller, &Judge::default()).is_err(), "{ask:?}");
+            }
             let rest = [
                 Ask::Reconnect { resend: false },
                 Ask::Stop,

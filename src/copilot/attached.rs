@@ -7,11 +7,13 @@
 //! A server ends a session with its last client. Whoever attaches to a session whose client went away is that last one: an
 //! [`Attached`] wants to be kept, and closes its connection when it is dropped.
 
+use super::asking::{self, Questions};
 use super::client::{Activity, Decision, Link};
 use super::fault::Fault;
 use super::recover::{self, Failure, Show, Site, Steps};
 use crate::act::{Step, Which};
 use crate::core::text::counted;
+use crate::core::verdict::Asking;
 use async_trait::async_trait;
 use github_copilot_sdk::handler::{PermissionHandler, PermissionResult};
 use github_copilot_sdk::session::Session;
@@ -64,6 +66,8 @@ pub enum What {
     Idle,
     /// Whether the session works. Told once at the start, and when it changes.
     Active(bool),
+    /// What the session asks its user now. Told at the start where something is asked, and when it changes.
+    Asks(Vec<Asking>),
     /// Something happened, if only what never reaches the disk. At most a few times a second.
     Happened,
     /// The attachment is over, and this is the last that comes of it.
@@ -77,6 +81,8 @@ pub struct Attached {
     id: Box<str>,
     policy: Policy,
     answered: Answered,
+    /// What it asks its user.
+    questions: Arc<Mutex<Questions>>,
     /// The SDK answers for as long as this lives.
     _session: SessionHeld,
     forward: AbortHandle,
@@ -143,7 +149,7 @@ pub async fn attach(
     steps(Step::Attach, "attached".to_owned());
     let open = attached.take_over(steps).await?;
     if policy != Policy::Observe && open == 0 && site.sight.borrow().silent {
-        attached.abort_if_busy(site, steps).await?;
+        attached.abort_silent(site, steps).await?;
     }
     Ok(attached)
 }
@@ -164,8 +170,16 @@ impl Attached {
         let session = link.resume(how.with_permission_handler(handler)).await?;
         // The first subscription begins with what came during the resume.
         let heard = session.subscribe();
+        // A server that keeps no such log is no reason not to attach: what is asked from now on is heard.
+        let asked = match link.questions(&site.id).await {
+            Err(Fault::Unknown(..) | Fault::Rejected(..) | Fault::Misunderstood(..)) => Questions::default(),
+            asked => asked?,
+        };
         let active = link.activity(&site.id).await?.has_active_work;
-        let teller = Teller { link: link.clone(), id: site.id.clone(), generation, events };
+        // The log may tell of a question whose end was cut off it; where nothing works, nothing asks.
+        let questions = Arc::new(Mutex::new(if active { asked } else { Questions::default() }));
+        let teller =
+            Teller { link: link.clone(), id: site.id.clone(), generation, events, questions: Arc::clone(&questions) };
         let forward = tokio::spawn(teller.tell(heard, active)).abort_handle();
         let session = SessionHeld(session);
         Ok(Self {
@@ -173,6 +187,7 @@ impl Attached {
             id: site.id.clone(),
             policy,
             answered,
+            questions,
             _session: session,
             forward,
             alone_among,
@@ -196,6 +211,20 @@ impl Attached {
         }
         steps(Step::TakeOver, format!("{}, {approved} approved", counted(open.len(), "open request")));
         Ok(open.len())
+    }
+
+    /// Whether it is known to wait for its user.
+    pub fn asks(&self) -> bool {
+        !self.questions.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Aborts what runs, where something does that is not known to wait for the user.
+    pub async fn abort_silent(&self, site: &Site, steps: Steps<'_>) -> Result<(), Failure> {
+        if self.asks() {
+            steps(Step::TakeOver, "it asks you something: nothing is stopped".to_owned());
+            return Ok(());
+        }
+        self.abort_if_busy(site, steps).await
     }
 
     /// Aborts what runs, where something does.
@@ -284,17 +313,20 @@ struct Teller {
     id: Box<str>,
     generation: u64,
     events: UnboundedSender<Event>,
+    questions: Arc<Mutex<Questions>>,
 }
 
 impl Teller {
     /// Goes on until the connection is over, or the session.
     async fn tell(self, mut heard: EventSubscription, mut active: bool) {
         self.say(What::Active(active));
+        self.say_questions(|questions| !questions.is_empty());
         let (every, within) = HEARTBEAT;
         let mut heartbeat = interval_at(Instant::now() + every, every);
         // After the machine slept, one is enough.
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut look: Option<Instant> = None;
+        let mut missed = false;
         let fault = loop {
             tokio::select! {
                 event = heard.recv() => match event {
@@ -302,10 +334,18 @@ impl Teller {
                         if event.event_type == "session.idle" && event.agent_id.is_none() {
                             self.say(What::Idle);
                         }
+                        let event = asking::Event {
+                            kind: event.event_type,
+                            agent_id: event.agent_id,
+                            timestamp: event.timestamp,
+                            data: event.data,
+                        };
+                        self.say_questions(|questions| questions.hear(&event));
                         look.get_or_insert_with(|| Instant::now() + DEBOUNCE);
                     }
-                    // What was missed shows in what the session does now.
+                    // What was missed shows in what the session does now, and in its server's log of events.
                     Err(error) if matches!(error.kind(), RecvErrorKind::Lagged(_)) => {
+                        missed = true;
                         look.get_or_insert_with(|| Instant::now() + DEBOUNCE);
                     }
                     Err(_) => break self.link.over(),
@@ -313,6 +353,11 @@ impl Teller {
                 () = sleep_until(look.unwrap_or_else(Instant::now)), if look.is_some() => {
                     look = None;
                     self.say(What::Happened);
+                    if std::mem::take(&mut missed)
+                        && let Ok(now) = self.link.questions(&self.id).await
+                    {
+                        self.say_questions(|questions| std::mem::replace(questions, now.clone()) != now);
+                    }
                     match self.link.activity(&self.id).await {
                         Ok(now) if now.has_active_work != active => {
                             active = now.has_active_work;
@@ -342,6 +387,16 @@ impl Teller {
                 Err(Fault::Silent { .. }) if asked < BEATS => asked += 1,
                 other => return other,
             }
+        }
+    }
+
+    /// Tells what is asked now, if `changed` says that this is another thing than before.
+    fn say_questions(&self, changed: impl FnOnce(&mut Questions) -> bool) {
+        let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
+        if changed(&mut questions) {
+            let open = questions.open();
+            drop(questions);
+            self.say(What::Asks(open));
         }
     }
 

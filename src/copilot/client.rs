@@ -4,6 +4,7 @@
 //! leaving changes nothing. Only the terminal interface's own session (`--ui-server`) must be *joined* once before its
 //! server admits to having it; see [`Link::reach`].
 
+use super::asking::{self, Questions};
 use super::company;
 use super::fault::{Fault, Place};
 use super::frame::{Bounded, Ended, Watch};
@@ -13,6 +14,7 @@ use super::sieve::TOO_LARGE;
 use crate::core::text;
 use github_copilot_sdk::{Client, ErrorKind, ProtocolErrorKind, ResumeSessionConfig, SDK_PROTOCOL_VERSION};
 use github_copilot_sdk::{SessionErrorKind, session::Session};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io;
@@ -32,6 +34,20 @@ pub const LOADED_WITHIN: Duration = Duration::from_secs(30);
 const LEFT_WITHIN: Duration = Duration::from_millis(500);
 /// How much of a server's own words is shown, in characters.
 const WORDS_MAX: usize = 200;
+
+/// How many events are read at once of a server's log of them, and how many times: the most that the server gives, and far
+/// more of the few kinds asked for than a session has.
+const EVENT_PAGE: u32 = 1000;
+const EVENT_PAGES: u32 = 50;
+
+/// A part of a server's log of events.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Events {
+    events: Vec<asking::Event>,
+    cursor: String,
+    has_more: bool,
+}
 
 /// What a server says that a session does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,6 +206,29 @@ impl Link {
         let answer = self.call(CALL, json!({"sessionId": id})).await?;
         let items = answer["items"].as_array().ok_or(Fault::Misunderstood(self.place, CALL))?;
         items.iter().map(|item| Request::read(item).ok_or(Fault::Misunderstood(self.place, CALL))).collect()
+    }
+
+    /// What a session asks its user, from the server's log of events: what was asked before we came, too.
+    pub(super) async fn questions(&self, id: &str) -> Result<Questions, Fault> {
+        const CALL: &str = "session.eventLog.read";
+        let mut questions = Questions::default();
+        let mut cursor: Option<String> = None;
+        for _ in 0..EVENT_PAGES {
+            let mut params = json!({"sessionId": id, "types": asking::TYPES, "max": EVENT_PAGE});
+            if let Some(cursor) = cursor {
+                params["cursor"] = cursor.into();
+            }
+            let page: Events = serde_json::from_value(self.call(CALL, params).await?)
+                .map_err(|_| Fault::Misunderstood(self.place, CALL))?;
+            for event in &page.events {
+                questions.hear(event);
+            }
+            if !page.has_more {
+                return Ok(questions);
+            }
+            cursor = Some(page.cursor);
+        }
+        Ok(questions)
     }
 
     /// Answers a request. `false`: it was no longer open, and nothing was done.

@@ -131,7 +131,8 @@ async fn does(deed: Deed, fake: &Fake) -> Result<(), Failure> {
                     sender.send_modify(|sight| sight.events += 1);
                 }
             };
-            recover::resend(&attached, "go on", None, &site, Duration::from_secs(5), &grows).await.map(drop)
+            let prompt = recover::Prompt::Again("go on".into());
+            recover::resend(&attached, &prompt, None, &site, Duration::from_secs(5), &grows).await.map(drop)
         }
     }
 }

@@ -6,11 +6,14 @@
 //!   prompt again.
 //! - [`attached`] is one more client of a session, for as long as it is kept; [`hosted`] the same in a server of our own, for
 //!   which [`program`] finds Copilot.
+//! - [`look`] asks what sessions do, without attaching; `asking` is what a session that we are attached to asks its user.
 //! - [`warned`] sees to it that a server that fails is named once, not once for each of its sessions.
 //!
 //! Nothing here decides *whether* something may be done: that is [`core::action`](crate::core::action), asked by the
-//! [`engine`](crate::engine) right before. No connection is opened but for an action or a setting of the user's.
+//! [`engine`](crate::engine) right before. No connection is opened but for an action or a setting of the user's, and for one look
+//! at a session before it is called stuck.
 
+mod asking;
 pub mod attached;
 pub mod client;
 mod company;
@@ -22,6 +25,7 @@ mod fake;
 pub mod fault;
 mod frame;
 pub mod hosted;
+pub mod look;
 pub mod program;
 pub mod recover;
 pub mod request;

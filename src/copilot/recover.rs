@@ -42,8 +42,8 @@ pub struct Sight {
     pub turn_open: bool,
     /// How many tools are open.
     pub tools_open: usize,
-    /// A tool succeeded in this turn.
-    pub tool_succeeded: bool,
+    /// How many tools ran since the last prompt, or may have: all but those that were denied before they ran.
+    pub ran: u32,
     /// The last prompt in the log that was not Copilot's own.
     pub prompt: Option<Mark>,
     /// How many events the log has; or anything else that changes when it grows.
@@ -377,13 +377,30 @@ pub(super) async fn abort(link: &Link, site: &Site, steps: Steps<'_>) -> Result<
     Ok("stopped".to_owned())
 }
 
-/// Sends a prompt into a session that we are attached to. Where the log does not grow within `span` and no tool is open, the
-/// turn is aborted and the prompt sent once more, and that is all. Refused where a tool succeeded in the turn that is to be
-/// repeated: it would be done twice; and where it is no longer the last: `last` is [`Sight::prompt`] as it was when this
-/// was decided.
+/// What a session is told that is to go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    /// The user's own last prompt, once more: only where nothing ran since that might be done twice.
+    Again(String),
+    /// A short one of ours, after which it goes on by itself.
+    GoOn(String),
+}
+
+impl Prompt {
+    fn text(&self) -> &str {
+        match self {
+            Self::Again(text) | Self::GoOn(text) => text,
+        }
+    }
+}
+
+/// Sends a prompt into a session that we are attached to. Where the log does not grow within `span`, no tool is open and nothing
+/// is known to be asked, the turn is aborted and the prompt sent once more, and that is all. The user's own prompt is refused
+/// where a tool ran since it was given, or may have: that would be done twice. Any is, where another came meanwhile: `last` is
+/// [`Sight::prompt`] as it was when this was decided.
 pub async fn resend(
     attached: &Attached,
-    prompt: &str,
+    prompt: &Prompt,
     last: Option<Mark>,
     site: &Site,
     span: Duration,
@@ -394,8 +411,9 @@ pub async fn resend(
         let why = "another prompt was sent meanwhile; what was meant for the turn before it is not done to this one";
         return Err(Failure::refusal(Step::Resend, why));
     }
-    if sight.borrow().tool_succeeded {
-        let why = "a tool has succeeded in this turn, and what it did would be done twice; write a prompt that goes on from there";
+    if matches!(prompt, Prompt::Again(_)) && sight.borrow().ran > 0 {
+        let why = "a tool has run since that prompt, or may have, and what it did would be done twice; write a prompt that goes \
+                   on from there";
         return Err(Failure::refusal(Step::Resend, why));
     }
     for attempt in 1..=2 {
@@ -405,7 +423,7 @@ pub async fn resend(
             (sight.events, sight.prompt)
         };
         steps(Step::Resend, format!("sends it, attempt {attempt}"));
-        match attached.send(prompt).await {
+        match attached.send(prompt.text()).await {
             Ok(()) => {}
             Err(fault) if !fault.leaves_open() => return Err(Failure::of(Step::Resend, fault)),
             // It is not sent once more: that would be twice.
@@ -414,7 +432,7 @@ pub async fn resend(
             }
             Err(_) => {
                 steps(Step::Verify, "its server did not say so, but its log has the prompt".to_owned());
-                return Ok("the prompt was sent again".to_owned());
+                return Ok("sent".to_owned());
             }
         }
         let until = Instant::now() + span;
@@ -422,11 +440,15 @@ pub async fn resend(
         let grown = timeout_at(until, sight.wait_for(moved)).await.is_ok_and(|seen| seen.is_ok());
         if grown {
             steps(Step::Verify, "the session works on it".to_owned());
-            return Ok("the prompt was sent again".to_owned());
+            return Ok("sent".to_owned());
         }
         if sight.borrow().tools_open > 0 {
             steps(Step::Verify, "a tool is still open".to_owned());
-            return Ok("the prompt was sent, and waits for a tool that is still open".to_owned());
+            return Ok("sent, and waits for a tool that is still open".to_owned());
+        }
+        if attached.asks() {
+            steps(Step::Verify, "it asks you something".to_owned());
+            return Ok("sent, and waits for your answer to what it asks".to_owned());
         }
         if attempt == 1 {
             abort(&attached.link, site, steps).await?;

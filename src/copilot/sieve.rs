@@ -149,10 +149,10 @@ impl Sieve {
     }
 }
 
-/// Whether an event of this type asks somebody something, or ends that; or the session says that it waits.
+/// Whether an event of this type asks somebody something, or ends that, as the end of a turn does.
 fn asks(kind: &str) -> bool {
     ["permission.", "user_input.", "elicitation.", "exit_plan_mode."].iter().any(|asks| kind.starts_with(asks))
-        || kind == "session.idle"
+        || matches!(kind, "session.idle" | "abort" | "session.error" | "session.shutdown")
 }
 
 fn bare_call(id: u64, method: &str) -> Vec<u8> {

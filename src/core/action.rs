@@ -5,11 +5,12 @@
 //! runs other sessions as well. What nobody runs any more is resumed. Everything here is asked twice: for showing it, and
 //! again right before it is done.
 
-use super::attempts::{ATTEMPTS, Attempts};
+use super::attempts::{ATTEMPTS, Attempts, Marks};
 use super::fleet::{Kind, Session};
 use super::owner::{Owner, UNHELD};
 use super::text::{counted, is_uuid};
 use super::time::Time;
+use super::turn::Closed;
 use super::verdict::Status;
 
 /// Something that can be done with a session.
@@ -19,6 +20,8 @@ pub enum Action {
     Approve,
     /// Refuse what it asks for.
     Deny,
+    /// Bring it back under control, and have it go on with what it was told to do.
+    Continue,
     /// Bring it back under control: attach to its server, or resume it.
     Reconnect,
     /// The same, and send the last prompt again.
@@ -39,9 +42,10 @@ pub enum Action {
 
 impl Action {
     /// Every action, in the order in which they are shown.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Approve,
         Self::Deny,
+        Self::Continue,
         Self::Reconnect,
         Self::Resend,
         Self::Stop,
@@ -57,6 +61,7 @@ impl Action {
         match self {
             Self::Approve => "approve",
             Self::Deny => "deny",
+            Self::Continue => "continue",
             Self::Reconnect => "reconnect",
             Self::Resend => "resend",
             Self::Stop => "stop",
@@ -68,6 +73,9 @@ impl Action {
         }
     }
 }
+
+/// What is said of an abort where nothing is known of what an open tool waits for.
+pub const ALSO_IF_IT_WAITS: &str = "also if it only waits for you";
 
 /// What is known of a session's server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,6 +113,8 @@ pub struct Dealings {
     pub under_way: Option<Action>,
     /// The recoveries that were tried.
     pub attempts: Attempts,
+    /// It is to go on as soon as the turn that was denied is over: how things stood when that was asked.
+    pub goes_on: Option<Marks>,
     /// What came of the last thing that was done with it, and when.
     pub outcome: Option<(Time, Box<str>)>,
 }
@@ -119,7 +129,7 @@ pub struct Offer {
 }
 
 /// Every action, with what it would do or why it is refused.
-pub fn offers(session: &Session, status: Status) -> [Offer; 10] {
+pub fn offers(session: &Session, status: Status) -> [Offer; 11] {
     Action::ALL.map(|action| Offer { action, what: offer(action, session, status) })
 }
 
@@ -136,6 +146,7 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
     }
     match action {
         Action::Approve | Action::Deny => answer(action, session),
+        Action::Continue => go_on(session, status),
         Action::Reconnect => reconnect(session, status),
         Action::Resend => resend(session, status),
         Action::Stop => stop(session, status),
@@ -160,7 +171,8 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
 }
 
 fn answer(action: Action, session: &Session) -> Result<String, String> {
-    let open = session.facts.requests.len();
+    // Its server may know of one that is not in the log.
+    let open = session.facts.requests.len().max(session.answer().map_or(0, |answer| answer.requests));
     if open == 0 {
         return Err("it asks for no permission".into());
     }
@@ -199,7 +211,10 @@ fn reconnect(session: &Session, status: Status) -> Result<String, String> {
             let why = if terminal { "a second owner would fork its log" } else { "it talks to its own program alone" };
             reachable(session, why)?;
             attempts_left(session)?;
-            Ok(if status == Status::Stuck {
+            Ok(if status == Status::Stuck && may_ask(session) {
+                "attaches to its server, stops the silent turn unless it turns out to wait for you, and keeps the connection"
+                    .into()
+            } else if status == Status::Stuck {
                 "attaches to its server, stops the silent turn and keeps the connection".into()
             } else {
                 "attaches to its server, takes over what it asks for and keeps the connection".into()
@@ -214,19 +229,73 @@ fn reconnect(session: &Session, status: Status) -> Result<String, String> {
     }
 }
 
-/// Whether the last prompt may be sent again: not where a tool has had its effect since.
-fn resend(session: &Session, status: Status) -> Result<String, String> {
+/// Whether it may be waiting for the user, for all that is known: a tool is open, and who is not attached is not told of
+/// what it asks.
+pub fn may_ask(session: &Session) -> bool {
+    let tool_open = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
+    tool_open && !session.dealings.reach.is_attached()
+}
+
+/// Whether the last turn was denied, or cut off by something that nobody wanted.
+pub fn is_cut_off(session: &Session, status: Status) -> bool {
+    let closed = session.facts.closed.as_ref();
+    match status {
+        Status::PermissionLost | Status::Stuck | Status::Crashed | Status::Failed => true,
+        Status::Ended => session.facts.turn.is_some() || closed.is_some_and(Closed::left_work),
+        Status::NeedsInput | Status::Idle => session.facts.is_left_undone(session.live.left_undone),
+        Status::NeedsPermission | Status::Quiet | Status::Finishing | Status::Working => false,
+    }
+}
+
+/// Whether a prompt of ours may come into it at all: not beside somebody who has it open, and may be about to type.
+fn may_be_sent_to(session: &Session) -> Result<(), String> {
     match session.owner {
         Owner::Opened { pid, .. } if !session.dealings.reach.is_attached() => return Err(opened(pid)),
         Owner::Unheld { pid } => return Err(unheld(pid)),
         _ => {}
     }
+    Ok(())
+}
+
+/// Whether it can be brought back and sent on: by its last prompt, where nothing ran since, else by a short prompt of ours.
+fn go_on(session: &Session, status: Status) -> Result<String, String> {
+    let facts = &session.facts;
+    let dealings = &session.dealings;
+    may_be_sent_to(session)?;
+    if !is_cut_off(session, status) && dealings.goes_on.is_none() {
+        return Err("its last turn was neither denied nor cut off".into());
+    }
+    if facts.marks.prompt.is_none() {
+        return Err("its last prompt is not known".into());
+    }
+    let does = if dealings.reach.is_attached() {
+        if dealings.goes_on.is_none() {
+            attempts_left(session)?;
+        }
+        String::new()
+    } else if session.about.kind == Kind::Sdk || matches!(session.owner, Owner::Alive { .. }) {
+        format!("{}; ", reconnect(session, status)?)
+    } else {
+        return Err("a terminal resumes it: tell it there to go on".into());
+    };
+    let when = if status == Status::PermissionLost && facts.turn.is_some() { "when its turn is over, " } else { "" };
+    let sends = if facts.ran == 0 {
+        "sends your last prompt again"
+    } else {
+        "tells it to go on (your last prompt is not sent again: a tool ran since, or may have)"
+    };
+    Ok(format!("{does}{when}{sends}"))
+}
+
+/// Whether the last prompt may be sent again: not where a tool has had its effect since, or may have.
+fn resend(session: &Session, status: Status) -> Result<String, String> {
+    may_be_sent_to(session)?;
     let facts = &session.facts;
     if facts.marks.prompt.is_none() {
         return Err("its last prompt is not known".into());
     }
-    if facts.spent {
-        return Err("a tool succeeded since the last prompt: sending it again might do things twice".into());
+    if facts.ran > 0 {
+        return Err("a tool ran since, and what it did might be done twice".into());
     }
     let at_rest = facts.turn.is_none() && !matches!(status, Status::Working | Status::Finishing);
     if !at_rest && !matches!(status, Status::Stuck | Status::Crashed | Status::Ended) {
@@ -273,7 +342,12 @@ fn stop(session: &Session, status: Status) -> Result<String, String> {
     if !works || session.facts.turn.is_none() && session.facts.agents.is_empty() {
         return Err("no turn is open, there is nothing to stop".into());
     }
-    Ok("stops the turn that runs; the session goes on".into())
+    let silent = matches!(status, Status::Quiet | Status::Stuck);
+    Ok(if silent && may_ask(session) {
+        format!("stops the turn that runs, {ALSO_IF_IT_WAITS}; the session goes on")
+    } else {
+        "stops the turn that runs; the session goes on".into()
+    })
 }
 
 fn end(action: Action, session: &Session) -> Result<String, String> {

@@ -238,6 +238,8 @@ pub enum Button {
     Approve,
     /// The request that is shown is refused.
     Deny,
+    /// The session is brought back under control, and goes on.
+    Continue,
     /// The session is brought back under control.
     Reconnect,
     /// The turn that runs is aborted.
@@ -256,9 +258,10 @@ pub enum Button {
 
 impl Button {
     /// Every button.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Approve,
         Self::Deny,
+        Self::Continue,
         Self::Reconnect,
         Self::Stop,
         Self::Resume,
@@ -273,6 +276,7 @@ impl Button {
         match self {
             Self::Approve => "approve",
             Self::Deny => "deny",
+            Self::Continue => "continue",
             Self::Reconnect => "reconnect",
             Self::Stop => "stop",
             Self::Resume => "resume",
@@ -283,11 +287,20 @@ impl Button {
         }
     }
 
-    /// What stands on it.
+    /// What stands on it, among these.
+    pub fn label_among(self, buttons: &[Self]) -> &'static str {
+        match self {
+            Self::Reconnect if buttons.contains(&Self::Continue) => "Reconnect only",
+            _ => self.label(),
+        }
+    }
+
+    /// What stands on it by itself.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Approve => "Approve once",
             Self::Deny => "Deny",
+            Self::Continue => "Reconnect and continue",
             Self::Reconnect => "Reconnect",
             Self::Stop => "Stop",
             Self::Resume => "Resume",

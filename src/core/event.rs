@@ -71,6 +71,8 @@ pub enum Body<'a> {
         name: Option<Text<'a>>,
         /// What it works on: a command, a path.
         command: Option<Text<'a>>,
+        /// Its arguments, as JSON.
+        arguments: &'a [u8],
         /// A shell that runs on in the background.
         detached: bool,
     },
@@ -80,6 +82,8 @@ pub enum Body<'a> {
         call: Text<'a>,
         /// The tool did what it was asked.
         success: bool,
+        /// It was refused before it ran, by whomever.
+        denied: bool,
         /// Refused because nobody could be asked.
         unasked: bool,
         /// The user's own `!command`.

@@ -5,13 +5,14 @@ mod naming;
 pub use naming::{Label, ShortIds, TOLD_APART, distinguish, short_id};
 
 use super::action::{Dealings, Reach, offers};
+use super::asked::Question;
 use super::limits::Limits;
 use super::owner::{Owner, UNHELD};
 use super::session::Facts;
 use super::text::counted;
 use super::time::{Moment, Span, Time};
 use super::turn::Turn;
-use super::verdict::{Live, Status, Verdict, age_step, judge};
+use super::verdict::{Answer, Live, Status, Verdict, age_step, judge};
 use serde::Serialize;
 
 /// What was observed of one session.
@@ -109,6 +110,8 @@ pub struct Row {
     pub label: Label,
     /// The turn that is open.
     pub turn: Option<TurnShown>,
+    /// What it asks, where it is `needs-input` and that is known.
+    pub question: Option<Question>,
     /// It was shut down while its tools were denied: told as lost permissions.
     #[serde(skip)]
     pub ended_denied: bool,
@@ -172,6 +175,11 @@ impl Session {
         matches!(self.owner, Owner::Alive { .. })
     }
 
+    /// What its server said when it was asked without attaching, if nothing happened since.
+    pub fn answer(&self) -> Option<&Answer> {
+        self.live.answer(&self.facts)
+    }
+
     /// Judges the session, and words it.
     pub fn row(&self, now: Moment, limits: &Limits) -> (Row, Verdict) {
         let mut verdict = self.judge(now, limits);
@@ -201,6 +209,7 @@ impl Session {
             label: self.label(),
             turn: verdict.turn,
             ended_denied: verdict.ended_denied,
+            question: verdict.question.clone(),
         };
         (row, verdict)
     }
@@ -211,6 +220,7 @@ impl Session {
             since,
             because,
             by_message: false,
+            question: None,
             recheck_at: None,
             limit_at: None,
             sample_at: None,

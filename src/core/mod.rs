@@ -3,6 +3,7 @@
 
 pub mod action;
 pub mod alert;
+pub mod asked;
 pub mod attempts;
 pub mod discreet;
 pub mod event;

@@ -143,6 +143,11 @@ impl<'a> Scan<'a> {
         Ok(filled)
     }
 
+    /// What was passed over since the cursor stood at `start`.
+    pub fn since(&self, start: &Self) -> &'a [u8] {
+        self.bytes.get(start.at..self.at).unwrap_or_default()
+    }
+
     /// Passes over one value of any kind.
     pub fn skip(&mut self) -> Result<()> {
         let mut closers = [0u8; DEPTH_MAX];

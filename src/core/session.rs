@@ -6,13 +6,14 @@
 
 mod beside;
 
+use super::asked::Question;
 use super::attempts::{Mark, Marks};
 use super::event::{Begun, Body, Event};
 use super::limits::Limits;
 use super::scan::Text;
 use super::text::{COMMAND_MAX, NAME_MAX, plain};
-use super::time::{Moment, Span};
-use super::turn::{Agent, Call, Closed, Denials, Ending, Lapse, OpenTool, Phase, Request, Said, Turn};
+use super::time::{Moment, Span, Time};
+use super::turn::{Agent, Call, Closed, Denials, Ending, Lapse, OpenTool, Phase, Request, Said, Turn, asks};
 use std::collections::VecDeque;
 
 /// What the log says of a session, up to some event.
@@ -58,8 +59,11 @@ pub struct Facts {
     pub events: u64,
     /// Lines that were no event.
     pub skipped: u64,
-    /// A tool succeeded since the last prompt: sending that again might do things twice.
-    pub spent: bool,
+    /// The tools since the last prompt that ran, or may have: all that started, but for those that were denied before they
+    /// ran. One without a result counts: its shell may live on. Sending the prompt again might do things twice.
+    pub ran: u32,
+    /// When the last tool ended that was not denied.
+    pub last_ran: Option<Moment>,
     /// What the recoveries of a session are counted by.
     pub marks: Marks,
     /// The id of the event that opened the last turn, open or over, by which an order names the turn that it is for. A turn that
@@ -171,7 +175,7 @@ impl Facts {
                 self.close(Ending::Prompted, at, false);
                 if !continuation {
                     self.marks.prompt = Some(Mark { event: hash(id), at: at.wall });
-                    self.spent = false;
+                    self.ran = 0;
                     self.denials = Denials::default();
                 }
                 self.compaction = None;
@@ -195,25 +199,29 @@ impl Facts {
                 }
             }
             Body::RoundEnd => self.fold_round_end(at),
-            Body::ToolStart { call, name, command, detached } => {
+            Body::ToolStart { call, name, command, arguments, detached } => {
                 let call = Call::new(call);
+                let name = plain(&name.map_or("tool".into(), |name| name.read(NAME_MAX)), NAME_MAX);
+                let question = if asks(&name) { Question::read(arguments).map(Box::new) } else { None };
                 let turn = self.open(at, false, id);
                 if turn.tools.len() < OPEN_MAX && !turn.tools.iter().any(|tool| tool.call == call) {
                     turn.phase = Phase::Running;
                     turn.used += 1;
                     turn.tools.push(OpenTool {
                         call,
-                        name: plain(&name.map_or("tool".into(), |name| name.read(NAME_MAX)), NAME_MAX),
+                        name,
+                        question,
                         command: command.map(|command| plain(&command.read(COMMAND_MAX), COMMAND_MAX)),
                         detached,
                         unasked: false,
                         at,
                     });
+                    self.ran += 1;
                 }
             }
-            Body::ToolDone { call, success, unasked, of_user, shell } => {
+            Body::ToolDone { call, success, denied, unasked, of_user, shell } => {
                 if !of_user {
-                    self.fold_tool_done(Call::new(call), success, unasked, shell, at);
+                    self.fold_tool_done(Call::new(call), success, denied, unasked, shell, at);
                 }
             }
             Body::PermissionAsked { .. } | Body::PermissionDone { .. } => {
@@ -311,7 +319,15 @@ impl Facts {
         }
     }
 
-    fn fold_tool_done(&mut self, call: Call, success: bool, unasked: bool, shell: Option<Text<'_>>, at: Moment) {
+    fn fold_tool_done(
+        &mut self,
+        call: Call,
+        success: bool,
+        denied: bool,
+        unasked: bool,
+        shell: Option<Text<'_>>,
+        at: Moment,
+    ) {
         self.requests.retain(|request| request.call != Some(call));
         let cut = match &self.turn {
             Some(turn) => !turn.start_known,
@@ -330,14 +346,23 @@ impl Facts {
         if tool.is_none() && !cut {
             return;
         }
-        self.spent |= success;
+        let unasked = !success && (unasked || tool.as_ref().is_some_and(|tool| tool.unasked));
+        match (&tool, denied || unasked) {
+            // It did not run.
+            (Some(_), true) => self.ran = self.ran.saturating_sub(1),
+            (None, true) => {}
+            (tool, false) => {
+                self.ran += u32::from(tool.is_none());
+                self.last_ran = Some(at);
+            }
+        }
         if success
             && (tool.as_ref().is_some_and(|tool| tool.detached) || shell.is_some())
             && self.shells.len() < OPEN_MAX
         {
             self.shells.push(shell.map_or_else(|| "?".into(), |id| plain(&id.read(NAME_MAX), NAME_MAX)));
         }
-        self.denials.push(at, !success && (unasked || tool.is_some_and(|tool| tool.unasked)));
+        self.denials.push(at, unasked);
         self.go_on(at);
     }
 
@@ -400,6 +425,14 @@ impl Facts {
         if self.turn.is_none() && self.closed.as_ref().is_some_and(|closed| closed.failure().is_some()) {
             self.closed = Some(Closed { ending: Ending::PassedOver, at, asks: false });
         }
+    }
+
+    /// Whether a reconnection at `at` left undone what the session had been told to do: since then neither a prompt came nor
+    /// a tool ran.
+    pub fn is_left_undone(&self, at: Option<Time>) -> bool {
+        let before = |last: Option<Time>, at| last.is_none_or(|last| last <= at);
+        let (prompt, ran) = (self.marks.prompt.map(|mark| mark.at), self.last_ran.map(|moment| moment.wall));
+        at.is_some_and(|at| before(prompt, at) && before(ran, at))
     }
 
     /// The names of what is open now, for saying later what was left unfinished.

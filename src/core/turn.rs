@@ -1,5 +1,6 @@
 //! What a turn is made of, and the ways it can end.
 
+use super::asked::Question;
 use super::limits::Limits;
 use super::time::{Moment, Span, Time};
 use std::collections::VecDeque;
@@ -130,7 +131,7 @@ impl Turn {
 
     /// The open tool that waits for the user, if one does.
     pub fn question(&self) -> Option<&OpenTool> {
-        self.tools.iter().find(|tool| matches!(&*tool.name, "ask_user" | "exit_plan_mode"))
+        self.tools.iter().find(|tool| tool.asks())
     }
 }
 
@@ -159,12 +160,26 @@ pub struct OpenTool {
     pub name: Box<str>,
     /// What it works on: a command or a path, cut to a line's length.
     pub command: Option<Box<str>>,
+    /// What it asks the user, where it is a tool that asks.
+    pub question: Option<Box<Question>>,
     /// A shell that runs on in the background when its call is over.
     pub detached: bool,
     /// Its permission was refused because nobody could be asked.
     pub unasked: bool,
     /// When it started.
     pub at: Moment,
+}
+
+impl OpenTool {
+    /// It waits for the user.
+    pub fn asks(&self) -> bool {
+        asks(&self.name)
+    }
+}
+
+/// Whether a tool of this name asks the user.
+pub(super) fn asks(name: &str) -> bool {
+    matches!(name, "ask_user" | "exit_plan_mode")
 }
 
 /// What a permission request asks for is kept up to this many characters; what is longer is shown by its server alone.
@@ -216,6 +231,11 @@ impl Closed {
     /// Nothing in the log says that it ended: time alone does.
     pub const fn is_guess(&self) -> bool {
         matches!(self.ending, Ending::Unanswered | Ending::NeverClosed | Ending::ResumedSilent)
+    }
+
+    /// It ended before what it worked on was done.
+    pub fn left_work(&self) -> bool {
+        matches!(&self.ending, Ending::Shutdown { unfinished, .. } if !unfinished.is_empty())
     }
 
     /// The error that ended it.

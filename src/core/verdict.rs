@@ -10,6 +10,7 @@ mod words;
 pub use status::Status;
 pub use words::age_step;
 
+use super::asked::Question;
 use super::fleet::TurnShown;
 use super::limits::Limits;
 use super::owner::Owner;
@@ -17,10 +18,10 @@ use super::session::Facts;
 use super::text::{counted, listed};
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, Phase, Request, Said, Turn};
-use words::{after_words, ended_words, error_words, rest_words};
+use words::{after_words, are, asks_words, ended_words, error_words, rest_words};
 
 /// What is known of a session beside its log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Live {
     /// Whether the owner's descendants used CPU, when last sampled.
     pub busy: Option<Sample>,
@@ -30,6 +31,42 @@ pub struct Live {
     pub attached: Option<Time>,
     /// When we last stopped a turn of it, by the wall clock.
     pub stopped: Option<Time>,
+    /// What its server said when it was last asked without attaching.
+    pub answer: Option<Answer>,
+    /// Its server is being asked: until that is over, no silence is called `stuck`.
+    pub asking: bool,
+    /// What it asks its user, as an attached session's server tells, the oldest first.
+    pub questions: Vec<Asking>,
+    /// When we reconnected it without sending on what it had been told to do, by the wall clock.
+    pub left_undone: Option<Time>,
+}
+
+impl Live {
+    /// The server's answer, if nothing happened since it was asked.
+    pub fn answer(&self, facts: &Facts) -> Option<&Answer> {
+        self.answer.as_ref().filter(|answer| facts.progress.is_some_and(|progress| progress.wall == answer.progress))
+    }
+}
+
+/// What a server said of a session when it was asked without attaching. Good until the next event: who is not attached is told
+/// of nothing that a tool asks the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The last sign of life in the log when it was asked, by the wall clock.
+    pub progress: Time,
+    /// It has active work.
+    pub active: bool,
+    /// How many permission requests are open.
+    pub requests: usize,
+}
+
+/// A question that waits for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asking {
+    /// What is asked.
+    pub question: Question,
+    /// Since when, by the wall clock.
+    pub since: Time,
 }
 
 /// One look at the CPU use of an owner's descendants.
@@ -61,6 +98,8 @@ pub struct Verdict {
     pub because: String,
     /// The status rests on the last message alone: it goes to `idle` when seen.
     pub by_message: bool,
+    /// What it asks, where it needs input and that is known.
+    pub question: Option<Question>,
     /// When, by the awake clock, the verdict must be looked at again though nothing was observed.
     pub recheck_at: Option<Time>,
     /// The same, leaving out the ages that the reason is worded with: what changes before it is an age, and no status.
@@ -80,7 +119,6 @@ pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now:
     let (turn, closed) = judge.turn();
     let found = judge.status(turn, closed.as_ref(), seen);
     let sample_at = turn.and_then(|turn| judge.sample_at(turn, found.status));
-    let by_message = found.status == Status::NeedsInput && turn.is_none();
     let mut because = found.because;
     if facts.forked && found.status != Status::Ended {
         because.push_str("; conflict: two processes write this log");
@@ -90,8 +128,8 @@ pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now:
     // What a process left open when it went runs no longer.
     let runs = !matches!(status, Status::Ended | Status::Crashed) && !matches!(owner, Owner::Opened { .. });
     let turn = turn.filter(|_| runs).map(TurnShown::of);
-    let ended_denied = found.ended_denied;
-    Verdict { status, since, because, by_message, recheck_at, limit_at, sample_at, turn, ended_denied }
+    let (by_message, question, ended_denied) = (found.by_message, found.question, found.ended_denied);
+    Verdict { status, since, because, by_message, question, recheck_at, limit_at, sample_at, turn, ended_denied }
 }
 
 /// A status with its reason, before the rest of the verdict is known.
@@ -99,11 +137,19 @@ struct Found {
     status: Status,
     since: Time,
     because: String,
+    by_message: bool,
+    question: Option<Question>,
     ended_denied: bool,
 }
 
 fn found(status: Status, since: Time, because: impl Into<String>) -> Found {
-    Found { status, since, because: because.into(), ended_denied: false }
+    Found { status, since, because: because.into(), by_message: false, question: None, ended_denied: false }
+}
+
+/// `needs-input`, in the question's own words.
+fn question_found(question: &Question, since: Time, open: usize) -> Found {
+    let asks = found(Status::NeedsInput, since, asks_words(question, open));
+    Found { question: Some(question.clone()), ..asks }
 }
 
 struct Judge<'a> {
@@ -159,7 +205,8 @@ impl<'a> Judge<'a> {
         {
             return (None, Some(Closed { ending: Ending::Aborted, at: turn.opened, asks: false }));
         }
-        if self.live.has_active_work == Some(false) {
+        let told = self.answer().map(|answer| answer.active);
+        if self.live.has_active_work.or(told) == Some(false) {
             return over(Ending::NoActiveWork, self.progress());
         }
         // A server that says there is work overrules every guess that there is none.
@@ -201,11 +248,19 @@ impl<'a> Judge<'a> {
             };
             return found(Status::NeedsPermission, first.at.wall, what);
         }
+        if let Some(answer) = self.answer().filter(|answer| answer.requests > 0) {
+            let what = format!("its server says that {} open", are(answer.requests));
+            return found(Status::NeedsPermission, answer.progress, what);
+        }
         if let Some(lost) = self.permission_lost() {
             return lost;
         }
-        if let Some(tool) = turn.and_then(Turn::question) {
-            return found(Status::NeedsInput, tool.at.wall, format!("asks a question: {} is open", tool.name));
+        if let Some(asks) = self.asks(turn) {
+            return asks;
+        }
+        if turn.is_none() && self.facts.is_left_undone(self.live.left_undone) {
+            let since = self.live.left_undone.unwrap_or_default();
+            return found(Status::NeedsInput, since, "reconnected; its last prompt was not carried out");
         }
         if let Some(Closed { asks: true, at, .. }) = closed
             && turn.is_none()
@@ -213,7 +268,8 @@ impl<'a> Judge<'a> {
         {
             let never_closed = matches!(closed, Some(Closed { ending: Ending::NeverClosed, .. }));
             let suffix = if never_closed { "; answered, never closed its turn" } else { "" };
-            return found(Status::NeedsInput, at.wall, format!("its last message ends in a question{suffix}"));
+            let asks = found(Status::NeedsInput, at.wall, format!("its last message ends in a question{suffix}"));
+            return Found { by_message: true, ..asks };
         }
         match turn {
             Some(turn) => self.open(turn),
@@ -230,6 +286,24 @@ impl<'a> Judge<'a> {
         };
         let since = started.unwrap_or_else(|| self.progress().wall);
         Some(found(Status::Idle, since, format!("opened, not prompted yet{unfinished}")))
+    }
+
+    /// The server's answer, if nothing happened since it was asked.
+    fn answer(&self) -> Option<&'a Answer> {
+        self.live.answer(self.facts)
+    }
+
+    /// A question that is open: one that its server tells of, or a tool that asks.
+    fn asks(&self, turn: Option<&Turn>) -> Option<Found> {
+        let works = turn.is_some() || self.live.has_active_work == Some(true);
+        if let Some(Asking { question, since }) = self.live.questions.first().filter(|_| works) {
+            return Some(question_found(question, *since, self.live.questions.len()));
+        }
+        let tool = turn.and_then(Turn::question)?;
+        Some(match &tool.question {
+            Some(question) => question_found(question, tool.at.wall, 1),
+            None => found(Status::NeedsInput, tool.at.wall, format!("asks a question: {} is open", tool.name)),
+        })
     }
 
     /// `ended` and `crashed`.
@@ -348,7 +422,8 @@ impl<'a> Judge<'a> {
             (self.limits.fresh_quiet, self.limits.fresh_stuck, "no tool used in this turn".to_owned())
         };
         let unknown = if turn.start_known { "" } else { "; the start of its turn is unknown" };
-        if let Some(silent) = self.silent(progress, quiet, stuck, &format!("{situation}{unknown}")) {
+        let open = compacting || tool.is_some();
+        if let Some(silent) = self.silent(progress, quiet, stuck, open, &format!("{situation}{unknown}")) {
             return silent;
         }
         // Where there is no lock, the log alone speaks for it.
@@ -356,13 +431,21 @@ impl<'a> Judge<'a> {
         found(Status::Working, turn.opened.wall, self.working_words(turn) + unknown + unowned)
     }
 
-    /// `stuck` or `quiet`, once silence has passed its limit.
-    fn silent(&mut self, progress: Moment, quiet: Span, stuck: Span, situation: &str) -> Option<Found> {
-        for (limit, status) in [(stuck, Status::Stuck), (quiet, Status::Quiet)] {
-            if self.passed(progress, limit) {
-                let silence = self.ago(progress).max(limit);
-                return Some(found(status, progress.wall + limit, format!("silent {silence}, {situation}")));
-            }
+    /// `stuck` or `quiet`, once silence has passed its limit. With something `open` that its server says it works on, it is
+    /// not stuck: it is busy, or asks the user where nobody tells us.
+    fn silent(&mut self, progress: Moment, quiet: Span, stuck: Span, open: bool, situation: &str) -> Option<Found> {
+        let told_busy = open && self.answer().is_some_and(|answer| answer.active);
+        let may_be_stuck = !told_busy && !self.live.asking;
+        if may_be_stuck && self.passed(progress, stuck) {
+            let silence = self.ago(progress).max(stuck);
+            return Some(found(Status::Stuck, progress.wall + stuck, format!("silent {silence}, {situation}")));
+        }
+        // Where the limits are one, or crossed, it is quiet meanwhile.
+        let quiet = if may_be_stuck { quiet } else { quiet.min(stuck) };
+        if self.passed(progress, quiet) {
+            let silence = self.ago(progress).max(quiet);
+            let told = if told_busy { ": busy, or asking you there" } else { "" };
+            return Some(found(Status::Quiet, progress.wall + quiet, format!("silent {silence}, {situation}{told}")));
         }
         None
     }
@@ -423,7 +506,8 @@ impl<'a> Judge<'a> {
         let agents = self.background();
         let background = self.background_words();
         if let Some(at) = self.facts.compaction.filter(|_| self.former.is_none()) {
-            let silent = self.silent(progress, self.limits.tool_quiet, self.limits.tool_stuck, "compacting its log");
+            let (quiet, stuck) = (self.limits.tool_quiet, self.limits.tool_stuck);
+            let silent = self.silent(progress, quiet, stuck, true, "compacting its log");
             return silent
                 .unwrap_or_else(|| found(Status::Working, at.wall, format!("compacting its log{background}")));
         }
@@ -450,6 +534,7 @@ impl<'a> Judge<'a> {
             || turn.tools.is_empty()
             || !matches!(self.owner, Owner::Alive { .. })
             || self.live.has_active_work.is_some()
+            || self.answer().is_some()
         {
             return None;
         }

@@ -7,7 +7,7 @@
 use super::details::Source;
 use super::view::{Effect, Item, ItemId, Kind};
 use crate::act::{Ask, Order, Which};
-use crate::core::action::{Action, Offer, Reach, may_end_unasked, offers};
+use crate::core::action::{ALSO_IF_IT_WAITS, Action, Offer, Reach, may_end_unasked, offers};
 use crate::core::misread::reads_as_it_is;
 use crate::core::text::{counted, plain};
 use crate::core::turn::{Call, Request};
@@ -107,10 +107,16 @@ pub fn items(source: &Source<'_>, asked: &[Asked]) -> (Vec<Item>, Vec<Item>) {
             item(Action::ForceQuit, Kind::ForceQuit, "Force quit: nothing more is written down", Ask::ForceQuit),
         ],
     };
+    let reconnect = if offer(Action::Continue).what.is_ok() { "Reconnect only" } else { "Reconnect" };
+    let stop = match &offer(Action::Stop).what {
+        Ok(does) if does.contains(ALSO_IF_IT_WAITS) => "Stop the turn, also if it only waits for you",
+        _ => "Stop the turn",
+    };
     let mut actions = vec![
-        item(Action::Reconnect, Kind::Reconnect, "Reconnect", Ask::Reconnect { resend: false }),
+        item(Action::Continue, Kind::Continue, "Reconnect and continue", Ask::Continue),
+        item(Action::Reconnect, Kind::Reconnect, reconnect, Ask::Reconnect { resend: false }),
         item(Action::Resend, Kind::Resend, "Send the last prompt again", Ask::Reconnect { resend: true }),
-        item(Action::Stop, Kind::Stop, "Stop the turn", Ask::Stop),
+        item(Action::Stop, Kind::Stop, stop, Ask::Stop),
         end,
         item(Action::Resume, Kind::Resume, "Resume in a terminal", Ask::Resume),
         item(Action::ShowTerminal, Kind::ShowTerminal, "Show its terminal", Ask::ShowTerminal),

@@ -241,6 +241,7 @@ impl Herald {
         match button {
             Some(Button::Approve) => answer(popup, entry, Ask::Approve, "approved"),
             Some(Button::Deny) => answer(popup, entry, Ask::Deny, "denied"),
+            Some(Button::Continue) => order(Ask::Continue),
             Some(Button::Reconnect) => order(Ask::Reconnect { resend: false }),
             Some(Button::Stop) => order(Ask::Stop),
             Some(Button::Resume) => order(Ask::Resume),
@@ -315,7 +316,7 @@ fn of_the_body(popup: &Popup) -> Option<Button> {
 
 /// Why a button does nothing any more: what the popup was raised for is over.
 fn over(popup: &Popup, button: Button, row: &Row) -> Option<String> {
-    let acts = matches!(button, Button::Reconnect | Button::Stop | Button::Resume);
+    let acts = matches!(button, Button::Continue | Button::Reconnect | Button::Stop | Button::Resume);
     let is_over = acts && popup.cause != Cause::Done && Cause::of_row(row) != Some(popup.cause);
     let (was, is) = (popup.cause.name(), row.status);
     is_over.then(|| format!("that session is no longer {was}: it is {is} now, and nothing was done"))

@@ -270,7 +270,7 @@ impl Hands {
 
     /// Has something done with a session, and says what came of it where the menu does not.
     fn order(&self, order: Order) {
-        let says = matches!(order.ask, Ask::Reconnect { .. });
+        let says = matches!(order.ask, Ask::Reconnect { .. } | Ask::Continue);
         let (reply, mut reports) = mpsc::unbounded_channel();
         self.command(Command::Act(Given::by_us(order, reply)));
         let notifier = self.notifier.clone();

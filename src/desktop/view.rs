@@ -111,6 +111,8 @@ pub enum Kind {
     Deny(Call),
     /// It is shown whole elsewhere, and answered there.
     Details(Call),
+    /// Attaches to its server, or resumes it, and has it go on.
+    Continue,
     /// Attaches to its server, or resumes it.
     Reconnect,
     /// The same, and sends the last prompt again.
@@ -235,9 +237,10 @@ type OfRequest = fn(Call) -> Kind;
 /// The kinds that carry a request.
 const REQUESTS: [(OfRequest, &str); 4] =
     [(Kind::Asks, "asks-"), (Kind::Approve, "approve-"), (Kind::Deny, "deny-"), (Kind::Details, "details-")];
-const KINDS: [(Kind, &str); 38] = [
+const KINDS: [(Kind, &str); 39] = [
     (Kind::Row, "row"),
     (Kind::Why, "why"),
+    (Kind::Continue, "continue"),
     (Kind::Reconnect, "reconnect"),
     (Kind::Resend, "resend"),
     (Kind::Stop, "stop"),

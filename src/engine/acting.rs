@@ -6,6 +6,7 @@
 //! comes of a connection that was replaced meanwhile is told by its generation, and dropped.
 
 use super::Key;
+use super::asking::Looked;
 use super::opened::{Resumed, makes_an_owner};
 use super::work::Work;
 use crate::act::{Ask, Given, Outcome, Report, Step};
@@ -16,7 +17,7 @@ use crate::copilot::hosted::Hosted;
 use crate::copilot::recover::{Permit, Sight, Site};
 use crate::copilot::servers::Endpoint;
 use crate::copilot::warned::Warned;
-use crate::core::action::{Action, Reach};
+use crate::core::action::{Action, Reach, is_cut_off};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::time::Time;
@@ -48,18 +49,33 @@ pub(super) enum Happening {
     Over(Task, Over),
     /// Something happened to a session that we are attached to.
     Live(Event),
+    /// Servers were asked what sessions do.
+    Looked(Vec<Looked>),
 }
 
 /// How a task ended.
 pub(super) struct Over {
     pub(super) outcome: Outcome,
     pub(super) bond: Option<Arc<Bond>>,
+    /// Whether the session was sent on.
+    pub(super) sequel: Sequel,
     /// What went wrong with which server.
     pub(super) faults: Vec<Fault>,
     /// Servers over which all went well.
     pub(super) well: Vec<Place>,
     /// The session's server refused us: why.
     pub(super) refused: Option<Box<str>>,
+}
+
+/// What became of what a session had been told to do, where it was reconnected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sequel {
+    /// Nothing was sent.
+    None,
+    /// A prompt was sent, and the session took it.
+    Sent,
+    /// It is to go on when the turn is over that still runs.
+    Waits,
 }
 
 /// A connection that is kept.
@@ -85,11 +101,17 @@ struct Running {
     key: Key,
     given: Given,
     action: Action,
+    /// Its last turn was denied, or cut off, when this began.
+    cut_off: bool,
     sight: watch::Sender<Sight>,
     /// The right to act on the session, as long as this runs.
     hold: Option<Hold>,
     /// It gives the session a new owner, which it had not.
     resumes: bool,
+    /// What the connection told that is being made.
+    early: Vec<Event>,
+    /// When it was begun, by the wall clock.
+    begun: Time,
 }
 
 struct Held {
@@ -130,6 +152,10 @@ pub(super) struct Acting {
     held: HashMap<Key, Held>,
     generation: u64,
     pub(super) warned: Warned,
+    /// The last sign of life of each session when its server was last asked what it does.
+    pub(super) asked: HashMap<Key, Time>,
+    /// Since when the permissions were lost that we reconnected for by ourselves.
+    pub(super) by_itself: HashMap<Key, Time>,
 }
 
 /// The action that an order asks for.
@@ -137,6 +163,7 @@ pub(super) const fn action_of(ask: &Ask) -> Action {
     match ask {
         Ask::Approve(_) => Action::Approve,
         Ask::Deny(_) => Action::Deny,
+        Ask::Continue => Action::Continue,
         Ask::Reconnect { resend: false } => Action::Reconnect,
         Ask::Reconnect { resend: true } => Action::Resend,
         Ask::Stop => Action::Stop,
@@ -144,7 +171,8 @@ pub(super) const fn action_of(ask: &Ask) -> Action {
         Ask::ForceQuit => Action::ForceQuit,
         Ask::Resume => Action::Resume,
         Ask::ShowTerminal => Action::ShowTerminal,
-        Ask::Detach => Action::Detach,
+        // Answered before it comes to this.
+        Ask::Detach | Ask::Said => Action::Detach,
     }
 }
 
@@ -154,7 +182,7 @@ pub(super) const fn excludes(action: Action) -> bool {
 }
 
 const fn is_recovery(action: Action) -> bool {
-    matches!(action, Action::Reconnect | Action::Resend | Action::Resume)
+    matches!(action, Action::Continue | Action::Reconnect | Action::Resend | Action::Resume)
 }
 
 impl Acting {
@@ -166,7 +194,14 @@ impl Acting {
             held: HashMap::new(),
             generation: 0,
             warned: Warned::default(),
+            asked: HashMap::new(),
+            by_itself: HashMap::new(),
         }
+    }
+
+    /// Where tasks beside the loop tell what they found.
+    pub(super) fn teller(&self) -> mpsc::UnboundedSender<Happening> {
+        self.tell.clone()
     }
 
     /// Whether another recovery may begin.
@@ -243,6 +278,22 @@ impl Acting {
         }
     }
 
+    /// Where the last turn of the session that a task works on had been denied, or cut off: when the task was begun.
+    pub(super) fn cut_off_before(&self, task: Task) -> Option<Time> {
+        self.running.get(&task).filter(|running| running.cut_off).map(|running| running.begun)
+    }
+
+    /// What a connection tells before it is kept is kept until then; an event of one that is, or was, comes back.
+    pub(super) fn keep_early(&mut self, event: Event) -> Option<Event> {
+        match self.running.get_mut(&event.generation) {
+            Some(running) => {
+                running.early.push(event);
+                None
+            }
+            None => Some(event),
+        }
+    }
+
     /// Passes a step on, to the log by its tag and to whoever listens.
     pub(super) fn step(&self, task: Task, step: Step, words: String) {
         let Some(running) = self.running.get(&task) else { return };
@@ -257,9 +308,9 @@ impl Acting {
         }
     }
 
-    /// A task is over: its connection is kept, its outcome told.
-    pub(super) fn over(&mut self, task: Task, over: Over) {
-        let Some(running) = self.running.remove(&task) else { return };
+    /// A task is over: its connection is kept, its outcome told. What the connection told meanwhile comes back.
+    pub(super) fn over(&mut self, task: Task, over: Over) -> Vec<Event> {
+        let Some(running) = self.running.remove(&task) else { return Vec::new() };
         let key = &running.key;
         let tag = match &over.outcome {
             Outcome::Done(_) => "done",
@@ -278,6 +329,7 @@ impl Acting {
             tokio::spawn(leave(held.bond));
         }
         running.given.report(Report::End(over.outcome));
+        running.early
     }
 
     /// When a session's server last said whether it works, by the awake clock.
@@ -359,6 +411,7 @@ impl Acting {
             actions: ground.actions.clone(),
             now: ground.now,
             begun: Instant::now(),
+            waited: ground.session.dealings.goes_on.is_some(),
         };
         let resumes = makes_an_owner(action) && ground.session.runner().live().is_none();
         if let Some(hold) = ground.hold.as_ref().filter(|_| resumes)
@@ -366,7 +419,10 @@ impl Acting {
         {
             tracing::warn!("that a session is being resumed cannot be kept for other processes: {error:#}");
         }
-        self.running.insert(self.generation, Running { key, given, action, sight, hold: ground.hold, resumes });
+        let cut_off = is_cut_off(ground.session, ground.status);
+        let (begun, early) = (ground.now, Vec::new());
+        let running = Running { key, given, action, cut_off, sight, hold: ground.hold, resumes, early, begun };
+        self.running.insert(self.generation, running);
         tokio::spawn(work.run());
         self.generation
     }
@@ -393,7 +449,7 @@ fn sight_of(session: &Session, status: Status) -> Sight {
     Sight {
         turn_open: facts.turn.is_some(),
         tools_open,
-        tool_succeeded: facts.spent,
+        ran: facts.ran,
         prompt: facts.marks.prompt,
         root: facts.root.clone(),
         denied: facts.denials.after(None) > 0,

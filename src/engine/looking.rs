@@ -274,8 +274,7 @@ impl Engine {
             };
         }
         let mut folder = Folder::new(&self.homes[key.0], &key.1);
-        folder.session.seen = self.seen.at(&key.1);
-        folder.session.live.attached = self.seen.attached(&key.1);
+        self.seen.recall(&mut folder.session);
         let Ok(mut looked) = folder.look(&reading, &mut self.buffer) else { return self.remove(key, round) };
         if folder.session.unread {
             if folder.session.has_log && self.recent_from().is_some_and(|from| from <= folder.session.touched) {
@@ -402,8 +401,7 @@ impl Engine {
         let now = self.clock.now();
         for key in self.fleet.keys().collect::<Vec<_>>() {
             if let Some(folder) = self.fleet.folder(&key) {
-                folder.session.seen = self.seen.at(&key.1);
-                folder.session.live.attached = self.seen.attached(&key.1);
+                self.seen.recall(&mut folder.session);
             }
             if self.fleet.judge(&key, now) {
                 round.changed.push(key);
@@ -442,8 +440,7 @@ impl Engine {
         let now = self.clock.now();
         for (_, key) in recent {
             let mut folder = Folder::new(&self.homes[key.0], &key.1);
-            folder.session.seen = self.seen.at(&key.1);
-            folder.session.live.attached = self.seen.attached(&key.1);
+            self.seen.recall(&mut folder.session);
             let mut reading = reading(&self.config, &self.known, &self.openings, now);
             if folder.look(&reading, &mut self.buffer).is_err() {
                 continue;

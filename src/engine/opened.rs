@@ -37,7 +37,7 @@ impl Resumed {
 
 /// Whether an action gives a session a new owner, if it has none.
 pub(super) const fn makes_an_owner(action: Action) -> bool {
-    matches!(action, Action::Resume | Action::Reconnect | Action::Resend)
+    matches!(action, Action::Resume | Action::Reconnect | Action::Resend | Action::Continue)
 }
 
 impl Engine {

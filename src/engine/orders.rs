@@ -1,7 +1,7 @@
 //! Orders and what comes of them, as far as the loop has a part in it: which session is meant, whether it may be done now, and
 //! what a session's row shows of it.
 
-use super::acting::{Ground, Happening, Task, Waiting, action_of, excludes};
+use super::acting::{Ground, Happening, Sequel, Task, Waiting, action_of, excludes};
 use super::{Engine, Key, Round, reading};
 use crate::act::{Ask, Given, Order, Outcome, Report, Step};
 use crate::control::{self, Probe};
@@ -11,6 +11,7 @@ use crate::copilot::servers::{Endpoint, endpoints};
 use crate::core::action::{Action, Reach, may_end_unasked, offer};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
+use crate::core::session::Facts;
 use crate::core::verdict::Status;
 use crate::ledger::{Hold, Locked, Page, Section};
 use std::path::PathBuf;
@@ -22,7 +23,7 @@ impl Section for Attempts {
 
 /// Whether it is one of the recoveries that are counted.
 const fn is_attempt(action: Action) -> bool {
-    matches!(action, Action::Reconnect | Action::Resend)
+    matches!(action, Action::Reconnect | Action::Resend | Action::Continue)
 }
 
 /// Whether the turn that an order was given for is still the last.
@@ -62,6 +63,9 @@ async fn hand_on(folder: PathBuf, given: Given) {
 impl Engine {
     /// Carries an order out, has it wait, or says why it is refused.
     pub(super) fn act(&mut self, given: Given, round: &mut Round) {
+        if given.order.ask == Ask::Said {
+            return self.tell_said(&given);
+        }
         let action = action_of(&given.order.ask);
         if given.is_abandoned() {
             tracing::info!(tag = "dropped", action = action.name(), session = %given.order.id, "whoever asked has gone");
@@ -128,7 +132,7 @@ impl Engine {
             // Where a process is to be signalled, whatever else it may have taken up as well.
             Ask::End { .. } | Ask::ForceQuit => self.look_around(round),
             // Another process may have opened it meanwhile.
-            Ask::Reconnect { .. } | Ask::Resume => {
+            Ask::Reconnect { .. } | Ask::Continue | Ask::Resume => {
                 self.look_at_processes();
                 self.look_into_now(key, round);
             }
@@ -188,7 +192,8 @@ impl Engine {
             if excludes(action) {
                 dealings.under_way = Some(action);
             }
-            if recovers {
+            // What waited for the end of a turn is the rest of one that was counted.
+            if recovers && dealings.goes_on.is_none() {
                 dealings.attempts.tried(&marks, now.wall);
             }
         });
@@ -253,8 +258,7 @@ impl Engine {
             return Ok(key);
         }
         let mut folder = crate::watch::store::Folder::new(&self.homes[key.0], &key.1);
-        folder.session.seen = self.seen.at(&key.1);
-        folder.session.live.attached = self.seen.attached(&key.1);
+        self.seen.recall(&mut folder.session);
         let reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
         folder.look(&reading, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
         folder.read_history(&reading, &mut self.buffer);
@@ -270,6 +274,11 @@ impl Engine {
             endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
         }
         endpoints
+    }
+
+    /// The same, of an owner that the system tells the addresses of: none that is merely likely.
+    pub(super) fn verified_endpoints_of(&self, owner: u32, key: &Key) -> Vec<Endpoint> {
+        if crate::watch::process::listening(owner).is_ok() { self.endpoints_of(key) } else { Vec::new() }
     }
 
     fn endpoints_at(&self, pid: u32) -> Vec<Endpoint> {
@@ -339,7 +348,8 @@ impl Engine {
                     self.keep_attempts(task, &key);
                 }
                 self.resumed(task, &key, matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_)));
-                self.acting.over(task, over);
+                let (cut_off, sequel) = (self.acting.cut_off_before(task), over.sequel);
+                let early = self.acting.over(task, over);
                 let attached = self.acting.attached(&key);
                 if let Some(folder) = self.fleet.folder(&key) {
                     let session = &mut folder.session;
@@ -348,15 +358,28 @@ impl Engine {
                         session.live.stopped = Some(now);
                     }
                     session.dealings.outcome = Some((now, words.into()));
+                    if is_attempt(action) {
+                        session.dealings.goes_on = (sequel == Sequel::Waits).then_some(session.facts.marks);
+                    }
                     if excludes(action) {
                         session.dealings.under_way = None;
                     }
-                    if attached.is_some() && !session.dealings.reach.is_attached() {
+                    let is_new = attached.is_some() && !session.dealings.reach.is_attached();
+                    if is_new {
                         session.live.attached = Some(now);
                         self.seen.mark_attached(&key.1, now);
-                        if let Err(error) = self.seen.save() {
-                            tracing::warn!("{error:#}");
-                        }
+                    }
+                    // What may have been sent is looked for in the log, and not taken for undone.
+                    let is_known = matches!(outcome, Outcome::Done(_) | Outcome::Failed(_)) && sequel != Sequel::Sent;
+                    let left_undone = cut_off.filter(|_| is_known && is_attempt(action) && attached.is_some());
+                    if let Some(at) = left_undone {
+                        session.live.left_undone = Some(at);
+                        self.seen.mark_left_undone(&key.1, at);
+                    }
+                    if (is_new || left_undone.is_some())
+                        && let Err(error) = self.seen.save()
+                    {
+                        tracing::warn!("{error:#}");
                     }
                     if let Some(why) = refused {
                         session.dealings.reach = Reach::Refused(why);
@@ -365,12 +388,20 @@ impl Engine {
                     }
                 }
                 self.released(&key, round);
+                for event in early {
+                    self.live(event, round);
+                }
                 while let Some(Waiting { key, given }) = self.acting.next() {
                     self.deal(&key, round, |dealings| dealings.under_way = None);
                     self.act(given, round);
                 }
             }
-            Happening::Live(event) => self.live(event, round),
+            Happening::Live(event) => {
+                if let Some(event) = self.acting.keep_early(event) {
+                    self.live(event, round);
+                }
+            }
+            Happening::Looked(looked) => self.looked(looked, round),
         }
     }
 
@@ -381,6 +412,12 @@ impl Engine {
             What::Idle => Some(false),
             What::Active(active) => Some(active),
             What::Happened => return,
+            What::Asks(questions) => {
+                if let Some(folder) = self.fleet.folder(&key) {
+                    folder.session.live.questions = questions;
+                }
+                return self.judge(&key, round);
+            }
             What::Lost(fault) => {
                 self.warn(std::slice::from_ref(&fault));
                 self.acting.let_go(&key);
@@ -407,6 +444,7 @@ impl Engine {
             && let Some(folder) = self.fleet.folder(key)
         {
             folder.session.live.has_active_work = None;
+            folder.session.live.questions.clear();
             if folder.session.dealings.reach.is_attached() {
                 folder.session.dealings.reach = Reach::Unknown;
             }
@@ -427,28 +465,48 @@ impl Engine {
         }
     }
 
-    /// Reconnects the sessions that have just lost their permissions, where the user has set that.
+    /// Has sessions go on whose turn is over by now, where that was asked for; and reconnects those that lost their permissions,
+    /// where the user has set that, once for each loss, when the turn that was denied is over.
     pub(super) fn reconnect_by_itself(&mut self, round: &mut Round) {
-        if !self.config.actions.auto_reconnect {
-            return;
+        let (now, limits) = (self.clock.now(), self.config.limits);
+        let is_over = |facts: &Facts| facts.turn.is_none() || facts.lapse(now, &limits).is_some();
+        let mut due = Vec::new();
+        for (key, entry) in self.fleet.entries() {
+            let (session, status) = (entry.session(), entry.verdict.status);
+            let (facts, dealings) = (&session.facts, &session.dealings);
+            if dealings.under_way.is_some() {
+                continue;
+            }
+            if let Some(marks) = dealings.goes_on {
+                let went_on = (marks.prompt, marks.aborted) != (facts.marks.prompt, facts.marks.aborted);
+                if went_on || is_over(facts) {
+                    let wanted = !went_on && facts.is_left_undone(session.live.left_undone);
+                    due.push((key.clone(), wanted.then_some(Ask::Continue)));
+                }
+            } else if self.config.actions.auto_reconnect && status == Status::PermissionLost && is_over(facts) {
+                let since = facts.denials.since().map(|since| since.wall);
+                let resends = self.config.actions.resend && offer(Action::Continue, session, status).is_ok();
+                let ask = if resends { Ask::Continue } else { Ask::Reconnect { resend: false } };
+                if since != self.acting.by_itself.get(key).copied() && offer(action_of(&ask), session, status).is_ok() {
+                    due.push((key.clone(), Some(ask)));
+                }
+            }
         }
-        let lost = |key: &&Key| {
-            self.fleet.get(key).is_some_and(|entry| {
-                entry.verdict.status == Status::PermissionLost
-                    && offer(Action::Reconnect, entry.session(), entry.verdict.status).is_ok()
-            })
-        };
-        let keys: Vec<_> = round.changed.iter().filter(lost).cloned().collect();
-        for key in keys {
-            let may_resend = self
-                .fleet
-                .get(&key)
-                .is_some_and(|entry| offer(Action::Resend, entry.session(), entry.verdict.status).is_ok());
-            let resend = self.config.actions.resend && may_resend;
-            tracing::info!(session = %key.1, resend, "it lost its permissions: reconnecting by itself, as it is set");
-            let root = self.fleet.get(&key).and_then(|entry| entry.session().facts.root.clone());
-            let order = Order::new(&key.1, Ask::Reconnect { resend }).on(root.as_deref());
-            self.act(Given::by_us(order, mpsc::unbounded_channel().0), round);
+        for (key, ask) in due {
+            let Some(facts) = self.fleet.get(&key).map(|entry| &entry.session().facts) else { continue };
+            if let Some(ask) = ask {
+                let (order, since) = (Order::new(&key.1, ask).on(facts.root.as_deref()), facts.denials.since());
+                let action = action_of(&order.ask).name();
+                tracing::info!(session = %key.1, action, "it lost its permissions, and its turn is over: done by itself");
+                if let Some(since) = since {
+                    self.acting.by_itself.insert(key.clone(), since.wall);
+                }
+                self.act(Given::by_us(order, mpsc::unbounded_channel().0), round);
+            }
+            // What is under way knows that it waited; what was refused is not asked again.
+            if let Some(folder) = self.fleet.folder(&key).filter(|folder| folder.session.dealings.under_way.is_none()) {
+                folder.session.dealings.goes_on = None;
+            }
         }
     }
 }

@@ -1,13 +1,13 @@
 //! One order, being carried out, as a task beside the loop: nothing here waits where the loop would.
 
-use super::acting::{Bond, Happening, Over, Task};
+use super::acting::{Bond, Happening, Over, Sequel, Task};
 use crate::act::{Ask, Outcome, Step, Which};
 use crate::config::{Actions, Permissions};
 use crate::copilot::attached::{self, Policy};
 use crate::copilot::fault::{Fault, Place};
 use crate::copilot::hosted;
 use crate::copilot::program::find_program;
-use crate::copilot::recover::{self, Failure, GROWN_WITHIN, Permit, Site};
+use crate::copilot::recover::{self, Failure, GROWN_WITHIN, Permit, Prompt, Site};
 use crate::core::fleet::Kind;
 use crate::core::owner::Owner;
 use crate::core::time::{Span, Time};
@@ -53,10 +53,12 @@ pub(super) struct Work {
     /// The wall clock when it was begun, and the clock that measures how long ago that was.
     pub(super) now: Time,
     pub(super) begun: Instant,
+    /// That it goes on was asked before, and waited for the end of its turn.
+    pub(super) waited: bool,
 }
 
 /// What came of it, before it is worded as an [`Outcome`].
-type Done = Result<(String, Option<Arc<Bond>>), Undone>;
+type Done = Result<(String, Option<Arc<Bond>>, Sequel), Undone>;
 
 /// Why it was not done.
 struct Undone {
@@ -107,16 +109,17 @@ impl Work {
     pub(super) async fn run(mut self) {
         self.site.permit = self.permit();
         let (tell, task) = (self.tell.clone(), self.task);
-        let asks_server = matches!(self.ask, Ask::Approve(_) | Ask::Deny(_) | Ask::Reconnect { .. } | Ask::Stop);
+        let asks_server =
+            matches!(self.ask, Ask::Approve(_) | Ask::Deny(_) | Ask::Reconnect { .. } | Ask::Continue | Ask::Stop);
         let asked = self.site.endpoints.iter().filter(|_| asks_server).map(|endpoint| Place::At(endpoint.address));
         let asked: Vec<_> = asked.collect();
-        let (outcome, bond, faults) = match self.work().await {
-            Ok((words, bond)) => (Outcome::Done(words), bond, Vec::new()),
-            Err(undone) => (undone.outcome, undone.bond, undone.faults),
+        let (outcome, bond, sequel, faults) = match self.work().await {
+            Ok((words, bond, sequel)) => (Outcome::Done(words), bond, sequel, Vec::new()),
+            Err(undone) => (undone.outcome, undone.bond, Sequel::None, undone.faults),
         };
         let well = if matches!(outcome, Outcome::Done(_)) { asked } else { Vec::new() };
         let refused = faults.iter().find(|fault| refuses(fault)).map(|fault| fault.to_string().into());
-        let over = Over { outcome, bond, faults, well, refused };
+        let over = Over { outcome, bond, sequel, faults, well, refused };
         let _ = tell.send(Happening::Over(task, over)); // the engine may have ended
     }
 
@@ -124,14 +127,16 @@ impl Work {
         match self.ask.clone() {
             Ask::Approve(which) => self.answer(&which, true).await,
             Ask::Deny(which) => self.answer(&which, false).await,
-            Ask::Reconnect { resend } => self.reconnect(resend).await,
+            Ask::Reconnect { resend: false } => self.reconnect(None).await,
+            Ask::Reconnect { resend: true } => self.reconnect(Some(Goes::Again)).await,
+            Ask::Continue => self.reconnect(Some(Goes::On)).await,
             Ask::Stop => self.stop().await,
             Ask::End { confirmed } => self.end(&[Force::Interrupt, Force::Terminate], confirmed).await,
             Ask::ForceQuit => self.end(&[Force::Kill], false).await,
             Ask::Resume => self.resume().await,
             Ask::ShowTerminal => self.show_terminal().await,
             // The loop lets go of it, when it hears of this.
-            Ask::Detach => Ok(("let go of it".into(), None)),
+            Ask::Detach | Ask::Said => done("let go of it"),
         }
     }
 
@@ -160,18 +165,22 @@ impl Work {
             Some(bond) => bond.attached().answer(&self.site, which, approve, &show, &step).await?,
             None => recover::answer(&self.site, which, approve, &show, &step).await?,
         };
-        Ok((words, None))
+        done(words)
     }
 
-    async fn reconnect(self, resend: bool) -> Done {
+    /// Brings the session back under control, and has it go on, if that is asked for.
+    async fn reconnect(self, goes: Option<Goes>) -> Done {
         let before = self.site.sight.borrow().prompt;
         // Read before anything is done: a prompt that cannot be had is no reason to stop halfway.
-        let prompt = if resend { Some(self.prompt().await?) } else { None };
+        let prompt = match goes {
+            Some(goes) => Some(self.prompt(goes).await?),
+            None => None,
+        };
         let step = self.step();
         let (bond, words) = match (&self.held, &self.owner, self.kind) {
             (Some(bond), ..) => {
                 if self.status == Status::Stuck {
-                    bond.attached().abort(&self.site, &step).await?;
+                    bond.attached().abort_silent(&self.site, &step).await?;
                 }
                 (Arc::clone(bond), "attached as before")
             }
@@ -187,26 +196,39 @@ impl Work {
             }
             (None, ..) => return self.resume().await,
         };
-        let sent = match prompt {
-            Some(prompt) => {
-                let sent = recover::resend(bond.attached(), &prompt, before, &self.site, GROWN_WITHIN, &step).await;
-                sent.map(|_| "; the last prompt was sent again")
+        let kept = self.held.is_none().then(|| Arc::clone(&bond));
+        let Some((prompt, without)) = prompt else { return Ok((words.to_owned(), kept, Sequel::None)) };
+        if goes == Some(Goes::On) && self.has_to_wait(&bond).await {
+            return Ok(("attached; it goes on when its turn is over".to_owned(), kept, Sequel::Waits));
+        }
+        let sent = recover::resend(bond.attached(), &prompt, before, &self.site, GROWN_WITHIN, &step).await;
+        let (outcome, faults) = match sent {
+            Ok(_) => {
+                let sent = match prompt {
+                    Prompt::Again(_) => format!("your last prompt was sent again{without}"),
+                    Prompt::GoOn(_) => "it was told to go on, as a tool ran since your last prompt".to_owned(),
+                };
+                return Ok((format!("{words}; {sent}"), kept, Sequel::Sent));
             }
-            None => Ok(""),
-        };
-        let kept = if self.held.is_some() { None } else { Some(bond) };
-        match sent {
-            Ok(sent) => Ok((format!("{words}{sent}"), kept)),
             // What was reached before is kept, and the user told of both.
             Err(failure) if failure.sent => {
-                let words = format!("may have happened: {words}; its last prompt was sent, but {}", failure.why);
-                Err(Undone { outcome: Outcome::Unconfirmed(words), faults: failure.faults, bond: kept })
+                let words = format!("may have happened: {words}; it was told to go on, but {}", failure.why);
+                (Outcome::Unconfirmed(words), failure.faults)
             }
             Err(failure) => {
-                let words = format!("{words}; but the last prompt was not sent again: {failure}");
-                Err(Undone { outcome: Outcome::Failed(words), faults: failure.faults, bond: kept })
+                let words = format!("{words}; but it was not told to go on: {failure}");
+                (Outcome::Failed(words), failure.faults)
             }
-        }
+        };
+        Err(Undone { outcome, faults, bond: kept })
+    }
+
+    /// Whether its turn still runs, so that what is sent would come behind whatever that still does.
+    async fn has_to_wait(&self, bond: &Bond) -> bool {
+        let turn_open = self.site.sight.borrow().turn_open;
+        // What a process that is gone left open in the log does not run.
+        let runs = async { bond.attached().activity().await.is_ok_and(|activity| activity.has_active_work) };
+        !self.waited && turn_open && runs.await
     }
 
     /// The Copilot CLI that the settings name, or that is found.
@@ -216,11 +238,17 @@ impl Work {
         find_program(named.as_deref()).await.map_err(Undone::failed)
     }
 
-    async fn prompt(&self) -> Result<String, Undone> {
+    /// What it is told, and what is to be said of what that leaves out.
+    async fn prompt(&self, goes: Goes) -> Result<(Prompt, &'static str), Undone> {
+        if goes == Goes::On && self.site.sight.borrow().ran > 0 {
+            return Ok((Prompt::GoOn(self.actions.continue_prompt.clone()), ""));
+        }
         let log = self.log.clone();
         let failed = |error| format!("the last prompt cannot be read from its log: {error}. Nothing was done");
         // A long log takes its time.
-        apart(move || last_prompt(&log).map_err(failed)).await
+        let last = apart(move || last_prompt(&log).map_err(failed)).await?;
+        let without = if last.has_attachments { ", without its attachments" } else { "" };
+        Ok((Prompt::Again(last.text), without))
     }
 
     /// Asks the loop, right before something is sent, whether it is still to be done.
@@ -256,7 +284,7 @@ impl Work {
             Some(bond) => bond.attached().abort(&self.site, &step).await,
             None => recover::stop(&self.site, &step).await,
         }
-        .map(|words| (words, None))
+        .map(|words| (words, None, Sequel::None))
         .map_err(Undone::from)
     }
 
@@ -276,7 +304,7 @@ impl Work {
                 }
             };
             if tokio::time::timeout(PATIENCE, ended).await.is_ok() {
-                return Ok((format!("process {} has ended; the session can be resumed", lock.pid), None));
+                return done(format!("process {} has ended; the session can be resumed", lock.pid));
             }
         }
         let next = if forces.contains(&Force::Kill) { "look at it in its terminal" } else { "force quit is left" };
@@ -296,7 +324,7 @@ impl Work {
             move || Terminals::new(Some(setting)).open(&command, cwd.as_deref(), &env).map(|opened| opened.to_string());
         let words = apart(opened).await?;
         self.wait_for_owner().await;
-        Ok((words, None))
+        done(words)
     }
 
     /// Waits until the session has an owner again, so that nobody takes it for free until then. Not for ever: a terminal may
@@ -317,8 +345,22 @@ impl Work {
     async fn show_terminal(self) -> Done {
         let Some(pid) = self.owner.live() else { return Err(Undone::refused("nothing runs it")) };
         let shown = move || show(pid, &ancestors(pid), terminal_of(pid).as_deref());
-        Ok((apart(shown).await?, None))
+        done(apart(shown).await?)
     }
+}
+
+/// How a session goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    /// By its last prompt, and in no other way.
+    Again,
+    /// By its last prompt where nothing ran since, else by being told so; not before its turn is over.
+    On,
+}
+
+/// It was done, and nothing is kept of it.
+fn done(words: impl Into<String>) -> Done {
+    Ok((words.into(), None, Sequel::None))
 }
 
 const fn verb(force: Force) -> &'static str {
@@ -330,7 +372,7 @@ const fn verb(force: Force) -> &'static str {
 }
 
 /// Runs what may wait on a thread of its own.
-async fn apart(work: impl FnOnce() -> Result<String, String> + Send + 'static) -> Result<String, Undone> {
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, Undone> {
     let (tell, told) = oneshot::channel();
     let work = move || {
         let _ = tell.send(work()); // nobody waits any more where the order was given up

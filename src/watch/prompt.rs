@@ -11,11 +11,20 @@ const BACK: u64 = 64 * 1024 * 1024;
 /// The first look goes back so far; each further one four times as far.
 const STEP: u64 = 64 * 1024;
 
-/// The text of the last prompt that was not Copilot's own.
+/// A prompt of the user's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastPrompt {
+    /// Its text.
+    pub text: String,
+    /// Files or pictures came with it.
+    pub has_attachments: bool,
+}
+
+/// The last prompt that was not Copilot's own.
 ///
 /// # Errors
 /// Where the log cannot be read, or holds no such prompt as far back as is looked.
-pub fn last_prompt(log: &Path) -> io::Result<String> {
+pub fn last_prompt(log: &Path) -> io::Result<LastPrompt> {
     if !std::fs::symlink_metadata(log)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
     }
@@ -38,13 +47,16 @@ pub fn last_prompt(log: &Path) -> io::Result<String> {
     }
 }
 
-fn text_of(line: &[u8]) -> Option<String> {
+fn text_of(line: &[u8]) -> Option<LastPrompt> {
     if !line.starts_with(b"{") || !is_fresh_prompt(line) {
         return None;
     }
     let event: serde_json::Value = serde_json::from_slice(line).ok()?;
-    let text = event.get("data")?.get("content")?.as_str()?;
-    (!text.is_empty()).then(|| text.to_owned())
+    let data = event.get("data")?;
+    let text = data.get("content")?.as_str()?;
+    let has_attachments =
+        data.get("attachments").and_then(serde_json::Value::as_array).is_some_and(|all| !all.is_empty());
+    (!text.is_empty()).then(|| LastPrompt { text: text.to_owned(), has_attachments })
 }
 
 #[cfg(test)]
@@ -71,7 +83,9 @@ mod tests {
             "broken {".into(),
         ];
         std::fs::write(&log, lines.join("\n")).unwrap();
-        assert_eq!(last_prompt(&log).unwrap(), "say \"hi\"");
+        assert_eq!(last_prompt(&log).unwrap(), LastPrompt { text: "say \"hi\"".into(), has_attachments: false });
+        std::fs::write(&log, prompt("look", r#","attachments":[{"type":"file","path":"/a"}]"#)).unwrap();
+        assert_eq!(last_prompt(&log).unwrap(), LastPrompt { text: "look".into(), has_attachments: true });
         std::fs::write(&log, tool).unwrap();
         assert!(last_prompt(&log).is_err());
         assert!(last_prompt(scratch.path()).is_err(), "a folder");

@@ -8,22 +8,23 @@ use pilotlight::core::fleet::{About, Kind, Session};
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::time::Time;
-use pilotlight::core::verdict::Live;
 use pilotlight::core::verdict::Status::{Idle, Working};
+use pilotlight::core::verdict::{Live, Status};
 
 const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";
 
 /// A story's session, so many seconds after its start.
-struct Case {
+pub(super) struct Case {
     session: Session,
     story: Story,
     at: i32,
 }
 
 impl Case {
-    fn of(story: Story, at: i32, kind: Kind) -> Self {
+    pub(super) fn of(story: Story, at: i32, kind: Kind) -> Self {
         let session = Session {
             id: ID.into(),
+            live: story.live.clone(),
             about: About { kind, cwd: Some("/home/dev/project".into()), ..About::default() },
             facts: story.facts(at),
             owner: story.owner.clone(),
@@ -33,35 +34,47 @@ impl Case {
         Self { session, story, at }
     }
 
-    fn reach(mut self, reach: Reach) -> Self {
+    pub(super) fn reach(mut self, reach: Reach) -> Self {
         self.session.dealings.reach = reach;
         self
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Session)) -> Self {
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Session)) -> Self {
         change(&mut self.session);
         self
     }
 
+    /// Its status.
+    pub(super) fn status(&self) -> Status {
+        self.session.row(self.story.moment(self.at), &Limits::default()).0.status
+    }
+
     fn offer(&self, action: Action) -> Result<String, String> {
-        let status = self.session.row(self.story.moment(self.at), &Limits::default()).0.status;
-        offer(action, &self.session, status)
+        offer(action, &self.session, self.status())
     }
 
     /// What may be done with it.
-    fn actions(&self) -> Vec<&'static str> {
+    pub(super) fn actions(&self) -> Vec<&'static str> {
         self.session.row(self.story.moment(self.at), &Limits::default()).0.actions
     }
 
     #[track_caller]
-    fn refuses(&self, action: Action, why: &str) -> &Self {
+    pub(super) fn refuses(&self, action: Action, why: &str) -> &Self {
         let refused = self.offer(action).expect_err("it is allowed");
         assert!(refused.contains(why), "{refused:?} does not say {why:?}");
         self
     }
 
+    /// What it would do says so.
     #[track_caller]
-    fn allows(&self, action: Action) -> &Self {
+    pub(super) fn says(&self, action: Action, what: &str) -> &Self {
+        let does = self.offer(action).expect("it is refused");
+        assert!(does.contains(what), "{does:?} does not say {what:?}");
+        self
+    }
+
+    #[track_caller]
+    pub(super) fn allows(&self, action: Action) -> &Self {
         self.offer(action).expect("it is refused");
         self
     }
@@ -89,7 +102,7 @@ fn the_table_of_actions_by_owner() {
     let all = ["approve", "deny", "reconnect", "stop", "end", "force-quit", "show-terminal"];
     assert_eq!(with_server.actions(), all);
     let crashed = Case::of(asking().owner_gone(), 3, Kind::Sdk);
-    assert_eq!(crashed.actions(), ["reconnect", "resend", "resume"]);
+    assert_eq!(crashed.actions(), ["continue", "reconnect", "resume"]);
     crashed.refuses(Action::Stop, "nothing to stop").refuses(Action::Approve, "nothing runs it");
     let crashed = Case::of(asking().owner_gone(), 3, Kind::Terminal);
     assert_eq!(crashed.actions(), ["reconnect", "resume"]);
@@ -221,9 +234,26 @@ fn case_39_only_a_completed_turn_and_the_user_count_attempts_anew() {
 #[test]
 fn case_40_where_a_tool_succeeded_the_prompt_is_not_sent_again() {
     let hosted = |story: Story, at| Case::of(story.owner_gone(), at, Kind::Sdk);
-    hosted(mid_tool(), 3).allows(Action::Resend);
+    hosted(Story::prompted().requests(1, &["bash"]), 3).allows(Action::Resend);
     let ran = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").done(2, "t1").tool(3, "t2", "bash");
-    hosted(ran.clone(), 4).refuses(Action::Resend, "might do things twice").allows(Action::Reconnect);
+    hosted(ran.clone(), 4).refuses(Action::Resend, "might be done twice").allows(Action::Reconnect);
+    // Its shell may live on, whatever became of its result.
+    hosted(mid_tool(), 3).refuses(Action::Resend, "might be done twice");
+    let died = Story::prompted()
+        .tool(1, "t1", "bash")
+        .fails(2, "t1", "interrupted", "it was interrupted")
+        .tool(3, "t2", "bash");
+    hosted(died, 4).refuses(Action::Resend, "might be done twice");
+    let failed = Story::after_a_tool(1).error(2);
+    hosted(failed, 3).refuses(Action::Resend, "might be done twice");
+    // What was denied never ran, whoever denied it.
+    let denied =
+        Story::prompted().denied(1, "t1").tool(2, "t2", "bash").fails(3, "t2", "denied", "The user rejected this");
+    hosted(denied.clone(), 4).allows(Action::Resend);
+    hosted(denied.tool(4, "t3", "bash"), 5).refuses(Action::Resend, "might be done twice");
+    // A sub-agent that was denied says nothing of the tool that it was started by.
+    let agent = Story::prompted().tool(1, "t1", "task").agent_started(1, "a", "t1", "sync").by("a").denied(2, "t2");
+    hosted(agent, 3).refuses(Action::Resend, "might be done twice");
     // The next prompt is another one.
     hosted(ran.prompt(5).round(5), 6).allows(Action::Resend);
     hosted(Story::new(), 1).refuses(Action::Resend, "not known");
@@ -236,7 +266,7 @@ fn case_40_where_a_tool_succeeded_the_prompt_is_not_sent_again() {
 fn case_70_a_live_lock_of_another_process_refuses_reconnect_with_the_reason() {
     let plain = Case::of(mid_tool(), 700, Kind::Terminal).reach(Reach::Nowhere);
     plain.refuses(Action::Reconnect, "a second owner would fork its log").refuses(Action::Resume, "second owner");
-    plain.refuses(Action::Resend, "its log");
+    plain.refuses(Action::Resend, "might be done twice").refuses(Action::Continue, "a second owner would fork its log");
 }
 
 /// PP#417.
@@ -285,7 +315,7 @@ fn case_53_a_round_after_our_stop_is_ignored_for_5_s() {
     stopped.is(11, Idle).is(14.999, Idle).is(15, Working);
     assert_eq!(stopped.verdict(11).recheck_at, Some(stopped.moment(15).awake));
     // A prompt of the user's is none of the rest.
-    let prompted = Story::prompted().abort(10).prompt(11).round(11).with_live(stopped.live);
+    let prompted = Story::prompted().abort(10).prompt(11).round(11).with_live(stopped.live.clone());
     prompted.is(11, Working);
     Story::prompted().abort(10).round(16).with_live(stopped.live).is(16, Working);
 }

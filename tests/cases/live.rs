@@ -1,8 +1,10 @@
 //! What is known beside the log: a server's word on whether there is work, and a look at the open tool's process.
 
 use super::story::Story;
+use pilotlight::core::asked::Question;
 use pilotlight::core::verdict::Status::{Failed, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working};
-use pilotlight::core::verdict::{Live, SAMPLE_TAKES, Sample};
+use pilotlight::core::verdict::{Answer, Asking, Live, SAMPLE_TAKES, Sample};
+use serde_json::json;
 
 /// `has_active_work` true: a turn that we guessed over is working.
 #[test]
@@ -110,4 +112,59 @@ fn a_sample_is_asked_for_in_time() {
         let sample = story.verdict(0).sample_at.unwrap();
         assert!(sample + SAMPLE_TAKES <= story.moment(0).awake + story.limits.tool_stuck, "{limit} s: {sample}");
     }
+}
+
+/// What the server said when it was asked after the last line of a log.
+fn told(story: Story, active: bool, requests: usize) -> Story {
+    let progress = story.facts(100_000).progress.unwrap().wall;
+    let answer = Some(Answer { progress, active, requests });
+    story.with_live(Live { answer, ..Live::default() })
+}
+
+/// What hard use found: an MCP tool asks its user for twelve minutes, and who is not attached is not told.
+#[test]
+fn case_126_what_may_be_waiting_is_not_called_stuck() {
+    let story = Story::prompted().tool(0, "t1", "asker-ask");
+    story.turns(660, Quiet, Stuck);
+    let busy = told(story.clone(), true, 0);
+    busy.is(720, Quiet).says(720, Quiet, "busy, or asking you there").is(100_000, Quiet);
+    assert_eq!(busy.verdict(650).sample_at, None, "no look at the process is needed");
+    // While the server is being asked, nothing is said before it answers.
+    story.clone().with_live(Live { asking: true, ..Live::default() }).is(720, Quiet).is(100_000, Quiet);
+    // No activity closes the turn, and requests that only the server knows of are told.
+    told(story.clone(), false, 0).is(720, Idle).says(720, Idle, "no active work");
+    told(story.clone(), true, 2).is(720, NeedsPermission).says(720, NeedsPermission, "2 permission requests are open");
+    // Good until the next event, and no longer.
+    let answered = told(story, true, 0);
+    answered.sign(721).turns(1381, Quiet, Stuck);
+    // A model that is silent asks nobody: its server's word does not excuse it.
+    told(Story::prompted(), true, 0).turns(120, Quiet, Stuck);
+    // The log being compacted counts as an open tool.
+    told(Story::prompted().answers(1, "Done.").compacts(2), true, 0).is(5000, Quiet);
+}
+
+/// What an attached session asks is told in its own words.
+#[test]
+fn case_126_a_question_is_told_in_its_own_words() {
+    let asks = |story: Story| {
+        let question = Question { text: "Which database?".into(), choices: vec!["test".into(), "prod".into()] };
+        let since = story.moment(1).wall;
+        let questions = vec![Asking { question, since }];
+        story.with_live(Live { questions, has_active_work: Some(true), ..Live::default() })
+    };
+    let story = asks(Story::prompted().tool(0, "t1", "asker-ask"));
+    story.is(720, NeedsInput).is(100_000, NeedsInput).says(720, NeedsInput, "asks: \"Which database?\" (test, prod)");
+    let verdict = story.verdict(720);
+    assert_eq!((verdict.since, verdict.by_message), (story.moment(1).wall, false));
+    assert_eq!(&*verdict.question.unwrap().text, "Which database?");
+    // The end of the turn ends it, though the server did not say so yet.
+    let over = asks(Story::prompted().tool(0, "t1", "asker-ask").abort(5));
+    over.clone().server_says(false).is(6, Idle);
+    // A tool that asks has its words in the log.
+    let data = json!({"toolCallId": "t1", "toolName": "ask_user",
+        "arguments": {"question": "Which color?", "choices": ["red", "blue"]}});
+    let tool = Story::prompted().event(1, "tool.execution_start", data);
+    tool.says(700, NeedsInput, "asks: \"Which color?\" (red, blue)");
+    assert_eq!(tool.verdict(700).question.unwrap().choices.len(), 2);
+    Story::prompted().tool(1, "t1", "ask_user").says(2, NeedsInput, "ask_user is open");
 }

@@ -213,10 +213,10 @@ fn case_148_a_denial_whose_start_was_cut_off_counts() {
     assert_eq!(late.facts(2).turn.map(|turn| turn.used), Some(2), "a tool whose start was cut off was used");
 
     let done = Story::cut().round(0).done(1, "t1").facts(1);
-    assert!(done.spent, "its prompt is not to be sent again");
+    assert!(done.ran > 0, "its prompt is not to be sent again");
     // What comes late of a turn whose successor was read from its start is not of that one.
     let prompted = alone(Story::cut().prompt(0).round(0), 1).done(2, "t2").facts(2);
-    assert_eq!((prompted.denials.of(), prompted.spent), (0, false));
+    assert_eq!((prompted.denials.of(), prompted.ran), (0, 0));
     let whole = alone(Story::new(), 1).facts(1);
     assert_eq!(whole.denials.of(), 0);
 }

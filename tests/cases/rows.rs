@@ -15,7 +15,7 @@ fn session(story: &Story, at: f64) -> Session {
         id: ID.into(),
         facts: story.facts(at),
         owner: story.owner.clone(),
-        live: story.live,
+        live: story.live.clone(),
         seen: story.seen,
         touched: START,
         ..Session::default()
@@ -60,6 +60,7 @@ fn a_row_has_the_promised_fields_and_no_others() {
         "actions",
         "label",
         "turn",
+        "question",
     ];
     assert_eq!(keys(&told), sorted(promised));
     assert_eq!(keys(&told["owner"]), ["attachable", "pid", "state"]);
@@ -98,6 +99,7 @@ fn a_rows_values_have_the_promised_forms() {
         "actions": null,
         "label": "project · Paint the fence",
         "turn": { "since": "2026-11-20T18:00:00.000Z", "tools": 1 },
+        "question": null,
     });
     assert_eq!(told, expected);
 }

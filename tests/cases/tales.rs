@@ -4,7 +4,7 @@
 use super::story::{PID, START, Story};
 use pilotlight::core::owner::Owner;
 use pilotlight::core::time::{Span, Time};
-use pilotlight::core::verdict::{Live, Sample};
+use pilotlight::core::verdict::{Answer, Live, Sample};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -155,6 +155,10 @@ pub(crate) fn beside(story: Story, end: Span, owner: u8, live: u8, when: i64) ->
         has_active_work: [None, None, Some(true), Some(false)][usize::from(live / 3 % 4)],
         attached: (live > 60).then_some(at),
         stopped: None,
+        answer: live.is_multiple_of(5).then_some(Answer { progress: at, active: live.is_multiple_of(2), requests: 0 }),
+        asking: live.is_multiple_of(7),
+        questions: Vec::new(),
+        left_undone: (live > 200).then_some(at),
     };
     let seen: Option<Time> = (when % 3 == 0).then_some(at);
     let mut story = story.owned(owner).with_live(live);

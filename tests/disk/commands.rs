@@ -110,6 +110,7 @@ fn a_row_has_the_promised_fields() {
         "actions",
         "label",
         "turn",
+        "question",
     ];
     promised.sort_unstable();
     keys.sort_unstable();

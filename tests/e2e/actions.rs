@@ -111,9 +111,9 @@ fn lost_permissions_come_back_with_reconnect() {
     stage.session.send("SCRIPT:denied3 Paint the fence");
     stage.told("permission-lost", "");
     stage.session.folder.wait_nth("assistant.turn_end", 4);
-    stage.pilot.click(&id, "Reconnect");
+    stage.pilot.click(&id, "Reconnect only");
     stage.pilot.menu_says(&id, "Our part: attached to its server");
-    stage.told("idle", "");
+    stage.told("needs-input", "its last prompt was not carried out");
     stage.session.send("SCRIPT:tool Paint the gate");
     stage.session.folder.wait("permission.requested");
     stage.told("needs-permission", "");
@@ -141,11 +141,12 @@ fn a_hanging_turn_is_stopped_and_the_session_works_on() {
     is_one_chain(&stage.session.folder);
 }
 
-/// A crashed session of a program: resumed in a server of our own, its last prompt sent again, its requests ours.
+/// A crashed session of a program: resumed in a server of our own, told to go on, its requests ours.
 #[test]
 fn a_crashed_session_is_resumed_in_a_server_of_our_own() {
     let (home, model) = (Home::new("project"), Model::start());
-    let mut pilot = Pilot::with(&[&home], &settings(""), &environment(&home, &model));
+    let goes_on = settings("continue-prompt = \"SCRIPT:tool Go on\"\n");
+    let mut pilot = Pilot::with(&[&home], &goes_on, &environment(&home, &model));
     let mut server = crate::support::server::Server::start(&home, &model);
     let theirs = server.pid();
     let person = crate::support::person::Person::who(Manner::Approves);
@@ -157,14 +158,15 @@ fn a_crashed_session_is_resumed_in_a_server_of_our_own() {
     pilot.told(&id, "working", "");
     server.kill();
     home.go(); // the tool's shell outlives its server
-    pilot.told(&id, "crashed", "unfinished");
+    let row = pilot.told(&id, "crashed", "unfinished");
     std::fs::remove_file(home.project().join("go")).unwrap();
+    assert!(!row["actions"].as_array().unwrap().contains(&"resend".into()), "its tool may have had its effect: {row}");
 
-    pilot.click(&id, "Send the last prompt again");
+    pilot.click(&id, "Reconnect and continue");
     pilot.menu_says(&id, "Our part: it runs in a server of ours");
     let begun =
         || (session.folder.types().iter().filter(|kind| *kind == "permission.requested").count() == 2).then_some(());
-    wait_until(SOON, "the prompt is sent again", || format!("{}\n{}", pilot.log(), session.folder.dump()), begun);
+    wait_until(SOON, "it is told to go on", || format!("{}\n{}", pilot.log(), session.folder.dump()), begun);
     let row = pilot.told(&id, "needs-permission", "");
     assert_eq!(row["owner"]["state"], "alive", "{row}");
     assert_ne!(row["owner"]["pid"], theirs, "{row}");
@@ -305,6 +307,14 @@ fn case_107c_approve_run_by_a_tool_of_a_session_is_refused() {
     asking.session.send("SCRIPT:tool Paint the fence");
     asking.told("needs-permission", "");
     let command = asking.pilot.command(&["approve", &asking.session.id()]);
+    let (code, out) = run_by_a_tool(&stage, &command);
+    assert_eq!(code, "4", "{out}");
+    assert!(answers(&asking.session.folder).is_empty(), "nothing was answered");
+    asking.told("needs-permission", "");
+}
+
+/// Has a tool of a session run a command: its exit code, and what it said.
+pub(super) fn run_by_a_tool(stage: &Stage, command: &std::process::Command) -> (String, String) {
     let mut script = String::new();
     for (name, value) in command.get_envs() {
         let quoted = value.unwrap_or_default().to_string_lossy().replace('\'', r"'\''");
@@ -316,15 +326,16 @@ fn case_107c_approve_run_by_a_tool_of_a_session_is_refused() {
         .collect();
     script += &format!("{} > out.txt 2>&1; echo $? > code.txt\n", words.join(" "));
     std::fs::write(stage.home.project().join("script.sh"), script).unwrap();
-    stage.session.send("SCRIPT:script Approve it");
-    stage.session.folder.wait("tool.execution_complete");
+    let ran = |kind: &String| *kind == "tool.execution_complete";
+    let before = stage.session.folder.types().iter().filter(|kind| ran(kind)).count();
+    stage.session.send("SCRIPT:script Run it");
+    stage.session.folder.wait_nth("tool.execution_complete", before + 1);
+    stage.told("idle", "");
     let read = |name: &str| std::fs::read_to_string(stage.home.project().join(name)).unwrap_or_default();
-    assert_eq!(read("code.txt").trim(), "4", "{}", read("out.txt"));
-    assert!(answers(&asking.session.folder).is_empty(), "nothing was answered");
-    asking.told("needs-permission", "");
+    (read("code.txt").trim().to_owned(), read("out.txt"))
 }
 
-/// Off by default; where it is set, the third denial reconnects the session, and says what it did.
+/// Off by default; where it is set, the session is reconnected when the turn that was denied is over.
 #[test]
 fn a_session_that_loses_its_permissions_is_reconnected_where_that_is_set() {
     let stage = Stage::without_person_configured("[actions]\nauto-reconnect = true\n");

@@ -8,7 +8,7 @@ use crate::support::{SOON, block_on, wait_until};
 use pilotlight::act::Step;
 use pilotlight::copilot::attached::{Policy, What, attach};
 use pilotlight::copilot::fault::Fault;
-use pilotlight::copilot::recover::resend;
+use pilotlight::copilot::recover::{Prompt, resend};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -161,12 +161,13 @@ fn case_64_a_prompt_that_is_stuck_is_sent_once_more() {
     let attached = block_on(attach(&site, Policy::Ask, events, 1, &ignored)).unwrap();
     // The silent turn keeps the prompt waiting.
     let steps = Steps::default();
-    let prompt = "SCRIPT:plain Paint the fence";
+    let text = "SCRIPT:plain Paint the fence";
+    let prompt = &Prompt::Again(text.to_owned());
     let done = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &steps.take()));
-    assert_eq!(done.unwrap(), "the prompt was sent again");
+    assert_eq!(done.unwrap(), "sent");
     assert_eq!((steps.count(Step::Resend), steps.count(Step::Abort)), (2, 1));
     let said = reach.session.folder.wait_nth("user.message", 2);
-    assert_eq!(said["data"]["content"], prompt);
+    assert_eq!(said["data"]["content"], text);
     reach.session.folder.wait("assistant.message");
     assert_eq!(reach.model.asked("plain", 0), 1, "it was not done twice");
     reach.session.folder.assert_one_chain();
@@ -174,7 +175,7 @@ fn case_64_a_prompt_that_is_stuck_is_sent_once_more() {
     // Case 40: not after a tool succeeded.
     block_on(attached.send("SCRIPT:seq Paint the door")).unwrap();
     reach.session.folder.wait_nth("tool.execution_complete", 2);
-    wait_until(SOON, "it is seen", String::new, || site.sight.borrow().tool_succeeded.then_some(()));
+    wait_until(SOON, "it is seen", String::new, || (site.sight.borrow().ran > 0).then_some(()));
     let failure = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &ignored)).unwrap_err();
     assert!(failure.refused, "{failure}");
 }

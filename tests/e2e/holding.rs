@@ -24,7 +24,8 @@ struct Crashed {
 impl Crashed {
     fn set() -> Self {
         let (home, model) = (Home::new("project"), Model::start());
-        let pilot = Pilot::with(&[&home], &settings(""), &environment(&home, &model));
+        let pilot =
+            Pilot::with(&[&home], &settings("continue-prompt = \"SCRIPT:tool Go on\"\n"), &environment(&home, &model));
         let mut server = Server::start(&home, &model);
         let client = server.connect();
         let session = server.create(&client, Some(&Person::who(Manner::Approves)));
@@ -59,7 +60,7 @@ fn shows(terminal: &Tmux, what: &str) {
 #[test]
 fn case_132_what_a_session_that_a_command_holds_asks_is_answered_there_or_by_any_other() {
     let crashed = Crashed::set();
-    let terminal = Tmux::start(&crashed.alone(&["reconnect", "--resend", &crashed.id]), 160, 50);
+    let terminal = Tmux::start(&crashed.alone(&["reconnect", "--continue", &crashed.id]), 160, 50);
     shows(&terminal, "this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
     // There.
@@ -77,17 +78,11 @@ fn case_132_what_a_session_that_a_command_holds_asks_is_answered_there_or_by_any
         let ran = crashed.pilot.run_alone(args);
         assert_eq!(ran.code, Some(4), "{ran:?}");
     }
-    let ran = crashed.pilot.run_alone(&["reconnect", "--resend", &crashed.id]);
-    assert_eq!(ran.code, Some(0), "it sends once more over the one that holds it: {ran:?}");
-    crashed.folder.wait_nth("permission.requested", 3);
-    let ran = crashed.pilot.run_alone(&["approve", &crashed.id]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    crashed.folder.wait_nth("permission.completed", 3);
-    shows(&terminal, "it is no longer open: it was answered elsewhere");
-    // A tray hands on what it is asked.
-    let ran = crashed.pilot.run(&["stop", &crashed.id]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    crashed.folder.wait_nth("abort", 2);
+    // What the user stopped is nothing to go on with, and its tool ran.
+    for flag in ["--continue", "--resend"] {
+        let ran = crashed.pilot.run_alone(&["reconnect", flag, &crashed.id]);
+        assert_eq!(ran.code, Some(4), "{flag}: {ran:?}");
+    }
     crashed.folder.assert_one_chain();
 }
 
@@ -95,7 +90,7 @@ fn case_132_what_a_session_that_a_command_holds_asks_is_answered_there_or_by_any
 #[test]
 fn case_132_the_menu_answers_for_a_command_that_holds_a_session() {
     let crashed = Crashed::set();
-    let mut one = Staying::start(crashed.alone(&["reconnect", "--resend", &crashed.id]));
+    let mut one = Staying::start(crashed.alone(&["reconnect", "--continue", &crashed.id]));
     one.says("this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
     one.says("it asks for a permission: `pilotlight approve");
@@ -114,7 +109,7 @@ fn case_132_the_menu_answers_for_a_command_that_holds_a_session() {
 #[test]
 fn case_131_the_first_ctrl_c_names_what_ends_and_the_second_ends_it() {
     let crashed = Crashed::set();
-    let mut one = Staying::start(crashed.alone(&["reconnect", "--resend", &crashed.id]));
+    let mut one = Staying::start(crashed.alone(&["reconnect", "--continue", &crashed.id]));
     one.says("this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
     one.signal(Signal::INT);
@@ -133,7 +128,7 @@ fn case_131_the_first_ctrl_c_names_what_ends_and_the_second_ends_it() {
 #[test]
 fn case_131_what_ended_by_a_signal_is_told_by_the_next_start_and_once() {
     let crashed = Crashed::set();
-    let mut one = Staying::start(crashed.alone(&["reconnect", "--resend", &crashed.id]));
+    let mut one = Staying::start(crashed.alone(&["reconnect", "--continue", &crashed.id]));
     one.says("this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
     one.signal(Signal::TERM);

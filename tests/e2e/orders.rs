@@ -8,7 +8,7 @@ use crate::support::process::signal;
 use crate::support::{SOON, block_on, wait_until};
 use pilotlight::act::Step;
 use pilotlight::copilot::attached::{Policy, attach};
-use pilotlight::copilot::recover::{Failure, answer, resend, stop};
+use pilotlight::copilot::recover::{Failure, Prompt, answer, resend, stop};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -89,7 +89,7 @@ fn two_at_once(runs: usize) {
         let refused = wait_until(SOON, "one is refused", String::new, || {
             both.iter_mut().map(Staying::ended).position(|code| code == Some(4))
         });
-        both[1 - refused].says("the last prompt was sent again");
+        both[1 - refused].says("your last prompt was sent again");
         assert_eq!(both[1 - refused].ended(), None, "it stays: {}", both[1 - refused].said());
         stage.session.folder.wait("permission.requested");
         assert_eq!(count(&stage.session.folder, "user.message"), 2, "{}", stage.session.folder.dump());
@@ -294,8 +294,15 @@ fn case_130_what_a_frozen_server_was_sent_may_have_happened() {
     let attached = block_on(attach(&site, Policy::Ask, events, 1, &ignored)).unwrap();
     let frozen = frozen_at(&asking, Step::Resend);
     let last = site.sight.borrow().prompt;
-    let failure =
-        block_on(resend(&attached, "SCRIPT:plain Go on", last, &site, Duration::from_secs(30), &frozen)).unwrap_err();
+    let failure = block_on(resend(
+        &attached,
+        &Prompt::GoOn("SCRIPT:plain Go on".into()),
+        last,
+        &site,
+        Duration::from_secs(30),
+        &frozen,
+    ))
+    .unwrap_err();
     is_unconfirmed(&failure);
     signal(asking.server.pid(), Signal::CONT);
     asking.session.folder.wait_nth("user.message", 2);

@@ -98,14 +98,17 @@ fn seen(events: &[Value]) -> Sight {
     for event in events {
         let data = &event["data"];
         match event["type"].as_str().unwrap() {
-            "user.message" => (sight.turn_open, sight.tool_succeeded) = (true, false),
+            "user.message" => (sight.turn_open, sight.ran) = (true, 0),
             "assistant.turn_start" => (sight.turn_open, answered) = (true, false),
             "assistant.message" => answered = data["toolRequests"].as_array().is_none_or(Vec::is_empty),
             "assistant.turn_end" if answered => sight.turn_open = false,
-            "tool.execution_start" => drop(tools.insert(data["toolCallId"].to_string())),
+            "tool.execution_start" => {
+                tools.insert(data["toolCallId"].to_string());
+                sight.ran += 1;
+            }
             "tool.execution_complete" => {
                 tools.remove(&data["toolCallId"].to_string());
-                sight.tool_succeeded |= data["success"] == true;
+                sight.ran -= u32::from(data["error"]["code"] == "denied");
             }
             kind @ ("abort" | "session.error" | "session.shutdown") => {
                 sight.turn_open = false;

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -32,6 +33,8 @@ pub(crate) struct Model {
 
 struct Shared {
     held: watch::Sender<HashSet<Round>>,
+    /// How long every answer takes.
+    takes: Mutex<Duration>,
     /// Every round that was asked for, in order, repeated ones (retries) too.
     asked: Mutex<Vec<Round>>,
 }
@@ -45,7 +48,11 @@ pub(crate) struct Hold {
 impl Model {
     /// Starts the server on a free port of loopback.
     pub(crate) fn start() -> Self {
-        let shared = Arc::new(Shared { held: watch::channel(HashSet::new()).0, asked: Mutex::default() });
+        let shared = Arc::new(Shared {
+            held: watch::channel(HashSet::new()).0,
+            takes: Mutex::default(),
+            asked: Mutex::default(),
+        });
         let router = Router::new()
             .route("/v1/models", get(models))
             .route("/v1/chat/completions", post(chat))
@@ -68,6 +75,11 @@ impl Model {
             held.insert(round.clone());
         });
         Hold { shared: Arc::clone(&self.shared), round }
+    }
+
+    /// From now on every answer takes so long.
+    pub(crate) fn takes(&self, span: Duration) {
+        *self.shared.takes.lock().unwrap() = span;
     }
 
     /// How often this round was asked for.
@@ -121,6 +133,8 @@ async fn chat(State(shared): State<Arc<Shared>>, Json(request): Json<Value>) -> 
         asked.push(key.clone());
         asked.len()
     };
+    let takes = *shared.takes.lock().unwrap();
+    tokio::time::sleep(takes).await;
     // Fails only when the sender is gone, and `shared` holds it.
     shared.held.subscribe().wait_for(|held| !held.contains(&key)).await.unwrap();
     match script::answer(&script, number, round) {

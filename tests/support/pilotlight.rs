@@ -205,6 +205,28 @@ impl Pilot {
         self.rows().into_iter().find(|row| row["id"] == id)
     }
 
+    /// The session's row in the `status --json` of a command that reaches the tray.
+    pub(crate) fn row_beside(&self, id: &str) -> Option<Value> {
+        let ran = self.run(&["status", "--json"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let rows: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
+        rows.into_iter().find(|row| row["id"] == id)
+    }
+
+    /// Waits until the tray's menu, and a `status --json` that reaches the tray, tell this status with such a reason. Returns
+    /// its row. For what is not in the log: who does not reach the tray does not know it.
+    pub(crate) fn told_beside(&self, id: &str, status: &str, because: &str) -> Value {
+        let fits = |row: &Value| {
+            row["status"] == status && row["because"].as_str().is_some_and(|reason| reason.contains(because))
+        };
+        let both = || {
+            let row = self.row_beside(id).filter(&fits)?;
+            self.menu_shows(&row).then_some(row)
+        };
+        let what = format!("{id} is told as {status:?} because of {because:?} by menu and status");
+        wait_until(TOLD, &what, || self.dump(id), both)
+    }
+
     /// All rows of `status --json`, now.
     pub(crate) fn rows(&self) -> Vec<Value> {
         let output = command(&self.scratch, &self.homes, &["status", "--json"]).output().unwrap();

@@ -74,6 +74,10 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
             let text = "A line of forty bytes, with its break.\n\n".repeat(usize::try_from(number).unwrap_or(1) * 25);
             calls(bash(&format!("cat >long.txt <<'END'\n{text}END"), "write a long text"))
         }
+        ("mcp", 0) => call("asker-ask", json!({})),
+        // The first needs no permission, and runs; the others are denied where nobody can be asked.
+        ("mixed", 0) => call("list_bash", json!({})),
+        ("mixed", round) if (round as u64) <= number => calls(bash(&format!("touch mixed{round}.txt"), "touch")),
         ("denied", round) if (round as u64) < number => calls(bash(&format!("touch denied{round}.txt"), "touch")),
 
         ("bg", 0) => {

@@ -23,6 +23,28 @@ use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
+/// A server of tools over standard input and output, whose one tool asks the user a question before it answers.
+const ASKER: &str = r#"
+say() { printf '%s\n' "$1"; }
+while IFS= read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
+    case $line in
+    *'"initialize"'*)
+        version=$(printf '%s' "$line" | sed -n 's/.*"protocolVersion":"\([^"]*\)".*/\1/p')
+        say '{"jsonrpc":"2.0","id":'"$id"',"result":{"protocolVersion":"'"$version"'","capabilities":{"tools":{}},"serverInfo":{"name":"asker","version":"1"}}}' ;;
+    *'"tools/list"'*)
+        say '{"jsonrpc":"2.0","id":'"$id"',"result":{"tools":[{"name":"ask","description":"asks","inputSchema":{"type":"object","properties":{}}}]}}' ;;
+    *'"tools/call"'*)
+        call=$id
+        say '{"jsonrpc":"2.0","id":"e1","method":"elicitation/create","params":{"message":"Which database shall I drop?","requestedSchema":{"type":"object","properties":{"db":{"type":"string","enum":["test","prod"]}},"required":["db"]}}}' ;;
+    *'"e1"'*)
+        say '{"jsonrpc":"2.0","id":'"$call"',"result":{"content":[{"type":"text","text":"answered"}]}}' ;;
+    *'"method"'*'"id"'* | *'"id"'*'"method"'*)
+        say '{"jsonrpc":"2.0","id":'"$id"',"result":{}}' ;;
+    esac
+done
+"#;
+
 /// A Copilot server on a free port of loopback. Terminated when dropped.
 pub(crate) struct Server {
     child: Child,
@@ -99,6 +121,27 @@ impl Server {
 
     /// A new session of `client`. Without a person, nobody can be asked.
     pub(crate) fn create(&self, client: &Client, person: Option<&Person>) -> Session {
+        self.create_as(client, person, |config| config)
+    }
+
+    /// The same, with a server of tools whose one tool asks the user which database to drop (`SCRIPT:mcp`), and every
+    /// permission given.
+    pub(crate) fn create_with_asker(&self, client: &Client, person: &Person) -> Session {
+        let script = self.project.join("asker.sh");
+        std::fs::write(&script, ASKER).unwrap();
+        let asker = json!({"asker": {"type": "stdio", "command": "sh", "args": [script]}});
+        let session = self
+            .create_as(client, Some(person), |config| config.with_mcp_servers(serde_json::from_value(asker).unwrap()));
+        session.call("session.permissions.setApproveAll", json!({"enabled": true}));
+        session
+    }
+
+    fn create_as(
+        &self,
+        client: &Client,
+        person: Option<&Person>,
+        more: impl FnOnce(SessionConfig) -> SessionConfig,
+    ) -> Session {
         let mut config = SessionConfig::default()
             .with_model("fake-model")
             .with_provider(self.provider.clone())
@@ -111,7 +154,7 @@ impl Server {
                 .with_elicitation_handler(person.clone())
                 .with_exit_plan_mode_handler(person);
         }
-        self.session(block_on(client.sdk.create_session(config)).unwrap())
+        self.session(block_on(client.sdk.create_session(more(config))).unwrap())
     }
 
     /// Resumes the session `id` in this server, with `continue_pending_work` as given. Lazy: the CLI writes nothing

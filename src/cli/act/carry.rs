@@ -291,10 +291,10 @@ fn came_of(ask: &Ask, before: &Session, now: &Session) -> Came {
             Came::Done("its process has ended")
         }
         Ask::End { .. } | Ask::ForceQuit => Came::Open("its process lives"),
-        Ask::Reconnect { .. } if facts.marks.prompt != before.marks.prompt => {
+        Ask::Reconnect { .. } | Ask::Continue if facts.marks.prompt != before.marks.prompt => {
             Came::Open("its log has another prompt now")
         }
-        Ask::Reconnect { .. } => Came::Open("its log has no new prompt"),
-        Ask::Resume | Ask::ShowTerminal | Ask::Detach => Came::Open("look whether it did"),
+        Ask::Reconnect { .. } | Ask::Continue => Came::Open("its log has no new prompt"),
+        Ask::Resume | Ask::ShowTerminal | Ask::Detach | Ask::Said => Came::Open("look whether it did"),
     }
 }

@@ -94,6 +94,10 @@ impl View for Watching {
     fn part(&mut self, line: &str) {
         say(line);
     }
+
+    fn asks_servers(&self) -> bool {
+        false
+    }
 }
 
 /// Asks on the terminal about each request that opens. Never ends.

@@ -26,7 +26,7 @@ impl Tell for Teller {
             Report::Step(step, words) => {
                 let _ = writeln!(io::stderr(), "{}: {}", step.tag(), plain(words, LINE_MAX));
             }
-            Report::Request(_) => {}
+            Report::Request(_) | Report::Said(_) => {}
             Report::End(outcome) => end(outcome),
         }
     }

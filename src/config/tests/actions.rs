@@ -22,12 +22,17 @@ fn what_clicks_lead_to_is_read() {
         permissions = "approve-all"
         auto-reconnect = true
         resend = true
+        continue-prompt = "Carry on.\nQuietly."
+        ask-servers = false
         "#,
     );
     let terminal = ["kitty", "--hold", COMMAND, FOLDER, ""].map(str::to_owned).to_vec();
     let copilot = Some(PathBuf::from("~/bin/copilot"));
     let permissions = Permissions::ApproveAll;
-    assert_eq!(config.actions, Actions { terminal, copilot, permissions, auto_reconnect: true, resend: true });
+    let continue_prompt = "Carry on.\nQuietly.".to_owned();
+    let (auto_reconnect, resend, ask_servers) = (true, true, false);
+    let read = Actions { terminal, copilot, permissions, auto_reconnect, resend, continue_prompt, ask_servers };
+    assert_eq!(config.actions, read);
     for permissions in Permissions::ALL {
         let read = right(&format!("actions.permissions = \"{}\"", permissions.word())).actions;
         assert_eq!(read, Actions { permissions, ..Actions::default() });
@@ -38,8 +43,16 @@ fn what_clicks_lead_to_is_read() {
 /// Without a word of the user's, nobody is approved and nothing reconnected.
 #[test]
 fn nothing_is_done_unasked_by_default() {
-    let Actions { permissions, auto_reconnect, resend, .. } = Actions::default();
+    let Actions { permissions, auto_reconnect, resend, continue_prompt, .. } = Actions::default();
     assert_eq!((permissions, auto_reconnect, resend), (Permissions::Ask, false, false));
+    for blank in ["\"\"", "\" \\n\""] {
+        let problems = wrong(&format!("actions.continue-prompt = {blank}"));
+        assert!(
+            problems[0].contains("`actions.continue-prompt` must be a text that is not blank; this is blank."),
+            "{problems:?}"
+        );
+    }
+    assert!(!continue_prompt.contains("  "), "{continue_prompt}");
     for text in ["\"Approve-All\"", "\"approve\"", "true", "\"\"", "[\"approve-all\"]", "1"] {
         let problems = wrong(&format!("actions.permissions = {text}"));
         assert!(problems[0].contains("`actions.permissions` must be \"ask\", \"approve-all\" or \"observe\"; "));
@@ -204,13 +217,16 @@ pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
     });
     let copilot = prop::option::of("(/|~/)[^\0]{0,20}".prop_map(PathBuf::from));
     let permissions = (0..Permissions::ALL.len()).prop_map(|at| Permissions::ALL[at]);
-    (terminal, copilot, permissions, any::<bool>(), any::<bool>()).prop_map(
-        |(terminal, copilot, permissions, auto_reconnect, resend)| Actions {
+    let prompt = "[^\0]{0,10}[a-z]";
+    (terminal, copilot, permissions, any::<[bool; 3]>(), prompt).prop_map(
+        |(terminal, copilot, permissions, [auto_reconnect, resend, ask_servers], continue_prompt)| Actions {
             terminal,
             copilot,
             permissions,
             auto_reconnect,
             resend,
+            continue_prompt,
+            ask_servers,
         },
     )
 }

@@ -104,10 +104,16 @@ fn case_7_a_prompt_is_not_sent_again_after_another_one() {
         let site =
             Site { id: "s".into(), cwd: None, endpoints: Vec::new(), owned: true, sight, permit: Permit::default() };
         let span = Duration::from_millis(10);
-        let failure =
-            recover::resend(&attached, "Paint it", Some(Mark { event: 1, at: Time(1) }), &site, span, &|_, _| ())
-                .await
-                .unwrap_err();
+        let failure = recover::resend(
+            &attached,
+            &recover::Prompt::Again("Paint it".into()),
+            Some(Mark { event: 1, at: Time(1) }),
+            &site,
+            span,
+            &|_, _| (),
+        )
+        .await
+        .unwrap_err();
         assert!(failure.refused && failure.why.contains("another prompt was sent meanwhile"), "{failure}");
         assert_eq!(fake.called("session.send"), 0);
     });

@@ -92,7 +92,7 @@ pub(super) fn asked(session: &Alertable<'_>, detail: Detail) -> Option<Asked> {
 
 /// The buttons of a popup on one session, the next step first.
 pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: bool) -> Vec<Button> {
-    use Button::{Approve, Deny, Details, Mute, Reconnect, Resume, Review, ShowTerminal, Stop};
+    use Button::{Approve, Continue, Deny, Details, Mute, Reconnect, Resume, Review, ShowTerminal, Stop};
     let answerable = session.request.is_some_and(|request| request.answerable);
     let offered = |button: &&Button| session.row.actions.contains(&button.name());
     // Of those in one line only the first that can be done.
@@ -100,10 +100,12 @@ pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: bool) -> Vec
         Cause::NeedsPermission if asked => return vec![Approve, Deny, Mute],
         Cause::NeedsPermission if answerable => return vec![Review, Mute],
         Cause::NeedsPermission => return vec![Details, Mute],
-        Cause::PermissionLost => &[&[Reconnect, Resume]],
+        Cause::PermissionLost => &[&[Continue], &[Reconnect, Resume]],
         Cause::Stuck => &[&[Reconnect], &[Stop]],
         Cause::Crashed => &[&[Reconnect, Resume]],
-        Cause::NeedsInput | Cause::Failed | Cause::Done => &[&[ShowTerminal, Resume]],
+        // One that was reconnected and not sent on.
+        Cause::NeedsInput => &[&[Continue], &[ShowTerminal, Resume]],
+        Cause::Failed | Cause::Done => &[&[ShowTerminal, Resume]],
     };
     let mut buttons: Vec<_> = wanted.iter().filter_map(|line| line.iter().find(offered)).copied().collect();
     if buttons.is_empty() {

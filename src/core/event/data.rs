@@ -11,6 +11,7 @@ pub(super) struct Data<'a> {
     request: Option<Text<'a>>,
     tool: Option<Text<'a>>,
     command: Option<Text<'a>>,
+    arguments: &'a [u8],
     detached: bool,
     success: Option<bool>,
     of_user: bool,
@@ -50,7 +51,11 @@ impl<'a> Data<'a> {
                 b"toolCallId" => self.call = scan.text()?,
                 b"toolName" => self.tool = scan.text()?,
                 b"requestId" => self.request = scan.text()?,
-                b"arguments" => self.arguments(scan)?,
+                b"arguments" => {
+                    let start = scan.clone();
+                    self.arguments(scan)?;
+                    self.arguments = scan.since(&start);
+                }
                 b"success" => self.success = scan.bool()?,
                 b"isUserRequested" => self.of_user = scan.bool()?.unwrap_or(false),
                 b"error" => scan.object_or_skip(|key, scan| {
@@ -165,11 +170,13 @@ impl<'a> Data<'a> {
                 call: self.call.ok_or(Malformed)?,
                 name: self.tool,
                 command: self.command,
+                arguments: self.arguments,
                 detached: self.detached,
             },
             b"tool.execution_complete" => Body::ToolDone {
                 call: self.call.ok_or(Malformed)?,
                 success: self.success.unwrap_or(false),
+                denied: self.success != Some(true) && is(self.error_code, b"denied"),
                 unasked: self.tool_unasked(),
                 of_user: self.of_user,
                 shell: self.shell,

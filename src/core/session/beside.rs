@@ -36,8 +36,11 @@ impl Facts {
         }
         match body {
             Body::PermissionAsked { .. } | Body::PermissionDone { .. } => self.fold_permission(body, Some(id), at),
-            Body::ToolDone { call, unasked, success, .. } => {
-                self.spent |= success;
+            // What a sub-agent ran is counted by the tool that started it.
+            Body::ToolDone { call, unasked, denied, .. } => {
+                if !denied && !unasked {
+                    self.last_ran = Some(at);
+                }
                 self.requests.retain(|request| request.call != Some(Call::new(*call)));
                 self.denials.push(at, *unasked);
             }

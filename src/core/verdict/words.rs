@@ -1,7 +1,8 @@
 //! How reasons are worded: steps of ages, how a turn ended, why a session rests.
 
+use crate::core::asked::Question;
 use crate::core::session::Facts;
-use crate::core::text::listed;
+use crate::core::text::{counted, listed};
 use crate::core::time::Span;
 use crate::core::turn::{Closed, Ending};
 
@@ -27,6 +28,23 @@ pub fn age_step(age: Span) -> (Span, Span) {
     };
     let whole = age.0 / unit.0 * unit.0;
     (Span(whole), Span(whole.saturating_add(unit.0)))
+}
+
+/// "1 permission request is", "2 permission requests are".
+pub(super) fn are(requests: usize) -> String {
+    format!("{} {}", counted(requests, "permission request"), if requests == 1 { "is" } else { "are" })
+}
+
+/// `asks: "Which color?" (red, blue)`.
+pub(super) fn asks_words(question: &Question, open: usize) -> String {
+    let mut words = format!("asks: \"{}\"", question.text);
+    if !question.choices.is_empty() {
+        words.push_str(&format!(" ({})", question.choices.join(", ")));
+    }
+    if open > 1 {
+        words.push_str(&format!("; {open} questions are open"));
+    }
+    words
 }
 
 /// Why it rests.

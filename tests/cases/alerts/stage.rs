@@ -65,6 +65,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         label: Label { who: id.into(), title: Some(format!("Session {id}").into()) },
         turn: None,
         ended_denied: false,
+        question: None,
     }
 }
 
@@ -302,7 +303,7 @@ impl Actor {
             id: (*self.key.1).into(),
             facts: story.facts(now),
             owner: story.owner.clone(),
-            live: story.live,
+            live: story.live.clone(),
             seen: story.seen.filter(|seen| *seen <= at.wall),
             touched: START,
             ..Session::default()

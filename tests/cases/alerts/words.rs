@@ -172,7 +172,7 @@ fn a_long_digest_names_some_and_counts_the_rest() {
 
 #[test]
 fn a_popup_offers_the_next_step_as_far_as_it_can_be_done() {
-    use Button::{Details, Mute, Reconnect, Resume, ShowTerminal, Stop};
+    use Button::{Continue, Details, Mute, Reconnect, Resume, ShowTerminal, Stop};
     let all = vec!["reconnect", "stop", "resume", "show-terminal"];
     for (status, actions, buttons) in [
         (Status::Stuck, all.clone(), vec![Reconnect, Stop, Mute]),
@@ -180,6 +180,8 @@ fn a_popup_offers_the_next_step_as_far_as_it_can_be_done() {
         (Status::Stuck, vec![], vec![Details, Mute]),
         (Status::PermissionLost, all.clone(), vec![Reconnect, Mute]),
         (Status::PermissionLost, vec!["resume"], vec![Resume, Mute]),
+        (Status::PermissionLost, vec!["continue", "reconnect"], vec![Continue, Reconnect, Mute]),
+        (Status::NeedsInput, vec!["continue", "show-terminal"], vec![Continue, ShowTerminal, Mute]),
         (Status::Crashed, all.clone(), vec![Reconnect, Mute]),
         (Status::Crashed, vec!["resume"], vec![Resume, Mute]),
         (Status::NeedsInput, all.clone(), vec![ShowTerminal, Mute]),

@@ -12,7 +12,7 @@ pub(super) fn sheet(popup: &Popup, buttons: &[Button], server: &Server, replaces
     let opens = |button: &Button| matches!(button, Button::Details | Button::Review);
     let label = if buttons.iter().any(opens) { "" } else { "Open" };
     let click = server.can.actions.then_some(["default", label]);
-    let buttons = buttons.iter().map(|button| [button.name(), button.label()]);
+    let buttons = buttons.iter().map(|button| [button.name(), button.label_among(buttons)]);
     Sheet {
         replaces,
         title: plain(&popup.title, TITLE).into(),

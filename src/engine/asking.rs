@@ -1,0 +1,98 @@
+//! What is asked of servers without a click: one look at a session before its silence is called `stuck`; and what of that, and of
+//! the connections that are kept, `status` is told over the control socket, so that it says what we say.
+
+use super::acting::Happening;
+use super::{Engine, Key, Round};
+use crate::act::{Given, Outcome, Report, Said};
+use crate::copilot::look::{LOOKED_WITHIN, Told, look};
+use crate::core::action::Reach;
+use crate::core::time::Time;
+use crate::core::verdict::{Answer, Status};
+use std::collections::BTreeMap;
+
+/// What came of a look at one session.
+pub(super) struct Looked {
+    key: Key,
+    /// The last sign of life in its log when the look began.
+    progress: Time,
+    told: Option<Told>,
+}
+
+impl Engine {
+    /// Asks the servers of sessions that have just become silent beyond their limit: each once for each silence.
+    pub(super) fn ask_servers(&mut self, round: &mut Round) {
+        if !self.config.actions.ask_servers {
+            return;
+        }
+        // One connection asks for all sessions of a process; a token is not shown for one that its process may not hold.
+        let mut owners: BTreeMap<(u32, bool), Vec<(Key, Time)>> = BTreeMap::new();
+        for key in &round.changed {
+            if let Some((owner, progress)) = self.wants_a_look(key) {
+                let wanted = owners.entry(owner).or_default();
+                if !wanted.iter().any(|(known, _)| known == key) {
+                    wanted.push((key.clone(), progress));
+                }
+            }
+        }
+        for ((pid, _), wanted) in owners {
+            let endpoints = wanted.first().map(|(key, _)| self.verified_endpoints_of(pid, key)).unwrap_or_default();
+            if endpoints.is_empty() {
+                continue;
+            }
+            for (key, progress) in &wanted {
+                self.acting.asked.insert(key.clone(), *progress);
+                if let Some(folder) = self.fleet.folder(key) {
+                    folder.session.live.asking = true;
+                }
+                self.judge(key, round);
+            }
+            tracing::debug!(pid, sessions = wanted.len(), "its server is asked what they do");
+            let tell = self.acting.teller();
+            tokio::spawn(async move {
+                let ids: Vec<_> = wanted.iter().map(|(key, _)| Box::<str>::from(&*key.1)).collect();
+                let told = look(&endpoints, &ids, LOOKED_WITHIN).await;
+                let looked = wanted.into_iter().zip(told);
+                let looked = looked.map(|((key, progress), told)| Looked { key, progress, told }).collect();
+                let _ = tell.send(Happening::Looked(looked)); // the engine may have ended
+            });
+        }
+    }
+
+    /// Whether a session's server is to be asked: its owner, whether that may be trusted, and the last sign of life in its log.
+    fn wants_a_look(&self, key: &Key) -> Option<((u32, bool), Time)> {
+        let entry = self.fleet.get(key)?;
+        let session = entry.session();
+        let is_silent = matches!(entry.verdict.status, Status::Quiet | Status::Stuck) && session.problem.is_none();
+        let pid = session.owner.live()?;
+        let progress = session.facts.progress?.wall;
+        let is_due = is_silent
+            && session.dealings.reach == Reach::Listens
+            && session.dealings.under_way.is_none()
+            && self.acting.asked.get(key) != Some(&progress);
+        is_due.then_some(((pid, session.may_be_trusted()), progress))
+    }
+
+    /// A look is over.
+    pub(super) fn looked(&mut self, looked: Vec<Looked>, round: &mut Round) {
+        for Looked { key, progress, told } in looked {
+            if let Some(folder) = self.fleet.folder(&key) {
+                let live = &mut folder.session.live;
+                live.asking = false;
+                // Where something happened meanwhile, what was told is of before that.
+                live.answer = told.map(|Told { active, requests }| Answer { progress, active, requests });
+            }
+            self.judge(&key, round);
+        }
+    }
+
+    /// Tells what is known of sessions beside their logs, and that is all.
+    pub(super) fn tell_said(&self, given: &Given) {
+        let said = self.fleet.entries().filter_map(|(key, entry)| {
+            let session = entry.session();
+            let home = self.homes.get(key.0)?.parent()?.to_str()?;
+            Said::of(home, session)
+        });
+        given.report(Report::Said(said.collect()));
+        given.report(Report::End(Outcome::Done(String::new())));
+    }
+}

@@ -1,0 +1,145 @@
+//! What only waits for a person: never called stuck, as far as each connection can know, and never aborted where it is known.
+
+use super::stage::Stage;
+use crate::support::home::Home;
+use crate::support::model::Model;
+use crate::support::person::{Manner, Person};
+use crate::support::pilotlight::Pilot;
+use crate::support::process::signal;
+use crate::support::server::{Client, Server, Session};
+use crate::support::{SOON, wait_until};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const LIMITS: &str = "[limits]\ntool-quiet = \"2s\"\ntool-stuck = \"5s\"\nfresh-quiet = \"2s\"\nfresh-stuck = \"5s\"\n";
+
+/// A session in which a tool of an MCP server asks its user a question, which nobody answers. Fields drop from the top.
+struct Asking {
+    pilot: Pilot,
+    session: Session,
+    _client: Client,
+    person: Person,
+    server: Server,
+    _model: Model,
+    _home: Home,
+}
+
+impl Asking {
+    fn set(config: &str) -> Self {
+        let (home, model) = (Home::new("project"), Model::start());
+        let server = Server::start(&home, &model);
+        let pilot = Pilot::configured(&[&home], config);
+        let (client, person) = (server.connect(), Person::who(Manner::Waits));
+        let session = server.create_with_asker(&client, &person);
+        session.send("SCRIPT:mcp Drop it");
+        session.folder.wait("tool.execution_start");
+        Self { pilot, session, _client: client, person, server, _model: model, _home: home }
+    }
+
+    fn id(&self) -> String {
+        self.session.id()
+    }
+
+    /// Waits until the silence has lasted for so long, by the log.
+    fn silent_for(&self, span: Duration) {
+        let events = self.session.folder.events();
+        let last: jiff::Timestamp = events.last().unwrap()["timestamp"].as_str().unwrap().parse().unwrap();
+        let until = last + span;
+        wait_until(SOON + span, "the silence is long", String::new, || (jiff::Timestamp::now() > until).then_some(()));
+    }
+
+    fn aborts(&self) -> usize {
+        self.session.folder.types().iter().filter(|kind| *kind == "abort").count()
+    }
+}
+
+/// CASES.md 126: who is not attached is told that there is work, and not of what is asked.
+#[test]
+fn case_126_unattached_it_is_busy_or_asks_and_never_stuck() {
+    let asking = Asking::set(LIMITS);
+    let id = asking.id();
+    asking.pilot.told_beside(&id, "quiet", "busy, or asking you there");
+    asking.silent_for(Duration::from_secs(8));
+    // The tray, what reaches it, and a `watch` by itself say the same; what asks nobody has the log alone.
+    let row = asking.pilot.told_beside(&id, "quiet", "busy, or asking you there");
+    assert_eq!(row["question"], Value::Null, "{row}");
+    assert!(!asking.pilot.history(&id).contains(&"stuck".to_owned()), "{:?}", asking.pilot.history(&id));
+    assert_eq!(asking.pilot.row(&id).unwrap()["status"], "stuck");
+    asking.pilot.menu_says(&id, "Stop the turn, also if it only waits for you");
+    // Nothing was changed by the look, and the answer is taken as ever.
+    asking.person.now(Manner::Approves);
+    asking.session.folder.wait("tool.execution_complete");
+    asking.pilot.told_beside(&id, "idle", "");
+    assert!(!asking.session.folder.types().contains(&"session.resume".to_owned()));
+    asking.session.folder.assert_one_chain();
+}
+
+/// CASES.md 126: an attached client hears of it, in its own words; to reconnect aborts nothing that is known to wait.
+#[test]
+fn case_126_attached_it_needs_input_and_is_not_aborted() {
+    // Without the look it is called stuck, and reconnecting stops what is stuck.
+    let asking = Asking::set(&format!("{LIMITS}[actions]\nask-servers = false\n"));
+    let id = asking.id();
+    asking.pilot.told(&id, "stuck", "");
+    let ran = asking.pilot.run(&["reconnect", &id]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("it asks you something: nothing is stopped"), "{ran:?}");
+    let row = asking.pilot.told_beside(&id, "needs-input", "asks: \"Which database shall I drop?\" (test, prod)");
+    assert_eq!(row["question"], json!({"text": "Which database shall I drop?", "choices": ["test", "prod"]}), "{row}");
+    assert_eq!(asking.aborts(), 0);
+    // Answered elsewhere: over at once.
+    asking.person.now(Manner::Approves);
+    asking.pilot.told_beside(&id, "idle", "");
+    assert_eq!(asking.pilot.row_beside(&id).unwrap()["question"], Value::Null);
+    asking.session.folder.assert_one_chain();
+}
+
+/// What is asked after we came is heard, and an abort ends it though nobody says so.
+#[test]
+fn case_126_a_question_is_heard_and_ends_with_its_turn() {
+    let asking = Asking::set("");
+    let id = asking.id();
+    let ran = asking.pilot.run(&["reconnect", &id]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    asking.pilot.told_beside(&id, "needs-input", "Which database");
+    asking.session.abort();
+    asking.pilot.told_beside(&id, "idle", "stopped");
+    asking.session.send("SCRIPT:mcp Drop the other");
+    asking.pilot.told_beside(&id, "needs-input", "Which database");
+    // The user's own stop is the user's to give.
+    let stopped = asking.pilot.run(&["stop", &id]);
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+    asking.pilot.told_beside(&id, "idle", "stopped");
+}
+
+/// A server that does not answer changes nothing: silence is judged by the log, in its time.
+#[test]
+fn case_126_a_server_that_hangs_holds_nothing_up() {
+    let asking = Asking::set(LIMITS);
+    signal(asking.server.pid(), Signal::STOP);
+    asking.pilot.told(&asking.id(), "stuck", "silent");
+    signal(asking.server.pid(), Signal::CONT);
+}
+
+/// A model that never answers asks nobody: to ask the server first does not excuse it, and one look a silence is all.
+#[test]
+fn a_silent_model_is_stuck_though_its_server_is_busy() {
+    let stage = Stage::configured(LIMITS);
+    stage.session.send("SCRIPT:hang Paint the fence");
+    stage.told("quiet", "");
+    stage.told("stuck", "");
+    let looks = stage.pilot.log().matches("its server is asked what they do").count();
+    assert_eq!(looks, 1, "{}", stage.pilot.log());
+}
+
+/// What waits for a person in a way that the log tells is told so by everybody, in its own words.
+#[test]
+fn a_tool_that_asks_is_told_in_its_own_words() {
+    let stage = Stage::set(Manner::Waits);
+    stage.session.send("SCRIPT:ask Paint the fence");
+    let row = stage.told("needs-input", "asks: \"Which color?\" (red, blue)");
+    assert_eq!(row["question"], json!({"text": "Which color?", "choices": ["red", "blue"]}), "{row}");
+    stage.person.now(Manner::Approves);
+    stage.told("idle", "");
+}
