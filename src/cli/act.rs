@@ -15,6 +15,7 @@ use crate::config::Permissions;
 use crate::control::{ORDER_MAX, caller};
 use crate::core::action::Reach;
 use crate::core::fleet::{Kind, Session};
+use crate::core::misread::misread;
 use crate::core::owner::Owner;
 use carry::carry_out;
 use std::process::ExitCode;
@@ -231,6 +232,10 @@ fn answer_one(
     };
     if let Some(error) = shown.failed.filter(|_| verb.is_read) {
         return Ok(refuse(&format!("the request could not be written out ({error}): it was left open")));
+    }
+    if verb.is_read && !arguments.ask && text.lines().any(|line| misread(line).is_some()) {
+        let why = "part of the request may read as something else than it is, so it was left open. Look at it, and answer with";
+        return Ok(refuse(&format!("{why} `pilotlight approve --ask {}`", session.id)));
     }
     if arguments.ask && confirm(verb.question) != Some(true) {
         return Ok(refuse("the request was left open"));

@@ -88,7 +88,9 @@ fn owner(session: &Session) -> String {
         Owner::Opened { pid, started: None } => format!("process {pid}, not prompted yet"),
         Owner::Unheld { pid } => format!("not known: process {pid}, which the lock names, does not hold it"),
         Owner::Gone { pid, .. } => format!("process {pid}, gone: its lock was left behind"),
-        Owner::Unknown { pid } => format!("process {pid}, which cannot be looked at (another user, a container)"),
+        Owner::Unknown { pid } => {
+            format!("process {pid}, which cannot be looked at (another user's, a container's, or just ending)")
+        }
     }
 }
 

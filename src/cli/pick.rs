@@ -61,6 +61,11 @@ pub(super) fn pick(context: &Context, id: &str, all: bool) -> Result<Picked, Exi
             say(&format!("no session's id begins with {id:?}; `pilotlight status --all --json` lists them"));
             Err(ExitCode::from(USAGE))
         }
+        n if found.iter().all(|session| session.id == found[0].id) => {
+            let id = &found[0].id;
+            say(&format!("{n} homes have a session {id}: say which is meant with `pilotlight --home DIR`"));
+            Err(ExitCode::from(USAGE))
+        }
         n => {
             let ids: Vec<_> = found.iter().map(|session| &*session.id).take(NAMED).collect();
             say(&format!("{} begin with {id:?}: {}", counted(n, "session's id"), ids.join(", ")));

@@ -194,9 +194,9 @@ fn reachable(session: &Session, instead: &str) -> Result<(), String> {
         // What to do comes first: a menu cuts what is long.
         (Owner::Alive { .. }, _) if terminal => Err(format!("{instead} (its terminal has no server)")),
         (Owner::Alive { pid, .. }, _) => Err(format!("{instead} (process {pid} listens nowhere)")),
-        (Owner::Unknown { pid }, _) => {
-            Err(format!("process {pid} may run it, and cannot be looked at (another user, a container)"))
-        }
+        (Owner::Unknown { pid }, _) => Err(format!(
+            "process {pid} may run it, and cannot be looked at (another user's, a container's, or just ending)"
+        )),
         (Owner::Gone { .. } | Owner::Never, _) => Err("nothing runs it".into()),
     }
 }
@@ -360,7 +360,7 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
         Owner::Unheld { pid } => return Err(unheld(pid)),
         Owner::Unknown { pid } => {
             return Err(format!(
-                "process {pid} cannot be looked at (another user, a container): it is never signalled"
+                "process {pid} cannot be looked at (another user's, a container's, or just ending): it is never signalled"
             ));
         }
         Owner::Gone { .. } | Owner::Never => return Err("nothing runs it, there is nothing to end".into()),
@@ -404,7 +404,9 @@ fn resumable(session: &Session, status: Status) -> Result<(), String> {
         Owner::Opened { pid, .. } => return Err(opened(pid)),
         Owner::Unheld { pid } => return Err(unheld(pid)),
         Owner::Unknown { pid } => {
-            return Err(format!("process {pid} may run it, and cannot be looked at (another user, a container)"));
+            return Err(format!(
+                "process {pid} may run it, and cannot be looked at (another user's, a container's, or just ending)"
+            ));
         }
         Owner::Gone { .. } => {}
         Owner::Never if status == Status::Ended || session.facts.shut_down.is_some() => {}

@@ -181,6 +181,25 @@ fn case_115_with_a_full_or_closed_output_nothing_is_approved() {
     assert_eq!(user.run(approve).status.code(), Some(0), "with an output that is read it is");
 }
 
+/// What may read as something else is only answered after it was looked at.
+#[test]
+fn case_114_what_may_read_as_something_else_is_not_approved_unasked() {
+    let user = User::new();
+    let session = sdk(&user, 1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    asks(&session, "r-1");
+    let double = Double::start(&user, |order| shows(order, "shell: rm -rf /t\u{43c}p", Outcome::Done("done".into())));
+    let output = user.run(&["approve", "00000001"]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let (out, err) = texts(&output);
+    assert!(out.contains("rm -rf /t\u{43c}p"), "it is shown: {out}");
+    assert!(err.contains("left open") && err.contains("pilotlight approve --ask"), "{err}");
+    let answered = |order: &Order| !matches!(&order.ask, Ask::Approve(Which::Shown { text, .. }) if text == "\0");
+    assert!(!double.orders().iter().any(answered), "{:?}", double.orders());
+    assert_eq!(user.run(&["deny", "00000001"]).status.code(), Some(0), "denying it needs no look");
+}
+
 #[test]
 fn steps_and_reasons_go_to_standard_error_the_request_and_the_result_to_standard_output() {
     let user = User::new();
@@ -194,10 +213,10 @@ fn steps_and_reasons_go_to_standard_error_the_request_and_the_result_to_standard
             Ask::Reconnect { .. } => Outcome::Failed("the server does not answer".into()),
             _ => Outcome::Refused("the session is over".into()),
         };
-        shows(order, "shell: ls\u{1b}[2K\n\u{202e}pilotlight: allowed", end)
+        shows(order, "shell: ls\u{1b}[2K\npilotlight: allowed", end)
     });
     let (out, err) = texts(&user.run(&["approve", "00000001"]));
-    let request = "The request of project:\n    shell: ls\\u{1b}[2K\n    \\u{202e}pilotlight: allowed\n";
+    let request = "The request of project:\n    shell: ls\\u{1b}[2K\n    pilotlight: allowed\n";
     assert_eq!(out, format!("{request}allowed [31monce\n"));
     assert_eq!(err, "take-over: as one more client\n");
     for (command, code, words) in

@@ -148,6 +148,15 @@ fn ids_may_be_shortened_while_they_are_not_ambiguous() {
     assert_eq!(ambiguous.status.code(), Some(2));
     assert!(String::from_utf8(ambiguous.stderr).unwrap().contains("2 session's ids begin"));
     assert_eq!(code(&user, &["explain", "ffff"]), Some(2));
+
+    // A copied home has the same ids.
+    let copy = User::new();
+    copy.session(0xab00).ended(Duration::from_secs(60));
+    let homes = [user.home(), copy.home()].map(|home| home.to_str().unwrap().to_owned());
+    let twice = user.run(&["explain", "0000ab00", "--home", &homes[0], "--home", &homes[1]]);
+    assert_eq!(twice.status.code(), Some(2));
+    let said = String::from_utf8(twice.stderr).unwrap();
+    assert!(said.contains("2 homes have a session") && said.contains("--home"), "{said}");
 }
 
 #[test]
