@@ -94,6 +94,12 @@ pub trait View {
     /// The settings are others now, or what was written cannot be used.
     fn configure(&mut self, _settings: &Settings<'_>) {}
 
+    /// Whether sessions are reconnected by themselves, where the settings want that: only by what stays to hold the connection.
+    /// A command that watches beside the tray would get in its way.
+    fn reconnects_by_itself(&self) -> bool {
+        false
+    }
+
     /// When, by the awake clock, the view wants to be called though nothing changed. It is called once a minute anyway.
     fn redraw_at(&self) -> Option<Time> {
         None
@@ -173,6 +179,9 @@ pub struct Engine {
     noted: HashMap<usize, Noted>,
     buffer: Vec<u8>,
     rescan_at: Time,
+    /// Sessions that just asked for a permission, and whom nobody serves yet: when they are looked at again. A command that
+    /// holds one may begin to serve it after its first request.
+    unreached: Vec<(Time, Key)>,
 }
 
 impl Engine {
@@ -224,6 +233,7 @@ impl Engine {
             noted: HashMap::new(),
             buffer: Vec::new(),
             rescan_at: clock.now().awake + RESCAN,
+            unreached: Vec::new(),
         }
     }
 
@@ -307,7 +317,7 @@ impl Engine {
             }
             self.recheck(view, &mut round);
             self.follow_config(view, &mut round);
-            self.reconnect_by_itself(&mut round);
+            self.reconnect_by_itself(view.reconnects_by_itself(), &mut round);
             if asks {
                 self.ask_servers(&mut round);
             }
@@ -354,7 +364,8 @@ impl Engine {
         let idle = self.clock.now().awake + Span::hours(1);
         let reload = self.source.as_ref().and_then(|source| source.due);
         let homes = (!self.homes.is_empty() && !self.watcher.tells_of_homes()).then_some(self.homes_at);
-        let others = [rescan, homes, reload, view.redraw_at(), self.scarce.look_at()].into_iter().flatten();
+        let again = self.unreached.iter().map(|(at, _)| *at).min();
+        let others = [rescan, homes, reload, view.redraw_at(), self.scarce.look_at(), again].into_iter().flatten();
         self.fleet.wake_at().into_iter().chain(others).fold(idle, Time::min)
     }
 
@@ -370,6 +381,9 @@ impl Engine {
             for key in self.fleet.with_pid(pid) {
                 self.agenda.urgent(key);
             }
+        }
+        for (_, key) in self.unreached.extract_if(.., |(at, _)| *at <= now.awake) {
+            self.agenda.urgent(key);
         }
         let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
         round.changed.extend(changed);

@@ -15,9 +15,12 @@ use crate::kept;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::fs::{self, File, TryLockError};
+#[cfg(unix)]
+use std::fs;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
 use std::time::Duration;
 
 /// The folder of the pages, in the state folder.
@@ -25,8 +28,10 @@ pub const FOLDER: &str = "sessions";
 /// The form of a page. Another one counts as empty.
 const VERSION: u32 = 1;
 /// With more files than this, those that nobody wrote to for [`FORGOTTEN`] are removed.
+#[cfg(unix)]
 const FILES_MAX: usize = 512;
 /// So old is what nobody asks for any more: 30 days.
+#[cfg(unix)]
 const FORGOTTEN: Duration = Duration::from_secs(30 * 24 * 3600);
 /// A note in a lock file is at most so long, in bytes.
 const NOTE_MAX: u64 = 100;

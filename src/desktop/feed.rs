@@ -175,6 +175,10 @@ impl Feed {
 }
 
 impl View for Feed {
+    fn reconnects_by_itself(&self) -> bool {
+        true
+    }
+
     fn configure(&mut self, settings: &Settings<'_>) {
         let (config, lines) = (settings.config, settings.lines());
         log::set_level(config.log.level);

@@ -467,7 +467,8 @@ impl Engine {
 
     /// Has sessions go on whose turn is over by now, where that was asked for; and reconnects those that lost their permissions,
     /// where the user has set that, once for each loss, when the turn that was denied is over.
-    pub(super) fn reconnect_by_itself(&mut self, round: &mut Round) {
+    pub(super) fn reconnect_by_itself(&mut self, wanted: bool, round: &mut Round) {
+        let auto_reconnect = wanted && self.config.actions.auto_reconnect;
         let (now, limits) = (self.clock.now(), self.config.limits);
         let is_over = |facts: &Facts| facts.turn.is_none() || facts.lapse(now, &limits).is_some();
         let mut due = Vec::new();
@@ -483,7 +484,7 @@ impl Engine {
                     let wanted = !went_on && facts.is_left_undone(session.live.left_undone);
                     due.push((key.clone(), wanted.then_some(Ask::Continue)));
                 }
-            } else if self.config.actions.auto_reconnect && status == Status::PermissionLost && is_over(facts) {
+            } else if auto_reconnect && status == Status::PermissionLost && is_over(facts) {
                 let since = facts.denials.since().map(|since| since.wall);
                 let resends = self.config.actions.resend && offer(Action::Continue, session, status).is_ok();
                 let ask = if resends { Ask::Continue } else { Ask::Reconnect { resend: false } };

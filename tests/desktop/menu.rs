@@ -75,7 +75,7 @@ fn the_submenu_holds_the_details_and_what_can_be_done() {
         String::new(),
         "Reconnect and continue: no, its last turn was neither denied nor cut off".into(),
         refused("Reconnect", "a second owner would fork its log"),
-        "Send the last prompt again: no, a tool ran since, and what it did might be done twice".into(),
+        refused("Send the last prompt again", "a second owner would fork its log"),
         refused("Stop the turn", "press Esc there, or end the session"),
         "End this session…".into(),
         format!("Resume in a terminal: no, process {pid} runs it: a second owner would fork its log"),

@@ -11,7 +11,7 @@ use crate::support::{SOON, block_on, wait_until};
 use pilotlight::act::{Step, Which};
 use pilotlight::copilot::client::Link;
 use pilotlight::copilot::fault::{Fault, Place};
-use pilotlight::copilot::recover::{answer, stop};
+use pilotlight::copilot::recover::{Site, answer, stop};
 use pilotlight::copilot::servers::{Endpoint, Token};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -199,10 +199,9 @@ fn a_terminal_with_a_server_loses_nothing() {
     terminal.wait_screen("Do you want to run this command?");
     let before = terminal.folder.types();
 
-    // A server that is not known to be the owner is not asked to join.
-    let failure =
-        block_on(answer(&site(&terminal.folder, &at, false), &open(&terminal.folder), true, &unseen, &ignored))
-            .unwrap_err();
+    // A server that is not known to be the owner, and that does not say itself that it has the session, is not asked to join.
+    let another = Site { id: "00000000-0000-4000-8000-000000000000".into(), ..site(&terminal.folder, &at, false) };
+    let failure = block_on(answer(&another, &open(&terminal.folder), true, &unseen, &ignored)).unwrap_err();
     assert!(matches!(failure.faults[..], [Fault::NotLoaded(_)]), "{failure}");
     // Joined and left: the request stays answerable in the terminal.
     let owned = site(&terminal.folder, &at, true);

@@ -16,8 +16,10 @@ fn without_its_pending_work() {
     let server = Server::start(&stage.home, &stage.model);
     let client = server.connect();
     let resumed = server.resume(&client, &stage.session.id(), &Person::who(Manner::Approves), None);
-    // Nothing is written, and nobody owns the session, before the first prompt.
-    stage.told("crashed", "");
+    // Neither lock nor log is written before the first prompt, and no file event tells of it: who looks anew finds who has it.
+    stage.pilot.row_where(&stage.session.id(), "the new server has it", |row| {
+        row["status"] == "idle" && row["because"].as_str().unwrap().starts_with("opened, not prompted yet")
+    });
     let answer = stage.model.hold("plain", 0);
     resumed.send("SCRIPT:plain Go on");
     resumed.folder.wait("session.resume");

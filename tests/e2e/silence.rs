@@ -17,7 +17,9 @@ fn of_a_model_that_never_answers() {
 
 #[test]
 fn of_a_tool_that_does_nothing() {
-    let stage = Stage::configured("[limits]\ntool-quiet = \"3s\"\ntool-stuck = \"8s\"\n");
+    // Asked, its server would say that it is busy.
+    let stage =
+        Stage::configured("[actions]\nask-servers = false\n[limits]\ntool-quiet = \"3s\"\ntool-stuck = \"8s\"\n");
     stage.session.send("SCRIPT:sleep60 Paint the fence");
     stage.session.folder.wait("permission.completed");
     stage.told("quiet", "");
@@ -29,7 +31,7 @@ fn of_a_tool_that_does_nothing() {
 #[test]
 fn of_a_tool_that_is_busy() {
     let limits = "[limits]\ntool-quiet = \"3s\"\ntool-stuck = \"8s\"\ntool-busy-stuck = \"12s\"\n";
-    let stage = Stage::configured(limits);
+    let stage = Stage::configured(&format!("[actions]\nask-servers = false\n{limits}"));
     stage.session.send("SCRIPT:spin Paint the fence");
     stage.session.folder.wait("permission.completed");
     stage.told("quiet", "");

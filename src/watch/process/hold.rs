@@ -15,6 +15,7 @@ use std::path::Path;
 
 /// What the system shows of a process and a session's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux tells"))]
 pub(super) enum Hold {
     /// It has this folder's own file open, and locked.
     Held,
