@@ -247,12 +247,8 @@ impl Engine {
         self.commander.clone()
     }
 
-    /// Runs until the view or a signal ends it.
-    ///
-    /// # Errors
-    /// Where the system refuses to have its signals waited for.
-    pub async fn run(mut self, view: &mut dyn View) -> anyhow::Result<()> {
-        let mut signals = Signals::new()?;
+    /// Runs until the view or one of these signals ends it.
+    pub async fn run(mut self, mut signals: Signals, view: &mut dyn View) {
         let mut round = Round::default();
         let (version, level) = (env!("CARGO_PKG_VERSION"), crate::log::level());
         tracing::info!(target: story::TARGET, tag = story::START, version, level, "Pilotlight begins to look");
@@ -261,7 +257,7 @@ impl Engine {
         self.begin_to_follow_config(view);
         self.look_at_processes();
         if self.look_at_all(&mut signals, &mut round).await.is_break() {
-            return Ok(());
+            return;
         }
         round.changed.extend(self.fleet.entries().map(|(key, _)| key.clone()));
         let asks = view.asks_servers();
@@ -333,7 +329,6 @@ impl Engine {
         }
         self.acting.leave(LEAVING).await;
         tracing::info!(target: story::TARGET, tag = story::END, "Pilotlight looks no more");
-        Ok(())
     }
 
     fn show(&mut self, round: &mut Round, view: &mut dyn View) -> ControlFlow<()> {

@@ -27,8 +27,9 @@ export PILOTLIGHT_TEST_COPILOT='' PILOTLIGHT_TEST_CACHE=$target/copilot-cache
 # The tests bring their own homes and settings; those of who runs them are none of their business.
 unset COPILOT_HOME PILOTLIGHT_CONFIG
 
-# Started in the background by a shell without job control, we ignore SIGINT, and what the tests start and interrupt would too.
-readonly UNIGNORED=(env --default-signal=INT,QUIT)
+# Started in the background by a shell without job control, we ignore SIGINT, under nohup SIGHUP, and what the tests start and
+# signal would too.
+readonly UNIGNORED=(env --default-signal=INT,QUIT,HUP)
 
 # A folder for the stages' output, gone at the end.
 scratch=$(mktemp -d)

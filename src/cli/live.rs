@@ -3,7 +3,7 @@
 
 use super::keyboard::Keyboard;
 use super::table::{Style, cut, fit_painted, lines, next_age};
-use super::{Context, LINE_MAX, runtime};
+use super::{Context, LINE_MAX, watch_until_told};
 use crate::config::List;
 use crate::core::fleet::{Row, ShortIds, shorten, summary};
 use crate::core::text::plain;
@@ -22,7 +22,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     context.tell_ended();
     let engine = context.engine();
     let mut table = Live::new(Arc::new(context))?;
-    let result = runtime()?.block_on(engine.run(&mut table));
+    let result = watch_until_told(engine, &mut table);
     let written = std::mem::replace(&mut table.result, Ok(()));
     drop(table); // the terminal is as it was before anything is said
     result?;

@@ -25,9 +25,10 @@ mod writer;
 use crate::config::{Config, Problem};
 use crate::core::text::plain;
 use crate::doctor::Ground;
-use crate::engine::{Engine, Source};
+use crate::engine::{Engine, Source, View};
 use crate::paths;
 use crate::seen::Seen;
+use crate::signals::Signals;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use std::io::{self, Write};
@@ -305,6 +306,14 @@ fn home_problem(home: &std::path::Path) -> Option<String> {
 /// One line to the user beside the output.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "pilotlight: {}", plain(line, LINE_MAX)); // without a standard error there is nobody to tell
+}
+
+/// Watches with this view until it or a signal has enough.
+fn watch_until_told(engine: Engine, view: &mut dyn View) -> anyhow::Result<()> {
+    runtime()?.block_on(async {
+        engine.run(Signals::new()?, view).await;
+        Ok(())
+    })
 }
 
 /// The runtime of the commands that watch: one thread.

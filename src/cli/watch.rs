@@ -2,7 +2,7 @@
 
 use super::bars::{Bar, Format};
 use super::writer::Writer;
-use super::{Context, json, runtime, say};
+use super::{Context, json, say, watch_until_told};
 use crate::core::fleet::Session;
 use crate::core::limits::Limits;
 use crate::core::time::Moment;
@@ -34,12 +34,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     })?;
     if let Some(format) = arguments.format {
         let mut bar = Texts { format, last: String::new(), writer };
-        runtime()?.block_on(engine.run(&mut bar))?;
+        watch_until_told(engine, &mut bar)?;
         bar.writer.end()?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut lines = Lines { limits: context.config.limits, out: Vec::new(), writer };
-    runtime()?.block_on(engine.run(&mut lines))?;
+    watch_until_told(engine, &mut lines)?;
     lines.writer.end()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -184,7 +184,7 @@ async fn by_ourselves(
     stays: bool,
     tell: &mut dyn Tell,
 ) -> anyhow::Result<Carried> {
-    let engine = context.engine();
+    let (signals, engine) = (Signals::new()?, context.engine());
     let commander = engine.commander();
     let send = |command| {
         let _ = commander.send(command); // fails only when the engine has ended
@@ -193,7 +193,7 @@ async fn by_ourselves(
     let id = order.id.clone();
     send(Command::Act(Given::by_caller(order, reply)));
     let (mut watching, open) = Watching::new(&id);
-    let mut run = pin!(engine.run(&mut watching));
+    let mut run = pin!(engine.run(signals, &mut watching));
     let mut asking = pin!(ask_here(context, session, commander.clone(), open));
     let (mut ended, mut sent, mut stays_on, mut reachable) = (None, false, false, None);
     loop {
@@ -220,9 +220,8 @@ async fn by_ourselves(
                 }
             }
             () = &mut asking, if stays_on => {}
-            ran = &mut run => {
+            () = &mut run => {
                 drop(reachable);
-                ran?;
                 while let Ok(report) = reports.try_recv() {
                     sent |= matches!(report, Report::Step(step, _) if step.sends());
                     tell.report(&report);
