@@ -5,7 +5,7 @@ use super::{Engine, FIRST, Key, RESCAN, Round, Stands, View, reading};
 use crate::core::action::Reach;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span, Time};
-use crate::signals::{Signal, Signals};
+use crate::signals::Signals;
 use crate::watch::identity::Identity;
 use crate::watch::store::{Folder, Looked, is_absence, session_ids};
 use crate::watch::watcher::{Hints, WATCHES_TREES};
@@ -41,9 +41,7 @@ impl Engine {
             self.work(round);
             tokio::select! {
                 biased;
-                signal = signals.next() => if signal == Signal::End {
-                    return ControlFlow::Break(());
-                },
+                () = signals.end() => return ControlFlow::Break(()),
                 () = tokio::task::yield_now() => {}
             }
         }

@@ -4,6 +4,7 @@ use crate::desk::bus::Bus;
 use crate::desk::light::User;
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
+use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 
 /// What happened while the light was stopped is in the menu at once when it goes on; a popup is not raised for each of it.
@@ -53,4 +54,27 @@ fn a_light_that_was_stopped_tells_the_truth_when_it_goes_on() {
     assert!(light.runs());
     light.signal(Signal::CONT);
     assert!(light.ended().0.success(), "{}", light.said());
+}
+
+/// Ctrl-C while it looks at everything for the first time.
+#[test]
+fn an_interrupt_in_the_first_look_ends_it() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let user = User::new(&sessions);
+    for n in 0..3000 {
+        let folder = sessions.home().join(format!("session-state/36535f61-5c7b-4f09-a70b-2f8aed98{n:04x}"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("workspace.yaml"), format!("cwd: /work/{n}\n")).unwrap();
+        std::fs::write(folder.join("events.jsonl"), "").unwrap();
+    }
+    let mut watch = user.light_from(user.command(Some(&bus), &["watch", "--json"]));
+    let caught = || std::fs::read_to_string(format!("/proc/{}/status", watch.pid())).unwrap_or_default();
+    wait_until(SOON, "it catches SIGINT", caught, || {
+        let caught = caught();
+        let set = caught.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let set = u64::from_str_radix(set.trim(), 16).unwrap();
+        (set & 1 << (Signal::INT.as_raw() - 1) != 0).then_some(())
+    });
+    watch.signal(Signal::INT);
+    assert!(watch.ended().0.success(), "{}", watch.said());
 }
