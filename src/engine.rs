@@ -179,9 +179,8 @@ pub struct Engine {
     noted: HashMap<usize, Noted>,
     buffer: Vec<u8>,
     rescan_at: Time,
-    /// Sessions that just asked for a permission, and whom nobody serves yet: when they are looked at again. A command that
-    /// holds one may begin to serve it after its first request.
-    unreached: Vec<(Time, Key)>,
+    /// Called before the first order that may leave a connection with us.
+    before_holding: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Engine {
@@ -233,13 +232,19 @@ impl Engine {
             noted: HashMap::new(),
             buffer: Vec::new(),
             rescan_at: clock.now().awake + RESCAN,
-            unreached: Vec::new(),
+            before_holding: None,
         }
     }
 
     /// From now on orders for a session that a command holds are handed to that command, which serves it in one of these folders.
     pub fn hand_to_holders(&mut self, runtime_folders: Vec<PathBuf>) {
         self.holders = runtime_folders;
+    }
+
+    /// Calls `serve` once, when an order may be carried out that can leave a connection with us, and before anything is sent on
+    /// account of it. At that moment no other process of ours acts on the session, and none holds it.
+    pub fn before_holding(&mut self, serve: impl FnOnce() + Send + 'static) {
+        self.before_holding = Some(Box::new(serve));
     }
 
     /// Where commands are sent.
@@ -359,8 +364,7 @@ impl Engine {
         let idle = self.clock.now().awake + Span::hours(1);
         let reload = self.source.as_ref().and_then(|source| source.due);
         let homes = (!self.homes.is_empty() && !self.watcher.tells_of_homes()).then_some(self.homes_at);
-        let again = self.unreached.iter().map(|(at, _)| *at).min();
-        let others = [rescan, homes, reload, view.redraw_at(), self.scarce.look_at(), again].into_iter().flatten();
+        let others = [rescan, homes, reload, view.redraw_at(), self.scarce.look_at()].into_iter().flatten();
         self.fleet.wake_at().into_iter().chain(others).fold(idle, Time::min)
     }
 
@@ -376,9 +380,6 @@ impl Engine {
             for key in self.fleet.with_pid(pid) {
                 self.agenda.urgent(key);
             }
-        }
-        for (_, key) in self.unreached.extract_if(.., |(at, _)| *at <= now.awake) {
-            self.agenda.urgent(key);
         }
         let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
         round.changed.extend(changed);

@@ -141,6 +141,19 @@ pub async fn attach(
     generation: u64,
     steps: Steps<'_>,
 ) -> Result<Attached, Failure> {
+    let (attached, open) = join(site, policy, events, generation, steps).await?;
+    attached.stop_silence(site, open, steps).await?;
+    Ok(attached)
+}
+
+/// The same without the abort. Also says how many requests were open.
+pub async fn join(
+    site: &Site,
+    policy: Policy,
+    events: UnboundedSender<Event>,
+    generation: u64,
+    steps: Steps<'_>,
+) -> Result<(Attached, usize), Failure> {
     let (link, _) = recover::find(site, steps).await?;
     let failed = |fault| Failure::of(Step::Attach, fault);
     // Without a trace in its log, which would tell that the session begins anew.
@@ -148,10 +161,7 @@ pub async fn attach(
     let attached = Attached::to(link, site, policy, how, events, generation).await.map_err(failed)?;
     steps(Step::Attach, "attached".to_owned());
     let open = attached.take_over(steps).await?;
-    if policy != Policy::Observe && open == 0 && site.sight.borrow().silent {
-        attached.abort_silent(site, steps).await?;
-    }
-    Ok(attached)
+    Ok((attached, open))
 }
 
 impl Attached {
@@ -216,6 +226,12 @@ impl Attached {
     /// Whether it is known to wait for its user.
     pub fn asks(&self) -> bool {
         !self.questions.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Aborts the turn of a session that had `open` requests when we came, if it is silent although its server says that it works.
+    pub async fn stop_silence(&self, site: &Site, open: usize, steps: Steps<'_>) -> Result<(), Failure> {
+        let is_silent = self.policy != Policy::Observe && open == 0 && site.sight.borrow().silent;
+        if is_silent { self.abort_silent(site, steps).await } else { Ok(()) }
     }
 
     /// Aborts what runs, where something does that is not known to wait for the user.

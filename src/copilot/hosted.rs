@@ -142,6 +142,25 @@ impl Hosted {
     }
 }
 
+/// Whether a process is a server that we started, or what a script started that the settings name as Copilot: it is in the process
+/// group of a child of ours, which nothing is that runs in a terminal.
+#[cfg(unix)]
+pub fn is_of_our_server(pid: u32) -> bool {
+    use crate::watch::process::ancestors;
+    let own = std::process::id();
+    let line = ancestors(pid);
+    let is_child = |pid: u32| ancestors(pid).first() == Some(&own);
+    let group = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let group = group.and_then(|pid| rustix::process::getpgid(Some(pid)).ok());
+    line.contains(&own) && group.is_some_and(|group| is_child(group.as_raw_nonzero().get().cast_unsigned()))
+}
+
+/// The same by its parent alone.
+#[cfg(not(unix))]
+pub fn is_of_our_server(pid: u32) -> bool {
+    crate::watch::process::ancestors(pid).first() == Some(&std::process::id())
+}
+
 /// Tells the server, and what it started in its process group, to end. Its pid is its own for as long as it was not waited for.
 #[cfg(unix)]
 fn terminate(server: &Child) {

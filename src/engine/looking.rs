@@ -4,7 +4,7 @@ use super::agenda::Listing;
 use super::{Engine, FIRST, Key, RESCAN, Round, Stands, View, reading};
 use crate::core::action::Reach;
 use crate::core::owner::Owner;
-use crate::core::time::{Moment, Span, Time};
+use crate::core::time::{Moment, Time};
 use crate::signals::Signals;
 use crate::watch::identity::Identity;
 use crate::watch::store::{Folder, Looked, is_absence, session_ids};
@@ -28,9 +28,6 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// How many names are listed, and how many folders are added to the watch, in one turn of the loop.
 const NAMES: usize = 512;
 const WATCHES: usize = 64;
-/// How long after a session's request a command that holds it may begin to serve it, and how often that is looked for.
-const HOLDER_LATE: Span = Span::seconds(10);
-const HOLDER_AGAIN: Span = Span::seconds(2);
 
 impl Engine {
     /// Looks at everything for the first time. A signal may end the program meanwhile.
@@ -367,17 +364,6 @@ impl Engine {
                 self.acting.let_go(key);
             }
             self.reach(key);
-            self.look_for_a_holder_again(key, now);
-        }
-    }
-
-    /// Nothing tells when a command begins to serve the session that it holds: for a while after a request, it is looked again.
-    fn look_for_a_holder_again(&mut self, key: &Key, now: Moment) {
-        let Some(session) = self.fleet.get(key).map(super::fleet::Entry::session) else { return };
-        let just_asked = session.facts.requests.last().is_some_and(|request| now.since(request.at) < HOLDER_LATE);
-        let is_waited_for = || self.unreached.iter().any(|(_, waiting)| waiting == key);
-        if session.dealings.reach == Reach::Nowhere && just_asked && !is_waited_for() {
-            self.unreached.push((now.awake + HOLDER_AGAIN, key.clone()));
         }
     }
 

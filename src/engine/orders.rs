@@ -112,8 +112,13 @@ impl Engine {
                 ));
             }
         };
-        // Who had the lock until now may have changed everything.
+        // Who had the lock until now may have changed everything, and may hold the session.
         if hold.is_some() {
+            if let Some(folder) = self.holder_of(&key) {
+                drop(hold);
+                tokio::spawn(hand_on(folder, given));
+                return;
+            }
             if let Some(attempts) = self.page(&key).read::<Attempts>()
                 && let Some(folder) = self.fleet.folder(&key)
             {
@@ -171,6 +176,13 @@ impl Engine {
     fn start(&mut self, key: &Key, given: Given, hold: Option<Hold>, round: &mut Round) {
         let now = self.clock.now();
         let action = action_of(&given.order.ask);
+        // From here on orders for the session come to us, and are not handed on.
+        if is_attempt(action)
+            && let Some(serve) = self.before_holding.take()
+        {
+            self.holders.clear();
+            serve();
+        }
         let (endpoints, names) = (self.endpoints_of(key), &self.config.owners.names);
         let Some(entry) = self.fleet.get(key) else { return given.report(Report::End(Outcome::Unknown)) };
         let ground = Ground {
@@ -216,8 +228,8 @@ impl Engine {
             self.look_at_processes();
         }
         self.look_into_now(&key, round);
-        // The server that we started for it is no other process: it is our child, which no terminal's is.
-        let is_ours = |pid: u32| crate::watch::process::ancestors(pid).first() == Some(&std::process::id());
+        // The server that we started for it is no other process.
+        let is_ours = crate::copilot::hosted::is_of_our_server;
         let owner = self.fleet.get(&key).and_then(|entry| entry.session().owner.live());
         if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {
             return Err(format!("process {pid} has opened it meanwhile; nothing was done"));

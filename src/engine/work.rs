@@ -185,8 +185,16 @@ impl Work {
                 (Arc::clone(bond), "attached as before")
             }
             (None, owner, _) if owner.live().is_some() => {
-                let attached = attached::attach(&self.site, self.policy(), self.events(), self.task, &step).await?;
-                (Arc::new(Bond::Attached(attached)), "attached to its server: what it asks for comes here from now on")
+                let (attached, open) =
+                    attached::join(&self.site, self.policy(), self.events(), self.task, &step).await?;
+                let stopped = attached.stop_silence(&self.site, open, &step).await;
+                let bond = Arc::new(Bond::Attached(attached));
+                if let Err(failure) = stopped {
+                    // A turn that may go on may ask, and somebody must be there.
+                    let bond = failure.sent.then_some(bond);
+                    return Err(Undone { bond, ..failure.into() });
+                }
+                (bond, "attached to its server: what it asks for comes here from now on")
             }
             (None, _, Kind::Sdk) => {
                 let program = self.program().await?;

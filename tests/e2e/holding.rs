@@ -2,10 +2,11 @@
 
 use super::actions::{environment, settings};
 use super::orders::Staying;
-use crate::support::home::{Folder, Home};
+use crate::support::home::{Folder, Home, cli};
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::pilotlight::Pilot;
+use crate::support::process::signal;
 use crate::support::server::Server;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
@@ -21,11 +22,35 @@ struct Crashed {
     home: Home,
 }
 
+const GO_ON: &str = "continue-prompt = \"SCRIPT:tool Go on\"\n";
+
 impl Crashed {
     fn set() -> Self {
+        Self::configured(|_| settings(GO_ON))
+    }
+
+    /// One whose new server stops as soon as it is sent a prompt, and before it has read that. Its process is in the file `pid`.
+    fn set_freezing() -> Self {
+        Self::configured(|home| {
+            let (at, cli) = (home.root().display(), cli().display());
+            let filter = format!(
+                "while (sysread STDIN, my $read, 65536) {{ if ($read =~ /\"session\\.send\"/ and !$stopped++) {{ \
+                 open my $file, q(<), q({at}/pid); kill STOP => int <$file> }} syswrite STDOUT, $read }}"
+            );
+            let script = format!(
+                "#!/bin/sh\n[ \"$1\" = --server ] || exec '{cli}' \"$@\"\n\
+                 perl -e '{filter}' | sh -c 'echo $$ >{at}/pid; exec \"$@\"' sh '{cli}' \"$@\"\n"
+            );
+            let path = home.root().join("freezing.sh");
+            std::fs::write(&path, script).unwrap();
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            format!("[actions]\ncopilot = {:?}\n{GO_ON}", path.display().to_string())
+        })
+    }
+
+    fn configured(config: impl FnOnce(&Home) -> String) -> Self {
         let (home, model) = (Home::new("project"), Model::start());
-        let pilot =
-            Pilot::with(&[&home], &settings("continue-prompt = \"SCRIPT:tool Go on\"\n"), &environment(&home, &model));
+        let pilot = Pilot::with(&[&home], &config(&home), &environment(&home, &model));
         let mut server = Server::start(&home, &model);
         let client = server.connect();
         let session = server.create(&client, Some(&Person::who(Manner::Approves)));
@@ -143,4 +168,48 @@ fn case_131_what_ended_by_a_signal_is_told_by_the_next_start_and_once() {
     assert!(!again.err.contains("was told to end"), "{again:?}");
     let row = crashed.pilot.row_where(&crashed.id, "it can be brought back", |row| row["status"] == "ended");
     assert!(row["actions"].as_array().unwrap().contains(&"reconnect".into()), "{row}");
+}
+
+/// CASES.md 130 and 132: it is reached before anything is sent, and where that is not confirmed, it stays for what may come of it.
+#[test]
+fn case_130_a_command_stays_for_what_it_sent_and_nobody_confirmed() {
+    let crashed = Crashed::set_freezing();
+    let mut one = Staying::start(crashed.alone(&["reconnect", "--continue", &crashed.id]));
+    one.says("resend: sends it");
+    // Any other shell reaches it at once, and is told what it does.
+    let ran = crashed.pilot.run_alone(&["resume", &crashed.id]);
+    assert!(ran.code == Some(4) && ran.err.contains("continue is under way"), "{ran:?}");
+    one.says("may have happened");
+    one.says("what was sent may still be carried out: this command stays connected");
+    assert_eq!(crashed.count("user.message"), 1, "{}", crashed.folder.dump());
+    let server = std::fs::read_to_string(crashed.home.root().join("pid")).unwrap().trim().parse().unwrap();
+    signal(server, Signal::CONT);
+    // Now it is carried out, and what it asks is answered.
+    crashed.folder.wait_nth("permission.requested", 2);
+    one.says("it asks for a permission: `pilotlight approve");
+    let ran = crashed.pilot.run_alone(&["approve", &crashed.id]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    crashed.folder.wait_nth("permission.completed", 2);
+    crashed.home.go();
+    crashed.folder.wait_nth("tool.execution_complete", 2);
+    one.signal(Signal::INT);
+    one.says("press Ctrl-C again to end it");
+    one.signal(Signal::INT);
+    assert_eq!(one.code(), Some(5), "{}", one.said());
+    assert_eq!(crashed.count("user.message"), 2, "it was sent once");
+    crashed.folder.assert_one_chain();
+}
+
+/// A connection that is lost keeps no command.
+#[test]
+fn case_132_a_command_whose_server_dies_ends_and_says_so() {
+    let crashed = Crashed::set();
+    let mut one = Staying::start(crashed.alone(&["reconnect", "--continue", &crashed.id]));
+    one.says("this command stays connected");
+    crashed.folder.wait_nth("permission.requested", 2);
+    let server = crashed.folder.locks().pop().unwrap();
+    signal(server, Signal::KILL);
+    one.says("the connection is gone");
+    assert_eq!(one.code(), Some(0), "{}", one.said());
+    crashed.home.go();
 }

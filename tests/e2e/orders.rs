@@ -94,7 +94,8 @@ fn two_at_once(runs: usize) {
         stage.session.folder.wait("permission.requested");
         assert_eq!(count(&stage.session.folder, "user.message"), 2, "{}", stage.session.folder.dump());
         let why = both[refused].said();
-        let reasons = ["another Pilotlight is doing something with it", "another turn has begun", "still open"];
+        let reasons =
+            ["another Pilotlight is doing something with it", "is under way", "another turn has begun", "still open"];
         assert!(reasons.iter().any(|reason| why.contains(reason)), "{why}");
         stage.session.folder.assert_one_chain();
     }

@@ -1,6 +1,6 @@
 //! How an order is carried out: by the tray that runs, where connections stay, else by an engine of the command's own.
 
-use super::staying::{self, Watching, ask_here, serve};
+use super::staying::{self, Watching, ask_here, is_let_go, serving};
 use super::tell::Tell;
 use crate::act::{Ask, Given, Order, Outcome, Report, Which};
 use crate::cli::pick::Picked;
@@ -18,7 +18,7 @@ use std::io;
 use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::{mpsc::unbounded_channel, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// What is waited for longer than this is said: that the tray hears of the order, and that it does something about it.
@@ -184,17 +184,25 @@ async fn by_ourselves(
     stays: bool,
     tell: &mut dyn Tell,
 ) -> anyhow::Result<Carried> {
-    let (signals, engine) = (Signals::new()?, context.engine());
+    let (signals, mut engine) = (Signals::new()?, context.engine());
     let commander = engine.commander();
+    // Another command may come to hold the session between our look for one and our turn to act.
+    engine.hand_to_holders(paths::project().iter().flat_map(paths::runtime_folders).collect());
     let send = |command| {
         let _ = commander.send(command); // fails only when the engine has ended
     };
     let (reply, mut reports) = unbounded_channel();
     let id = order.id.clone();
+    let (begin, mut begun) = oneshot::channel();
+    if stays {
+        let serve = serving(context, &id, commander.clone());
+        engine.before_holding(move || drop(begin.send(serve()))); // whoever waits for it ends after the engine
+    }
     send(Command::Act(Given::by_caller(order, reply)));
-    let (mut watching, open) = Watching::new(&id);
+    let (mut watching, seen) = Watching::new(&id);
     let mut run = pin!(engine.run(signals, &mut watching));
-    let mut asking = pin!(ask_here(context, session, commander.clone(), open));
+    let mut asking = pin!(ask_here(context, session, commander.clone(), seen.clone()));
+    let mut let_go = pin!(is_let_go(seen.clone()));
     let (mut ended, mut sent, mut stays_on, mut reachable) = (None, false, false, None);
     loop {
         tokio::select! {
@@ -209,15 +217,24 @@ async fn by_ourselves(
                 sent |= matches!(report, Report::Step(step, _) if step.sends());
                 tell.report(&report);
                 if let Report::End(outcome) = report {
-                    if stays && matches!(outcome, Outcome::Done(_)) {
-                        reachable = serve(context, &id, &commander);
-                        stays_on = true;
-                        staying::stays(&id);
+                    // Where another command holds it, nothing was begun here.
+                    let served = begun.try_recv().ok();
+                    let confirmed = matches!(outcome, Outcome::Done(_));
+                    let may_run = confirmed || matches!(outcome, Outcome::Unconfirmed(_));
+                    stays_on = served.is_some() && may_run && seen.borrow().held;
+                    if stays_on {
+                        reachable = served;
+                        staying::stays(&id, confirmed);
                     } else {
                         send(Command::Quit);
                     }
                     ended = Some(outcome);
                 }
+            }
+            () = &mut let_go, if stays_on => {
+                say("the connection is gone: nothing keeps this command here any more");
+                stays_on = false;
+                send(Command::Quit);
             }
             () = &mut asking, if stays_on => {}
             () = &mut run => {

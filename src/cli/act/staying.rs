@@ -43,49 +43,74 @@ impl Drop for Reachable {
     }
 }
 
-/// From now on other commands reach what this one holds.
-pub(super) fn serve(context: &Context, id: &str, commander: &UnboundedSender<Command>) -> Option<Reachable> {
-    let folder = folders(context, id).into_iter().next()?;
+/// Has other commands reach what this one is about to hold, from the moment at which it is called.
+pub(super) fn serving(
+    context: &Context,
+    id: &str,
+    commander: UnboundedSender<Command>,
+) -> impl FnOnce() -> Option<Reachable> + Send + 'static {
+    let folder = folders(context, id).into_iter().next();
     let judge = Judge {
         names: context.config.owners.names.clone(),
         approves_all: context.config.actions.permissions == Permissions::ApproveAll,
     };
-    let commander = commander.clone();
     let orders = move |given| {
         let _ = commander.send(Command::Act(given)); // fails only when the engine has ended
     };
-    let parent = folder.parent().map_or(Ok(()), |parent| Runtime::make(parent).map(drop));
-    let served = parent.and_then(|()| Runtime::make(&folder)).and_then(|_| control::serve(&folder, judge, orders));
-    match served {
-        Ok(served) => Some(Reachable { served: Some(served), folder }),
-        Err(error) => {
-            say(&format!("other commands cannot reach this one: {error}"));
-            None
+    move || {
+        let folder = folder?;
+        let parent = folder.parent().map_or(Ok(()), |parent| Runtime::make(parent).map(drop));
+        let served = parent.and_then(|()| Runtime::make(&folder)).and_then(|_| control::serve(&folder, judge, orders));
+        match served {
+            Ok(served) => Some(Reachable { served: Some(served), folder }),
+            Err(error) => {
+                say(&format!("other commands cannot reach this one: {error}"));
+                None
+            }
         }
     }
 }
 
-/// Sees which requests of the session are open, and says what ends with this command.
+/// What is seen of the session.
+#[derive(Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// Its open requests.
+    open: Vec<String>,
+    /// We hold a connection to it.
+    pub(super) held: bool,
+}
+
+/// Sees what becomes of the session, and says what ends with this command.
 pub(super) struct Watching {
     id: Box<str>,
-    open: watch::Sender<Vec<String>>,
+    seen: watch::Sender<Seen>,
 }
 
 impl Watching {
-    pub(super) fn new(id: &str) -> (Self, watch::Receiver<Vec<String>>) {
-        let (open, seen) = watch::channel(Vec::new());
-        (Self { id: id.into(), open }, seen)
+    pub(super) fn new(id: &str) -> (Self, watch::Receiver<Seen>) {
+        let (sender, seen) = watch::channel(Seen::default());
+        (Self { id: id.into(), seen: sender }, seen)
+    }
+}
+
+/// Waits until the connection is gone. Never ends where it is not known any more.
+pub(super) async fn is_let_go(mut seen: watch::Receiver<Seen>) {
+    if seen.wait_for(|seen| !seen.held).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 
 impl View for Watching {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
-        let entry = fleet.entries().find(|(key, _)| *key.1 == *self.id);
-        let requests = entry.map(|(_, entry)| &entry.session().facts.requests);
-        let now: Vec<_> = requests.into_iter().flatten().map(|request| request.request.to_string()).collect();
-        self.open.send_if_modified(|open| {
-            let differs = *open != now;
-            *open = now;
+        let session = fleet.entries().find(|(key, _)| *key.1 == *self.id).map(|(_, entry)| entry.session());
+        let requests = session.map(|session| &session.facts.requests);
+        let now = Seen {
+            open: requests.into_iter().flatten().map(|request| request.request.to_string()).collect(),
+            held: session.is_some_and(|session| session.dealings.reach.is_attached()),
+        };
+        self.seen.send_if_modified(|seen| {
+            let differs = *seen != now;
+            *seen = now;
             differs
         });
         ControlFlow::Continue(())
@@ -105,15 +130,15 @@ pub(super) async fn ask_here(
     context: &Context,
     session: &Picked,
     commander: UnboundedSender<Command>,
-    mut open: watch::Receiver<Vec<String>>,
+    mut seen: watch::Receiver<Seen>,
 ) {
     let id = &*session.id;
     let may_ask = has_terminal() && agent_behind(std::process::id(), &context.config.owners.names).is_none();
     let (mut asked, mut typed) = (HashSet::new(), None);
     loop {
-        let next = open.borrow_and_update().iter().find(|request| !asked.contains(*request)).cloned();
+        let next = seen.borrow_and_update().open.iter().find(|request| !asked.contains(*request)).cloned();
         let Some(request) = next else {
-            if open.changed().await.is_err() {
+            if seen.changed().await.is_err() {
                 return std::future::pending().await;
             }
             continue;
@@ -140,7 +165,7 @@ pub(super) async fn ask_here(
         let _ = write!(stderr, "{question}").and_then(|()| stderr.flush()); // it is a terminal
         let answer = tokio::select! {
             line = lines.recv() => line,
-            _ = open.wait_for(|open| !open.contains(&request)) => {
+            _ = seen.wait_for(|seen| !seen.open.contains(&request)) => {
                 let _ = writeln!(stderr);
                 say("it is no longer open: it was answered elsewhere, or its turn has ended");
                 continue;
@@ -188,11 +213,15 @@ fn typed_lines() -> UnboundedReceiver<String> {
     typed
 }
 
-/// Says that this command stays, and what that means.
-pub(super) fn stays(id: &str) {
+/// Says that this command stays, and what that means. `confirmed`: what was sent is known to have arrived.
+pub(super) fn stays(id: &str, confirmed: bool) {
+    let why = match confirmed {
+        true => "no tray runs to keep the connection",
+        false => "no tray runs to keep the connection, and what was sent may still be carried out",
+    };
     let asks = if has_terminal() { "what it asks is asked here, and " } else { "" };
     say(&format!(
-        "no tray runs to keep the connection: this command stays connected; {asks}`pilotlight approve {id}`, `deny` and `stop` \
-         reach it from any other shell; Ctrl-C lets go"
+        "{why}: this command stays connected; {asks}`pilotlight approve {id}`, `deny` and `stop` reach it from any other shell; \
+         Ctrl-C lets go"
     ));
 }
