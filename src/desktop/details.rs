@@ -5,7 +5,7 @@
 
 use super::actions::{self, Asked};
 use super::hush::Notices;
-use super::view::{Effect, Item, ItemId, Kind, Most};
+use super::view::{Effect, Item, ItemId, Kind, Summary};
 use crate::core::alert::Detail;
 use crate::core::fleet::{Row, Session, mark};
 use crate::core::limits::Limits;
@@ -120,7 +120,7 @@ pub fn submenu(source: &Source<'_>, words: &Words<'_>, asked: &[Asked]) -> Vec<I
 }
 
 /// The session in the words of a notification: as many of them as the user wants to have on the screen.
-pub fn most(source: &Source<'_>, words: &Words<'_>) -> Most {
+pub fn summary(source: &Source<'_>, words: &Words<'_>) -> Summary {
     let row = source.row;
     let facts = facts(source, words);
     let because = plain(&row.reason(words.aged), 200);
@@ -131,7 +131,7 @@ pub fn most(source: &Source<'_>, words: &Words<'_>) -> Most {
         Detail::None if row.needs_you() => ("A Copilot session needs you".into(), "The menu shows which.".into()),
         Detail::None => ("No Copilot session needs you".into(), "The menu shows how they are.".into()),
     };
-    Most { key: source.key.clone(), title, body }
+    Summary { title, body }
 }
 
 /// Folder, branch, model, what goes on, last activity, owner, background work, our part.

@@ -46,7 +46,7 @@ impl Loop {
     /// Where the system ends the loop.
     pub(super) fn run(self, lamp: Lamp) -> anyhow::Result<()> {
         let item = self.sender();
-        MenuEvent::set_event_handler(Some(move |event: MenuEvent| item(Told::Item(event.id.0))));
+        MenuEvent::set_event_handler(Some(move |event: MenuEvent| item(Told::Item { item: event.id.0, aimed: true })));
         self.events.run_app(&mut App { lamp }).context("the desktop ended the event loop")
     }
 }
@@ -69,8 +69,10 @@ impl ApplicationHandler<Told> for App {
     fn user_event(&mut self, events: &ActiveEventLoop, told: Told) {
         match told {
             Told::View(view) => self.lamp.show(*view),
-            Told::Item(name) => self.lamp.item(&name),
-            Told::Icon => self.lamp.icon(),
+            Told::Item { item, aimed } => {
+                let aimed = aimed && self.lamp.tray().is_some_and(Tray::has_rested);
+                self.lamp.item(&item, aimed);
+            }
             Told::End => {
                 self.lamp.put_out();
                 events.exit();

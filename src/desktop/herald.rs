@@ -223,9 +223,9 @@ impl Herald {
             Step::Do(effect) => self.hands.act(Some(key), effect),
             Step::Show => {
                 let source = Source { key, row: &entry.row, session: entry.session(), path: entry.path() };
-                let most = menu.details(&source, now);
+                let summary = menu.details(&source, now);
                 self.hands.act(Some(key), Effect::Seen);
-                self.hands.note(&Note { title: most.title, body: most.body });
+                self.hands.note(&Note { title: summary.title, body: summary.body });
             }
             Step::Say(note) => self.hands.note(&note),
         }

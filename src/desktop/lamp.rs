@@ -21,7 +21,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
@@ -30,10 +29,13 @@ use tokio::sync::mpsc::{self, UnboundedSender};
 pub enum Told {
     /// Show this from now on.
     View(Box<MenuView>),
-    /// An item was clicked: its name.
-    Item(String),
-    /// The icon was clicked.
-    Icon,
+    /// An item was clicked.
+    Item {
+        /// Its name.
+        item: String,
+        /// Who clicked has seen what stood there: the menu did not change under the pointer.
+        aimed: bool,
+    },
     /// What became of the session bus.
     #[cfg(target_os = "linux")]
     Bus(super::bus::Bus),
@@ -41,17 +43,10 @@ pub enum Told {
     End,
 }
 
-/// For so long after the menu was laid out anew, a click on something of a session's does nothing. A panel closes what was open
-/// then, and opens the submenu of whatever row stands under the pointer now, a quarter of a second later: the button that was
-/// on its way down would hit the same entry of another session.
-const SETTLES: Duration = Duration::from_millis(1200);
-
 /// The tray and what it shows.
 pub struct Lamp {
     tray: Option<Tray>,
     view: MenuView,
-    /// When the menu was last laid out.
-    laid_out: Instant,
     hands: Hands,
     news: Box<dyn Fn(News)>,
     has_icon: Arc<AtomicBool>,
@@ -61,7 +56,7 @@ impl Lamp {
     /// A lamp that is not lit. `news` tells where it is lit and why not.
     pub fn new(hands: Hands, news: Box<dyn Fn(News)>) -> Self {
         let view = MenuView::before_the_first_look();
-        Self { tray: None, view, laid_out: Instant::now(), hands, news, has_icon: Arc::default() }
+        Self { tray: None, view, hands, news, has_icon: Arc::default() }
     }
 
     /// Whether the icon is up, for other threads to look at.
@@ -73,10 +68,9 @@ impl Lamp {
     ///
     /// # Errors
     /// Where the desktop has no place for it.
-    pub fn light(&mut self, raise: impl FnOnce(MenuView) -> anyhow::Result<Tray>) -> anyhow::Result<()> {
+    pub fn light(&mut self, raise: impl FnOnce(&MenuView) -> anyhow::Result<Tray>) -> anyhow::Result<()> {
         if self.tray.is_none() {
-            self.tray = Some(raise(self.view.clone())?);
-            self.laid_out = Instant::now();
+            self.tray = Some(raise(&self.view)?);
         }
         self.has_icon.store(true, Ordering::Release);
         Ok(())
@@ -96,21 +90,19 @@ impl Lamp {
     /// Shows this from now on.
     pub fn show(&mut self, view: MenuView) {
         if let Some(tray) = &mut self.tray
-            && let Err(error) = tray.show(view.clone())
+            && let Err(error) = tray.show(&view)
         {
             tracing::warn!("the menu cannot be shown: {error:#}");
-        }
-        if !view.has_shape_of(&self.view) {
-            self.laid_out = Instant::now();
         }
         self.view = view;
     }
 
-    /// An item was clicked. What it is for is looked up now, in what is shown now.
-    pub fn item(&mut self, name: &str) {
+    /// An item was clicked; `aimed`, if the menu did not change under the pointer. What it is for is looked up now, in what is
+    /// shown now.
+    pub fn item(&mut self, name: &str, aimed: bool) {
         let Ok(id) = name.parse::<ItemId>() else { return };
         match self.view.effect_of(&id) {
-            Some(effect) if id.session.is_some() && self.laid_out.elapsed() < SETTLES => {
+            Some(effect) if id.session.is_some() && !aimed => {
                 tracing::info!("a click came just after the menu had changed, and was ignored");
                 if let Effect::Act(_) = effect {
                     let title = "Nothing was done".into();
@@ -128,26 +120,18 @@ impl Lamp {
         }
     }
 
+    /// The tray, where it is up.
+    #[cfg(not(target_os = "linux"))]
+    pub const fn tray(&self) -> Option<&Tray> {
+        self.tray.as_ref()
+    }
+
     /// A click may have changed a check mark, whatever came of it: what is shown is put right.
     fn show_again(&mut self) {
         if let Some(tray) = &mut self.tray
-            && let Err(error) = tray.show(self.view.clone())
+            && let Err(error) = tray.show(&self.view)
         {
             tracing::warn!("the menu cannot be shown: {error:#}");
-        }
-    }
-
-    /// The icon was clicked: what needs the user most counts as looked at, and is shown.
-    pub fn icon(&mut self) {
-        match &self.view.most {
-            Some(most) => {
-                self.hands.command(Command::Seen(vec![most.key.clone()]));
-                self.hands.note(&Note { title: most.title.clone(), body: most.body.clone() });
-            }
-            None => self.hands.note(&Note {
-                title: "No session is open".into(),
-                body: "Start `copilot` in a terminal, and it will show in the menu.".into(),
-            }),
         }
     }
 }

@@ -48,7 +48,7 @@ impl Loop {
     pub(super) fn run(mut self, mut lamp: Lamp) -> anyhow::Result<()> {
         let clicks: Tell = Arc::new(self.sender());
         let runtime = Rc::clone(&self.runtime);
-        let raise = |view| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks));
+        let raise = |view: &MenuView| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks));
         if let Err(error) = lamp.light(raise) {
             tracing::debug!("no icon yet: {error:#}"); // why is found out, and said, by who follows the bus
         }
@@ -61,8 +61,7 @@ impl Loop {
                     other => {
                         show(&mut lamp, view.take());
                         match other {
-                            Told::Item(name) => lamp.item(&name),
-                            Told::Icon => lamp.icon(),
+                            Told::Item { item, aimed } => lamp.item(&item, aimed),
                             Told::Bus(bus) => follow(&mut lamp, &bus, raise),
                             Told::End | Told::View(_) => return Ok(()),
                         }
@@ -81,13 +80,14 @@ fn show(lamp: &mut Lamp, view: Option<Box<MenuView>>) {
     }
 }
 
-fn follow(lamp: &mut Lamp, bus: &Bus, raise: impl FnOnce(MenuView) -> anyhow::Result<Tray>) {
+fn follow(lamp: &mut Lamp, bus: &Bus, raise: impl FnOnce(&MenuView) -> anyhow::Result<Tray>) {
     match bus {
         Bus::There { panel: true } => {}
         // Another one than before, perhaps: what was registered with that is gone with it.
         Bus::Panel(true) => lamp.put_out(),
-        Bus::Panel(false) | Bus::Lost => return lamp.put_out(),
-        Bus::There { panel: false } | Bus::Missing(_) | Bus::Deaf | Bus::SessionOver => return,
+        // At the start, too: the one that took the icon may have gone since.
+        Bus::There { panel: false } | Bus::Panel(false) | Bus::Lost => return lamp.put_out(),
+        Bus::Missing(_) | Bus::Deaf | Bus::SessionOver => return,
     }
     match lamp.light(raise) {
         Ok(()) => lamp.tell(News::Lit),

@@ -16,11 +16,11 @@ use super::autostart::State as Login;
 use super::details::{self, Source, Words};
 use super::hush::Notices;
 use super::icon::{self, Icon};
-use super::view::{DEMO, Item, ItemId, Kind, MenuView, Most, same_shape};
+use super::view::{DEMO, Item, ItemId, Kind, MenuView, Summary, same_shape};
 use crate::act::{Ask, Order};
 use crate::config::{Config, List, Tray};
 use crate::core::action::{Action, Reach, offer};
-use crate::core::fleet::{Kind as Use, Row, rank, summary};
+use crate::core::fleet::{Kind as Use, Row, summary};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::text::counted;
@@ -161,9 +161,9 @@ impl Menu {
     }
 
     /// A session in the words of a notification.
-    pub fn details(&self, source: &Source<'_>, now: Moment) -> Most {
+    pub fn details(&self, source: &Source<'_>, now: Moment) -> Summary {
         let (limits, user_home) = (&self.limits, self.user_home.as_deref());
-        details::most(source, &Words { limits, user_home, aged: now.wall, notices: &self.notices })
+        details::summary(source, &Words { limits, user_home, aged: now.wall, notices: &self.notices })
     }
 
     /// When, by the awake clock, [`update`](Self::update) is to be called though nothing changed, beside the call once a minute
@@ -311,9 +311,7 @@ impl Menu {
             &self.login,
             self.wrong.as_deref(),
         ));
-        let most =
-            sources.values().filter(|source| source.row.status != Status::Ended).min_by_key(|source| urgency(source));
-        MenuView { icon, tooltip: summary, items, most: most.map(|source| details::most(source, &words)) }
+        MenuView { icon, tooltip: summary, items }
     }
 }
 
@@ -329,14 +327,6 @@ impl Place {
         let enabled = recent || self.over.is_none();
         Item::Submenu { id, text: details::row(source, words), enabled, items: self.items.clone() }
     }
-}
-
-/// What comes first for a click on the icon: what colours it, in the order of the statuses; what was not looked at yet; the
-/// rest. The latest of equals.
-fn urgency(source: &Source<'_>) -> (bool, u8, bool, Reverse<Time>, Key) {
-    let row = source.row;
-    let colours = icon::colours(row, source.session.seen);
-    (!colours, if colours { rank(row.status) } else { 0 }, !row.unseen, Reverse(row.since), source.key.clone())
 }
 
 /// The sessions whose process went without a word: what was open when the machine went down.
@@ -379,7 +369,7 @@ impl MenuView {
         let icon = Icon::of(icon::State::Well);
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
         items.extend(footer(false, Vec::new(), &[], &Notices::default(), &Login::default(), None));
-        Self { icon, tooltip: "looking for sessions".into(), items, most: None }
+        Self { icon, tooltip: "looking for sessions".into(), items }
     }
 
     /// Whether the same things stand in the same places.

@@ -6,15 +6,21 @@
 use super::icon::Icon;
 use super::view::{Item, MenuView};
 use anyhow::Context;
+use std::time::{Duration, Instant};
 use tray_icon::menu::{CheckMenuItem, IsMenuItem, Menu, MenuItem, PredefinedMenuItem, Submenu};
 use tray_icon::{TrayIcon, TrayIconBuilder};
 
 /// Our name among the icons.
 pub const ID: &str = "pilotlight";
 
+/// For so long after another menu was put up, a click may have been meant for what stood there before.
+const SETTLES: Duration = Duration::from_millis(1200);
+
 /// The icon, its menu, and what they show.
 pub struct Tray {
     icon: TrayIcon,
+    /// When this menu was put up.
+    laid_out: Instant,
     shown: MenuView,
     /// The entries that have words, in the order of [`MenuView`], depth first.
     entries: Vec<Entry>,
@@ -31,26 +37,31 @@ impl Tray {
     ///
     /// # Errors
     /// Where the desktop has no place for it.
-    pub fn new(view: MenuView) -> anyhow::Result<Self> {
+    pub fn new(view: &MenuView) -> anyhow::Result<Self> {
         let (menu, entries) = build(&view.items)?;
         let builder = TrayIconBuilder::new().with_id(ID).with_tooltip(&view.tooltip).with_menu(Box::new(menu));
         #[cfg(target_os = "macos")]
         let builder = builder.with_icon_templated(picture(view.icon)?);
         #[cfg(not(target_os = "macos"))]
         let builder = builder.with_icon(picture(view.icon)?);
-        Ok(Self { icon: builder.build().context("the icon cannot be put up")?, shown: view, entries })
+        Ok(Self {
+            icon: builder.build().context("the icon cannot be put up")?,
+            laid_out: Instant::now(),
+            shown: view,
+            entries,
+        })
     }
 
-    /// What is shown now.
-    pub const fn shown(&self) -> &MenuView {
-        &self.shown
+    /// Whether the menu has stood as it is for as long as a click wants.
+    pub fn has_rested(&self) -> bool {
+        self.laid_out.elapsed() >= SETTLES
     }
 
     /// Shows another view; what is equal is left alone.
     ///
     /// # Errors
     /// Where the desktop refuses; what it shows then is not known.
-    pub fn show(&mut self, view: MenuView) -> anyhow::Result<()> {
+    pub fn show(&mut self, view: &MenuView) -> anyhow::Result<()> {
         if view.has_shape_of(&self.shown) {
             let (before, after) = (flat(&self.shown.items), flat(&view.items));
             for ((entry, before), after) in self.entries.iter().zip(before).zip(after) {
@@ -60,6 +71,7 @@ impl Tray {
             let (menu, entries) = build(&view.items)?;
             self.icon.set_menu(Some(Box::new(menu)));
             self.entries = entries;
+            self.laid_out = Instant::now();
         }
         if view.icon != self.shown.icon {
             let picture = Some(picture(view.icon)?);
@@ -71,7 +83,7 @@ impl Tray {
         if view.tooltip != self.shown.tooltip {
             self.icon.set_tooltip(Some(&view.tooltip))?;
         }
-        self.shown = view;
+        self.shown = view.clone();
         Ok(())
     }
 }

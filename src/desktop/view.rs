@@ -25,15 +25,11 @@ pub struct MenuView {
     pub tooltip: String,
     /// The menu, from the top down.
     pub items: Vec<Item>,
-    /// The session that needs the user most, if there is any: what a click on the icon shows.
-    pub most: Option<Most>,
 }
 
-/// The session that needs the user most, in the words of a notification.
+/// A session in the words of a notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Most {
-    /// Which one.
-    pub key: Key,
+pub struct Summary {
     /// Its mark, status and name.
     pub title: String,
     /// Why, and where.
@@ -378,12 +374,6 @@ pub fn same_shape(one: &[Item], other: &[Item]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.has_shape_of(b))
 }
 
-/// Whether two menus have equally many entries everywhere. A Linux panel tells the places of a menu apart by nothing else:
-/// see `sni`.
-pub fn same_places(one: &[Item], other: &[Item]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(a, b)| same_places(a.children(), b.children()))
-}
-
 impl MenuView {
     /// The effect of the item with this name, if it is shown and can be clicked now.
     pub fn effect_of(&self, id: &ItemId) -> Option<&Effect> {
@@ -431,7 +421,6 @@ mod tests {
         let one = [row("a", "1"), row("b", "2")];
         assert!(same_shape(&one, &[row("a", "other"), row("b", "words")]));
         assert!(!same_shape(&one, &[row("b", "2"), row("a", "1")]), "another order is another shape");
-        assert!(same_places(&one, &[row("b", "2"), row("a", "1")]), "that no panel can tell");
-        assert!(!same_shape(&one, &one[..1]) && !same_places(&one, &one[..1]));
+        assert!(!same_shape(&one, &one[..1]));
     }
 }

@@ -214,7 +214,6 @@ fn the_summary_the_tooltip_and_the_icon_say_the_same() {
     let mut world = World::new();
     let view = world.update().unwrap();
     assert_eq!((text(&view.items[0]), &*view.tooltip), ("No session is open", "no session is open"));
-    assert_eq!(view.most, None);
     world.add("a", Status::Stuck);
     world.add("b", Status::NeedsInput);
     world.add("c", Status::Working);
@@ -223,7 +222,6 @@ fn the_summary_the_tooltip_and_the_icon_say_the_same() {
     assert_eq!(text(&view.items[0]), "2 need you, 1 working; 1 not looked at yet");
     assert_eq!(view.tooltip, "2 need you, 1 working");
     assert_eq!(view.icon, Icon { unseen: true, ..Icon::of(icon::State::NeedsYou) });
-    assert_eq!(&*view.most.unwrap().key.1, "b");
 }
 
 #[test]
@@ -238,19 +236,6 @@ fn the_icon_counts_those_that_need_the_user_where_that_is_set() {
     assert_eq!((icon.count, icon.contrast), (2, true));
     world.sessions[1].1.seen = Some(world.now.wall);
     assert_eq!(world.update().unwrap().icon.count, 1, "what was seen to fail no longer colours it, nor counts");
-}
-
-#[test]
-fn what_was_seen_to_fail_no_longer_comes_first() {
-    let mut world = World::new();
-    world.add("failed", Status::Failed);
-    world.add("news", Status::Idle);
-    world.sessions[1].2.unseen = true;
-    assert_eq!(&*world.update().unwrap().most.unwrap().key.1, "failed");
-    world.sessions[0].1.seen = Some(world.now.wall);
-    let view = world.update().unwrap();
-    assert_eq!(view.icon.state, icon::State::Well);
-    assert_eq!(&*view.most.unwrap().key.1, "news");
 }
 
 #[test]
@@ -406,15 +391,16 @@ fn what_was_open_when_the_machine_went_down_is_reopened_together() {
     assert_eq!(world.menu.shown.as_ref().unwrap().effect_of(&item), Some(&Effect::Reopen(orders)));
 }
 
-/// What a click on the icon shows is a notification as any other.
+/// What is shown of a session whose popup was clicked is a notification as any other.
 #[test]
-fn a_click_on_the_icon_shows_no_more_than_the_user_allows() {
+fn a_session_in_the_words_of_a_notification_says_no_more_than_the_user_allows() {
     let shown = |detail| {
         let mut world = World::new();
         world.add("Fix the parser", Status::Stuck);
         world.menu.note(&Notices { detail, ..Notices::default() });
-        let most = world.update().unwrap().most.unwrap();
-        (most.title, most.body)
+        let (key, session, row) = &world.sessions[0];
+        let summary = world.menu.details(&Source { key, session, row, path: Path::new("/nowhere") }, world.now);
+        (summary.title, summary.body)
     };
     let (title, body) = shown(Detail::Full);
     assert!(title.ends_with("stuck: Fix the parser") && body.contains("Now: "), "{title} {body}");

@@ -106,7 +106,8 @@ impl Panel {
         wait_until(SOON, "an icon registers", String::new, || (self.registered() > 0).then_some(()));
     }
 
-    fn icon(&self) -> String {
+    /// The name on the bus of the icon that registered last.
+    pub(crate) fn icon(&self) -> String {
         self.seen.lock().unwrap().icons.last().expect("an icon has registered").0.clone()
     }
 
@@ -157,8 +158,23 @@ impl Panel {
 
     /// Clicks an entry by its id, as a panel does. Whether the program knew the id.
     pub(crate) fn click(&self, id: i32) -> bool {
+        self.event(id, "clicked")
+    }
+
+    /// Says, as some panels do, that the menu was opened.
+    pub(crate) fn open(&self) {
+        assert!(self.event(0, "opened"));
+    }
+
+    /// Says that it was closed.
+    pub(crate) fn close(&self) {
+        assert!(self.event(0, "closed"));
+    }
+
+    /// Says what happened to an entry. Whether the program knew its id.
+    fn event(&self, id: i32, event: &str) -> bool {
         let icon = self.icon();
-        let event = (id, "clicked", Value::from(0i32), 0u32);
+        let event = (id, event, Value::from(0i32), 0u32);
         block_on(self.connection.call_method(Some(&*icon), "/MenuBar", Some(MENU), "Event", &event)).is_ok()
     }
 
@@ -174,12 +190,16 @@ impl Panel {
         });
     }
 
-    /// Clicks the icon with the left button.
-    pub(crate) fn click_icon(&self) {
+    /// Clicks the icon with the left button, as a panel that does not ask first whether there is a menu and nothing else.
+    pub(crate) fn click_icon(&self) -> zbus::Result<zbus::Message> {
         let icon = self.icon();
-        let call =
-            self.connection.call_method(Some(&*icon), "/StatusNotifierItem", Some(ITEM), "Activate", &(0i32, 0i32));
-        block_on(call).unwrap();
+        block_on(self.connection.call_method(
+            Some(&*icon),
+            "/StatusNotifierItem",
+            Some(ITEM),
+            "Activate",
+            &(0i32, 0i32),
+        ))
     }
 
     /// How often this signal came.

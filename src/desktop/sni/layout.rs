@@ -1,0 +1,371 @@
+//! The menu as a panel knows it: a tree of entries, each with a number. Pure: what is to be said on the bus comes out as values.
+//!
+//! An entry keeps its number as long as it stays in its submenu, whatever its words and its place there; another entry never
+//! gets that number. So a click that is still on its way when the menu changes does what its entry said, or nothing.
+//!
+//! Places change only while the menu is closed: what stands under the pointer stays there. Meanwhile words change in place, and
+//! what is gone is disabled.
+
+use crate::desktop::view::{Item, ItemId};
+use std::collections::{BTreeMap, HashMap};
+use zbus::zvariant::{StructureBuilder, Value};
+
+/// The number that stands for the whole menu.
+pub(super) const ROOT: i32 = 0;
+
+/// The properties of an entry that a panel is told of, by their names.
+pub(super) type Properties = HashMap<&'static str, Value<'static>>;
+
+/// What changed without anything changing its place.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// Entries by their numbers, with the properties that are other ones now.
+    pub(super) set: Vec<(i32, Properties)>,
+    /// The properties that are what they are where nothing is said.
+    pub(super) unset: Vec<(i32, Vec<&'static str>)>,
+}
+
+/// The entries, and which numbers were given to them.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    entries: Vec<Entry>,
+    last: i32,
+}
+
+#[derive(Debug)]
+struct Entry {
+    number: i32,
+    /// Which item this is; none for words and lines.
+    id: Option<ItemId>,
+    looks: Looks,
+    entries: Vec<Self>,
+}
+
+/// How an entry looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Looks {
+    label: String,
+    enabled: bool,
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Plain,
+    Line,
+    Submenu,
+    /// Whether it has its check mark; none when a panel may have changed that by itself.
+    Check(Option<bool>),
+}
+
+impl Looks {
+    fn of(item: &Item) -> Self {
+        let (label, enabled, form) = match item {
+            Item::Separator => ("", true, Form::Line),
+            Item::Text(text) => (&**text, false, Form::Plain),
+            Item::Action { text, enabled, .. } => (&**text, *enabled, Form::Plain),
+            Item::Check { text, enabled, checked, .. } => (&**text, *enabled, Form::Check(Some(*checked))),
+            Item::Submenu { text, enabled, .. } => (&**text, *enabled, Form::Submenu),
+        };
+        Self { label: escaped(label), enabled, form }
+    }
+
+    fn properties(&self) -> Properties {
+        let mut properties = Properties::new();
+        if self.form == Form::Line {
+            properties.insert("type", "separator".into());
+            return properties;
+        }
+        properties.insert("label", self.label.clone().into());
+        if !self.enabled {
+            properties.insert("enabled", false.into());
+        }
+        match self.form {
+            Form::Submenu => {
+                properties.insert("children-display", "submenu".into());
+            }
+            Form::Check(checked) => {
+                properties.insert("toggle-type", "checkmark".into());
+                properties.insert("toggle-state", i32::from(checked == Some(true)).into());
+            }
+            Form::Plain | Form::Line => {}
+        }
+        properties
+    }
+}
+
+impl Layout {
+    /// Lays the menu out anew.
+    pub(super) fn lay_out(&mut self, items: &[Item]) {
+        let before = std::mem::take(&mut self.entries);
+        self.entries = laid_out(items, before, &mut self.last);
+    }
+
+    /// Takes the words of these items over, where they stand in the same places. False, and nothing is changed, where they do not.
+    pub(super) fn reword(&mut self, items: &[Item], changes: &mut Changes) -> bool {
+        let same = has_places_of(&self.entries, items);
+        if same {
+            reword(&mut self.entries, items, changes);
+        }
+        same
+    }
+
+    /// Takes over what can be while every entry stays where it is: the words of what is still there. The rest is disabled.
+    pub(super) fn reword_in_place(&mut self, items: &[Item], changes: &mut Changes) {
+        reword(&mut self.entries, items, changes);
+    }
+
+    /// A panel was clicked on this entry: the item, where it is one that can be clicked now.
+    pub(super) fn clicked(&mut self, number: i32) -> Option<ItemId> {
+        let entry = find_mut(&mut self.entries, number)?;
+        let id = entry.id.clone().filter(|_| entry.looks.enabled && entry.looks.form != Form::Submenu);
+        if let Form::Check(checked) = &mut entry.looks.form {
+            *checked = None;
+        }
+        id
+    }
+
+    /// Whether there is such an entry.
+    pub(super) fn has(&self, number: i32) -> bool {
+        number == ROOT || find(&self.entries, number).is_some()
+    }
+
+    /// An entry with so many levels below it (all where that is negative), as `GetLayout` tells it.
+    pub(super) fn tell(&self, number: i32, depth: i32, names: &[String]) -> Option<Told> {
+        if number == ROOT {
+            let mut properties = Properties::new();
+            properties.insert("children-display", "submenu".into());
+            return Some((ROOT, chosen(properties, names), told(&self.entries, depth, names)));
+        }
+        let entry = find(&self.entries, number)?;
+        Some((number, chosen(entry.looks.properties(), names), told(&entry.entries, depth, names)))
+    }
+
+    /// The properties of these entries, or of all.
+    pub(super) fn properties(&self, numbers: &[i32], names: &[String]) -> Vec<(i32, Properties)> {
+        let mut all = BTreeMap::new();
+        gather(&self.entries, &mut all);
+        let wanted = all.into_iter().filter(|(number, _)| numbers.is_empty() || numbers.contains(number));
+        wanted.map(|(number, looks)| (number, chosen(looks.properties(), names))).collect()
+    }
+}
+
+/// Number, properties, entries.
+pub(super) type Told = (i32, Properties, Vec<Value<'static>>);
+
+fn told(entries: &[Entry], depth: i32, names: &[String]) -> Vec<Value<'static>> {
+    if depth == 0 {
+        return Vec::new();
+    }
+    let told = |entry: &Entry| {
+        let below = told(&entry.entries, depth.saturating_sub(1).max(-1), names);
+        let fields = StructureBuilder::new().add_field(entry.number).add_field(chosen(entry.looks.properties(), names));
+        fields.add_field(below).build().ok().map(Value::from)
+    };
+    entries.iter().filter_map(told).collect()
+}
+
+/// Those of these names; all where none is named.
+fn chosen(mut properties: Properties, names: &[String]) -> Properties {
+    properties.retain(|name, _| names.is_empty() || names.iter().any(|wanted| wanted == name));
+    properties
+}
+
+fn laid_out(items: &[Item], mut before: Vec<Entry>, last: &mut i32) -> Vec<Entry> {
+    let lay = |item: &Item| {
+        // Words and lines are told apart by their order alone: nothing can be clicked there.
+        let same = |entry: &Entry| entry.id.as_ref() == item.id() && same_form(entry, item);
+        let known = before.iter().position(same).map(|at| before.remove(at));
+        let (number, below) = match known {
+            Some(entry) => (entry.number, entry.entries),
+            None => {
+                *last = last.checked_add(1).unwrap_or(1);
+                (*last, Vec::new())
+            }
+        };
+        let entries = laid_out(item.children(), below, last);
+        Entry { number, id: item.id().cloned(), looks: Looks::of(item), entries }
+    };
+    items.iter().map(lay).collect()
+}
+
+fn has_places_of(entries: &[Entry], items: &[Item]) -> bool {
+    entries.len() == items.len()
+        && entries.iter().zip(items).all(|(entry, item)| {
+            entry.id.as_ref() == item.id() && same_form(entry, item) && has_places_of(&entry.entries, item.children())
+        })
+}
+
+/// Panels make another kind of widget of each form, and do not change it later.
+fn same_form(entry: &Entry, item: &Item) -> bool {
+    std::mem::discriminant(&entry.looks.form) == std::mem::discriminant(&Looks::of(item).form)
+}
+
+fn reword(entries: &mut [Entry], items: &[Item], changes: &mut Changes) {
+    let same = has_places_of(entries, items);
+    for (at, entry) in entries.iter_mut().enumerate() {
+        let item = match &entry.id {
+            _ if same => items.get(at),
+            Some(id) => items.iter().find(|item| item.id() == Some(id)).filter(|item| same_form(entry, item)),
+            // Which words they were is not known: they stay.
+            None => continue,
+        };
+        let looks = item.map_or_else(|| Looks { enabled: false, ..entry.looks.clone() }, Looks::of);
+        if looks != entry.looks {
+            changes.note(entry.number, &entry.looks, &looks);
+            entry.looks = looks;
+        }
+        if let Some(item) = item {
+            reword(&mut entry.entries, item.children(), changes);
+        }
+    }
+}
+
+impl Changes {
+    fn note(&mut self, number: i32, before: &Looks, now: &Looks) {
+        let (mut set, before_set) = (now.properties(), before.properties());
+        let unset: Vec<_> = before_set.keys().copied().filter(|name| !set.contains_key(name)).collect();
+        let unsure = matches!(before.form, Form::Check(None));
+        set.retain(|name, value| before_set.get(name) != Some(value) || (unsure && *name == "toggle-state"));
+        if !set.is_empty() {
+            self.set.push((number, set));
+        }
+        if !unset.is_empty() {
+            self.unset.push((number, unset));
+        }
+    }
+
+    /// Whether there is anything to say.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.unset.is_empty()
+    }
+}
+
+fn find(entries: &[Entry], number: i32) -> Option<&Entry> {
+    entries.iter().find_map(|entry| if entry.number == number { Some(entry) } else { find(&entry.entries, number) })
+}
+
+fn find_mut(entries: &mut [Entry], number: i32) -> Option<&mut Entry> {
+    entries.iter_mut().find_map(|entry| match entry.number == number {
+        true => Some(entry),
+        false => find_mut(&mut entry.entries, number),
+    })
+}
+
+fn gather<'a>(entries: &'a [Entry], all: &mut BTreeMap<i32, &'a Looks>) {
+    for entry in entries {
+        all.insert(entry.number, &entry.looks);
+        gather(&entry.entries, all);
+    }
+}
+
+/// An underline marks the letter behind it as a key of the menu; two of them are one.
+fn escaped(text: &str) -> String {
+    text.replace('_', "__")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::desktop::view::{Effect, Kind};
+
+    fn seen(id: &str, text: &str) -> Item {
+        Item::action(ItemId::of(&(0, id.into()), Kind::Seen), text, true, Effect::Seen)
+    }
+
+    fn row(id: &str, items: Vec<Item>) -> Item {
+        Item::Submenu { id: ItemId::of(&(0, id.into()), Kind::Row), text: id.into(), enabled: true, items }
+    }
+
+    fn numbers(layout: &Layout) -> Vec<i32> {
+        layout.entries.iter().map(|entry| entry.number).collect()
+    }
+
+    #[test]
+    fn an_entry_keeps_its_number_and_no_other_ever_gets_it() {
+        let mut layout = Layout::default();
+        layout.lay_out(&[seen("a", "1"), Item::Separator, seen("b", "2")]);
+        let [a, line, b] = numbers(&layout)[..] else { panic!("{layout:?}") };
+        layout.lay_out(&[seen("b", "2"), seen("c", "3"), Item::Separator, seen("a", "1")]);
+        let [b_again, c, line_again, a_again] = numbers(&layout)[..] else { panic!("{layout:?}") };
+        assert_eq!((a, line, b), (a_again, line_again, b_again));
+        assert!(![ROOT, a, line, b].contains(&c));
+        layout.lay_out(&[seen("b", "2")]);
+        assert_eq!((layout.clicked(a), layout.has(a)), (None, false), "what is gone is not clicked");
+        layout.lay_out(&[seen("a", "1"), seen("b", "2")]);
+        assert!(![a, b, c, line].contains(&numbers(&layout)[0]), "what comes back has another number");
+    }
+
+    #[test]
+    fn what_moves_into_another_submenu_has_another_number() {
+        let mut layout = Layout::default();
+        layout.lay_out(&[row("x", vec![seen("a", "1")]), row("y", vec![])]);
+        let before = layout.entries[0].entries[0].number;
+        layout.lay_out(&[row("x", vec![]), row("y", vec![seen("a", "1")])]);
+        assert_ne!(layout.entries[1].entries[0].number, before);
+        assert!(!layout.has(before));
+    }
+
+    #[test]
+    fn where_nothing_changes_its_place_only_what_changed_is_said() {
+        let (mut layout, mut changes) = (Layout::default(), Changes::default());
+        layout.lay_out(&[seen("a", "one"), seen("b", "two_")]);
+        let b = numbers(&layout)[1];
+        assert!(!layout.reword(&[seen("b", "two"), seen("a", "one")], &mut changes), "places changed");
+        assert!(layout.reword(&[seen("a", "one"), seen("b", "2_")], &mut changes));
+        let said: Vec<_> = changes.set.iter().map(|(number, set)| (*number, set.get("label").cloned())).collect();
+        assert_eq!(said, [(b, Some(Value::from("2__")))]);
+        assert_eq!(changes.set[0].1.len(), 1);
+    }
+
+    #[test]
+    fn while_every_entry_stays_where_it_is_what_is_gone_is_disabled() {
+        let (mut layout, mut changes) = (Layout::default(), Changes::default());
+        layout.lay_out(&[seen("a", "1"), row("x", vec![Item::text("words"), seen("b", "2")]), seen("c", "3")]);
+        let [a, x, c] = numbers(&layout)[..] else { panic!("{layout:?}") };
+        let b = layout.entries[1].entries[1].number;
+        layout.reword_in_place(&[seen("c", "three"), row("x", vec![seen("d", "4")])], &mut changes);
+        assert_eq!(numbers(&layout), [a, x, c]);
+        assert_eq!((layout.clicked(a), layout.clicked(b)), (None, None));
+        assert!(layout.clicked(c).is_some());
+        let set: Vec<_> = changes.set.iter().map(|(number, _)| *number).collect();
+        assert_eq!(set, [a, b, c]);
+        // When it closes, everything is where it belongs.
+        layout.lay_out(&[seen("c", "three"), row("x", vec![seen("d", "4")])]);
+        assert_eq!(numbers(&layout), [c, x]);
+    }
+
+    #[test]
+    fn a_check_mark_that_a_panel_may_have_changed_is_said_again() {
+        let id = ItemId::own(Kind::StartAtLogin);
+        let check = |checked| Item::Check {
+            id: id.clone(),
+            text: "Start at login".into(),
+            enabled: true,
+            checked,
+            effect: Effect::StartAtLogin(!checked),
+        };
+        let (mut layout, mut changes) = (Layout::default(), Changes::default());
+        layout.lay_out(&[check(false)]);
+        assert!(layout.reword(&[check(false)], &mut changes) && changes.is_empty());
+        assert_eq!(layout.clicked(numbers(&layout)[0]), Some(id.clone()));
+        assert!(layout.reword(&[check(false)], &mut changes));
+        assert_eq!(changes.set[0].1.get("toggle-state"), Some(&Value::from(0)));
+    }
+
+    #[test]
+    fn words_are_not_clicked_and_an_underline_is_no_key() {
+        let mut layout = Layout::default();
+        layout.lay_out(&[Item::text("a_b && c__d"), row("x", vec![seen("a", "1")])]);
+        let [text, x] = numbers(&layout)[..] else { panic!("{layout:?}") };
+        assert_eq!((layout.clicked(text), layout.clicked(x)), (None, None));
+        assert_eq!(layout.entries[0].looks.label, "a__b && c____d");
+        let (_, _, all) = layout.tell(ROOT, -1, &[]).unwrap();
+        let (_, _, one) = layout.tell(ROOT, 1, &[]).unwrap();
+        assert_eq!((all.len(), one.len()), (2, 2));
+        assert_ne!(all, one, "one level has no submenus");
+        assert_eq!(layout.tell(x, 0, &["label".to_owned()]).unwrap().1.len(), 1);
+        assert_eq!(layout.properties(&[x], &[]).len(), 1);
+        assert_eq!(layout.properties(&[], &[]).len(), 3);
+    }
+}
