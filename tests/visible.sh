@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The light on a real panel, to be looked at: Xvfb, xfce4-panel in light and in dark, sessions in ten statuses, the menu and
-# a submenu opened by the mouse, the tooltip, the notification of a click. Pictures go to target/visible.
+# a submenu opened by the mouse, the tooltip, and again the menu by the left button. Pictures go to target/visible.
 #
 #   tests/visible.sh              everything
 #   tests/visible.sh --readme     and the best of them to assets/screenshots
@@ -59,8 +59,10 @@ denied() {
 }
 
 # A process that passes for Copilot's owns the session: a copy of sleep(1) by that name.
+# The session has an owner: a process by Copilot's name that holds its folder as Copilot does.
 owned() {
-    "$OWNERS/copilot" 600 &
+    perl -e 'use Fcntl; $^F = 999; open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die; exec $ARGV[1], 600' \
+        "$folder" "$OWNERS/copilot" &
     owner=$!
     owners="$owners $owner"
     echo "$owner" >"$folder/inuse.$owner.lock"
@@ -155,6 +157,9 @@ aim() {
     point $((width - 400)) 171
 }
 
+# Whether two pictures differ by more than a tooltip does.
+different() { (($(compare -metric AE "$1" "$2" null: 2>&1 || true) > 100000)); }
+
 # A part of the last picture, as it is and enlarged.
 closer() { convert "$OUT/$PANEL-menu.png" -crop "$2" +repage -filter point -resize 600% "$OUT/$PANEL-$1.png"; }
 
@@ -207,11 +212,15 @@ inside() {
     until_true 2 'the click' test -s "$STATE/seen.json"
     [[ $(seen) == '"36535f61-5c7b-4f09-a70b-2f8aed970001"' ]] || fail "the click was meant for the first session: $(seen)"
 
-    # A click on the icon shows what needs the user most.
+    # The left button opens the same menu.
+    xdotool key Escape key Escape
+    sleep 0.5
     point "$icon_x" "$icon_y"
+    shot closed
     xdotool click 1
     sleep 1
     shot click
+    different "$OUT/$PANEL-closed.png" "$OUT/$PANEL-click.png" || fail 'a left click opened no menu'
     kill "$program"
     wait "$program" || fail "the program ended with $?"
 }

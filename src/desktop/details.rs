@@ -1,4 +1,4 @@
-//! What is said of one session in its submenu, and in the notification that a click on the icon raises.
+//! What is said of one session in its submenu, and in the notification that a click on its popup raises.
 //!
 //! The lines are always the same in number and order, whatever is known: a line that came and went would be a change of
 //! shape, and close the menu under the user's hand each time a tool starts.

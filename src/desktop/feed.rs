@@ -257,7 +257,7 @@ fn words_of_welcome(rows: &[&Row], lit: bool) -> Note {
         format!("{}, {needs}", counted(rows.len(), "Copilot session"))
     };
     let place = if lit {
-        "The flame in your panel shows how they are; click it for the one that needs you most, or open its menu."
+        "The flame in your panel shows how they are; click it for the menu."
     } else {
         "No panel shows the flame now: `pilotlight live` shows them as a table, and the flame comes when a panel does."
     };

@@ -1,4 +1,4 @@
-//! Notifications: the popups that sessions raise, what a click on the icon shows, and the welcome on the first run.
+//! Notifications: the popups that sessions raise, what a click on one of them shows, and the welcome on the first run.
 //!
 //! None of it may hold anything up. A [`Note`] is sent by a task or a thread of its own, only a few at a time and for a
 //! limited time; [`Popups`] are kept by a task that is told what is wanted. Where nothing can be shown that is said once, in

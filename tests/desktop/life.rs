@@ -70,7 +70,7 @@ fn what_the_bus_brings_with_it_is_held() {
         let head = format!("name = \"{name}\"\nversion = \"");
         lock.split(&head).skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
     };
-    assert!(versions("blocking").is_empty(), "something turned on zbus's own runtime: see Cargo.toml on ksni");
+    assert!(versions("blocking").is_empty(), "something turned on zbus's own runtime: see Cargo.toml on zbus");
     assert_eq!(versions("notify-rust"), ["4.18.2"]);
     let zbus = versions("zbus");
     assert!(zbus.len() == 1 && zbus[0].starts_with("5."), "{zbus:?}");
