@@ -3,6 +3,7 @@
 use crate::core::action::Reach;
 use crate::core::asked::Question;
 use crate::core::fleet::Session;
+use crate::core::form::{Form, With};
 use crate::core::time::Time;
 use crate::core::verdict::{Answer, Asking};
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,8 @@ pub enum Ask {
     Approve(Which),
     /// Open requests are refused.
     Deny(Which),
+    /// An open question is answered, or only shown.
+    Answer(Reply),
     /// The session is brought back under control.
     Reconnect {
         /// The last prompt is sent again, if no tool ran since.
@@ -71,6 +74,23 @@ pub enum Which {
     },
 }
 
+/// What is done about an open question. Each is named: one that comes later is never answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// It is shown, and left open: the one of this id, else the oldest that can be answered.
+    Look(Option<String>),
+    /// It is answered, provided that it is the one that the user was shown.
+    Give {
+        /// Its id.
+        request: String,
+        /// [`Form::mark`] of what the user was shown.
+        shown: u64,
+        /// The answer.
+        with: With,
+    },
+}
+
 /// What comes back, in order: any number of steps, then one end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -79,6 +99,8 @@ pub enum Report {
     Step(Step, String),
     /// A permission request, whole: what is about to be answered.
     Request(String),
+    /// An open question, whole.
+    Question(Box<Form>),
     /// What is known of sessions beside their logs.
     Said(Vec<Said>),
     /// It is over.
@@ -101,27 +123,42 @@ pub struct Said {
     answer: Option<(bool, usize)>,
     /// It is being asked.
     asking: bool,
-    /// We are attached to it; in a server of our own, with this process id.
-    attached: Option<Option<u32>>,
-    /// What it asks its user: since when, what, and the choices.
-    questions: Vec<(i64, String, Vec<String>)>,
+    /// We are attached to it.
+    attached: bool,
+    /// In a server of our own, with this process id.
+    hosted: Option<u32>,
+    /// What it asks its user.
+    questions: Vec<Asked>,
+}
+
+/// What a session asks its user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Asked {
+    /// Since when, by the wall clock, in milliseconds.
+    since: i64,
+    text: String,
+    choices: Vec<String>,
+    form: Result<Form, Box<str>>,
 }
 
 impl Said {
     /// What is known of this session, if anything is.
     pub fn of(home: &str, session: &Session) -> Option<Self> {
         let live = &session.live;
-        let attached = match session.dealings.reach {
-            Reach::Attached => Some(None),
-            Reach::Hosted(pid) => Some(Some(pid)),
+        let attached = session.dealings.reach.is_attached();
+        let hosted = match session.dealings.reach {
+            Reach::Hosted(pid) => Some(pid),
             _ => None,
         };
         let answer = session.answer().map(|answer| (answer.active, answer.requests));
-        if attached.is_none() && answer.is_none() && !live.asking {
+        if !attached && answer.is_none() && !live.asking {
             return None;
         }
-        let question = |Asking { question, since }: &Asking| {
-            (since.0, question.text.to_string(), question.choices.iter().map(ToString::to_string).collect())
+        let question = |Asking { question, since, form }: &Asking| Asked {
+            since: since.0,
+            text: question.text.to_string(),
+            choices: question.choices.iter().map(ToString::to_string).collect(),
+            form: form.clone(),
         };
         Some(Self {
             id: session.id.clone(),
@@ -131,6 +168,7 @@ impl Said {
             answer,
             asking: live.asking,
             attached,
+            hosted,
             questions: live.questions.iter().map(question).collect(),
         })
     }
@@ -138,9 +176,9 @@ impl Said {
     /// Takes it for true of this session, if nothing happened since that whoever said it had not seen.
     pub fn apply(self, session: &mut Session) {
         let Some(progress) = session.facts.progress else { return };
-        match self.attached {
-            Some(Some(pid)) => session.dealings.reach = Reach::Hosted(pid),
-            Some(None) => session.dealings.reach = Reach::Attached,
+        match self.hosted {
+            Some(pid) => session.dealings.reach = Reach::Hosted(pid),
+            None if self.attached => session.dealings.reach = Reach::Attached,
             None => {}
         }
         let live = &mut session.live;
@@ -153,9 +191,10 @@ impl Said {
             active,
             requests,
         });
-        let asking = |(since, text, choices): (i64, String, Vec<String>)| Asking {
+        let asking = |Asked { since, text, choices, form }: Asked| Asking {
             question: Question { text: text.into(), choices: choices.into_iter().map(Into::into).collect() },
             since: Time(since),
+            form,
         };
         live.questions = self.questions.into_iter().map(asking).collect();
     }

@@ -329,7 +329,11 @@ impl Engine {
             match happening {
                 Happening::Step(task, step, words) => self.acting.step(task, step, words),
                 Happening::Over(task, over) => drop(self.acting.over(task, over)),
-                Happening::Request(..) | Happening::MaySend(..) | Happening::Live(_) | Happening::Looked(_) => {}
+                Happening::Request(..)
+                | Happening::Question(..)
+                | Happening::MaySend(..)
+                | Happening::Live(_)
+                | Happening::Looked(_) => {}
             }
         }
         self.acting.leave(LEAVING).await;

@@ -12,6 +12,7 @@ mod support;
 mod e2e {
     mod actions;
     mod again;
+    mod answers;
     mod attached;
     mod ends;
     mod going_on;

@@ -1,9 +1,11 @@
-//! `pilotlight reconnect`, `stop`, `approve`, `deny`, `resume` and `show`: what the menu does, from a terminal or a script.
+//! `pilotlight reconnect`, `stop`, `approve`, `deny`, `answer`, `resume` and `show`: what the menu does, from a terminal or a script.
 //!
 //! Here an order is made out of the arguments and, where it ends something or answers somebody, out of what the user says
-//! when asked. [`carry`] sees that it is carried out, by the tray that runs or else here; [`tell`] shows what comes back.
+//! when asked. [`carry`] sees that it is carried out, by the tray that runs or else here; [`tell`] shows what comes back;
+//! [`reply`] is `answer`.
 
 mod carry;
+mod reply;
 mod staying;
 mod tell;
 
@@ -18,6 +20,7 @@ use crate::core::fleet::{Kind, Session};
 use crate::core::misread::misread;
 use crate::core::owner::Owner;
 use carry::carry_out;
+pub(super) use reply::{Arguments as Reply, reply};
 use std::process::ExitCode;
 use tell::{Shown, Teller, Telling};
 

@@ -22,6 +22,17 @@ pub(super) fn confirm(question: &str) -> Option<bool> {
     Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
+/// Asks for a line on the terminal; `None` where there is none. Empty where nothing was typed, or Ctrl-C.
+pub(super) fn line(question: &str) -> Option<String> {
+    if !has_terminal() {
+        return None;
+    }
+    forget_typed();
+    let mut stderr = io::stderr();
+    let _ = write!(stderr, "{question}").and_then(|()| stderr.flush()); // it is a terminal
+    Some(typed()?.trim().to_owned())
+}
+
 /// The line that is typed next; nothing from the first Ctrl-C on. Whoever carried an order out before has taken Ctrl-C over, so
 /// that it is waited for here as well.
 fn typed() -> Option<String> {

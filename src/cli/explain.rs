@@ -4,7 +4,7 @@ mod then;
 
 use super::pick::pick;
 use super::{Context, LINE_MAX, beside};
-use crate::core::action::{Offer, offers};
+use crate::core::action::{Offer, offers, questions};
 use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
@@ -63,6 +63,7 @@ fn explain(session: &Session, label: &Label, now: Moment, limits: &Limits) -> St
     page.line("owner", owner(session));
     about(&mut page, session, &row);
     turn(&mut page, session, now);
+    asked(&mut page, session, now);
     limits_that_apply(&mut page, session.facts.turn.as_ref(), limits);
     actions(&mut page, session, row.status);
     page.0
@@ -148,6 +149,15 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
         let agent = request.agent.as_deref().map(|agent| format!(", by sub-agent {agent}")).unwrap_or_default();
         let (kind, since) = (&request.kind, ago(now, request.at.wall));
         page.line("asks permission", format!("{kind} for {since}{agent}, request {}", request.request));
+    }
+}
+
+/// What it asks its user, as far as we are told: with the id that `answer --request` takes.
+fn asked(page: &mut Page, session: &Session, now: Moment) {
+    for asking in questions(session) {
+        let request = asking.form.as_ref().map(|form| format!(", request {}", form.request)).unwrap_or_default();
+        let since = ago(now, asking.since);
+        page.line("asks you", format!("\"{}\" for {since}{request}", asking.question.text));
     }
 }
 

@@ -50,6 +50,7 @@ const EXAMPLES: &str = "Examples:
   pilotlight watch --json             a line for each change, for scripts
   pilotlight explain 3aac             why a session has its status
   pilotlight approve 3aac             show the permission request that is open, and allow it once
+  pilotlight answer 3aac              show what it asks you, and answer it
   pilotlight stop 3aac                abort its turn
   pilotlight reconnect 3aac           bring a session that was lost back under control
   pilotlight doctor                   what may keep Pilotlight from working, and what to do
@@ -89,6 +90,8 @@ enum Command {
     Approve(act::Answer),
     /// Refuse a permission request
     Deny(act::Answer),
+    /// Answer what a session asks you: a question, a tool's form, a plan
+    Answer(act::Reply),
     /// Abort a session's turn; a session in a terminal is ended, after asking
     Stop(act::Stop),
     /// Bring a session that lost its client, or its process, back under control
@@ -155,6 +158,7 @@ pub fn run() -> ExitCode {
         Some(Command::Explain(arguments)) => explain::run(&context, &arguments),
         Some(Command::Approve(arguments)) => act::approve(&context, &arguments),
         Some(Command::Deny(arguments)) => act::deny(&context, &arguments),
+        Some(Command::Answer(arguments)) => act::reply(&context, &arguments),
         Some(Command::Stop(arguments)) => act::stop(&context, &arguments),
         Some(Command::Reconnect(arguments)) => act::reconnect(&context, &arguments),
         Some(Command::Resume(arguments)) => act::resume(&context, &arguments),

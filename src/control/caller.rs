@@ -2,8 +2,8 @@
 //!
 //! An agent must not approve itself. Whatever a session of Copilot's starts, a tool's shell, a script, a program of its own,
 //! may look at sessions, and may stop, reconnect or resume them: all of that it could do without us as well, being the same
-//! user. Answering a permission request is what Copilot asks the *user*, and a prompt is the user's word: so `approve`, `deny` and
-//! what sends a prompt are refused to it, and `reconnect` where the user has set that all is approved that attached sessions ask for.
+//! user. Answering a permission request or a question is what Copilot asks the *user*, and a prompt is the user's word: so `approve`,
+//! `deny`, `answer` and what sends a prompt are refused to it, and `reconnect` where the user has set that all is approved that attached sessions ask for.
 //!
 //! Two signs tell such a process: a Copilot among its ancestors, and the mark that Copilot leaves in the environment of what
 //! it starts. The mark is still there when a process has let go of its parent (`setsid -f`, `nohup ... &` after the shell's
@@ -28,7 +28,7 @@ pub struct Judge {
 /// Every kind is named, so that a new one is not forgotten.
 const fn is_for_people(ask: &Ask, approves_all: bool) -> bool {
     match ask {
-        Ask::Approve(_) | Ask::Deny(_) => true,
+        Ask::Approve(_) | Ask::Deny(_) | Ask::Answer(_) => true,
         Ask::Continue => true,
         Ask::Reconnect { resend } => *resend || approves_all,
         Ask::Stop | Ask::End { .. } | Ask::ForceQuit | Ask::Resume | Ask::ShowTerminal | Ask::Detach | Ask::Said => {
@@ -42,8 +42,8 @@ const fn is_for_people(ask: &Ask, approves_all: bool) -> bool {
 pub fn agent_behind(pid: u32, names: &[String]) -> Option<String> {
     let behind = copilot_ancestor(pid, names)?;
     Some(format!(
-        "an agent must not answer permission requests or send prompts, and this was started by Copilot (it, or its mark in the \
-         environment, is process {behind}); do it from the menu, or in a terminal of your own"
+        "an agent must not answer permission requests or questions, or send prompts, and this was started by Copilot (it, or its mark \
+         in the environment, is process {behind}); do it from the menu, or in a terminal of your own"
     ))
 }
 
@@ -54,8 +54,8 @@ pub(super) fn may_ask(ask: &Ask, caller: Option<u32>, judge: &Judge) -> Result<(
         return Ok(());
     }
     let unknown = || {
-        "an agent must not answer permission requests or send prompts, and who asks for this cannot be told: the process has gone, or \
-         is not shown; do it from the menu"
+        "an agent must not answer permission requests or questions, or send prompts, and who asks for this cannot be told: the process \
+         has gone, or is not shown; do it from the menu"
             .to_owned()
     };
     let caller = caller.ok_or_else(unknown)?;
@@ -81,7 +81,8 @@ fn exists(pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::act::Which;
+    use crate::act::{Reply, Which};
+    use crate::core::form::With;
 
     /// What Copilot's shells have in their environment: the id of their session. Observed with the CLI 1.0.102.
     const MARK: &str = "COPILOT_AGENT_SESSION_ID";
@@ -98,6 +99,8 @@ mod tests {
                 Ask::Approve(Which::These(Vec::new())),
                 Ask::Deny(Which::These(vec!["r".into()])),
                 Ask::Reconnect { resend: true },
+                Ask::Answer(Reply::Look(None)),
+                Ask::Answer(Reply::Give { request: "r".into(), shown: 1, with: With::Choice(0) }),
             ] {
                 let reason = may_ask(&ask, caller, &Judge::default()).unwrap_err();
                 assert!(reason.contains("cannot be told"), "{caller:?}: {reason}");

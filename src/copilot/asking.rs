@@ -1,13 +1,16 @@
 //! What a session asks its user: questions of tools (`ask_user`, a plan, an MCP server's form) that wait for an answer.
 //!
-//! They are never on disk. An attached client hears of each when it is asked; what was asked before it came is read from the
-//! server's own log of events, which holds them too. An abort ends a question without a word about it.
+//! They are never on disk. An attached client hears of each when it is asked, and of each that is answered, with the answer; what
+//! was asked before it came is read from the server's own log of events, which holds them too. An abort ends a question without
+//! a word about it.
 
 use crate::core::asked::Question;
+use crate::core::form::Form;
 use crate::core::time::Time;
 use crate::core::verdict::Asking;
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::VecDeque;
 
 /// The events that open or close a question, as the server's log of events is asked for them.
 pub(super) const TYPES: [&str; 10] = [
@@ -24,12 +27,20 @@ pub(super) const TYPES: [&str; 10] = [
 ];
 /// So many questions of a session are kept; the real ones have one.
 const OPEN_MAX: usize = 16;
+/// So many answers are remembered, for whoever waits to see one confirmed.
+const ENDED_MAX: usize = 4;
+/// Of an answer so much is remembered, in bytes; what is longer is none of ours.
+const ANSWER_MAX: usize = 64 << 10;
 /// What is shown of a question whose form is not known.
 const UNREADABLE: &str = "something that Pilotlight cannot read";
 
-/// The questions that are open, the oldest first.
+/// The questions that are open, the oldest first, and how the last ones ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Questions(Vec<(Box<str>, Asking)>);
+pub(super) struct Questions {
+    open: Vec<(Box<str>, Asking)>,
+    /// The ids of those that were answered, with what was told of that.
+    ended: VecDeque<(Box<str>, Value)>,
+}
 
 /// An event of a server's, as far as it matters here.
 #[derive(Debug, Deserialize)]
@@ -48,38 +59,57 @@ pub(super) struct Event {
 impl Questions {
     /// Takes an event. Whether it changed anything.
     pub(super) fn hear(&mut self, event: &Event) -> bool {
-        let before = self.0.len();
+        let before = self.open.len();
         let id = event.data.get("requestId").and_then(Value::as_str);
         match (&*event.kind, id) {
             ("elicitation.requested" | "user_input.requested" | "exit_plan_mode.requested", Some(id)) => {
-                if before >= OPEN_MAX || self.0.iter().any(|(open, _)| **open == *id) {
+                if before >= OPEN_MAX || self.open.iter().any(|(open, _)| **open == *id) {
                     return false;
                 }
                 let read = serde_json::to_vec(&event.data).ok().and_then(|data| Question::read(&data));
                 let question = read.unwrap_or_else(|| Question { text: UNREADABLE.into(), choices: Vec::new() });
+                let form = Form::read(&event.kind, &event.data);
+                let question = form.as_ref().map_or(question.clone(), |form| question.answered_by(form));
                 let since = Time::parse(event.timestamp.as_bytes()).unwrap_or_default();
-                self.0.push((id.into(), Asking { question, since }));
+                self.open.push((id.into(), Asking { question, since, form: form.map_err(Into::into) }));
             }
             ("elicitation.completed" | "user_input.completed" | "exit_plan_mode.completed", Some(id)) => {
-                self.0.retain(|(open, _)| **open != *id);
+                self.open.retain(|(open, _)| **open != *id);
+                if self.ended.len() == ENDED_MAX {
+                    self.ended.pop_front();
+                }
+                let is_short = event.data.to_string().len() <= ANSWER_MAX;
+                self.ended.push_back((id.into(), if is_short { event.data.clone() } else { Value::Null }));
             }
             // What ends the root's turn ends its questions.
             ("abort" | "session.idle" | "session.error" | "session.shutdown", _) if event.agent_id.is_none() => {
-                self.0.clear();
+                self.open.clear();
             }
             _ => {}
         }
-        before != self.0.len()
+        before != self.open.len()
     }
 
     /// What is asked.
     pub(super) fn open(&self) -> Vec<Asking> {
-        self.0.iter().map(|(_, asking)| asking.clone()).collect()
+        self.open.iter().map(|(_, asking)| asking.clone()).collect()
     }
 
     /// Whether nothing is.
     pub(super) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.open.is_empty()
+    }
+
+    /// The open one of this id, else the oldest that can be answered, else the oldest.
+    pub(super) fn find(&self, request: Option<&str>) -> Option<&Asking> {
+        let by_id = |(id, _): &&(Box<str>, Asking)| request.is_none_or(|request| **id == *request);
+        let mut open = self.open.iter().filter(by_id);
+        open.clone().find(|(_, asking)| asking.form.is_ok()).or_else(|| open.next()).map(|(_, asking)| asking)
+    }
+
+    /// What was told of the end of the one of this id, where it was answered.
+    pub(super) fn ended(&self, request: &str) -> Option<&Value> {
+        self.ended.iter().rev().find(|(id, _)| **id == *request).map(|(_, data)| data)
     }
 }
 
@@ -114,6 +144,37 @@ mod tests {
             assert!(!open.hear(&serde_json::from_value(agents).unwrap()), "a sub-agent's {end}");
             assert!(heard(&mut open, end, &json!({})).is_empty(), "{end}");
         }
+    }
+
+    #[test]
+    fn a_question_keeps_how_it_is_answered_or_why_it_is_not() {
+        let mut questions = Questions::default();
+        let two = json!({"a": {"type": "string"}, "b": {"type": "string"}});
+        heard(
+            &mut questions,
+            "elicitation.requested",
+            &json!({"requestId": "a", "message": "Who?", "requestedSchema": {"properties": two}}),
+        );
+        let plan = json!({"requestId": "b", "summary": "Paint it.", "actions": ["autopilot", "interactive"]});
+        heard(&mut questions, "exit_plan_mode.requested", &plan);
+        let open = questions.open();
+        assert_eq!(open[0].form.as_ref().unwrap_err().as_ref(), "its form has more than one field");
+        let choices = ["Approve, and go on interactively", "Do not approve"];
+        assert_eq!(open[1].question.choices.iter().map(|choice| &**choice).collect::<Vec<_>>(), choices);
+        let found = |request| questions.find(request).map(|asking| &*asking.question.text);
+        assert_eq!((found(None), found(Some("a")), found(Some("x"))), (Some("Paint it."), Some("Who?"), None));
+        assert_eq!(questions.ended("b"), None);
+        let answer = json!({"requestId": "b", "approved": false});
+        heard(&mut questions, "exit_plan_mode.completed", &answer);
+        assert_eq!(questions.ended("b"), Some(&answer));
+        // Only the last ones are remembered, and nothing that is longer than an answer of ours.
+        let long = json!({"requestId": "c", "answer": "x".repeat(ANSWER_MAX)});
+        heard(&mut questions, "user_input.completed", &long);
+        assert_eq!(questions.ended("c"), Some(&Value::Null));
+        for n in 0..ENDED_MAX {
+            heard(&mut questions, "user_input.completed", &json!({"requestId": n.to_string()}));
+        }
+        assert_eq!((questions.ended("b"), questions.ended.len()), (None, ENDED_MAX));
     }
 
     #[test]

@@ -11,7 +11,8 @@ use super::asking::{self, Questions};
 use super::client::{Activity, Decision, Link};
 use super::fault::Fault;
 use super::recover::{self, Failure, Show, Site, Steps};
-use crate::act::{Step, Which};
+use super::replying::{self, Pose};
+use crate::act::{Reply, Step, Which};
 use crate::core::text::counted;
 use crate::core::verdict::Asking;
 use async_trait::async_trait;
@@ -23,6 +24,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
@@ -82,7 +84,7 @@ pub struct Attached {
     policy: Policy,
     answered: Answered,
     /// What it asks its user.
-    questions: Arc<Mutex<Questions>>,
+    questions: Arc<watch::Sender<Questions>>,
     /// The SDK answers for as long as this lives.
     _session: SessionHeld,
     forward: AbortHandle,
@@ -187,7 +189,7 @@ impl Attached {
         };
         let active = link.activity(&site.id).await?.has_active_work;
         // The log may tell of a question whose end was cut off it; where nothing works, nothing asks.
-        let questions = Arc::new(Mutex::new(if active { asked } else { Questions::default() }));
+        let questions = Arc::new(watch::Sender::new(if active { asked } else { Questions::default() }));
         let teller =
             Teller { link: link.clone(), id: site.id.clone(), generation, events, questions: Arc::clone(&questions) };
         let forward = tokio::spawn(teller.tell(heard, active)).abort_handle();
@@ -225,7 +227,7 @@ impl Attached {
 
     /// Whether it is known to wait for its user.
     pub fn asks(&self) -> bool {
-        !self.questions.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self.questions.borrow().is_empty()
     }
 
     /// Aborts the turn of a session that had `open` requests when we came, if it is silent although its server says that it works.
@@ -262,6 +264,11 @@ impl Attached {
         steps: Steps<'_>,
     ) -> Result<String, Failure> {
         recover::answer_over(&self.link, site, which, approve, show, steps).await
+    }
+
+    /// Answers an open question, or shows it.
+    pub async fn reply(&self, site: &Site, reply: &Reply, pose: Pose<'_>, steps: Steps<'_>) -> Result<String, Failure> {
+        replying::reply(&self.link, &self.questions, site, reply, pose, steps).await
     }
 
     /// Aborts the turn that runs, as [`recover::stop`] does.
@@ -329,7 +336,7 @@ struct Teller {
     id: Box<str>,
     generation: u64,
     events: UnboundedSender<Event>,
-    questions: Arc<Mutex<Questions>>,
+    questions: Arc<watch::Sender<Questions>>,
 }
 
 impl Teller {
@@ -408,10 +415,8 @@ impl Teller {
 
     /// Tells what is asked now, if `changed` says that this is another thing than before.
     fn say_questions(&self, changed: impl FnOnce(&mut Questions) -> bool) {
-        let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
-        if changed(&mut questions) {
-            let open = questions.open();
-            drop(questions);
+        if self.questions.send_if_modified(changed) {
+            let open = self.questions.borrow().open();
             self.say(What::Asks(open));
         }
     }

@@ -11,6 +11,7 @@ use super::frame::{Bounded, Ended, Watch};
 use super::request::Request;
 use super::servers::{Endpoint, Token};
 use super::sieve::TOO_LARGE;
+use crate::core::form::Kind;
 use crate::core::text;
 use github_copilot_sdk::{Client, ErrorKind, ProtocolErrorKind, ResumeSessionConfig, SDK_PROTOCOL_VERSION};
 use github_copilot_sdk::{SessionErrorKind, session::Session};
@@ -242,6 +243,18 @@ impl Link {
         const CALL: &str = "session.permissions.handlePendingPermissionRequest";
         let answer = self.call(CALL, json!({"sessionId": id, "requestId": request, "result": result})).await?;
         answer["success"].as_bool().ok_or(Fault::Misunderstood(self.place, CALL))
+    }
+
+    /// Answers a question, as [`Form::result`](crate::core::form::Form::result) says. `false`: it was no longer open, and nothing
+    /// was done.
+    pub async fn reply(&self, id: &str, kind: &Kind, request: &str, result: Value) -> Result<bool, Fault> {
+        let (method, key) = match kind {
+            Kind::Input => ("session.ui.handlePendingUserInput", "response"),
+            Kind::Form(_) => ("session.ui.handlePendingElicitation", "result"),
+            Kind::Plan => ("session.ui.handlePendingExitPlanMode", "response"),
+        };
+        let answer = self.call(method, json!({"sessionId": id, "requestId": request, key: result})).await?;
+        answer["success"].as_bool().ok_or(Fault::Misunderstood(self.place, method))
     }
 
     /// Aborts the turn that runs. No error where none does.

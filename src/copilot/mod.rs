@@ -6,7 +6,8 @@
 //!   prompt again.
 //! - [`attached`] is one more client of a session, for as long as it is kept; [`hosted`] the same in a server of our own, for
 //!   which [`program`] finds Copilot.
-//! - [`look`] asks what sessions do, without attaching; `asking` is what a session that we are attached to asks its user.
+//! - [`look`] asks what sessions do, without attaching; `asking` is what a session that we are attached to asks its user,
+//!   [`replying`] answers that.
 //! - [`warned`] sees to it that a server that fails is named once, not once for each of its sessions.
 //!
 //! Nothing here decides *whether* something may be done: that is [`core::action`](crate::core::action), asked by the
@@ -28,6 +29,7 @@ pub mod hosted;
 pub mod look;
 pub mod program;
 pub mod recover;
+pub mod replying;
 pub mod request;
 pub mod servers;
 mod sieve;

@@ -20,9 +20,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// How long an effect may take that is to be seen on disk or at the server.
-const SEEN_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const SEEN_WITHIN: Duration = Duration::from_secs(5);
 /// How long the log is waited for where the server does not say whether it did what it was sent.
-const TOLD_WITHIN: Duration = Duration::from_secs(1);
+pub(super) const TOLD_WITHIN: Duration = Duration::from_secs(1);
 /// Long enough to hear of everything that has happened already.
 const MOMENT: Duration = Duration::from_millis(1);
 /// How often a server is asked meanwhile. What is on disk is told to us.
@@ -107,7 +107,7 @@ impl Permit {
 
 impl Site {
     /// To be called right before something is sent.
-    async fn may_send(&self, step: Step) -> Result<(), Failure> {
+    pub(super) async fn may_send(&self, step: Step) -> Result<(), Failure> {
         self.permit.ask().await.map_err(|why| Failure::refusal(step, &why))
     }
 

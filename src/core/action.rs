@@ -10,8 +10,8 @@ use super::fleet::{Kind, Session};
 use super::owner::{Owner, UNHELD};
 use super::text::{counted, is_uuid};
 use super::time::Time;
-use super::turn::Closed;
-use super::verdict::Status;
+use super::turn::{Closed, Turn};
+use super::verdict::{Asking, Status};
 
 /// Something that can be done with a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +20,8 @@ pub enum Action {
     Approve,
     /// Refuse what it asks for.
     Deny,
+    /// Answer what it asks its user.
+    Answer,
     /// Bring it back under control, and have it go on with what it was told to do.
     Continue,
     /// Bring it back under control: attach to its server, or resume it.
@@ -42,9 +44,10 @@ pub enum Action {
 
 impl Action {
     /// Every action, in the order in which they are shown.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Approve,
         Self::Deny,
+        Self::Answer,
         Self::Continue,
         Self::Reconnect,
         Self::Resend,
@@ -61,6 +64,7 @@ impl Action {
         match self {
             Self::Approve => "approve",
             Self::Deny => "deny",
+            Self::Answer => "answer",
             Self::Continue => "continue",
             Self::Reconnect => "reconnect",
             Self::Resend => "resend",
@@ -129,7 +133,7 @@ pub struct Offer {
 }
 
 /// Every action, with what it would do or why it is refused.
-pub fn offers(session: &Session, status: Status) -> [Offer; 11] {
+pub fn offers(session: &Session, status: Status) -> [Offer; 12] {
     Action::ALL.map(|action| Offer { action, what: offer(action, session, status) })
 }
 
@@ -146,6 +150,7 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
     }
     match action {
         Action::Approve | Action::Deny => answer(action, session),
+        Action::Answer => reply(session, status),
         Action::Continue => go_on(session, status),
         Action::Reconnect => reconnect(session, status),
         Action::Resend => resend(session, status),
@@ -179,6 +184,42 @@ fn answer(action: Action, session: &Session) -> Result<String, String> {
     reachable(session, "answer it where it asks")?;
     let verb = if action == Action::Approve { "allows" } else { "refuses" };
     Ok(format!("{verb} what it asks for, once ({} open)", counted(open, "request")))
+}
+
+/// The questions that are open, as an attached session's server tells, the oldest first. What ended the turn ended them, though
+/// the server may not have said so yet.
+pub fn questions(session: &Session) -> &[Asking] {
+    let works = session.facts.turn.is_some() || session.live.has_active_work == Some(true);
+    if works && session.dealings.reach.is_attached() { &session.live.questions } else { &[] }
+}
+
+/// Whether what it asks its user can be answered from here: only who is attached is told what that is.
+fn reply(session: &Session, status: Status) -> Result<String, String> {
+    if let Owner::Unheld { pid } = session.runner() {
+        return Err(unheld(pid));
+    }
+    let open = questions(session);
+    if let Some(asking) = open.iter().find(|asking| asking.form.is_ok()).or(open.first()) {
+        return match &asking.form {
+            Ok(_) => Ok(format!("answers what it asks you ({} open)", counted(open.len(), "question"))),
+            Err(why) => Err(format!("answer it where it asks: {why}")),
+        };
+    }
+    let by_tool = session.facts.turn.as_ref().and_then(Turn::question).is_some();
+    if status != Status::NeedsInput && !by_tool {
+        return Err("it asks no question that Pilotlight hears of".into());
+    }
+    if !by_tool {
+        return Err("it asks in its last message: send it a prompt where it runs".into());
+    }
+    let where_it_runs =
+        if session.about.kind == Kind::Terminal { "in its terminal" } else { "in the program that runs it" };
+    Err(match session.dealings.reach {
+        Reach::Listens | Reach::Refused(_) => {
+            format!("answer it {where_it_runs}, or reconnect first: its server tells only who is attached what it asks")
+        }
+        _ => format!("answer it {where_it_runs}"),
+    })
 }
 
 /// Whether its server can be talked to; otherwise why not, and what is left to do.

@@ -25,6 +25,7 @@ pub use rules::Alerts;
 pub use settings::{Detail, Kinds, Settings};
 
 use super::fleet::Row;
+use super::form::Form;
 use super::time::{Moment, Span, Time};
 use super::verdict::Status;
 use std::sync::Arc;
@@ -109,6 +110,8 @@ pub struct Alertable<'a> {
     pub row: &'a Row,
     /// Its oldest open permission request: always there where it needs a permission, though little may be known of it.
     pub request: Option<Request<'a>>,
+    /// Its oldest open question that can be answered from here.
+    pub question: Option<Posed<'a>>,
     /// Its last turn, if that is complete: it ended by its answer, neither stopped nor failed nor guessed over.
     pub completed: Option<Completed>,
     /// The user has looked at it since it came to be so.
@@ -128,6 +131,15 @@ pub struct Request<'a> {
     pub what: Option<&'a str>,
     /// It can be answered from here.
     pub answerable: bool,
+}
+
+/// An open question that can be answered from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Posed<'a> {
+    /// Tells it from every other one of its session, and from the same one with other words.
+    pub mark: u64,
+    /// It, whole and unaltered.
+    pub form: &'a Form,
 }
 
 /// A turn that is complete.
@@ -176,7 +188,8 @@ pub struct Popup {
     pub about: About,
     /// What for; the most pressing cause where there are several.
     pub cause: Cause,
-    /// The request that Approve and Deny answer; the popup has these buttons only with it.
+    /// The request that Approve and Deny answer, or the question that has its choices as buttons; the popup has these buttons only
+    /// with it.
     pub asked: Option<Asked>,
     /// One line.
     pub title: String,
@@ -211,13 +224,15 @@ impl About {
     }
 }
 
-/// A permission request as a popup shows it.
+/// A permission request, or a question, as a popup shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// [`Request::id`].
+    /// [`Request::id`], or [`Posed::mark`].
     pub request: u64,
     /// What the user is shown of it: all.
     pub text: String,
+    /// What stands on the buttons that answer a question, in the order of its choices.
+    pub choices: Vec<String>,
 }
 
 /// How pressing a popup is.
@@ -238,6 +253,10 @@ pub enum Button {
     Approve,
     /// The request that is shown is refused.
     Deny,
+    /// The question that is shown is answered, by its choice of this index.
+    Choice(u8),
+    /// The question is shown whole in a terminal, and answered there.
+    Answer,
     /// The session is brought back under control, and goes on.
     Continue,
     /// The session is brought back under control.
@@ -258,9 +277,13 @@ pub enum Button {
 
 impl Button {
     /// Every button.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::Approve,
         Self::Deny,
+        Self::Choice(0),
+        Self::Choice(1),
+        Self::Choice(2),
+        Self::Answer,
         Self::Continue,
         Self::Reconnect,
         Self::Stop,
@@ -276,6 +299,10 @@ impl Button {
         match self {
             Self::Approve => "approve",
             Self::Deny => "deny",
+            Self::Choice(0) => "choice-1",
+            Self::Choice(1) => "choice-2",
+            Self::Choice(_) => "choice-3",
+            Self::Answer => "answer",
             Self::Continue => "continue",
             Self::Reconnect => "reconnect",
             Self::Stop => "stop",
@@ -287,12 +314,18 @@ impl Button {
         }
     }
 
-    /// What stands on it, among these.
-    pub fn label_among(self, buttons: &[Self]) -> &'static str {
-        match self {
-            Self::Reconnect if buttons.contains(&Self::Continue) => "Reconnect only",
+    /// What stands on it, among these, in a popup that shows this.
+    pub fn label_among<'a>(self, buttons: &[Self], asked: Option<&'a Asked>) -> &'a str {
+        match (self, asked) {
+            (Self::Choice(index), Some(asked)) => asked.choices.get(usize::from(index)).map_or("", String::as_str),
+            (Self::Reconnect, _) if buttons.contains(&Self::Continue) => "Reconnect only",
             _ => self.label(),
         }
+    }
+
+    /// Whether it answers what the popup shows: only who has read that may click it.
+    pub const fn answers(self) -> bool {
+        matches!(self, Self::Approve | Self::Deny | Self::Choice(_))
     }
 
     /// What stands on it by itself.
@@ -300,6 +333,8 @@ impl Button {
         match self {
             Self::Approve => "Approve once",
             Self::Deny => "Deny",
+            Self::Choice(_) => "",
+            Self::Answer => "Answer…",
             Self::Continue => "Reconnect and continue",
             Self::Reconnect => "Reconnect",
             Self::Stop => "Stop",

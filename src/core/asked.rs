@@ -1,5 +1,6 @@
 //! What a session asks its user, in its own words: of a tool that asks, as its log has it, or of a server's event.
 
+use super::form::Form;
 use super::text::plain;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -57,6 +58,12 @@ impl Question {
         let choices = asked.choices.or_else(field).unwrap_or_default();
         let choices = choices.iter().take(CHOICES_MAX).map(|choice| plain(choice, CHOICE_MAX));
         (!text.is_empty()).then(|| Self { text, choices: choices.filter(|choice| !choice.is_empty()).collect() })
+    }
+
+    /// The same, with the choices as they can be answered, in their order.
+    pub fn answered_by(self, form: &Form) -> Self {
+        let choices = form.choices.iter().take(CHOICES_MAX).map(|choice| plain(&choice.words, CHOICE_MAX));
+        Self { choices: choices.collect(), ..self }
     }
 }
 

@@ -2,11 +2,13 @@
 //!
 //! A reason is worded by the same judgement as ever, but from facts in which every text that a session, a model or a server
 //! chose is replaced: the name of a tool that is not Copilot's own, the message of an error, the kind of a request that is not
-//! known. So a reason cannot hold a prompt, a command or a title, whatever rule words it.
+//! known. So a reason cannot hold a prompt, a command, a question or a title, whatever rule words it.
 
+use super::asked::Question;
 use super::fleet::{About, Session};
 use super::session::Facts;
 use super::turn::{Closed, Ending};
+use super::verdict::{Asking, Live};
 
 /// Copilot's own tools; another one's name is its maker's, or the user's.
 const TOOLS: [&str; 24] = [
@@ -47,9 +49,19 @@ pub fn discreet(session: &Session) -> Session {
     Session {
         about: About { kind: session.about.kind, created: session.about.created, ..About::default() },
         facts: facts(&session.facts),
+        live: live(&session.live),
         problem: session.problem.as_ref().map(|_| "its log cannot be read".into()),
         ..session.clone()
     }
+}
+
+fn live(live: &Live) -> Live {
+    let question = |asking: &Asking| Asking {
+        question: Question { text: "…".into(), choices: Vec::new() },
+        since: asking.since,
+        form: Err("".into()),
+    };
+    Live { questions: live.questions.iter().map(question).collect(), ..live.clone() }
 }
 
 fn facts(facts: &Facts) -> Facts {
@@ -58,6 +70,7 @@ fn facts(facts: &Facts) -> Facts {
         for tool in &mut turn.tools {
             replace(&mut tool.name, &TOOLS, "a tool");
             tool.command = None;
+            tool.question = None;
         }
     }
     for request in &mut facts.requests {
@@ -91,5 +104,31 @@ fn plain_ending(ending: &mut Ending) {
 fn replace(text: &mut Box<str>, known: &[&str], other: &str) {
     if !known.contains(&&**text) {
         *text = other.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::action::Reach;
+    use crate::core::form::Form;
+    use crate::core::limits::Limits;
+    use crate::core::time::{Moment, Time};
+
+    #[test]
+    fn a_reason_for_the_log_holds_no_word_of_a_question() {
+        let now = Moment::of(Time(1_000_000));
+        let asked = serde_json::json!({"requestId": "r", "question": "Launch the rockets?", "choices": ["hunter2"]});
+        let form = Form::read("user_input.requested", &asked).map_err(Into::into);
+        let question = Question { text: "Launch the rockets?".into(), choices: vec!["hunter2".into()] };
+        let mut session = Session { has_log: true, ..Session::default() };
+        session.facts.progress = Some(now);
+        session.dealings.reach = Reach::Hosted(1);
+        session.live.has_active_work = Some(true);
+        session.live.questions = vec![Asking { question, since: now.wall, form }];
+        let reason = |session: &Session| session.row(now, &Limits::default()).0.because;
+        assert_eq!(reason(&session), "asks: \"Launch the rockets?\" (hunter2)");
+        assert_eq!(reason(&discreet(&session)), "asks: \"…\"");
+        assert!(!format!("{:?}", discreet(&session)).contains("hunter2"));
     }
 }

@@ -8,6 +8,7 @@ pub mod attempts;
 pub mod discreet;
 pub mod event;
 pub mod fleet;
+pub mod form;
 pub mod limits;
 pub mod misread;
 pub mod owner;

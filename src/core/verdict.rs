@@ -12,6 +12,7 @@ pub use words::age_step;
 
 use super::asked::Question;
 use super::fleet::TurnShown;
+use super::form::Form;
 use super::limits::Limits;
 use super::owner::Owner;
 use super::session::Facts;
@@ -67,6 +68,8 @@ pub struct Asking {
     pub question: Question,
     /// Since when, by the wall clock.
     pub since: Time,
+    /// How it is answered; why it cannot be answered from here, in words that hold nothing of it.
+    pub form: Result<Form, Box<str>>,
 }
 
 /// One look at the CPU use of an owner's descendants.
@@ -296,7 +299,7 @@ impl<'a> Judge<'a> {
     /// A question that is open: one that its server tells of, or a tool that asks.
     fn asks(&self, turn: Option<&Turn>) -> Option<Found> {
         let works = turn.is_some() || self.live.has_active_work == Some(true);
-        if let Some(Asking { question, since }) = self.live.questions.first().filter(|_| works) {
+        if let Some(Asking { question, since, .. }) = self.live.questions.first().filter(|_| works) {
             return Some(question_found(question, *since, self.live.questions.len()));
         }
         let tool = turn.and_then(Turn::question)?;

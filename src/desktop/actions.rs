@@ -2,15 +2,18 @@
 //!
 //! A request is shown whole, or not at all: what is too long for a line, or would read otherwise than it is, is answered in a
 //! terminal, where it is shown by its server. Each request has entries of its own, named by its id, that stand until the menu
-//! is laid out anew and are disabled when it is over, so that a click meant for one request never answers another.
+//! is laid out anew and are disabled when it is over, so that a click meant for one request never answers another. The same holds
+//! for questions and their choices.
 
 use super::details::Source;
 use super::view::{Effect, Item, ItemId, Kind};
-use crate::act::{Ask, Order, Which};
-use crate::core::action::{ALSO_IF_IT_WAITS, Action, Offer, Reach, may_end_unasked, offers};
+use crate::act::{Ask, Order, Reply, Which};
+use crate::core::action::{ALSO_IF_IT_WAITS, Action, Offer, Reach, may_end_unasked, offers, questions};
+use crate::core::form::{Choice, Form, Kind as What, With};
 use crate::core::misread::reads_as_it_is;
 use crate::core::text::{counted, plain};
 use crate::core::turn::{Call, Request};
+use crate::core::verdict::Asking;
 
 /// Lines of a submenu are at most this long, in characters: a menu does not wrap, and grows as wide as its longest line.
 const LINE: usize = 96;
@@ -18,24 +21,105 @@ const LINE: usize = 96;
 const ASKED: usize = 120;
 /// So many requests of one session are shown; the others when these are answered.
 const REQUESTS: usize = 3;
+/// So many questions are; more than one at a time is rare.
+const QUESTIONS: usize = 2;
+/// A choice has an entry up to this length, in characters.
+const CHOICE: usize = 60;
+
+/// So many choices of a question have an entry each.
+const CHOICES: usize = 7;
+
+/// A permission request, or a question, as it was when the menu was laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A permission request.
+    Request(Wanted),
+    /// A question that can be answered from here.
+    Question(Posed),
+}
 
 /// A permission request as it was when the menu was laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct Wanted {
     /// Names its entries.
-    pub call: Call,
+    call: Call,
     id: Box<str>,
     kind: Box<str>,
     /// What it asks for, where that fits a line and reads as it is.
     text: Option<Box<str>>,
 }
 
-/// The open requests that the menu shows.
-pub fn asked(source: &Source<'_>) -> Vec<Asked> {
-    source.session.facts.requests.iter().take(REQUESTS).map(Asked::of).collect()
+/// A question as it was when the menu was laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Posed {
+    /// Names its entries: its mark.
+    call: Call,
+    id: Box<str>,
+    /// What it asks and its choices, where all of that is seen whole and reads as it is.
+    shown: Option<(Box<str>, Vec<Box<str>>)>,
+    /// There are answers that no entry stands for: words of the user's own.
+    takes_text: bool,
+    can_be_declined: bool,
 }
 
-impl Asked {
+/// The open requests, then the open questions, that the menu shows.
+pub fn asked(source: &Source<'_>) -> Vec<Asked> {
+    let requests = source.session.facts.requests.iter().map(|request| Asked::Request(Wanted::of(request)));
+    let forms = questions(source.session).iter().filter_map(|asking| asking.form.as_ref().ok());
+    requests.take(REQUESTS).chain(forms.take(QUESTIONS).map(|form| Asked::Question(Posed::of(form)))).collect()
+}
+
+impl Posed {
+    fn of(form: &Form) -> Self {
+        let fits = |choice: &Choice| reads_as_it_is(&choice.words, CHOICE);
+        let is_whole =
+            form.choices.len() <= CHOICES && form.choices.iter().all(fits) && reads_as_it_is(&form.text, ASKED);
+        let words = || form.choices.iter().map(|choice| choice.words.clone()).collect();
+        Self {
+            call: Call::of_number(form.mark()),
+            id: form.request.clone(),
+            shown: is_whole.then(|| (form.text.clone(), words())),
+            takes_text: form.takes_text,
+            can_be_declined: form.can_be_declined() && form.kind != What::Plan,
+        }
+    }
+
+    fn items(&self, source: &Source<'_>, offer: &Offer) -> Vec<Item> {
+        let id = |kind| ItemId::of(source.key, kind);
+        let is_this = |asking: &&Asking| asking.form.as_ref().is_ok_and(|form| form.mark() == self.call.number());
+        let open = questions(source.session).iter().any(|asking| is_this(&asking));
+        let enabled = open && offer.what.is_ok();
+        let why = if open { "" } else { " (answered)" };
+        let answer = |kind, text: String, with| {
+            let reply = Reply::Give { request: self.id.to_string(), shown: self.call.number(), with };
+            Item::action(id(kind), text, enabled, Effect::Act(Order::new(&source.row.id, Ask::Answer(reply))))
+        };
+        let elsewhere = |text: &str| {
+            let effect = Effect::Answer { id: source.row.id.clone(), request: self.id.clone() };
+            Item::action(id(Kind::Answer(self.call)), text, enabled, effect)
+        };
+        let says = |text: String| Item::action(id(Kind::Asks(self.call)), text, true, Effect::Seen);
+        let Some((text, choices)) = &self.shown else {
+            return vec![
+                says(format!("Asks you something that does not fit here{why}")),
+                elsewhere("Show it whole, and answer it, in a terminal"),
+            ];
+        };
+        let mut items = vec![says(format!("Asks: {text}{why}"))];
+        for (index, (number, choice)) in (0..).zip(choices).enumerate() {
+            items.push(answer(Kind::Choice(self.call, number), format!("Answer “{choice}”"), With::Choice(index)));
+        }
+        if self.takes_text {
+            items.push(elsewhere("Answer in your own words, in a terminal"));
+        }
+        if self.can_be_declined {
+            items.push(answer(Kind::Decline(self.call), "Decline to answer".into(), With::Decline));
+        }
+        items
+    }
+}
+
+impl Wanted {
     fn of(request: &Request) -> Self {
         let text = request.asks.as_deref().filter(|text| reads_as_it_is(text, ASKED)).map(Into::into);
         Self { call: request.id, id: request.request.clone(), kind: request.kind.clone(), text }
@@ -81,12 +165,16 @@ impl Asked {
     }
 }
 
-/// The entries for these requests and for every action; the latter are always the same in number and order, but for the one
+/// The entries for these requests and questions, and for every action; the latter are always the same in number and order, but for the one
 /// that lets go of a session that we are attached to.
 pub fn items(source: &Source<'_>, asked: &[Asked]) -> (Vec<Item>, Vec<Item>) {
     let offers = offers(source.session, source.row.status);
     let offer = |action| offers.iter().find(|offer| offer.action == action).unwrap_or(&offers[0]);
-    let requests: Vec<_> = asked.iter().flat_map(|one| one.items(source, offer(Action::Approve))).collect();
+    let asked = asked.iter().flat_map(|one| match one {
+        Asked::Request(request) => request.items(source, offer(Action::Approve)),
+        Asked::Question(question) => question.items(source, offer(Action::Answer)),
+    });
+    let asked: Vec<_> = asked.collect();
     let item = |action, kind, name: &str, ask| {
         let (text, enabled) = words(name, &offer(action).what);
         let order = Order::new(&source.row.id, ask).on(source.session.facts.root.as_deref());
@@ -124,7 +212,7 @@ pub fn items(source: &Source<'_>, asked: &[Asked]) -> (Vec<Item>, Vec<Item>) {
     if source.session.dealings.reach.is_attached() {
         actions.push(item(Action::Detach, Kind::Detach, "Let go of it", Ask::Detach));
     }
-    (requests, actions)
+    (asked, actions)
 }
 
 /// An action's words, and whether it can be used: where it cannot, the words say why.

@@ -11,14 +11,16 @@ use super::lamp::Hands;
 use super::menu::Menu;
 use super::notify::{Clicked, Note, Popups};
 use super::view::Effect;
-use crate::act::{Ask, Order, Which};
+use crate::act::{Ask, Order, Reply, Which};
 use crate::clock::{WallClock, slept};
 use crate::config::Notifications;
-use crate::core::action::{Action, Reach, offer};
+use crate::core::action::{Action, Reach, offer, questions};
 use crate::core::alert::{
-    About, Alertable, Alerts, Asked, Button, Cause, Completed, Kinds, Now, Popup, PopupId, Quiet, Request, Settings,
+    About, Alertable, Alerts, Asked, Button, Cause, Completed, Kinds, Now, Popup, PopupId, Posed, Quiet, Request,
+    Settings,
 };
-use crate::core::fleet::{Kind as Use, Row, rank};
+use crate::core::fleet::{Kind as Use, Row, Session, rank};
+use crate::core::form::{Form, With};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
@@ -241,6 +243,11 @@ impl Herald {
         match button {
             Some(Button::Approve) => answer(popup, entry, Ask::Approve, "approved"),
             Some(Button::Deny) => answer(popup, entry, Ask::Deny, "denied"),
+            Some(Button::Choice(index)) => choose(popup, entry, index),
+            Some(Button::Answer) => match question(session).filter(|_| is_one(popup)) {
+                Some(form) => Step::Do(Effect::Answer { id: row.id.clone(), request: form.request.clone() }),
+                None => Step::Say(refused("that question is no longer open: nothing was answered")),
+            },
             Some(Button::Continue) => order(Ask::Continue),
             Some(Button::Reconnect) => order(Ask::Reconnect { resend: false }),
             Some(Button::Stop) => order(Ask::Stop),
@@ -298,7 +305,7 @@ const fn is_one(popup: &Popup) -> bool {
 const fn settles(clicked: Clicked) -> bool {
     match clicked {
         Clicked::Closed { by_user } => by_user,
-        Clicked::Action(button) => !matches!(button, Button::Approve | Button::Deny),
+        Clicked::Action(button) => !button.answers(),
         Clicked::Default => true,
     }
 }
@@ -325,13 +332,32 @@ fn over(popup: &Popup, button: Button, row: &Row) -> Option<String> {
 /// Answers the request that the popup showed, if it is still open, and only if it still asks for what was shown.
 fn answer(popup: &Popup, entry: &Entry, ask: fn(Which) -> Ask, done: &str) -> Step {
     let requests = &entry.session().facts.requests;
-    let shown = popup.asked.as_ref().and_then(|Asked { request, text }| {
+    let shown = popup.asked.as_ref().and_then(|Asked { request, text, .. }| {
         let request = requests.iter().find(|one| one.id.number() == *request)?;
         Some(Which::Shown { id: request.request.to_string(), text: text.clone() })
     });
     match shown {
         Some(which) => Step::Do(Effect::Act(Order::new(&entry.row.id, ask(which)))),
         None => Step::Say(refused(&format!("that request is no longer open: nothing was {done}"))),
+    }
+}
+
+/// The oldest open question that can be answered from here.
+fn question(session: &Session) -> Option<&Form> {
+    questions(session).iter().find_map(|asking| asking.form.as_ref().ok())
+}
+
+/// Answers the question that the popup showed, if it is still open, and only if it still asks what was shown.
+fn choose(popup: &Popup, entry: &Entry, index: u8) -> Step {
+    let mut open = questions(entry.session()).iter().filter_map(|asking| asking.form.as_ref().ok());
+    let shown = popup.asked.as_ref().and_then(|asked| open.find(|form| form.mark() == asked.request));
+    match shown {
+        Some(form) => {
+            let (request, with) = (form.request.to_string(), With::Choice(index.into()));
+            let reply = Reply::Give { request, shown: form.mark(), with };
+            Step::Do(Effect::Act(Order::new(&entry.row.id, Ask::Answer(reply))))
+        }
+        None => Step::Say(refused("that question is no longer open: nothing was answered")),
     }
 }
 
@@ -355,6 +381,7 @@ fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Opened>) -> Aler
             }
         },
     });
+    let question = question(session).filter(|_| row.status == Status::NeedsInput);
     let closed = session.facts.closed.as_ref().filter(|_| session.facts.turn.is_none());
     let completed = closed.filter(|closed| closed.ending == Ending::Completed).map(|closed| Completed {
         at: closed.at.wall,
@@ -364,6 +391,7 @@ fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Opened>) -> Aler
         key,
         row,
         request,
+        question: question.map(|form| Posed { mark: form.mark(), form }),
         completed,
         seen: session.seen.is_some_and(|seen| seen >= row.since),
         cli_notifies: opened.is_some_and(|opened| opened.told_there),
@@ -417,6 +445,7 @@ mod tests {
         for (clicked, is_settled) in [
             (Clicked::Action(Button::Approve), false),
             (Clicked::Action(Button::Deny), false),
+            (Clicked::Action(Button::Choice(1)), false),
             (Clicked::Closed { by_user: false }, false),
             (Clicked::Closed { by_user: true }, true),
             (Clicked::Action(Button::Details), true),

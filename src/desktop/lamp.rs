@@ -225,7 +225,8 @@ impl Hands {
             Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(order)),
             Effect::Hush(hush) => (self.herald)(Word::Hush(hush)),
             Effect::TestNote => self.note(&Note::test()),
-            Effect::Details { id, request } => self.details(&id, &request),
+            Effect::Details { id, request } => self.details(&["approve", "--ask"], &id, &request),
+            Effect::Answer { id, request } => self.details(&["answer"], &id, &request),
             Effect::OpenFolder(path) => self.open(path, open::folder),
             Effect::OpenLog(path) => self.open(path, open::log),
             Effect::StartAtLogin(on) => {
@@ -272,13 +273,13 @@ impl Hands {
         });
     }
 
-    /// Shows a request whole in a terminal, where it can be answered: this program does, asked for that one request.
-    fn details(&self, id: &str, request: &str) {
+    /// Shows a request or a question whole in a terminal, where it can be answered: this program does, asked for that one.
+    fn details(&self, verb: &[&str], id: &str, request: &str) {
         let Some(program) = autostart::own_program() else {
             return self.trouble()("this program is not where it was when it was started".into());
         };
         let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(command) = details_command(program.into(), &tools.homes, id, request) else {
+        let Some(command) = details_command(program.into(), verb, &tools.homes, id, request) else {
             let why = "the id of the session or of its request has not the form that Copilot gives them, and nothing else is \
                        handed to a terminal; answer it where it was asked";
             return self.trouble()(why.into());
@@ -310,13 +311,20 @@ impl Hands {
     }
 }
 
-/// This program, asked to show one request and to answer it. `None` where an id has not the form of Copilot's: nothing else
+/// This program, asked to show one request, or one question, and to answer it. `None` where an id has not the form of Copilot's: nothing else
 /// reaches a command line.
-fn details_command(program: OsString, homes: &[PathBuf], id: &str, request: &str) -> Option<Vec<OsString>> {
+fn details_command(
+    program: OsString,
+    verb: &[&str],
+    homes: &[PathBuf],
+    id: &str,
+    request: &str,
+) -> Option<Vec<OsString>> {
     if !is_uuid(id) || !is_uuid(request) {
         return None;
     }
-    let mut command = vec![program, "approve".into(), "--ask".into()];
+    let mut command = vec![program];
+    command.extend(verb.iter().map(OsString::from));
     command.extend(homes.iter().flat_map(|home| ["--home".into(), home.clone().into_os_string()]));
     command.extend([format!("--request={request}").into(), "--".into(), id.into()]);
     Some(command)
@@ -329,7 +337,9 @@ mod tests {
     #[test]
     fn only_ids_of_copilots_form_reach_a_command_line() {
         const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed972800";
-        let command = |id: &str, request: &str| details_command("pilotlight".into(), &["/h".into()], id, request);
+        let command = |id: &str, request: &str| {
+            details_command("pilotlight".into(), &["approve", "--ask"], &["/h".into()], id, request)
+        };
         let words = ["pilotlight", "approve", "--ask", "--home", "/h", &format!("--request={ID}"), "--", ID];
         assert_eq!(command(ID, ID), Some(words.map(OsString::from).to_vec()));
         for odd in ["", "r-1", "$(touch x)", "--all", &format!("{ID}; reboot")] {

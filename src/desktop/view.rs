@@ -107,6 +107,12 @@ pub enum Kind {
     Deny(Call),
     /// It is shown whole elsewhere, and answered there.
     Details(Call),
+    /// A question is answered by its choice of this number.
+    Choice(Call, u8),
+    /// It is turned down.
+    Decline(Call),
+    /// It is answered in a terminal.
+    Answer(Call),
     /// Attaches to its server, or resumes it, and has it go on.
     Continue,
     /// Attaches to its server, or resumes it.
@@ -201,6 +207,13 @@ pub enum Effect {
         /// The request's.
         request: Box<str>,
     },
+    /// A question is shown whole, and answered, in a terminal.
+    Answer {
+        /// The session's id.
+        id: Box<str>,
+        /// The question's.
+        request: Box<str>,
+    },
     /// These sessions are resumed.
     Reopen(Vec<Order>),
     /// A folder is opened in the file manager.
@@ -228,11 +241,18 @@ pub enum Effect {
 }
 
 const FACT: &str = "fact-";
+const CHOICE: &str = "choice-";
 /// Makes the kind of an item of a request's.
 type OfRequest = fn(Call) -> Kind;
 /// The kinds that carry a request.
-const REQUESTS: [(OfRequest, &str); 4] =
-    [(Kind::Asks, "asks-"), (Kind::Approve, "approve-"), (Kind::Deny, "deny-"), (Kind::Details, "details-")];
+const REQUESTS: [(OfRequest, &str); 6] = [
+    (Kind::Asks, "asks-"),
+    (Kind::Approve, "approve-"),
+    (Kind::Deny, "deny-"),
+    (Kind::Details, "details-"),
+    (Kind::Decline, "decline-"),
+    (Kind::Answer, "answer-"),
+];
 const KINDS: [(Kind, &str); 39] = [
     (Kind::Row, "row"),
     (Kind::Why, "why"),
@@ -292,7 +312,13 @@ impl fmt::Display for ItemId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             Kind::Fact(n) => write!(f, "{FACT}{n}")?,
-            Kind::Asks(call) | Kind::Approve(call) | Kind::Deny(call) | Kind::Details(call) => {
+            Kind::Choice(call, n) => write!(f, "{CHOICE}{n}-{:x}", call.number())?,
+            Kind::Asks(call)
+            | Kind::Approve(call)
+            | Kind::Deny(call)
+            | Kind::Details(call)
+            | Kind::Decline(call)
+            | Kind::Answer(call) => {
                 let name = REQUESTS.iter().find(|(kind, _)| kind(call) == self.kind).map_or("", |(_, name)| name);
                 write!(f, "{name}{:x}", call.number())?;
             }
@@ -314,6 +340,7 @@ impl FromStr for ItemId {
         let kind = match name.strip_prefix(FACT) {
             Some(n) => Kind::Fact(n.parse().map_err(drop)?),
             None => match request_kind(name) {
+                _ if let Some(choice) = name.strip_prefix(CHOICE) => choice_kind(choice).ok_or(())?,
                 Some((kind, call)) => kind(call),
                 None => KINDS.iter().find(|(_, known)| *known == name).ok_or(())?.0,
             },
@@ -325,6 +352,12 @@ impl FromStr for ItemId {
         };
         Ok(Self { session, kind })
     }
+}
+
+/// The kind of an item that answers by a choice.
+fn choice_kind(choice: &str) -> Option<Kind> {
+    let (n, call) = choice.split_once('-')?;
+    Some(Kind::Choice(Call::of_number(u64::from_str_radix(call, 16).ok()?), n.parse().ok()?))
 }
 
 /// The kind of an item that carries a request, and which one.
@@ -398,14 +431,25 @@ mod tests {
     #[test]
     fn an_items_name_is_read_back_as_it_was_written() {
         let requests = REQUESTS.map(|(kind, _)| kind(Call::of_number(u64::MAX)));
+        let choices = [0, 255].map(|n| Kind::Choice(Call::of_number(u64::MAX), n));
         let facts = [Kind::Fact(0), Kind::Fact(255)];
-        for kind in KINDS.map(|(kind, _)| kind).into_iter().chain(facts).chain(requests) {
+        for kind in KINDS.map(|(kind, _)| kind).into_iter().chain(facts).chain(requests).chain(choices) {
             for session in [None, Some((0, "36535f61".into())), Some((12, "a:b:c".into())), Some((1, "".into()))] {
                 let id = ItemId { session, kind };
                 assert_eq!(id.to_string().parse(), Ok(id));
             }
         }
-        for broken in ["", "nothing", "seen:0", "seen:x:a", "seen:-1:a", "fact-:0:a", "fact-256:0:a"] {
+        for broken in [
+            "",
+            "nothing",
+            "seen:0",
+            "seen:x:a",
+            "seen:-1:a",
+            "fact-:0:a",
+            "fact-256:0:a",
+            "choice-1:0:a",
+            "choice-256-1:0:a",
+        ] {
             assert_eq!(broken.parse::<ItemId>(), Err(()), "{broken}");
         }
     }

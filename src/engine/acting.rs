@@ -20,6 +20,7 @@ use crate::copilot::warned::Warned;
 use crate::core::action::{Action, Reach, is_cut_off};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
+use crate::core::form::Form;
 use crate::core::time::Time;
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
@@ -43,6 +44,8 @@ pub(super) enum Happening {
     Step(Task, Step, String),
     /// A request, whole, that is about to be answered.
     Request(Task, String),
+    /// A question, whole.
+    Question(Task, Box<Form>),
     /// Something is about to be sent: may it?
     MaySend(Task, oneshot::Sender<Result<(), String>>),
     /// It is over.
@@ -163,6 +166,7 @@ pub(super) const fn action_of(ask: &Ask) -> Action {
     match ask {
         Ask::Approve(_) => Action::Approve,
         Ask::Deny(_) => Action::Deny,
+        Ask::Answer(_) => Action::Answer,
         Ask::Continue => Action::Continue,
         Ask::Reconnect { resend: false } => Action::Reconnect,
         Ask::Reconnect { resend: true } => Action::Resend,
@@ -305,6 +309,13 @@ impl Acting {
     pub(super) fn request(&self, task: Task, text: String) {
         if let Some(running) = self.running.get(&task) {
             running.given.report(Report::Request(text));
+        }
+    }
+
+    /// Passes a question on, to whoever listens and nowhere else.
+    pub(super) fn question(&self, task: Task, form: Box<Form>) {
+        if let Some(running) = self.running.get(&task) {
+            running.given.report(Report::Question(form));
         }
     }
 

@@ -344,6 +344,7 @@ impl Engine {
                 }
             }
             Happening::Request(task, text) => self.acting.request(task, text),
+            Happening::Question(task, form) => self.acting.question(task, form),
             Happening::MaySend(task, answer) => {
                 let _ = answer.send(self.may_send(task, round)); // the task may have ended
             }

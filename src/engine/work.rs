@@ -1,7 +1,7 @@
 //! One order, being carried out, as a task beside the loop: nothing here waits where the loop would.
 
 use super::acting::{Bond, Happening, Over, Sequel, Task};
-use crate::act::{Ask, Outcome, Step, Which};
+use crate::act::{Ask, Outcome, Reply, Step, Which};
 use crate::config::{Actions, Permissions};
 use crate::copilot::attached::{self, Policy};
 use crate::copilot::fault::{Fault, Place};
@@ -9,6 +9,7 @@ use crate::copilot::hosted;
 use crate::copilot::program::find_program;
 use crate::copilot::recover::{self, Failure, GROWN_WITHIN, Permit, Prompt, Site};
 use crate::core::fleet::Kind;
+use crate::core::form::Form;
 use crate::core::owner::Owner;
 use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
@@ -127,6 +128,7 @@ impl Work {
         match self.ask.clone() {
             Ask::Approve(which) => self.answer(&which, true).await,
             Ask::Deny(which) => self.answer(&which, false).await,
+            Ask::Answer(reply) => self.reply(&reply).await,
             Ask::Reconnect { resend: false } => self.reconnect(None).await,
             Ask::Reconnect { resend: true } => self.reconnect(Some(Goes::Again)).await,
             Ask::Continue => self.reconnect(Some(Goes::On)).await,
@@ -166,6 +168,20 @@ impl Work {
             None => recover::answer(&self.site, which, approve, &show, &step).await?,
         };
         done(words)
+    }
+
+    /// Answers what it asks its user, or shows that.
+    async fn reply(self, reply: &Reply) -> Done {
+        let Some(bond) = &self.held else {
+            return Err(Undone::refused(
+                "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks",
+            ));
+        };
+        let (tell, task) = (self.tell.clone(), self.task);
+        let show = move |form: Form| {
+            let _ = tell.send(Happening::Question(task, Box::new(form))); // fails only when the engine has ended
+        };
+        done(bond.attached().reply(&self.site, reply, &show, &self.step()).await?)
     }
 
     /// Brings the session back under control, and has it go on, if that is asked for.

@@ -3,13 +3,16 @@
 
 use super::story::{PID, Story};
 use pilotlight::core::action::{Action, Dealings, Reach, may_end_unasked, offer};
+use pilotlight::core::asked::Question;
 use pilotlight::core::attempts::{Attempts, Mark, Marks};
 use pilotlight::core::fleet::{About, Kind, Session};
+use pilotlight::core::form::Form;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::time::Time;
 use pilotlight::core::verdict::Status::{Idle, Working};
-use pilotlight::core::verdict::{Live, Status};
+use pilotlight::core::verdict::{Asking, Live, Status};
+use serde_json::json;
 
 const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";
 
@@ -339,4 +342,35 @@ fn case_122_a_turn_is_named_by_the_event_that_opened_it() {
     assert!(root(&next).is_some() && root(&next) != named);
     // Where the beginning was not read, nobody can name it.
     assert_eq!(root(&Story::cut().tool(1, "t1", "bash")), None);
+}
+
+/// Who is attached is told what is asked, and may answer; elsewhere is said where.
+#[test]
+fn a_question_is_answered_where_pilotlight_is_attached_and_nowhere_else() {
+    let data = json!({"toolCallId": "t1", "toolName": "ask_user", "arguments": {"question": "Why?"}});
+    let story = Story::prompted().event(1, "tool.execution_start", data);
+    let heard = |form: Result<Form, Box<str>>| {
+        let question = Question { text: "Why?".into(), choices: Vec::new() };
+        let asking = Asking { question, since: Time(0), form };
+        story.clone().with_live(Live { has_active_work: Some(true), questions: vec![asking], ..Live::default() })
+    };
+    let form = || Ok(Form::read("user_input.requested", &json!({"requestId": "r", "question": "Why?"})).unwrap());
+    for reach in [Reach::Attached, Reach::Hosted(PID)] {
+        let case = Case::of(heard(form()), 3, Kind::Sdk).reach(reach.clone());
+        case.says(Action::Answer, "answers what it asks you (1 question open)");
+        assert!(case.actions().contains(&"answer"));
+        let unknown = Case::of(heard(Err("its form has more than one field".into())), 3, Kind::Sdk).reach(reach);
+        unknown.refuses(Action::Answer, "answer it where it asks: its form has more than one field");
+        assert!(!unknown.actions().contains(&"answer"));
+    }
+    // What was heard is of no use any more where the connection is gone, or the turn is.
+    Case::of(heard(form()), 3, Kind::Sdk).reach(Reach::Listens).refuses(Action::Answer, "reconnect first");
+    let over = heard(form()).abort(2).server_says(false);
+    Case::of(over, 3, Kind::Sdk).reach(Reach::Attached).refuses(Action::Answer, "it asks no question");
+    let terminal = Case::of(story.clone(), 3, Kind::Terminal).reach(Reach::Nowhere);
+    terminal.refuses(Action::Answer, "answer it in its terminal");
+    let stdio = Case::of(story.clone(), 3, Kind::Sdk).reach(Reach::Nowhere);
+    stdio.refuses(Action::Answer, "answer it in the program that runs it");
+    let by_message = Case::of(Story::prompted().answers(1, "Which one?"), 3, Kind::Sdk).reach(Reach::Listens);
+    by_message.refuses(Action::Answer, "it asks in its last message: send it a prompt");
 }

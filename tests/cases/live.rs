@@ -149,7 +149,7 @@ fn case_126_a_question_is_told_in_its_own_words() {
     let asks = |story: Story| {
         let question = Question { text: "Which database?".into(), choices: vec!["test".into(), "prod".into()] };
         let since = story.moment(1).wall;
-        let questions = vec![Asking { question, since }];
+        let questions = vec![Asking { question, since, form: Err("it is made up".into()) }];
         story.with_live(Live { questions, has_active_work: Some(true), ..Live::default() })
     };
     let story = asks(Story::prompted().tool(0, "t1", "asker-ask"));

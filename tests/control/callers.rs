@@ -38,7 +38,9 @@ fn is_refused(output: &Output) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(
-        said.contains("an agent must not answer permission requests or send prompts, and this was started"),
+        said.contains(
+            "an agent must not answer permission requests or questions, or send prompts, and this was started"
+        ),
         "{said}"
     );
 }
@@ -53,6 +55,7 @@ fn case_107c_an_agents_approve_and_deny_are_refused() {
         "$PILOTLIGHT approve 00000001",
         "$PILOTLIGHT deny 00000001 --all",
         "$PILOTLIGHT approve 00000001 --ask --request r1",
+        "$PILOTLIGHT answer 00000001 --choice 1",
         "sh -c 'sh -c \"$PILOTLIGHT approve 00000001; exit \\$?\"; exit $?'",
     ];
     for script in scripts {
@@ -91,7 +94,13 @@ fn case_107c_the_tray_refuses_an_agents_answer() {
             session.id
         )
     };
-    for answer in [r#"{"approve":{"these":["r1"]}}"#, r#"{"deny":{"these":[]}}"#, r#"{"reconnect":{"resend":true}}"#] {
+    for answer in [
+        r#"{"approve":{"these":["r1"]}}"#,
+        r#"{"deny":{"these":[]}}"#,
+        r#"{"reconnect":{"resend":true}}"#,
+        r#"{"answer":{"look":null}}"#,
+        r#"{"answer":{"give":{"request":"r1","shown":1,"with":{"choice":0}}}}"#,
+    ] {
         let output = by_copilot(&user, &ask(answer));
         let Ok(Report::End(Outcome::Refused(reason))) = serde_json::from_slice(&output.stdout) else {
             panic!("{output:?}")

@@ -4,7 +4,9 @@ use super::trays::Double;
 use crate::made_up::{Folder, User};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
-use pilotlight::act::{Ask, Outcome, Report, Which};
+use pilotlight::act::{Ask, Outcome, Reply, Report, Which};
+use pilotlight::core::form::{Form, With};
+use serde_json::json;
 use std::process::Command;
 
 const END: &str = "End this session? Its tool is killed; it can be resumed. [y/N]";
@@ -206,4 +208,66 @@ fn what_was_typed_before_the_question_does_not_count() {
     terminal.press(&["Enter"]);
     shows(&terminal, "the request was left open");
     assert_eq!(double.orders().len(), 1);
+}
+
+/// What a session asks its user is shown whole, and what is answered is what was shown.
+#[test]
+fn a_question_is_shown_before_it_is_answered() {
+    let user = User::new();
+    let (_session, _owner) = asking(&user, &[]);
+    let form = |question: &str| {
+        let data = json!({"requestId": "r-1", "question": question, "choices": ["red", "dark\u{1b}[2Kblue"]});
+        Form::read("user_input.requested", &data).unwrap()
+    };
+    let double = Double::start(&user, move |order| match &order.ask {
+        Ask::Answer(Reply::Look(request)) => {
+            let question =
+                if request.as_deref() == Some("odd") { "Which c\u{43e}lor?" } else { "Which color?\n9) none" };
+            vec![Report::Question(Box::new(form(question))), Report::End(Outcome::Done("it is still open".into()))]
+        }
+        _ => done(),
+    });
+    let given = || {
+        let orders = double.orders().into_iter();
+        let give = |ask| match ask {
+            Ask::Answer(Reply::Give { request, with, .. }) => Some((request, with)),
+            _ => None,
+        };
+        orders.filter_map(|order| give(order.ask)).collect::<Vec<_>>()
+    };
+    let run = |arguments: &[&str]| user.run(&[&["answer", "00000001"], arguments].concat());
+    let output = run(&["--choice", "2"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let whole = "    Which color?\n    9) none\nIts choices:\n    1) red\n    2) dark\\u{1b}[2Kblue\nit is done\n";
+    assert!(said.contains(whole), "every line of it is set in, and acts on nothing: {said}");
+    assert_eq!(given(), [("r-1".to_owned(), With::Choice(1))]);
+    for (arguments, code, why) in [
+        (&["--choice", "3"][..], 4, "no number 3"),
+        (&["--text", "mauve"], 4, "it takes one of its choices"),
+        (&["blue"], 4, "none of its choices has these words"),
+        (&["--decline"], 4, "not declined"),
+        (&[], 4, "no terminal to ask on"),
+        (&["--choice", "1", "--request", "odd"], 4, "may read as something else"),
+        (&["--choice", "1", "--text", "red"], 2, "cannot be used with"),
+        (&["red", "--choice", "1"], 2, "cannot be used with"),
+    ] {
+        let output = run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(code) && said.contains(why), "{arguments:?}: {output:?}");
+    }
+    // What nobody can have read is not answered.
+    let mut unread = user.pilotlight(&["answer", "00000001", "--choice", "1"]);
+    let output = unread.stdout(std::fs::File::create("/dev/full").unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert_eq!(given().len(), 1, "{:?}", given());
+    let terminal = in_terminal(&user, &["answer", "00000001"]);
+    shows(&terminal, "Your answer (1 to 2; nothing leaves it open):");
+    terminal.press(&["C-c"]);
+    shows(&terminal, "the question was left open\nexited with 4");
+    let terminal = in_terminal(&user, &["answer", "00000001"]);
+    shows(&terminal, "Your answer (1 to 2; nothing leaves it open):");
+    terminal.press(&["1", "Enter"]);
+    shows(&terminal, "it is done\nexited with 0");
+    assert_eq!(given()[1..], [("r-1".to_owned(), With::Choice(0))]);
 }

@@ -61,7 +61,7 @@ fn popup(id: u64) -> Popup {
         id: PopupId(id),
         about: About::One((0, "a".into())),
         cause: Cause::NeedsPermission,
-        asked: Some(Asked { request: id, text: "make".into() }),
+        asked: Some(Asked { request: id, text: "make".into(), choices: Vec::new() }),
         title: format!("Needs permission: <{id}>"),
         body: "shell\nmake && echo <done>".into(),
         urgency: Urgency::Normal,
@@ -183,6 +183,38 @@ fn case_112_a_click_on_a_popup_that_just_came_answers_nothing() {
         server.click_read(number, action);
         desk.hears(&[(1, Clicked::Action(button))]);
     }
+}
+
+/// A question's choices stand on the buttons as they are; a click on one wants to be read as Approve does.
+#[test]
+fn a_choice_of_a_question_is_a_button() {
+    let bus = Bus::start();
+    let (server, desk) = (Server::start(&bus), Desk::new(&bus));
+    let asks = |id: u64| Popup {
+        cause: Cause::NeedsInput,
+        asked: Some(Asked { request: id, text: "Which?".into(), choices: vec!["red".into(), "dark blue".into()] }),
+        buttons: vec![Button::Choice(0), Button::Choice(1), Button::Answer, Button::Mute],
+        ..popup(id)
+    };
+    desk.popups.apply(Change::Raise(asks(1)));
+    let shown = server.wait_for(1);
+    let actions = ["choice-1", "red", "choice-2", "dark blue", "answer", "Answer…", "mute", "Mute", "default", ""];
+    assert_eq!(shown.actions, actions);
+    server.click(shown.number, "choice-2");
+    let anew = server.wait_for(2).number;
+    assert_eq!(desk.heard(), [], "it came just now");
+    server.click_read(anew, "choice-2");
+    desk.hears(&[(1, Clicked::Action(Button::Choice(1)))]);
+    // A server that may be the agent's own does not answer.
+    let (bus, server) = {
+        let bus = Bus::start();
+        let server = Server::start(&bus);
+        (bus, server)
+    };
+    let desk = Desk::that(&bus, false);
+    desk.popups.apply(Change::Raise(asks(1)));
+    assert_eq!(server.wait_for(1).actions[..4], ["answer", "Answer…", "mute", "Mute"]);
+    drop(desk);
 }
 
 /// The other buttons do no harm.

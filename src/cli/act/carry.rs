@@ -298,6 +298,7 @@ fn came_of(ask: &Ask, before: &Session, now: &Session) -> Came {
                 _ => Came::Open("its log has another answer"),
             }
         }
+        Ask::Answer(_) => Came::Open("its log does not tell of answers to questions"),
         Ask::Stop if before.turn.is_none() => Came::Open("its log has no turn that could end"),
         Ask::Stop if facts.root == before.root && facts.turn.is_some() => {
             Came::Open("its log says that the turn goes on")

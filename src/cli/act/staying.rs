@@ -10,6 +10,7 @@ use crate::cli::{Context, say};
 use crate::config::Permissions;
 use crate::control::caller::{Judge, agent_behind};
 use crate::control::{self, Served};
+use crate::core::action::questions;
 use crate::core::time::Moment;
 use crate::engine::{Command, Fleet, Key, View};
 use crate::ledger::Ledger;
@@ -71,11 +72,18 @@ pub(super) fn serving(
     }
 }
 
+/// Something that the session waits for, by its id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Open {
+    Request(String),
+    Question(String),
+}
+
 /// What is seen of the session.
 #[derive(Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// Its open requests.
-    open: Vec<String>,
+    /// Its open requests and questions.
+    open: Vec<Open>,
     /// We hold a connection to it.
     pub(super) held: bool,
 }
@@ -103,9 +111,12 @@ pub(super) async fn is_let_go(mut seen: watch::Receiver<Seen>) {
 impl View for Watching {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
         let session = fleet.entries().find(|(key, _)| *key.1 == *self.id).map(|(_, entry)| entry.session());
-        let requests = session.map(|session| &session.facts.requests);
+        let requests = session.into_iter().flat_map(|session| &session.facts.requests);
+        let requests = requests.map(|request| Open::Request(request.request.to_string()));
+        let asked = session.into_iter().flat_map(questions).filter_map(|asking| asking.form.as_ref().ok());
+        let asked = asked.map(|form| Open::Question(form.request.to_string()));
         let now = Seen {
-            open: requests.into_iter().flatten().map(|request| request.request.to_string()).collect(),
+            open: requests.chain(asked).collect(),
             held: session.is_some_and(|session| session.dealings.reach.is_attached()),
         };
         self.seen.send_if_modified(|seen| {
@@ -125,7 +136,7 @@ impl View for Watching {
     }
 }
 
-/// Asks on the terminal about each request that opens. Never ends.
+/// Asks on the terminal about each request that opens, and says how a question is answered. Never ends.
 pub(super) async fn ask_here(
     context: &Context,
     session: &Picked,
@@ -136,14 +147,23 @@ pub(super) async fn ask_here(
     let may_ask = has_terminal() && agent_behind(std::process::id(), &context.config.owners.names).is_none();
     let (mut asked, mut typed) = (HashSet::new(), None);
     loop {
-        let next = seen.borrow_and_update().open.iter().find(|request| !asked.contains(*request)).cloned();
-        let Some(request) = next else {
+        let next = seen.borrow_and_update().open.iter().find(|next| !asked.contains(*next)).cloned();
+        let Some(next) = next else {
             if seen.changed().await.is_err() {
                 return std::future::pending().await;
             }
             continue;
         };
-        asked.insert(request.clone());
+        asked.insert(next.clone());
+        let request = match next {
+            Open::Request(request) => request,
+            Open::Question(_) => {
+                say(&format!(
+                    "it asks you something: `pilotlight answer {id}` in another shell shows it and takes your answer"
+                ));
+                continue;
+            }
+        };
         if !may_ask {
             say(&format!("it asks for a permission: `pilotlight approve {id}` shows it and answers it"));
             continue;
@@ -165,7 +185,7 @@ pub(super) async fn ask_here(
         let _ = write!(stderr, "{question}").and_then(|()| stderr.flush()); // it is a terminal
         let answer = tokio::select! {
             line = lines.recv() => line,
-            _ = seen.wait_for(|seen| !seen.open.contains(&request)) => {
+            _ = seen.wait_for(|seen| !seen.open.contains(&Open::Request(request.clone()))) => {
                 let _ = writeln!(stderr);
                 say("it is no longer open: it was answered elsewhere, or its turn has ended");
                 continue;
@@ -221,7 +241,7 @@ pub(super) fn stays(id: &str, confirmed: bool) {
     };
     let asks = if has_terminal() { "what it asks is asked here, and " } else { "" };
     say(&format!(
-        "{why}: this command stays connected; {asks}`pilotlight approve {id}`, `deny` and `stop` reach it from any other shell; \
+        "{why}: this command stays connected; {asks}`pilotlight approve {id}`, `deny`, `answer` and `stop` reach it from any other shell; \
          Ctrl-C lets go"
     ));
 }

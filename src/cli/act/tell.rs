@@ -7,6 +7,7 @@
 use crate::act::{Outcome, Report};
 use crate::cli::{LINE_MAX, say};
 use crate::core::fleet::Label;
+use crate::core::form::Form;
 use crate::core::misread::misread;
 use crate::core::text::{NAME_MAX, is_invisible, plain};
 use std::io::{self, Write};
@@ -26,7 +27,7 @@ impl Tell for Teller {
             Report::Step(step, words) => {
                 let _ = writeln!(io::stderr(), "{}: {}", step.tag(), plain(words, LINE_MAX));
             }
-            Report::Request(_) | Report::Said(_) => {}
+            Report::Request(_) | Report::Question(_) | Report::Said(_) => {}
             Report::End(outcome) => end(outcome),
         }
     }
@@ -84,7 +85,7 @@ impl Tell for Shown {
 /// # Errors
 /// Where not all of it was taken, or where it goes nowhere: a program that is started with its output closed is given the null
 /// device in its place.
-fn write_out(text: &str) -> io::Result<()> {
+pub(super) fn write_out(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if goes_nowhere(&out) {
         return Err(io::Error::other("standard output is closed, or thrown away"));
@@ -119,8 +120,32 @@ pub(super) fn end(outcome: &Outcome) {
 /// act on the terminal or would not be seen as an escape. What reads as something else is pointed out.
 fn request(who: &str, text: &str) -> String {
     let mut out = format!("The request of {who}:\n");
+    set_in(&mut out, "", text);
+    careful(&mut out);
+    out
+}
+
+/// What is asked, whole, in the same way, with the answers to choose from by their numbers: apart, so that no list in the question
+/// passes for them.
+pub(super) fn question(who: &str, form: &Form) -> String {
+    let mut out = format!("The question of {who}:\n");
+    set_in(&mut out, "", &form.text);
+    if !form.choices.is_empty() {
+        out.push_str("Its choices:\n");
+    }
+    for (number, choice) in (1..).zip(&form.choices) {
+        set_in(&mut out, &format!("{number}) "), &choice.words);
+    }
+    careful(&mut out);
+    out
+}
+
+/// Adds a text, line by line; the first has this before it.
+fn set_in(out: &mut String, first: &str, text: &str) {
+    let mut before = first;
     for line in text.split('\n') {
         out.push_str("    ");
+        out.push_str(std::mem::take(&mut before));
         for c in line.chars() {
             // Line and paragraph separators are neither control characters nor invisible.
             if c.is_control() || is_invisible(c) || matches!(c, '\u{2028}' | '\u{2029}') {
@@ -131,12 +156,15 @@ fn request(who: &str, text: &str) -> String {
         }
         out.push('\n');
     }
+}
+
+/// Points out what reads as something else, behind the title.
+fn careful(out: &mut String) {
     let careful = out.lines().skip(1).find_map(misread).map(|piece| {
         let piece = plain(piece, NAME_MAX);
         format!("Careful, it may read as something else than it is: {} is {piece}\n", piece.escape_unicode())
     });
     out.extend(careful);
-    out
 }
 
 #[cfg(test)]

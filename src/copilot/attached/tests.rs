@@ -2,6 +2,7 @@ use super::super::fake::{Fake, Say, event, greeting};
 use super::*;
 use crate::copilot::recover::{Permit, Sight};
 use crate::core::attempts::Mark;
+use crate::core::form::{Form, With};
 use crate::core::time::Time;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
@@ -161,4 +162,90 @@ fn what_is_approved_by_itself_is_approved_once_and_only_where_that_is_allowed() 
     assert_eq!(answered(Policy::ApproveAll), ["a", "b"]);
     assert!(answered(Policy::Ask).is_empty());
     assert!(answered(Policy::Observe).is_empty());
+}
+
+/// A question that is open when we come, its server's answer to ours, and what it tells of the end.
+async fn replied(answer: Say, told: Option<Value>, reply: &Reply) -> (Result<String, Failure>, usize, bool) {
+    const ANSWER: &str = "session.ui.handlePendingUserInput";
+    let asked = json!({"requestId": "r", "question": "Which color?", "choices": ["red", "blue"]});
+    let log = json!({"events": [event("1", "user_input.requested", &asked)], "cursor": "1", "hasMore": false});
+    let (answer, said) = (Mutex::new(Some(answer)), told);
+    let fake = Fake::start(move |method, params, _| match method {
+        "session.eventLog.read" => Say::Answer(log.clone()),
+        "session.metadata.activity" => Say::Answer(json!({"abortable": true, "hasActiveWork": true})),
+        ANSWER => {
+            assert_eq!(params["response"], json!({"answer": "blue", "wasFreeform": false}));
+            let told = said.iter().map(|data| event("2", "user_input.completed", data)).collect();
+            match answer.lock().unwrap().take() {
+                Some(Say::Answer(result)) => Say::Events(told, result),
+                other => other.unwrap(),
+            }
+        }
+        _ => answers(method),
+    })
+    .await;
+    let (attached, _heard) = attached(&fake, Policy::Ask).await;
+    let (_sender, sight) = watch::channel(Sight::default());
+    let site = Site { id: "s".into(), cwd: None, endpoints: Vec::new(), owned: true, sight, permit: Permit::default() };
+    let posed = std::sync::atomic::AtomicBool::new(false);
+    let pose = |_: Form| posed.store(true, std::sync::atomic::Ordering::Relaxed);
+    let came = attached.reply(&site, reply, &pose, &|_, _| ()).await;
+    (came, fake.called(ANSWER), posed.into_inner())
+}
+
+/// The open question of these tests, answered by its second choice.
+fn blue() -> Reply {
+    let asked = json!({"requestId": "r", "question": "Which color?", "choices": ["red", "blue"]});
+    let shown = Form::read("user_input.requested", &asked).unwrap().mark();
+    Reply::Give { request: "r".into(), shown, with: With::Choice(1) }
+}
+
+#[test]
+fn an_answer_is_done_when_its_server_tells_of_it() {
+    let told = json!({"requestId": "r", "answer": "blue", "wasFreeform": false});
+    let (came, calls, _) = run(replied(Say::Answer(json!({"success": true})), Some(told), &blue()));
+    assert_eq!((came, calls), (Ok("answered".to_owned()), 1));
+}
+
+#[test]
+fn an_answer_that_was_taken_and_is_not_told_of_may_have_happened() {
+    for told in [None, Some(json!({"requestId": "r", "answer": "red", "wasFreeform": false}))] {
+        let (came, calls, _) = run(replied(Say::Answer(json!({"success": true})), told.clone(), &blue()));
+        let failure = came.unwrap_err();
+        assert!(
+            failure.sent && calls == 1 && failure.to_string().starts_with("may have happened: "),
+            "{told:?}: {failure}"
+        );
+    }
+    let (came, ..) = run(replied(Say::Nothing, None, &blue()));
+    assert!(came.unwrap_err().sent, "its server says nothing");
+    let (came, ..) = run(replied(Say::Close, None, &blue()));
+    assert!(came.unwrap_err().sent, "its server is gone");
+}
+
+#[test]
+fn an_answer_that_its_server_refuses_did_not_happen() {
+    let (came, ..) = run(replied(Say::Answer(json!({"success": false})), None, &blue()));
+    let failure = came.unwrap_err();
+    assert!(failure.refused && !failure.sent && failure.why.contains("no longer open"), "{failure}");
+    let (came, ..) = run(replied(Say::Error(-32603, "no"), None, &blue()));
+    let failure = came.unwrap_err();
+    assert!(!failure.refused && !failure.sent, "{failure}");
+}
+
+#[test]
+fn only_the_question_that_was_shown_is_answered_and_a_look_answers_nothing() {
+    let give = |request: &str, shown| Reply::Give { request: request.into(), shown, with: With::Choice(1) };
+    let Reply::Give { shown, .. } = blue() else { panic!() };
+    for (reply, why) in [(give("r", shown + 1), "something else"), (give("x", shown), "no longer open")] {
+        let (came, calls, posed) = run(replied(Say::Answer(json!({"success": true})), None, &reply));
+        let failure = came.unwrap_err();
+        assert!(failure.refused && failure.why.contains(why) && calls == 0 && !posed, "{failure}");
+    }
+    for request in [None, Some("r".to_owned())] {
+        let (came, calls, posed) = run(replied(Say::Nothing, None, &Reply::Look(request)));
+        assert!(came.is_ok() && calls == 0 && posed);
+    }
+    let (came, calls, posed) = run(replied(Say::Nothing, None, &Reply::Look(Some("x".into()))));
+    assert!(came.unwrap_err().refused && calls == 0 && !posed);
 }

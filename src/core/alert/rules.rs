@@ -156,12 +156,16 @@ impl Alerts {
         changes
     }
 
-    /// Raises a popup anew that can offer Approve only now, or no longer. Never in place: a click that is on its way to the
+    /// Raises a popup anew that can offer Approve, or a question's choices, only now, or no longer. Never in place: a click that is on its way to the
     /// old one must not land on the new one.
     fn renew(&mut self, sessions: &Sessions<'_>, changes: &mut Vec<Change>) {
         for session in sessions.values() {
-            let Some(Episode { cause: Cause::NeedsPermission, stage: Stage::Open(id, _), renewed, .. }) =
-                self.watched.get(session.key).and_then(|watched| watched.episode)
+            let Some(Episode {
+                cause: Cause::NeedsPermission | Cause::NeedsInput,
+                stage: Stage::Open(id, _),
+                renewed,
+                ..
+            }) = self.watched.get(session.key).and_then(|watched| watched.episode)
             else {
                 continue;
             };
@@ -322,7 +326,7 @@ impl Alerts {
             body,
             urgency: urgency(cause, episode.escalated),
             sound: sound && self.settings.sound,
-            buttons: words::buttons(session, cause, asked.is_some()),
+            buttons: words::buttons(session, cause, asked.as_ref()),
             asked,
             since: session.row.since,
         };

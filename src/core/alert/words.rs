@@ -1,8 +1,8 @@
 //! What a popup says, and which buttons it carries.
 //!
 //! What a session wrote is text, on one line, bounded and without anything invisible; how it is escaped is for whoever shows
-//! it. A popup has Approve only where it shows the request whole and unaltered, as one line that can be read at a glance, and
-//! reads as it is.
+//! it. A popup has Approve, or a question's choices, only where it shows the request or the question whole and unaltered, as one
+//! line that can be read at a glance, and reads as it is.
 
 use super::{Alertable, Asked, Button, Cause, Detail};
 use crate::core::misread::reads_as_it_is;
@@ -14,6 +14,9 @@ use std::fmt::Write;
 const LINE: usize = 240;
 /// Who it is about is cut after this many characters, so that what it does is seen behind it.
 const WHO: usize = 80;
+/// A question's choices are buttons where there are at most so many, each at most so many characters long.
+const CHOICES: usize = 3;
+const CHOICE: usize = 24;
 /// A digest names so many sessions.
 const NAMED: usize = 5;
 /// From so many times in a row on, a session that is stuck is better left behind.
@@ -42,6 +45,7 @@ pub(super) fn one(
     if detail == Detail::Full {
         lines.extend(match cause {
             Cause::NeedsPermission => asks(session, asked),
+            Cause::NeedsInput => asked.map(|asked| asked.text.clone()),
             _ => None,
         });
         if lines.is_empty() {
@@ -82,27 +86,54 @@ pub(super) fn digest(sessions: &[(Cause, &Alertable<'_>)], detail: Detail) -> Wo
     (title, body)
 }
 
-/// The request of a session that needs a permission, if a popup can show it whole and it can be answered from here.
+/// The request of a session that needs a permission, or the question of one that needs an answer, if a popup can show it whole and
+/// it can be answered from here.
 pub(super) fn asked(session: &Alertable<'_>, detail: Detail) -> Option<Asked> {
+    if session.row.status == Status::NeedsInput && detail == Detail::Full {
+        return posed(session);
+    }
     let shows = session.row.status == Status::NeedsPermission && detail == Detail::Full;
     let request = session.request.filter(|request| request.answerable && shows)?;
     let text = request.what.filter(|what| reads_as_it_is(what, LINE))?.to_owned();
-    Some(Asked { request: request.id, text })
+    Some(Asked { request: request.id, text, choices: Vec::new() })
+}
+
+/// The question, where all its choices fit on buttons. Some servers take a button's words for markup, or a mark for a key's.
+fn posed(session: &Alertable<'_>) -> Option<Asked> {
+    let posed = session.question?;
+    let words = posed.form.choices.iter().map(|choice| &*choice.words);
+    let fits = |words: &str| reads_as_it_is(words, CHOICE) && !words.contains(['<', '>', '&', '_']);
+    let all_fit = (1..=CHOICES).contains(&posed.form.choices.len()) && words.clone().all(fits);
+    (all_fit && reads_as_it_is(&posed.form.text, LINE)).then(|| Asked {
+        request: posed.mark,
+        text: posed.form.text.to_string(),
+        choices: words.map(Into::into).collect(),
+    })
 }
 
 /// The buttons of a popup on one session, the next step first.
-pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: bool) -> Vec<Button> {
-    use Button::{Approve, Continue, Deny, Details, Mute, Reconnect, Resume, Review, ShowTerminal, Stop};
+pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Asked>) -> Vec<Button> {
+    use Button::{
+        Answer, Approve, Choice, Continue, Deny, Details, Mute, Reconnect, Resume, Review, ShowTerminal, Stop,
+    };
     let answerable = session.request.is_some_and(|request| request.answerable);
     let offered = |button: &&Button| session.row.actions.contains(&button.name());
     // Of those in one line only the first that can be done.
     let wanted: &[&[Button]] = match cause {
-        Cause::NeedsPermission if asked => return vec![Approve, Deny, Mute],
+        Cause::NeedsPermission if asked.is_some() => return vec![Approve, Deny, Mute],
         Cause::NeedsPermission if answerable => return vec![Review, Mute],
         Cause::NeedsPermission => return vec![Details, Mute],
         Cause::PermissionLost => &[&[Continue], &[Reconnect, Resume]],
         Cause::Stuck => &[&[Reconnect], &[Stop]],
         Cause::Crashed => &[&[Reconnect, Resume]],
+        Cause::NeedsInput if let Some(asked) = asked => {
+            let choices = (0..).zip(&asked.choices).map(|(index, _)| Choice(index));
+            // There is room for so many: where words of one's own are an answer as well, they may stand beside two choices.
+            let takes_text = session.question.is_some_and(|posed| posed.form.takes_text);
+            let other = (takes_text && asked.choices.len() < CHOICES).then_some(Answer);
+            return choices.chain(other).chain([Mute]).collect();
+        }
+        Cause::NeedsInput if session.question.is_some() => return vec![Answer, Mute],
         // One that was reconnected and not sent on.
         Cause::NeedsInput => &[&[Continue], &[ShowTerminal, Resume]],
         Cause::Failed | Cause::Done => &[&[ShowTerminal, Resume]],

@@ -1,10 +1,13 @@
 //! The rules of places, one after the other, with no desktop and no clock.
 
 use super::*;
-use crate::act::Which;
+use crate::act::{Reply, Which};
 use crate::core::alert::{Detail, Pause};
+use crate::core::asked::Question;
 use crate::core::fleet::{About, Label, Session};
+use crate::core::form::{Form, With};
 use crate::core::turn::{Call, Request};
+use crate::core::verdict::Asking;
 use crate::desktop::view::Effect;
 use std::path::Path;
 
@@ -344,6 +347,79 @@ fn a_request_that_cannot_be_shown_whole_offers_only_its_details() {
         let details = Effect::Details { id: name.into(), request: "request-7".into() };
         assert_eq!(world.effect(name, Kind::Details(Call::of_number(7))), Some(&details));
     }
+}
+
+/// A session that is attached asks this.
+fn pose(world: &mut World, name: &str, request: &str, question: &str, choices: &[&str], free: bool) -> u64 {
+    let asked =
+        serde_json::json!({"requestId": request, "question": question, "choices": choices, "allowFreeform": free});
+    let form = Form::read("user_input.requested", &asked).unwrap();
+    let mark = form.mark();
+    let question = Question { text: question.into(), choices: Vec::new() };
+    let (_, session, _) = world.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
+    session.dealings.reach = Reach::Attached;
+    session.live.has_active_work = Some(true);
+    session.live.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];
+    mark
+}
+
+#[test]
+fn a_choice_answers_the_question_that_it_was_shown_with_and_no_other() {
+    let mut world = World::new();
+    world.add("a", Status::NeedsInput);
+    let mark = pose(&mut world, "a", "r1", "Which <color>?", &["red", "blue"], true);
+    let choice = |mark, n| Kind::Choice(Call::of_number(mark), n);
+    let first = world.update().unwrap();
+    let reply = |request: &str, shown, n| {
+        let reply = Reply::Give { request: request.into(), shown, with: With::Choice(n) };
+        Some(Effect::Act(Order::new("a", Ask::Answer(reply))))
+    };
+    assert_eq!(world.effect("a", choice(mark, 1)).cloned(), reply("r1", mark, 1));
+    assert_eq!(world.effect("a", choice(mark, 2)), None);
+    let answer = Effect::Answer { id: "a".into(), request: "r1".into() };
+    assert_eq!(world.effect("a", Kind::Answer(Call::of_number(mark))), Some(&answer), "in words of one's own");
+    // Another question in its place is answered by nothing before the menu is laid out anew.
+    let other = pose(&mut world, "a", "r2", "Which <color>?", &["red", "blue"], true);
+    assert_ne!(mark, other);
+    let between = world.after(Span(200)).unwrap();
+    assert!(between.has_shape_of(&first));
+    assert_eq!((world.effect("a", choice(mark, 1)), world.effect("a", choice(other, 1))), (None, None));
+    world.after(Span::seconds(1)).unwrap();
+    assert_eq!(world.effect("a", choice(other, 1)).cloned(), reply("r2", other, 1));
+    // What is over stays where it stands, disabled.
+    world.sessions[0].1.live.questions.clear();
+    world.after(Span::seconds(5)).unwrap();
+    assert_eq!(world.effect("a", choice(other, 1)), None);
+}
+
+#[test]
+fn a_question_that_is_not_seen_whole_is_answered_in_a_terminal_alone() {
+    let long = "x".repeat(200);
+    let many: Vec<_> = (0..8).map(|n| n.to_string()).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    for (question, choices) in [
+        (&*long, &["red"][..]),
+        ("two\nlines", &["red"]),
+        ("Which?", &["red", &long[..61]]),
+        ("Which?", &["r\u{435}d"]),
+        ("Which?", &["red", ""]),
+        ("Which?", &many),
+    ] {
+        let mut world = World::new();
+        world.add("a", Status::NeedsInput);
+        let call = Call::of_number(pose(&mut world, "a", "r1", question, choices, true));
+        world.update().unwrap();
+        for n in 0..8 {
+            assert_eq!(world.effect("a", Kind::Choice(call, n)), None, "{question:?}, {choices:?}");
+        }
+        assert!(matches!(world.effect("a", Kind::Answer(call)), Some(Effect::Answer { .. })), "{question:?}");
+    }
+    let mut world = World::new();
+    world.add("a", Status::NeedsInput);
+    let call = Call::of_number(pose(&mut world, "a", "r1", "Which?", &many[..7], false));
+    world.update().unwrap();
+    assert!(world.effect("a", Kind::Choice(call, 6)).is_some());
+    assert_eq!(world.effect("a", Kind::Answer(call)), None, "it takes no other words");
 }
 
 #[test]

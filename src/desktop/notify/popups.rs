@@ -154,7 +154,7 @@ struct OnScreen {
     /// The server's number for it.
     number: u32,
     buttons: Vec<Button>,
-    /// Before, a click on Approve or Deny only shows it anew.
+    /// Before, a click on what answers only shows it anew.
     settled: Instant,
     until: Instant,
 }
@@ -370,7 +370,7 @@ impl Keeper {
             Signal::Closed { by_user } => Clicked::Closed { by_user },
             Signal::Invoked(action) if action == "default" => Clicked::Default,
             Signal::Invoked(action) => match button(&action) {
-                Some(Button::Approve | Button::Deny) if Instant::now() < shown.settled => {
+                Some(button) if button.answers() && Instant::now() < shown.settled => {
                     tracing::info!("a click came just after its popup, or where another had stood: it is shown anew");
                     return self.show_anew(id, number);
                 }
@@ -428,14 +428,15 @@ impl Keeper {
         }
     }
 
-    /// The buttons that the server can show; Approve and Deny only where it shows what they answer, and where what it
+    /// The buttons that the server can show; what answers only where it shows what they answer, and where what it
     /// says of a click can be believed.
     fn buttons(&self, popup: &Popup, server: &Server) -> Vec<Button> {
         let believed = server.can.body && server.pid.is_some_and(|pid| (self.means.may_answer)(pid));
         let mut buttons = if server.can.actions { popup.buttons.clone() } else { Vec::new() };
-        if buttons.contains(&Button::Approve) && !believed {
-            buttons.retain(|button| !matches!(button, Button::Approve | Button::Deny));
-            buttons.insert(0, Button::Review);
+        if buttons.iter().any(|button| button.answers()) && !believed {
+            let elsewhere = if buttons.contains(&Button::Approve) { Button::Review } else { Button::Answer };
+            buttons.retain(|button| !button.answers() && *button != elsewhere);
+            buttons.insert(0, elsewhere);
         }
         buttons
     }

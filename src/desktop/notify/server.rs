@@ -83,7 +83,7 @@ pub(super) struct Sheet {
     pub(super) title: String,
     pub(super) body: String,
     /// Each action's name and what stands on it, one after the other.
-    pub(super) actions: Vec<&'static str>,
+    pub(super) actions: Vec<String>,
     pub(super) icon: State,
     pub(super) urgency: Urgency,
     /// What kind of thing it tells, for the server's rules.

@@ -5,9 +5,10 @@
 
 use super::super::story::{At, START, Story};
 use pilotlight::core::alert::{
-    About, Alertable, Alerts, Cause, Change, Completed, Key, Now, Popup, PopupId, Quiet, Request, Settings,
+    About, Alertable, Alerts, Cause, Change, Completed, Key, Now, Popup, PopupId, Posed, Quiet, Request, Settings,
 };
 use pilotlight::core::fleet::{Background, Kind, Label, Row, Session};
+use pilotlight::core::form::Form;
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::turn::Ending;
 use pilotlight::core::verdict::Status;
@@ -22,6 +23,7 @@ pub(super) struct Actor {
     pub(super) key: Key,
     pub(super) row: Row,
     pub(super) request: Option<(u64, Option<String>, bool)>,
+    pub(super) question: Option<Form>,
     pub(super) completed: Option<Completed>,
     pub(super) seen: bool,
     pub(super) cli_notifies: bool,
@@ -128,6 +130,7 @@ impl Stage {
             key: key(id),
             row,
             request: None,
+            question: None,
             completed: None,
             seen: false,
             cli_notifies: false,
@@ -286,8 +289,14 @@ impl Stage {
             }
             if let Some(asked) = &popup.asked {
                 let actor = &self.actors[&popup.about.keys()[0]];
-                let request = actor.request.as_ref().expect("Approve without a request");
-                assert_eq!((asked.request, Some(&asked.text), true), (request.0, request.1.as_ref(), request.2));
+                if popup.cause == Cause::NeedsInput {
+                    let form = actor.question.as_ref().expect("choices without a question");
+                    assert_eq!((asked.request, &*asked.text), (form.mark(), &*form.text));
+                    assert!(form.choices.iter().map(|choice| &*choice.words).eq(asked.choices.iter().map(|it| &**it)));
+                } else {
+                    let request = actor.request.as_ref().expect("Approve without a request");
+                    assert_eq!((asked.request, Some(&asked.text), true), (request.0, request.1.as_ref(), request.2));
+                }
                 assert!(popup.body.contains(&asked.text));
             }
             assert!(popup.title.chars().count() <= 200 && popup.body.chars().count() <= 1000, "{popup:#?}");
@@ -326,6 +335,7 @@ impl Actor {
             key: &self.key,
             row: &self.row,
             request,
+            question: self.question.as_ref().map(|form| Posed { mark: form.mark(), form }),
             completed: self.completed,
             seen: self.seen,
             cli_notifies: self.cli_notifies,

@@ -3,8 +3,10 @@
 use super::stage::{Stage, row};
 use pilotlight::core::alert::{Button, Detail, Settings};
 use pilotlight::core::fleet::{Label, Row};
+use pilotlight::core::form::Form;
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status;
+use serde_json::json;
 
 fn with(detail: Detail) -> Settings {
     Settings { detail, ..super::with_done() }
@@ -198,4 +200,56 @@ fn no_popup_is_heard_where_sound_is_off() {
     let mut stage = Stage::with(Settings { sound: false, ..Settings::default() });
     stage.is("a", Status::Failed).is("b", Status::NeedsInput).at(700);
     assert!(stage.raised.len() >= 3 && stage.raised.iter().all(|(_, popup)| !popup.sound), "{:#?}", stage.raised);
+}
+
+/// A session whose question can be answered from here, and its popup.
+fn posed(question: &str, choices: &[&str], free: bool) -> (String, String, Vec<Button>) {
+    let asked = json!({"requestId": "r", "question": question, "choices": choices, "allowFreeform": free});
+    let form = Form::read("user_input.requested", &asked).unwrap();
+    let mut stage = Stage::new();
+    stage.is("a", Status::NeedsInput).but("a", |actor| actor.question = Some(form)).at(10);
+    shown(&stage)
+}
+
+#[test]
+fn a_question_with_few_short_choices_has_them_as_buttons() {
+    use Button::{Answer, Choice, Mute};
+    let (title, body, buttons) = posed("Which color?", &["red", "blue"], true);
+    assert_eq!((&*title, &*body), ("a waits for your answer", "Which color?\nSession a"));
+    assert_eq!(buttons, [Choice(0), Choice(1), Answer, Mute]);
+    assert_eq!(posed("Which color?", &["red", "blue"], false).2, [Choice(0), Choice(1), Mute]);
+    assert_eq!(posed("Which?", &["red", "blue", "green"], true).2, [Choice(0), Choice(1), Choice(2), Mute]);
+    let long = "x".repeat(241);
+    for (question, choices) in [
+        ("Which?", &["a", "b", "c", "d"][..]),
+        ("Which?", &["a choice that is too long", "b"]),
+        ("Which?", &["<b>red</b>", "b"]),
+        ("Which?", &["r\u{435}d", "b"]),
+        ("Which?", &["", "b"]),
+        (&*long, &["red"]),
+        ("Which?\nThat one?", &["red"]),
+        ("Which?", &[]),
+    ] {
+        let (_, body, buttons) = posed(question, choices, true);
+        assert_eq!(buttons, [Answer, Mute], "{question:?}, {choices:?}");
+        assert!(body.starts_with("because of needs-input\n"), "{body:?}");
+    }
+}
+
+/// The next question in its place is told by a popup of its own, and one that is over takes its popup along.
+#[test]
+fn a_popup_of_a_question_goes_with_it() {
+    let ask = |request: &str| {
+        let asked = json!({"requestId": request, "question": "Which color?", "choices": ["red"]});
+        Some(Form::read("user_input.requested", &asked).unwrap())
+    };
+    let mut stage = Stage::new();
+    stage.is("a", Status::NeedsInput).but("a", |actor| actor.question = ask("r")).at(10);
+    let first = stage.open.values().next().unwrap().asked.clone().unwrap();
+    assert_eq!((first.request, first.choices), (ask("r").unwrap().mark(), vec!["red".to_owned()]));
+    let replaced = stage.replaced;
+    stage.but("a", |actor| actor.question = None).at(20);
+    assert_eq!(shown(&stage).2[0], Button::ShowTerminal, "answered, and the status not yet told");
+    stage.is("a", Status::Working).at(30);
+    assert_eq!((stage.open.len(), stage.replaced), (0, replaced), "closed and raised anew, never replaced");
 }

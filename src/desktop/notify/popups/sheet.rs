@@ -9,15 +9,16 @@ use crate::desktop::icon;
 /// What is to be shown, in the place of the popup of that number.
 pub(super) fn sheet(popup: &Popup, buttons: &[Button], server: &Server, replaces: u32) -> Sheet {
     // A click beside the buttons; xfce4-notifyd knows none, and makes a button of it where it has a label.
-    let opens = |button: &Button| matches!(button, Button::Details | Button::Review);
-    let label = if buttons.iter().any(opens) { "" } else { "Open" };
-    let click = server.can.actions.then_some(["default", label]);
-    let buttons = buttons.iter().map(|button| [button.name(), button.label_among(buttons)]);
+    let opens = |button: &Button| matches!(button, Button::Details | Button::Review | Button::Answer);
+    let opened = if buttons.iter().any(opens) { "" } else { "Open" };
+    let click = server.can.actions.then_some(["default", opened]);
+    let label = |button: Button| button.label_among(buttons, popup.asked.as_ref());
+    let buttons = buttons.iter().map(|&button| [button.name(), label(button)]);
     Sheet {
         replaces,
         title: plain(&popup.title, TITLE).into(),
         body: if server.can.body { body(&popup.body, server.can.markup) } else { String::new() },
-        actions: buttons.chain(click).flatten().collect(),
+        actions: buttons.chain(click).flatten().map(String::from).collect(),
         icon: match popup.cause {
             Cause::NeedsPermission | Cause::NeedsInput | Cause::PermissionLost => icon::State::NeedsYou,
             Cause::Stuck | Cause::Crashed | Cause::Failed => icon::State::Trouble,

@@ -1,0 +1,169 @@
+//! `pilotlight answer`: what a session asks its user, shown whole and answered.
+//!
+//! First the question is looked at and written out, then the answer is taken: from the arguments, or from whoever sits at the
+//! terminal. It is for exactly the question that was shown; one that is over, or another one, is not answered.
+
+use super::carry::carry_out;
+use super::tell::{self, Tell, Teller, question, write_out};
+use super::{order, refuse, with};
+use crate::act::{Ask, Outcome, Reply, Report};
+use crate::cli::Context;
+use crate::cli::ask::line;
+use crate::cli::pick::Picked;
+use crate::control::{ORDER_MAX, caller};
+use crate::core::form::{Form, Kind, With};
+use crate::core::misread::misread;
+use std::process::ExitCode;
+
+/// Arguments of `answer`.
+#[derive(Debug, clap::Args)]
+#[group(multiple = true)]
+pub(in crate::cli) struct Arguments {
+    /// The session's id, or as much of its beginning as no other shares
+    #[arg(value_name = "ID")]
+    id: String,
+    /// The answer: a choice in its own words, or any text where that is an answer. Without it, and without an option that says the
+    /// answer, it is asked for on the terminal
+    #[arg(value_name = "ANSWER", conflicts_with_all = ["choice", "text", "decline", "cancel"])]
+    answer: Option<String>,
+    /// Answer by the choice of this number, counted from 1
+    #[arg(long, value_name = "N", conflicts_with_all = ["text", "decline", "cancel"])]
+    choice: Option<usize>,
+    /// Answer in words of your own; of a plan, what to change
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["decline", "cancel"])]
+    text: Option<String>,
+    /// Turn a form or a plan down
+    #[arg(long, conflicts_with = "cancel")]
+    decline: bool,
+    /// Put a form away without an answer
+    #[arg(long)]
+    cancel: bool,
+    /// Answer the question of this id, not the one that has been open for longest; `pilotlight explain ID` names them
+    #[arg(long, value_name = "RID")]
+    request: Option<String>,
+}
+
+/// Keeps the question that is shown. Its end is told by whoever looks.
+#[derive(Default)]
+struct Looked(Option<Form>);
+
+impl Tell for Looked {
+    fn report(&mut self, report: &Report) {
+        if let Report::Question(form) = report {
+            self.0 = Some((**form).clone());
+        }
+    }
+}
+
+pub(in crate::cli) fn reply(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    with(context, &arguments.id, |session| {
+        // The tray looks at this too; but whoever answers here must not be an agent either.
+        if let Some(reason) = caller::agent_behind(std::process::id(), &context.config.owners.names) {
+            return Ok(refuse(&reason));
+        }
+        answer(context, arguments, session)
+    })
+}
+
+fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow::Result<Outcome> {
+    let mut looked = Looked::default();
+    let look = order(session, Ask::Answer(Reply::Look(arguments.request.clone())));
+    let outcome = carry_out(context, session, &look, false, &mut looked)?;
+    let Some(form) = looked.0 else {
+        let outcome = match outcome {
+            // It was only looked at: whatever broke off, nothing was sent.
+            Outcome::Unconfirmed(_) | Outcome::Done(_) => Outcome::Failed(
+                "the question could not be shown, the look at it broke off: nothing was answered".into(),
+            ),
+            outcome => outcome,
+        };
+        tell::end(&outcome);
+        return Ok(outcome);
+    };
+    if let Err(error) = write_out(&question(&session.label.to_string(), &form)) {
+        return Ok(refuse(&format!("the question could not be written out ({error}): it was left open")));
+    }
+    let given = match given(arguments, &form) {
+        Ok(Some(with)) => with,
+        Ok(None) => match asked_for(&form) {
+            Ok(with) => with,
+            Err(why) => return Ok(refuse(&why)),
+        },
+        Err(why) => return Ok(refuse(&why)),
+    };
+    // Nothing is sent that its server would be told wrongly; why, is known here already.
+    if let Err(why) = form.result(&given) {
+        return Ok(refuse(&format!("{why}: it was left open")));
+    }
+    let ask = Ask::Answer(Reply::Give { request: form.request.to_string(), shown: form.mark(), with: given });
+    let order = order(session, ask);
+    if serde_json::to_vec(&order).map_or(true, |line| line.len() >= ORDER_MAX) {
+        return Ok(refuse("the answer is too long to be handed over: it was left open"));
+    }
+    carry_out(context, session, &order, false, &mut Teller)
+}
+
+/// The answer that the arguments say, if they do.
+fn given(arguments: &Arguments, form: &Form) -> Result<Option<With>, String> {
+    let Arguments { answer, choice, text, decline, cancel, .. } = arguments;
+    let with = match (answer, choice, text) {
+        (Some(words), ..) => in_words(words, form)?,
+        (_, Some(number), _) => nth(*number, form)?,
+        (_, _, Some(text)) => With::Text(text.clone()),
+        _ if *decline => With::Decline,
+        _ if *cancel => With::Cancel,
+        _ => return Ok(None),
+    };
+    let choices = form.choices.iter().map(|choice| &*choice.words);
+    if form.text.lines().chain(choices.flat_map(str::lines)).any(|line| misread(line).is_some()) {
+        let why = "part of the question may read as something else than it is, so it was left open. Look at it, and answer on a \
+                   terminal, with";
+        return Err(format!("{why} `pilotlight answer ID` alone"));
+    }
+    Ok(Some(with))
+}
+
+/// The answer that is typed, on a terminal.
+fn asked_for(form: &Form) -> Result<With, String> {
+    let numbers = match form.choices.len() {
+        0 => None,
+        1 => Some("1".to_owned()),
+        n => Some(format!("1 to {n}")),
+    };
+    let text = form.takes_text.then_some(match form.kind {
+        Kind::Plan => "what to change, in words",
+        Kind::Input | Kind::Form(_) => "any text",
+    });
+    // Where any text is an answer, this word is one.
+    let decline = (matches!(form.kind, Kind::Form(_)) && !form.takes_text).then_some("\"decline\"");
+    let ways: Vec<_> = numbers.iter().map(String::as_str).chain(text).chain(decline).collect();
+    let prompt = format!("Your answer ({}; nothing leaves it open): ", ways.join(", or "));
+    let Some(typed) = line(&prompt) else {
+        return Err(
+            "there is no terminal to ask on: say the answer with --choice or --text; the question was left open".into(),
+        );
+    };
+    match (&*typed, typed.parse()) {
+        ("", _) => Err("the question was left open".into()),
+        (_, Ok(number)) if !form.choices.is_empty() => nth(number, form),
+        ("decline", _) if decline.is_some() => Ok(With::Decline),
+        _ => in_words(&typed, form),
+    }
+}
+
+fn nth(number: usize, form: &Form) -> Result<With, String> {
+    let index = number.checked_sub(1).filter(|index| *index < form.choices.len());
+    let none = || format!("it has {} to choose from, and no number {number}: it was left open", form.choices.len());
+    index.map(With::Choice).ok_or_else(none)
+}
+
+/// A choice that has exactly these words, else a text, where any is an answer.
+fn in_words(words: &str, form: &Form) -> Result<With, String> {
+    let mut named = form.choices.iter().enumerate().filter(|(_, choice)| *choice.words == *words);
+    match (named.next(), named.next()) {
+        (Some((index, _)), None) => Ok(With::Choice(index)),
+        (Some(_), Some(_)) => Err("two of its choices have these words: choose by --choice; it was left open".into()),
+        (None, _) if form.takes_text => Ok(With::Text(words.to_owned())),
+        (None, _) => Err("none of its choices has these words, and it takes no others: it was left open".into()),
+    }
+}

@@ -1,0 +1,96 @@
+//! What a session asks its user, answered over the connection that heard it.
+//!
+//! The first answer wins, whoever gives it, and its server tells everybody who is attached what that was. So an answer counts as
+//! given when that is told, and is the one that was sent.
+
+use super::asking::Questions;
+use super::client::Link;
+use super::recover::{Failure, SEEN_WITHIN, Site, Steps, TOLD_WITHIN};
+use crate::act::{Reply, Step};
+use crate::core::form::{Form, is_answer};
+use serde_json::Value;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// Takes a question, whole.
+pub type Pose<'a> = &'a (dyn Fn(Form) + Send + Sync);
+
+/// What was told of the end of a question.
+enum Told {
+    /// The answer that was sent.
+    Ours,
+    /// Another one.
+    Another,
+    /// Nothing.
+    Nothing,
+}
+
+/// Answers an open question, or shows it.
+pub(super) async fn reply(
+    link: &Link,
+    questions: &watch::Sender<Questions>,
+    site: &Site,
+    reply: &Reply,
+    pose: Pose<'_>,
+    steps: Steps<'_>,
+) -> Result<String, Failure> {
+    let refusal = |why: &str| Failure::refusal(Step::TakeOver, why);
+    let find = |request: Option<&str>| -> Result<Form, Failure> {
+        let questions = questions.borrow();
+        let form = questions.find(request).ok_or_else(gone)?.form.clone();
+        form.map_err(|why| refusal(&format!("answer it where it asks: {why}")))
+    };
+    let (request, shown, with) = match reply {
+        Reply::Look(request) => {
+            pose(find(request.as_deref())?);
+            return Ok("it is still open".to_owned());
+        }
+        Reply::Give { request, shown, with } => (request, *shown, with),
+    };
+    let is_shown =
+        |form: &Form| if form.mark() == shown { Ok(()) } else { Err(refusal("it asks something else than was shown")) };
+    is_shown(&find(Some(request))?)?;
+    site.may_send(Step::TakeOver).await?;
+    // What came meanwhile was heard of by now.
+    let form = find(Some(request))?;
+    is_shown(&form)?;
+    let result = form.result(with).map_err(refusal)?;
+    steps(Step::TakeOver, "answers its question".to_owned());
+    match link.reply(&site.id, &form.kind, request, result.clone()).await {
+        Ok(true) => match told(questions, request, &result, SEEN_WITHIN).await {
+            Told::Ours => steps(Step::Verify, "its server tells everybody so".to_owned()),
+            Told::Another => {
+                let why = "its server took the answer, but tells of another one";
+                return Err(Failure::refusal(Step::Verify, why).unconfirmed());
+            }
+            Told::Nothing => {
+                let why = "its server took the answer, and has not told that the question is over";
+                return Err(Failure::because(Step::Verify, why, "look at what it does").unconfirmed());
+            }
+        },
+        Ok(false) => return Err(gone()),
+        Err(fault) if !fault.leaves_open() => return Err(Failure::of(Step::TakeOver, fault)),
+        Err(fault) => match told(questions, request, &result, TOLD_WITHIN).await {
+            Told::Ours => steps(Step::Verify, "its server did not say so, but tells everybody".to_owned()),
+            Told::Another => return Err(refusal("somebody else answered it first")),
+            Told::Nothing => return Err(Failure::of(Step::Verify, fault).unconfirmed()),
+        },
+    }
+    Ok("answered".to_owned())
+}
+
+/// Waits until the end of a question is told.
+async fn told(questions: &watch::Sender<Questions>, request: &str, sent: &Value, within: Duration) -> Told {
+    let mut heard = questions.subscribe();
+    let ended = heard.wait_for(|questions| questions.ended(request).is_some());
+    match timeout(within, ended).await {
+        Ok(Ok(questions)) if questions.ended(request).is_some_and(|told| is_answer(told, sent)) => Told::Ours,
+        Ok(Ok(_)) => Told::Another,
+        Ok(Err(_)) | Err(_) => Told::Nothing,
+    }
+}
+
+fn gone() -> Failure {
+    Failure::refusal(Step::TakeOver, "the question is no longer open: somebody else answered it, or its turn has ended")
+}

@@ -1,0 +1,421 @@
+//! A question as it can be answered: read from the event that asks it, whole, with each answer as its server takes it.
+//!
+//! Servers check no answer: a choice that was never offered, or a form filled in wrongly, is passed on to the model or to the
+//! tool. So only what is fully understood here is answered; of everything else the reason is kept, and it is answered where it
+//! is asked. A plan is approved for going on interactively, and for nothing that would act without asking.
+
+use super::turn::Call;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// Questions are kept whole up to this length, in bytes, choices included.
+const WHOLE_MAX: usize = 32 << 10;
+/// The most choices that a question is kept with.
+const CHOICES_MAX: usize = 100;
+/// The action of a plan that is approved: the agent goes on, and asks as before.
+const INTERACTIVE: &str = "interactive";
+/// What a field may say of itself. Anything else may restrict what fits it.
+const FIELD_KEYS: [&str; 9] =
+    ["type", "enum", "enumNames", "oneOf", "title", "description", "default", "minLength", "maxLength"];
+/// What a form may say beside its fields.
+const FORM_KEYS: [&str; 5] = ["type", "properties", "required", "$schema", "additionalProperties"];
+
+/// A question that can be answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form {
+    /// The id that it is answered by.
+    pub request: Box<str>,
+    /// What it is.
+    pub kind: Kind,
+    /// What is asked, whole and unaltered; who asks, where that is a server of tools.
+    pub text: Box<str>,
+    /// The answers to choose from.
+    pub choices: Vec<Choice>,
+    /// Whether words of the user's own are an answer.
+    pub takes_text: bool,
+}
+
+/// An answer to choose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What is shown of it, whole and unaltered.
+    pub words: Box<str>,
+    /// What its server is told.
+    result: Value,
+}
+
+/// The ways to ask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The agent asks for words, or offers some.
+    Input,
+    /// A form, the agent's or a tool's, of at most one field.
+    Form(Option<Field>),
+    /// The agent has made a plan.
+    Plan,
+}
+
+/// The one field of a form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    name: Box<str>,
+    /// Characters that a text must have at least, and may have at most.
+    least: u64,
+    most: u64,
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum With {
+    /// The choice of this index.
+    Choice(usize),
+    /// The user's own words.
+    Text(String),
+    /// A no to the question itself.
+    Decline,
+    /// Neither yes nor no: the form is put away.
+    Cancel,
+}
+
+impl Form {
+    /// Reads what an event of this type asks.
+    ///
+    /// # Errors
+    /// Why it cannot be answered from here, in words that hold nothing of the question.
+    pub fn read(kind: &str, data: &Value) -> Result<Self, &'static str> {
+        let form = match kind {
+            "user_input.requested" => Self::of_input(data),
+            "elicitation.requested" => Self::of_form(data),
+            "exit_plan_mode.requested" => Self::of_plan(data),
+            _ => Err(UNKNOWN),
+        }?;
+        let length = form.text.len() + form.choices.iter().map(|choice| choice.words.len()).sum::<usize>();
+        if length > WHOLE_MAX || form.choices.len() > CHOICES_MAX {
+            return Err("it is too long");
+        }
+        Ok(form)
+    }
+
+    fn of_input(data: &Value) -> Result<Self, &'static str> {
+        let choices = match &data["choices"] {
+            Value::Null => Vec::new(),
+            choices => strings(choices).ok_or(UNKNOWN)?,
+        };
+        let takes_text = data["allowFreeform"].as_bool().unwrap_or(choices.is_empty());
+        let choice =
+            |words: &str| Choice { words: words.into(), result: json!({"answer": words, "wasFreeform": false}) };
+        let choices: Vec<_> = choices.into_iter().map(choice).collect();
+        if choices.is_empty() && !takes_text {
+            return Err(UNKNOWN);
+        }
+        Ok(Self { request: id(data)?, kind: Kind::Input, text: text(data, "question")?.into(), choices, takes_text })
+    }
+
+    fn of_form(data: &Value) -> Result<Self, &'static str> {
+        if !data["url"].is_null() || data["mode"].as_str().is_some_and(|mode| mode != "form") {
+            return Err("it wants a page opened in a browser");
+        }
+        let asked = text(data, "message")?;
+        let from = data["elicitationSource"].as_str().map(|from| format!("{from}: ")).unwrap_or_default();
+        let of = |asked: String, kind, choices, takes_text| -> Result<Self, &'static str> {
+            Ok(Self { request: id(data)?, kind, text: format!("{from}{asked}").into(), choices, takes_text })
+        };
+        let none = Map::new();
+        let (form, fields) = match &data["requestedSchema"] {
+            Value::Null => (&none, &none),
+            schema => {
+                let form = schema.as_object().ok_or(UNKNOWN)?;
+                (form, form.get("properties").map_or(Some(&none), Value::as_object).ok_or(UNKNOWN)?)
+            }
+        };
+        if form.keys().any(|key| !FORM_KEYS.contains(&&**key)) {
+            return Err(UNKNOWN);
+        }
+        let mut all = fields.iter();
+        let Some((name, field)) = all.next() else {
+            let accept = Choice { words: "Accept".into(), result: json!({"action": "accept", "content": {}}) };
+            return of(asked.into(), Kind::Form(None), vec![accept], false);
+        };
+        if all.next().is_some() {
+            return Err("its form has more than one field");
+        }
+        let field = field.as_object().ok_or(UNKNOWN)?;
+        if field.keys().any(|key| !FIELD_KEYS.contains(&&**key)) {
+            return Err("its form asks for more than a choice or a text");
+        }
+        let word = |key: &str| field.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let about: Vec<_> =
+            ["title", "description"].into_iter().filter_map(word).filter(|about| *about != asked).collect();
+        let asked = [asked].into_iter().chain(about).collect::<Vec<_>>().join(" — ");
+        let choice = |words: String, value: Value| Choice {
+            words: words.into(),
+            result: json!({"action": "accept", "content": {name: value}}),
+        };
+        let number = |key: &str, other| field.get(key).map_or(Some(other), Value::as_u64).ok_or(UNKNOWN);
+        let (least, most) = (number("minLength", 0)?, number("maxLength", u64::MAX)?);
+        let kind = Kind::Form(Some(Field { name: name.as_str().into(), least, most }));
+        let choices: Vec<_> = match (field.get("type").and_then(Value::as_str), named_values(field)?) {
+            (Some("string") | None, Some(named)) => {
+                named.into_iter().map(|(name, value)| choice(name, value.into())).collect()
+            }
+            (Some("string"), None) => return of(asked, kind, Vec::new(), true),
+            (Some("boolean"), None) => vec![choice("Yes".into(), true.into()), choice("No".into(), false.into())],
+            _ => return Err("its form asks for more than a choice or a text"),
+        };
+        if choices.is_empty() { Err(UNKNOWN) } else { of(asked, kind, choices, false) }
+    }
+
+    fn of_plan(data: &Value) -> Result<Self, &'static str> {
+        let summary = text(data, "summary")?;
+        let plan = data["planContent"].as_str().map(str::trim_end).filter(|plan| !plan.is_empty() && *plan != summary);
+        let text = plan.map_or_else(|| summary.to_owned(), |plan| format!("{summary}\n\n{plan}"));
+        let approve = || Choice {
+            words: "Approve, and go on interactively".into(),
+            result: json!({"approved": true, "selectedAction": INTERACTIVE}),
+        };
+        let can_approve = strings(&data["actions"]).ok_or(UNKNOWN)?.contains(&INTERACTIVE);
+        let decline = Choice { words: "Do not approve".into(), result: json!({"approved": false}) };
+        let choices = can_approve.then(approve).into_iter().chain([decline]).collect();
+        Ok(Self { request: id(data)?, kind: Kind::Plan, text: text.into(), choices, takes_text: true })
+    }
+
+    /// Tells this question, as it is shown, from any other: the same one asked anew has another id.
+    pub fn mark(&self) -> u64 {
+        let choices: Vec<_> = self.choices.iter().map(|choice| &*choice.words).collect();
+        // No two questions make one text: each part is a JSON string.
+        Call::of(&json!([self.request, self.text, choices, self.takes_text]).to_string()).number()
+    }
+
+    /// Whether it can be turned down as such.
+    pub const fn can_be_declined(&self) -> bool {
+        matches!(self.kind, Kind::Form(_) | Kind::Plan)
+    }
+
+    /// What its server is told as an answer.
+    ///
+    /// # Errors
+    /// Why this is no answer to it, in words that hold nothing of the question.
+    pub fn result(&self, with: &With) -> Result<Value, &'static str> {
+        match (with, &self.kind) {
+            (With::Choice(index), _) => {
+                self.choices.get(*index).map(|choice| choice.result.clone()).ok_or("it has no such choice")
+            }
+            (With::Text(_), _) if !self.takes_text => Err("it takes one of its choices, and no other words"),
+            (With::Text(text), _) if text.trim().is_empty() => Err("an empty text is no answer"),
+            (With::Text(text), Kind::Input) => Ok(json!({"answer": text, "wasFreeform": true})),
+            // Words of the user's own are what is to be changed.
+            (With::Text(text), Kind::Plan) => Ok(json!({"approved": false, "feedback": text})),
+            (With::Text(text), Kind::Form(Some(Field { name, least, most }))) => {
+                let length = text.chars().count() as u64;
+                if length < *least {
+                    return Err("the text is shorter than its form allows");
+                }
+                if length > *most {
+                    return Err("the text is longer than its form allows");
+                }
+                Ok(json!({"action": "accept", "content": {&**name: text}}))
+            }
+            (With::Text(_), Kind::Form(None)) => Err(UNKNOWN),
+            (With::Decline, Kind::Form(_)) => Ok(json!({"action": "decline"})),
+            (With::Decline, Kind::Plan) => Ok(json!({"approved": false})),
+            (With::Cancel, Kind::Form(_)) => Ok(json!({"action": "cancel"})),
+            (With::Decline | With::Cancel, Kind::Input) => {
+                Err("it can be answered, and not declined; `stop` ends its turn")
+            }
+            (With::Cancel, Kind::Plan) => Err("a plan can be declined, and not cancelled; `stop` ends its turn"),
+        }
+    }
+}
+
+/// Said of what is not understood.
+const UNKNOWN: &str = "it has a form that Pilotlight does not know";
+
+/// Whether what a server tells of the end of a question is the answer that it was sent.
+pub fn is_answer(told: &Value, sent: &Value) -> bool {
+    sent.as_object().is_some_and(|sent| sent.iter().all(|(key, value)| told.get(key) == Some(value)))
+}
+
+fn id(data: &Value) -> Result<Box<str>, &'static str> {
+    data["requestId"].as_str().map(Into::into).ok_or(UNKNOWN)
+}
+
+fn text<'d>(data: &'d Value, key: &str) -> Result<&'d str, &'static str> {
+    data[key].as_str().filter(|text| !text.trim().is_empty()).ok_or(UNKNOWN)
+}
+
+fn strings(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
+}
+
+/// The values that a field takes, each with what is shown of it; `None` where it does not list them.
+fn named_values(field: &Map<String, Value>) -> Result<Option<Vec<(String, String)>>, &'static str> {
+    let named = |name: Option<&str>, value: &str| match name {
+        Some(name) if name != value => (format!("{name} ({value})"), value.to_owned()),
+        _ => (value.to_owned(), value.to_owned()),
+    };
+    match (field.get("enum"), field.get("oneOf")) {
+        (None, None) => Ok(None),
+        (Some(values), None) => {
+            let values = strings(values).ok_or(UNKNOWN)?;
+            let names = field.get("enumNames").map(|names| strings(names).ok_or(UNKNOWN)).transpose()?;
+            if names.as_ref().is_some_and(|names| names.len() != values.len()) {
+                return Err(UNKNOWN);
+            }
+            let name = |index: usize| names.as_ref().and_then(|names| names.get(index)).copied();
+            Ok(Some(values.iter().enumerate().map(|(index, value)| named(name(index), value)).collect()))
+        }
+        (None, Some(values)) => {
+            let one = |value: &Value| Some(named(value["title"].as_str(), value["const"].as_str()?));
+            let all: Option<Vec<_>> = values.as_array().ok_or(UNKNOWN)?.iter().map(one).collect();
+            all.map(Some).ok_or(UNKNOWN)
+        }
+        (Some(_), Some(_)) => Err(UNKNOWN),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(schema: &Value) -> Result<Form, &'static str> {
+        let data =
+            json!({"requestId": "r", "elicitationSource": "asker", "message": "Which?", "requestedSchema": schema});
+        Form::read("elicitation.requested", &data)
+    }
+
+    fn field(field: &Value) -> Result<Form, &'static str> {
+        form(&json!({"type": "object", "properties": {"db": field}, "required": ["db"]}))
+    }
+
+    fn words(form: &Form) -> Vec<&str> {
+        form.choices.iter().map(|choice| &*choice.words).collect()
+    }
+
+    #[test]
+    fn a_question_takes_its_choices_and_where_it_says_so_any_text() {
+        let data =
+            json!({"requestId": "r", "question": "Which color?", "choices": ["red", "blue"], "allowFreeform": true});
+        let asked = Form::read("user_input.requested", &data).unwrap();
+        assert_eq!((&*asked.text, words(&asked), asked.takes_text), ("Which color?", vec!["red", "blue"], true));
+        assert_eq!(asked.result(&With::Choice(1)), Ok(json!({"answer": "blue", "wasFreeform": false})));
+        assert_eq!(asked.result(&With::Text("mauve".into())), Ok(json!({"answer": "mauve", "wasFreeform": true})));
+        for no in [With::Choice(2), With::Text(" ".into()), With::Decline, With::Cancel] {
+            assert!(asked.result(&no).is_err(), "{no:?}");
+        }
+        for (free, takes_text) in [(json!(false), false), (json!(null), false), (json!(true), true)] {
+            let data = json!({"requestId": "r", "question": "Which?", "choices": ["red"], "allowFreeform": free});
+            let asked = Form::read("user_input.requested", &data).unwrap();
+            assert_eq!((asked.takes_text, asked.result(&With::Text("x".into())).is_ok()), (takes_text, takes_text));
+        }
+        let open = Form::read("user_input.requested", &json!({"requestId": "r", "question": "Why?"})).unwrap();
+        assert!(open.takes_text && open.choices.is_empty());
+    }
+
+    #[test]
+    fn a_form_of_one_simple_field_is_filled_in() {
+        let listed = field(&json!({"type": "string", "enum": ["test", "prod"], "title": "Database"})).unwrap();
+        assert_eq!((&*listed.text, words(&listed)), ("asker: Which? — Database", vec!["test", "prod"]));
+        assert_eq!(listed.result(&With::Choice(1)), Ok(json!({"action": "accept", "content": {"db": "prod"}})));
+        assert_eq!(listed.result(&With::Decline), Ok(json!({"action": "decline"})));
+        assert_eq!(listed.result(&With::Cancel), Ok(json!({"action": "cancel"})));
+        assert!(listed.result(&With::Text("prod".into())).is_err(), "words are no choice");
+        for named in [
+            json!({"type": "string", "enum": ["t", "prod"], "enumNames": ["Test", "prod"]}),
+            json!({"type": "string", "oneOf": [{"const": "t", "title": "Test"}, {"const": "prod"}]}),
+        ] {
+            let named = field(&named).unwrap();
+            assert_eq!(words(&named), ["Test (t)", "prod"], "a name does not hide what is sent");
+            assert_eq!(named.result(&With::Choice(0)), Ok(json!({"action": "accept", "content": {"db": "t"}})));
+        }
+        let yes = field(&json!({"type": "boolean"})).unwrap();
+        assert_eq!(yes.result(&With::Choice(1)), Ok(json!({"action": "accept", "content": {"db": false}})));
+        let free = field(&json!({"type": "string", "minLength": 2, "maxLength": 3})).unwrap();
+        assert_eq!(free.result(&With::Text("abc".into())), Ok(json!({"action": "accept", "content": {"db": "abc"}})));
+        assert!(free.result(&With::Text("a".into())).is_err() && free.result(&With::Text("abcd".into())).is_err());
+        let nothing = form(&json!({"type": "object", "properties": {}})).unwrap();
+        assert_eq!(nothing.result(&With::Choice(0)), Ok(json!({"action": "accept", "content": {}})));
+    }
+
+    #[test]
+    fn what_is_not_understood_whole_is_not_answered() {
+        for unknown in [
+            json!({"type": "number"}),
+            json!({"type": "array", "items": {"enum": ["a"]}}),
+            json!({"type": "string", "format": "email"}),
+            json!({"type": "string", "pattern": "^a"}),
+            json!({"type": "string", "enum": [1, 2]}),
+            json!({"type": "string", "enum": []}),
+            json!({"type": "string", "enum": ["a"], "enumNames": []}),
+            json!({"type": "string", "enum": ["a"], "oneOf": [{"const": "b"}]}),
+            json!({"type": "boolean", "enum": ["a"]}),
+            json!({"type": "string", "minLength": "2"}),
+            json!({}),
+            json!(7),
+        ] {
+            assert!(field(&unknown).is_err(), "{unknown}");
+        }
+        let two = json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}}});
+        assert_eq!(form(&two).unwrap_err(), "its form has more than one field");
+        assert!(form(&json!({"properties": {}, "anyOf": []})).is_err());
+        let url = json!({"requestId": "r", "message": "Sign in", "mode": "url", "url": "https://example.com/"});
+        assert!(Form::read("elicitation.requested", &url).unwrap_err().contains("browser"));
+        let long = json!({"requestId": "r", "question": "x".repeat(WHOLE_MAX + 1)});
+        assert_eq!(Form::read("user_input.requested", &long).unwrap_err(), "it is too long");
+        for broken in [
+            json!({}),
+            json!({"requestId": "r"}),
+            json!({"question": "Why?"}),
+            json!({"requestId": "r", "question": " "}),
+        ] {
+            assert!(Form::read("user_input.requested", &broken).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_plan_is_approved_for_going_on_interactively_and_for_nothing_else() {
+        let data = |actions: Value| json!({"requestId": "r", "summary": "Paint it.", "planContent": "# Paint\n", "actions": actions});
+        let read = |actions| Form::read("exit_plan_mode.requested", &data(actions)).unwrap();
+        let plan = read(json!(["autopilot", "autopilot_fleet", "interactive", "exit_only"]));
+        assert_eq!(&*plan.text, "Paint it.\n\n# Paint");
+        assert_eq!(plan.result(&With::Choice(0)), Ok(json!({"approved": true, "selectedAction": "interactive"})));
+        assert_eq!(plan.result(&With::Choice(1)), Ok(json!({"approved": false})));
+        assert_eq!(plan.result(&With::Text("Blue".into())), Ok(json!({"approved": false, "feedback": "Blue"})));
+        let other = read(json!(["autopilot", "exit_only"]));
+        assert_eq!(words(&other), ["Do not approve"], "nothing stands for an action that was not asked for");
+        assert!(plan.choices.iter().chain(&other.choices).all(|choice| !choice.result.to_string().contains("auto")));
+    }
+
+    #[test]
+    fn no_two_questions_have_one_mark() {
+        let read = |data: &Value| Form::read("user_input.requested", data).unwrap().mark();
+        let asked = json!({"requestId": "r", "question": "Which?", "choices": ["red", "blue"]});
+        let change = |key: &str, value: Value| {
+            let mut other = asked.clone();
+            other[key] = value;
+            read(&other)
+        };
+        assert_eq!(read(&asked), read(&asked.clone()));
+        for (key, value) in [
+            ("requestId", json!("s")),
+            ("question", json!("Which ?")),
+            ("choices", json!(["blue", "red"])),
+            ("choices", json!(["red,blue"])),
+            ("allowFreeform", json!(true)),
+        ] {
+            assert_ne!(change(key, value.clone()), read(&asked), "{key}: {value}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_known_again() {
+        let sent = json!({"answer": "blue", "wasFreeform": false});
+        assert!(is_answer(&json!({"requestId": "r", "answer": "blue", "wasFreeform": false}), &sent));
+        for other in
+            [json!({"requestId": "r", "answer": "red", "wasFreeform": false}), json!({"requestId": "r"}), json!(null)]
+        {
+            assert!(!is_answer(&other, &sent), "{other}");
+        }
+    }
+}
