@@ -23,6 +23,7 @@ mod telling;
 mod work;
 
 pub use fleet::{BUSY, Entry, Fleet, Key};
+pub use opened::{Lately, resumed_lately};
 pub use settings::{HomesOf, Settings, Source};
 
 use acting::{Acting, Happening};
@@ -179,6 +180,15 @@ pub struct Engine {
     noted: HashMap<usize, Noted>,
     buffer: Vec<u8>,
     rescan_at: Time,
+    /// Orders that wait for an owner to be gone.
+    late: Vec<orders::Late>,
+    /// What processes have written in their logs since those were last looked at: when that is done next, and whose logs.
+    written_at: Option<Time>,
+    written: HashSet<u32>,
+    /// The sessions that we, or others of our processes, resumed lately; and when, by the awake clock, the first of them no longer
+    /// counts.
+    resumed: Vec<Lately>,
+    resumed_until: Option<Time>,
     /// Called before the first order that may leave a connection with us.
     before_holding: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -232,6 +242,11 @@ impl Engine {
             noted: HashMap::new(),
             buffer: Vec::new(),
             rescan_at: clock.now().awake + RESCAN,
+            late: Vec::new(),
+            written_at: None,
+            written: HashSet::new(),
+            resumed: Vec::new(),
+            resumed_until: None,
             before_holding: None,
         }
     }
@@ -316,6 +331,7 @@ impl Engine {
             if !self.untold.is_empty() && self.agenda.only_reads() && self.show_history(view).is_break() {
                 break;
             }
+            self.act_late(&mut round);
             self.recheck(view, &mut round);
             self.follow_config(view, &mut round);
             self.reconnect_by_itself(view.reconnects_by_itself(), &mut round);
@@ -336,6 +352,7 @@ impl Engine {
                 | Happening::Looked(_) => {}
             }
         }
+        self.leave_late();
         self.acting.leave(LEAVING).await;
         tracing::info!(target: story::TARGET, tag = story::END, "Pilotlight looks no more");
     }
@@ -368,8 +385,10 @@ impl Engine {
         let idle = self.clock.now().awake + Span::hours(1);
         let reload = self.source.as_ref().and_then(|source| source.due);
         let homes = (!self.homes.is_empty() && !self.watcher.tells_of_homes()).then_some(self.homes_at);
-        let others = [rescan, homes, reload, view.redraw_at(), self.scarce.look_at()].into_iter().flatten();
-        self.fleet.wake_at().into_iter().chain(others).fold(idle, Time::min)
+        let others =
+            [rescan, homes, reload, view.redraw_at(), self.scarce.look_at(), self.written_at, self.resumed_until];
+        let late = self.late.iter().map(|late| late.until);
+        self.fleet.wake_at().into_iter().chain(others.into_iter().flatten()).chain(late).fold(idle, Time::min)
     }
 
     fn needs_rescan(&self) -> bool {
@@ -384,6 +403,12 @@ impl Engine {
             for key in self.fleet.with_pid(pid) {
                 self.agenda.urgent(key);
             }
+        }
+        if self.written_at.is_some_and(|at| at <= now.awake) {
+            self.look_into_process_logs();
+        }
+        if self.resumed_until.is_some_and(|until| until <= now.awake) {
+            self.note_resumed();
         }
         let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
         round.changed.extend(changed);

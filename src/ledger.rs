@@ -11,11 +11,11 @@
 //! lock is enough. Systems that lock no folders (Windows) have the file alone.
 
 use crate::core::text::plain;
+use crate::core::time::Time;
 use crate::kept;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-#[cfg(unix)]
 use std::fs;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -101,6 +101,29 @@ impl Ledger {
         let stem = self.folder.as_ref().map(|folder| folder.join(&key));
         let session = home.join(crate::watch::store::SESSIONS).join(id);
         Page { id: id.into(), session, stem, key }
+    }
+}
+
+impl Ledger {
+    /// This section of every page that has it and was written since `since`, by the wall clock: the page's key, the session's id,
+    /// and what it says.
+    pub fn lately<S: Section>(&self, since: Time) -> Vec<(Box<str>, Box<str>, S)> {
+        let Some(entries) = self.folder.as_ref().and_then(|folder| fs::read_dir(folder).ok()) else {
+            return Vec::new();
+        };
+        let is_new = |entry: &fs::DirEntry| {
+            let written = entry.metadata().ok()?.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+            Some(i128::try_from(written.as_millis()).ok()? >= i128::from(since.0))
+        };
+        let page = |entry: fs::DirEntry| {
+            let path = entry.path();
+            let key = path.file_name()?.to_str()?.strip_suffix(".json")?;
+            is_new(&entry).filter(|new| *new)?;
+            let mut kept: Kept = serde_json::from_str(&kept::read(&path)).ok()?;
+            let section = kept.sections.remove(S::NAME).filter(|_| kept.version == VERSION)?;
+            Some((key.into(), kept.id, serde_json::from_value(section).ok()?))
+        };
+        entries.flatten().filter_map(page).collect()
     }
 }
 

@@ -7,7 +7,8 @@ use crate::core::action::Reach;
 use crate::core::fleet::Session;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Sample;
-use crate::engine::BUSY;
+use crate::engine::{BUSY, resumed_lately};
+use crate::ledger::Ledger;
 use crate::paths;
 use crate::seen::Seen;
 use crate::watch::opened::Openers;
@@ -15,7 +16,7 @@ use crate::watch::process::cpu_of_descendants;
 use crate::watch::store::{Folder, Reading, SESSIONS, session_ids};
 use crate::watch::tail::Look;
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What was seen.
@@ -104,6 +105,7 @@ fn look_around(
     if !all {
         read_recent(&mut folders, &reading, now.wall - config.list.ended_for, config.list.ended_most);
     }
+    note_resumed(&mut folders, &Ledger::new(seen.path().and_then(Path::parent)), now.wall);
     let mut sessions: Vec<_> = folders.into_iter().map(|folder| folder.session).collect();
     deal(&mut sessions, homes, config);
     let now = sample(&mut sessions, &clock, config);
@@ -121,6 +123,18 @@ fn read_recent(folders: &mut [Folder], reading: &Reading<'_>, earliest: Time, mo
     let mut buffer = Vec::new();
     for folder in recent.into_iter().take(most) {
         folder.read_history(reading, &mut buffer);
+    }
+}
+
+/// Takes over which sessions were resumed lately by us, and are still to show their new owner.
+fn note_resumed(folders: &mut [Folder], ledger: &Ledger, now: Time) {
+    for resumed in resumed_lately(ledger, now) {
+        for folder in folders.iter_mut().filter(|folder| folder.session.id == resumed.id) {
+            let home = folder.path().parent().and_then(Path::parent);
+            if home.is_some_and(|home| ledger.page(home, &resumed.id).key() == &*resumed.page) {
+                folder.session.dealings.resumed = Some(resumed.at);
+            }
+        }
     }
 }
 

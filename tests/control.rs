@@ -14,6 +14,7 @@ mod control {
     mod floods;
     mod places;
     mod questions;
+    mod resumed;
     mod socket;
     mod trays;
 }

@@ -117,6 +117,8 @@ pub struct Dealings {
     pub under_way: Option<Action>,
     /// The recoveries that were tried.
     pub attempts: Attempts,
+    /// When a Pilotlight resumed it, by the wall clock, where its new owner is still to be seen.
+    pub resumed: Option<Time>,
     /// It is to go on as soon as the turn that was denied is over: how things stood when that was asked.
     pub goes_on: Option<Marks>,
     /// What came of the last thing that was done with it, and when.
@@ -452,6 +454,9 @@ fn resumable(session: &Session, status: Status) -> Result<(), String> {
         Owner::Gone { .. } => {}
         Owner::Never if status == Status::Ended || session.facts.shut_down.is_some() => {}
         Owner::Never => return Err("it was written to a short while ago, and who runs it is not known".into()),
+    }
+    if session.dealings.resumed.is_some() {
+        return Err("it was resumed less than a minute ago, and its new process does not show yet".into());
     }
     if !is_uuid(&session.id) {
         return Err("its id has not the form of one: only Copilot's own ids are handed to a program".into());

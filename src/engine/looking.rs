@@ -4,7 +4,7 @@ use super::agenda::Listing;
 use super::{Engine, FIRST, Key, RESCAN, Round, Stands, View, reading};
 use crate::core::action::Reach;
 use crate::core::owner::Owner;
-use crate::core::time::{Moment, Time};
+use crate::core::time::{Moment, Span, Time};
 use crate::signals::Signals;
 use crate::watch::identity::Identity;
 use crate::watch::store::{Folder, Looked, is_absence, session_ids};
@@ -25,6 +25,8 @@ const SLICE: Duration = Duration::from_millis(2);
 const LONG: Duration = Duration::from_millis(500);
 /// How long what is asked of a session waits for the end of its log.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// How long after a process wrote in its log that is looked into: lines come in bursts.
+const LOGGED: Span = Span(200);
 /// How many names are listed, and how many folders are added to the watch, in one turn of the loop.
 const NAMES: usize = 512;
 const WATCHES: usize = 64;
@@ -94,6 +96,10 @@ impl Engine {
         for home in hints.opened {
             self.noted_anew(home);
         }
+        if !hints.logs.is_empty() {
+            self.written.extend(hints.logs);
+            self.written_at.get_or_insert(self.clock.now().awake + LOGGED);
+        }
         if hints.all {
             self.watcher.renew();
             self.stands.fill(Stands::Unknown);
@@ -107,6 +113,7 @@ impl Engine {
         }
         if hints.ways {
             self.look_at_homes();
+            self.watch_roots(false);
         }
         for home in hints.homes {
             self.look_into_home(home);
@@ -152,6 +159,7 @@ impl Engine {
 
     pub(super) fn rescan(&mut self) {
         self.rescan_at = self.clock.now().awake + RESCAN;
+        self.openers.forget_strangers();
         self.look_at_config();
         self.look_at_processes();
         self.look_at_homes();
@@ -293,8 +301,9 @@ impl Engine {
         self.hold(key, folder, round);
     }
 
-    pub(super) fn hold(&mut self, key: &Key, folder: Folder, round: &mut Round) {
+    pub(super) fn hold(&mut self, key: &Key, mut folder: Folder, round: &mut Round) {
         self.history.remove(key);
+        folder.session.dealings.resumed = self.resumed_at(key);
         if self.fleet.insert(key.clone(), folder, self.clock.now()) {
             round.changed.push(key.clone());
         }

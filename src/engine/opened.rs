@@ -5,7 +5,7 @@ use super::{Engine, Key};
 use crate::core::action::Action;
 use crate::core::fleet::Session;
 use crate::core::time::{Span, Time};
-use crate::ledger::Section;
+use crate::ledger::{Ledger, Section};
 use crate::watch::opened::noted;
 use crate::watch::store::owner_now;
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,23 @@ impl Resumed {
     }
 }
 
+/// A session that was resumed lately.
+pub struct Lately {
+    /// Its id.
+    pub id: Box<str>,
+    /// The key of its page.
+    pub page: Box<str>,
+    /// When, by the wall clock.
+    pub at: Time,
+}
+
+/// The sessions that were resumed by us, and whose new owner is still to be seen.
+pub fn resumed_lately(ledger: &Ledger, now: Time) -> Vec<Lately> {
+    let pages = ledger.lately::<Resumed>(now - HOLDS).into_iter();
+    let holds = pages.filter(|(_, _, resumed)| resumed.age(now).is_some());
+    holds.map(|(page, id, resumed)| Lately { id, page, at: Time(resumed.at) }).collect()
+}
+
 /// Whether an action gives a session a new owner, if it has none.
 pub(super) const fn makes_an_owner(action: Action) -> bool {
     matches!(action, Action::Resume | Action::Reconnect | Action::Resend | Action::Continue)
@@ -58,6 +75,40 @@ impl Engine {
             }
         }
         self.greet_new_owners();
+        self.note_resumed();
+    }
+
+    /// Processes wrote in their logs: whether one of them opened or closed a session.
+    pub(super) fn look_into_process_logs(&mut self) {
+        self.written_at = None;
+        if self.openers.may_differ(std::mem::take(&mut self.written)) {
+            self.look_at_processes();
+        }
+    }
+
+    /// Takes over from the pages which sessions were resumed lately, and are still to show their new owner: nobody is offered to
+    /// resume them again.
+    pub(super) fn note_resumed(&mut self) {
+        let now = self.clock.now();
+        self.resumed = resumed_lately(&self.ledger, now.wall);
+        let until = self.resumed.iter().map(|resumed| now.awake + (HOLDS - (now.wall - resumed.at)));
+        self.resumed_until = until.min();
+        for key in self.fleet.keys().collect::<Vec<_>>() {
+            let at = self.resumed_at(&key);
+            if let Some(folder) = self.fleet.folder(&key)
+                && std::mem::replace(&mut folder.session.dealings.resumed, at) != at
+            {
+                self.agenda.urgent(key);
+            }
+        }
+    }
+
+    /// When a session was resumed, if that was lately.
+    pub(super) fn resumed_at(&self, key: &Key) -> Option<Time> {
+        let mut named = self.resumed.iter().filter(|resumed| *resumed.id == *key.1).peekable();
+        named.peek()?;
+        let page = self.page(key);
+        named.find(|resumed| *resumed.page == *page.key()).map(|resumed| resumed.at)
     }
 
     /// The terminals of a home noted what they have open: unless that is as it was, a process may have opened or closed a
@@ -105,6 +156,7 @@ impl Engine {
         } else {
             self.awaited.insert(key.clone());
         }
+        self.note_resumed();
     }
 
     /// New owners that came late: nobody need wait for them any more.

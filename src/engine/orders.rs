@@ -2,6 +2,7 @@
 //! what a session's row shows of it.
 
 use super::acting::{Ground, Happening, Sequel, Task, Waiting, action_of, excludes};
+use super::opened::makes_an_owner;
 use super::{Engine, Key, Round, reading};
 use crate::act::{Ask, Given, Order, Outcome, Report, Step};
 use crate::control::{self, Probe};
@@ -12,8 +13,10 @@ use crate::core::action::{Action, Reach, may_end_unasked, offer};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::session::Facts;
+use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
 use crate::ledger::{Hold, Locked, Page, Section};
+use crate::watch::process::is_ending;
 use std::path::PathBuf;
 use tokio::sync::mpsc;
 
@@ -60,12 +63,49 @@ async fn hand_on(folder: PathBuf, given: Given) {
     }
 }
 
+/// How long an order waits for an owner that is just ending. A Copilot with much in its memory takes a second.
+const ENDS_WITHIN: Span = Span::seconds(2);
+
+/// An order that waits for an owner to be gone.
+pub(super) struct Late {
+    given: Given,
+    pid: u32,
+    /// Until when, by the awake clock.
+    pub(super) until: Time,
+}
+
 impl Engine {
     /// Carries an order out, has it wait, or says why it is refused.
     pub(super) fn act(&mut self, given: Given, round: &mut Round) {
         if given.order.ask == Ask::Said {
             return self.tell_said(&given);
         }
+        self.act_or_wait(given, true, round);
+    }
+
+    /// Goes on with the orders whose session's owner has gone, or was waited for long enough.
+    pub(super) fn act_late(&mut self, round: &mut Round) {
+        let now = self.clock.now().awake;
+        let due: Vec<_> = self.late.extract_if(.., |late| late.until <= now || !is_ending(late.pid)).collect();
+        for late in due {
+            self.act_or_wait(late.given, false, round);
+        }
+    }
+
+    /// The order was not begun, and is not any more.
+    pub(super) fn leave_late(&mut self) {
+        for late in self.late.drain(..) {
+            late.given.report(Report::End(Outcome::Refused("Pilotlight is ending; nothing was sent".into())));
+        }
+    }
+
+    /// The process of an owner that is just ending, where a session without one could be resumed.
+    fn ending_owner(&self, key: &Key, action: Action) -> Option<u32> {
+        let pid = self.fleet.get(key)?.session().runner().pid()?;
+        (makes_an_owner(action) && is_ending(pid)).then_some(pid)
+    }
+
+    fn act_or_wait(&mut self, given: Given, may_wait: bool, round: &mut Round) {
         let action = action_of(&given.order.ask);
         if given.is_abandoned() {
             tracing::info!(tag = "dropped", action = action.name(), session = %given.order.id, "whoever asked has gone");
@@ -86,7 +126,9 @@ impl Engine {
             return;
         }
         if let Err(why) = self.look_before(&key, &given.order, round) {
-            return refuse(&why);
+            let ending = self.ending_owner(&key, action).filter(|_| may_wait);
+            let Some(pid) = ending else { return refuse(&why) };
+            return self.late.push(Late { given, pid, until: self.clock.now().awake + ENDS_WITHIN });
         }
         // Its folder may have been made anew meanwhile, which forgets what is under way.
         if excludes(action) && self.acting.is_busy(&key) {
@@ -147,12 +189,13 @@ impl Engine {
         self.reach(key);
         let entry = self.fleet.get(key).ok_or("there is no such session any more")?;
         let (action, session) = (action_of(&order.ask), entry.session());
+        // Says for how long, which an offer does not.
+        self.is_being_opened(key, action, session).map_or(Ok(()), Err)?;
         offer(action, session, entry.verdict.status)?;
         match order.ask {
             Ask::End { confirmed: false } | Ask::ForceQuit => may_end_unasked(session)?,
             _ => {}
         }
-        self.is_being_opened(key, action, session).map_or(Ok(()), Err)?;
         is_its_turn(order, session)
     }
 

@@ -33,6 +33,8 @@ use std::path::{Path, PathBuf};
 
 /// The file in which Copilot's terminals note what they have open, in their home.
 pub const OPEN_SESSIONS: &str = "open-sessions-state.json";
+/// The folder in a home that its processes keep their logs in.
+pub const LOGS: &str = "logs";
 /// The most that is read of it, in bytes.
 const OPEN_SESSIONS_MAX: u64 = 1 << 20;
 /// For so long after its start, a Copilot that was told to resume some session and did not say which may be about to open
@@ -61,7 +63,12 @@ pub struct Openings(Vec<Opening>);
 
 /// Looks at processes, and keeps what it has read of their logs.
 #[derive(Debug, Default)]
-pub struct Openers(HashMap<(u32, u64), Known>);
+pub struct Openers {
+    /// By process id, and what tells a process from an earlier one of that id.
+    known: HashMap<(u32, u64), Known>,
+    /// Processes that write logs and are not seen to run: a container's.
+    strangers: HashSet<u32>,
+}
 
 /// What is kept of a process.
 #[derive(Debug, Default)]
@@ -117,12 +124,12 @@ impl Openers {
         // What starts Copilot for a package manager has its command line, and ends with it.
         let parents: HashSet<u32> = found.iter().map(|program| program.parent).collect();
         let found: Vec<_> = found.iter().filter(|it| !(it.is_script && parents.contains(&it.pid))).collect();
-        self.0.retain(|key, _| found.iter().any(|program| *key == (program.pid, program.born)));
+        self.known.retain(|key, _| found.iter().any(|program| *key == (program.pid, program.born)));
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let homes: Vec<_> = roots.iter().map(|root| (root, root.parent().map(real))).collect();
         let mut openings = Vec::new();
         for program in found {
-            let known = self.0.entry((program.pid, program.born)).or_default();
+            let known = self.known.entry((program.pid, program.born)).or_default();
             let whole = |at: Time| Time(at.0 - at.0.rem_euclid(1000));
             let started = *known.started.get_or_insert_with(|| program.started.map(whole).unwrap_or_default());
             let theirs: Vec<PathBuf> = program.homes.iter().map(|home| real(home)).collect();
@@ -146,6 +153,25 @@ impl Openers {
         }
         Openings(openings)
     }
+
+    /// Whether processes that wrote in their logs may have opened or closed a session since the last look. Of those that are known
+    /// what is new is read, which takes microseconds; of another one nothing is known without a look.
+    pub fn may_differ(&mut self, written: impl IntoIterator<Item = u32>) -> bool {
+        let mut differs = false;
+        for pid in written {
+            let mut known = self.known.iter_mut().filter(|((known, _), _)| *known == pid).peekable();
+            differs |= match known.peek() {
+                Some(_) => known.fold(false, |differs, (_, known)| known.log.goes_on() | differs),
+                None => self.strangers.insert(pid),
+            };
+        }
+        differs
+    }
+
+    /// Who was not seen to run is looked for again.
+    pub fn forget_strangers(&mut self) {
+        self.strangers.clear();
+    }
 }
 
 impl Known {
@@ -166,6 +192,13 @@ impl Known {
         }
         ids.into_iter().map(Some).collect()
     }
+}
+
+/// The process id in `process-<milliseconds since 1970>-<pid>.log`.
+pub fn log_pid(file_name: &str) -> Option<u32> {
+    let (at, pid) = file_name.strip_prefix("process-")?.strip_suffix(".log")?.split_once('-')?;
+    at.parse::<i64>().ok()?;
+    pid.parse().ok()
 }
 
 /// What the terminals of a home noted as open, with the time at which each was opened. It differs whenever another session is

@@ -17,7 +17,7 @@ mod mounts;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod way;
 
-use crate::watch::opened::OPEN_SESSIONS;
+use crate::watch::opened::{LOGS, OPEN_SESSIONS, log_pid};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 use elsewhere::Source;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -38,6 +38,8 @@ pub struct Hints {
     pub homes: HashSet<usize>,
     /// Homes whose terminals noted anew what they have open.
     pub opened: HashSet<usize>,
+    /// Processes of Copilot that wrote in their own logs.
+    pub logs: HashSet<u32>,
     /// Something happened on the way to a home: another folder may stand there now, or none.
     pub ways: bool,
     /// What the user has looked at was written anew.
@@ -270,6 +272,15 @@ impl Sieve {
             }
             return hints.folders.insert((home, id.into()));
         }
+        let (name, folder) = (path.file_name().and_then(|name| name.to_str()), path.parent());
+        let logs_of = |root: &PathBuf| root.parent().map(|home| home.join(LOGS));
+        if let Some(pid) = name.and_then(log_pid) {
+            let is_ours = self.roots.iter().flatten().any(|root| logs_of(root).as_deref() == folder);
+            if is_ours {
+                hints.logs.insert(pid);
+            }
+            return is_ours;
+        }
         // Beside the session folders: of all that stands there, one file matters.
         let is_beside = |names: &Vec<PathBuf>| names.iter().any(|root| root.parent() == path.parent() && root != path);
         if path.file_name().is_some_and(|name| name == OPEN_SESSIONS) {
@@ -290,6 +301,7 @@ impl Hints {
             || !self.folders.is_empty()
             || !self.homes.is_empty()
             || !self.opened.is_empty()
+            || !self.logs.is_empty()
     }
 }
 

@@ -83,6 +83,26 @@ fn case_119_a_session_chosen_from_the_list_is_found_by_the_log_of_its_process() 
     folder.assert_one_chain();
 }
 
+/// CASES.md 119: loaded by a server for one of its clients, which shows in that server's own log alone.
+#[test]
+fn case_119_a_session_resumed_in_a_server_is_told_within_a_second() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let folder = ended(&home, &model);
+    let server = Server::start(&home, &model);
+    let client = server.connect();
+    let pilot = Pilot::start(&[&home]);
+    pilot.told(&folder.id(), "ended", "");
+    for _ in 0..2 {
+        let session = server.resume(&client, &folder.id(), &Person::who(Manner::Approves), None);
+        let row = pilot.told(&folder.id(), "idle", "opened, not prompted yet");
+        assert_eq!(row["owner"]["pid"], server.pid(), "{row}");
+        assert!(folder.locks().is_empty() && !offers(&row, "resume"), "{row}");
+        session.destroy();
+        let row = pilot.told(&folder.id(), "ended", "");
+        assert!(offers(&row, "resume"), "{row}");
+    }
+}
+
 /// CASES.md 118: a session of a program that its user took up in a terminal: neither hosted nor sent to.
 #[test]
 fn case_118_what_was_resumed_by_hand_is_not_hosted() {

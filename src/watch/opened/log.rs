@@ -12,6 +12,7 @@
 
 use crate::core::text::is_uuid;
 use crate::core::time::{Span, Time};
+use crate::watch::opened::LOGS;
 use crate::watch::process::Program;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -59,13 +60,21 @@ impl Log {
     /// Reads what is new. A log that cannot be found or read says nothing.
     pub(super) fn follow(&mut self, program: &Program, homes: &[PathBuf]) {
         if self.path.is_none() {
-            self.path = program.log.clone().or_else(|| homes.iter().find_map(|home| find(&home.join("logs"), program)));
+            self.path = program.log.clone().or_else(|| homes.iter().find_map(|home| find(&home.join(LOGS), program)));
         }
         let Some(path) = &self.path else { return };
         let read = open(path).and_then(|mut file| self.read_from(&mut file));
         if let Err(error) = read {
             tracing::debug!(pid = program.pid, %error, "the log of a Copilot process cannot be read");
         }
+    }
+
+    /// Reads what is new. Whether a session was opened or closed there, or that cannot be told.
+    pub(super) fn goes_on(&mut self) -> bool {
+        let Some(path) = self.path.clone() else { return true };
+        let before = (self.open.clone(), self.closed.clone());
+        let read = open(&path).and_then(|mut file| self.read_from(&mut file));
+        read.is_err() || before != (self.open.clone(), self.closed.clone())
     }
 
     fn read_from(&mut self, file: &mut File) -> io::Result<()> {

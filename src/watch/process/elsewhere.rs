@@ -55,6 +55,11 @@ pub(super) fn arguments(pid: u32) -> Option<Vec<OsString>> {
     if arguments.is_empty() { None } else { Some(with_real_scripts(arguments, process.cwd())) }
 }
 
+/// Not told: a process is there until it is gone.
+pub(super) const fn is_ending(_: u32) -> bool {
+    false
+}
+
 /// Whether the process is of the user that we run as.
 pub(super) fn is_of_our_user(pid: u32) -> bool {
     let user = |pid| {

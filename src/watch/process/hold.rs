@@ -56,7 +56,10 @@ pub(super) fn of(pid: u32, folder: &Path) -> Hold {
         if link.file_name().is_some_and(|file| file == &*name) {
             let same = || fs::metadata(entry.path()).ok().map(|meta| linux::identity(&meta)) == ours;
             if ours.is_some() && same() && linux::is_locked(pid, &entry.file_name()) {
-                return Hold::Held;
+                match linux::is_another_name(&hold, &link, deleted) {
+                    false => return Hold::Held,
+                    true => return Hold::Elsewhere,
+                }
             }
             // A moment ago it was: the hold is removed before the lock is.
             let lets_go = deleted && folder.canonicalize().is_ok_and(|folder| link == folder.join(&name));
@@ -94,6 +97,16 @@ pub(super) mod linux {
     pub(super) fn is_locked(pid: u32, entry: &OsStr) -> bool {
         let info = Path::new("/proc").join(pid.to_string()).join("fdinfo").join(entry);
         fs::read(info).is_ok_and(|info| info.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"lock:")))
+    }
+
+    /// Whether the file at `hold` was provably opened by another name than that, `opened`: by one in another folder here, or by one
+    /// that is gone. A hard link makes such a name. By which path a folder is seen (a link, a mount) does not matter.
+    pub(super) fn is_another_name(hold: &Path, opened: &Path, deleted: bool) -> bool {
+        let identity_of = |path: &Path| fs::metadata(path).ok().map(|meta| identity(&meta));
+        let [ours, theirs] = [hold, opened].map(|path| path.parent().and_then(identity_of));
+        // What it was opened by may not be seen from here, as a container's: then the file alone tells.
+        let is_seen = || identity_of(opened).is_some_and(|there| Some(there) == identity_of(hold));
+        deleted || is_seen() && ours.is_some() && theirs.is_some() && ours != theirs
     }
 
     /// The home whose file this is, if it is one that a Copilot keeps open all the time.

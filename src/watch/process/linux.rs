@@ -45,6 +45,21 @@ pub(super) fn read(pid: u32, now: Time) -> Reading {
     Reading::Process { started: Some(now - (since_boot() - stat.started())), executable }
 }
 
+/// Whether the process is on its way out: its first thread has ended, or is ending, or has a SIGKILL waiting for it.
+pub(super) fn is_ending(pid: u32) -> bool {
+    /// `PF_EXITING` of the kernel's `sched.h`.
+    const EXITING: u64 = 0x4;
+    /// SIGKILL is number 9, and the first bit is that of number 1.
+    const KILLED: u64 = 1 << 8;
+    let Ok(stat) = Stat::read(pid) else { return false };
+    let is_killed = || {
+        let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
+        let pending = |name| u64::from_str_radix(std::str::from_utf8(line_of(&status, name)?).ok()?.trim(), 16).ok();
+        [&b"SigPnd:"[..], b"ShdPnd:"].into_iter().filter_map(pending).any(|pending| pending & KILLED != 0)
+    };
+    !stat.has_ended() && (matches!(stat.state, b'Z' | b'X' | b'x') || stat.flags & EXITING != 0 || is_killed())
+}
+
 /// The path of the executable of `pid`. `None` where it cannot be read.
 pub(super) fn executable(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok().map(without_deleted)
@@ -198,6 +213,8 @@ struct Stat {
     parent: u32,
     /// The device number of the controlling terminal: minor in bits 0 to 7 and 20 to 31, major in 8 to 19; 0 for none.
     terminal: u32,
+    /// The kernel's `PF_*`.
+    flags: u64,
     threads: u32,
     /// Since boot.
     started: u64,
@@ -223,6 +240,7 @@ impl Stat {
             state: *fields.first()?.first()?,
             parent: u32::try_from(field(4)?).ok()?,
             terminal: fields.get(4).copied().and_then(number::<i32>)?.cast_unsigned(),
+            flags: field(9)?,
             threads: u32::try_from(field(20)?).ok()?,
             started: field(22)?,
             own: field(14)? + field(15)?,
@@ -299,6 +317,7 @@ mod tests {
             state: b'S',
             parent: 77,
             terminal: 34816,
+            flags: 4_194_304,
             threads: 11,
             started: 987_654,
             own: 300,
@@ -312,7 +331,10 @@ mod tests {
 
     #[test]
     fn a_zombie_with_threads_left_has_not_ended() {
-        let stat = |state, threads| Stat { state, parent: 1, terminal: 0, threads, started: 1, own: 0, waited_for: 0 };
+        let stat = |state, threads| {
+            let (parent, terminal, flags, started) = (1, 0, 0, 1);
+            Stat { state, parent, terminal, flags, threads, started, own: 0, waited_for: 0 }
+        };
         assert!(stat(b'Z', 1).has_ended());
         assert!(stat(b'X', 0).has_ended());
         assert!(!stat(b'Z', 3).has_ended());

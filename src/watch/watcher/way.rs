@@ -4,6 +4,7 @@
 //! old one. So every folder on the way is watched for being moved or removed, which tells nothing of what happens in it; and
 //! the folder that holds a link, or in which the way ends too early, for what comes and goes there.
 
+use crate::watch::opened::LOGS;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
@@ -81,10 +82,17 @@ impl Ways {
         self.folders.remove(&here);
         self.points.insert(root.to_owned());
         self.want(root, What::Changes);
-        // Beside the sessions, a home has a file that says what its terminals have open.
+        // Beside the sessions, a home has a file that says what its terminals have open, and the logs of its processes.
         if let Some(home) = root.parent() {
             self.points.insert(home.to_owned());
-            self.want(home, What::Replaced);
+            let logs = home.join(LOGS);
+            if logs.is_dir() {
+                self.want(home, What::Replaced);
+                self.want(&logs, What::Changes);
+            } else {
+                self.want(home, What::Entries);
+            }
+            self.points.insert(logs);
         }
     }
 }
@@ -117,8 +125,12 @@ mod tests {
 
         fs::create_dir_all(&root).unwrap();
         let ways = Ways::to([&*root]);
-        assert_eq!((what(&ways, &root), what(&ways, &home)), (Some(What::Changes), Some(What::Replaced)));
+        assert_eq!((what(&ways, &root), what(&ways, &home)), (Some(What::Changes), Some(What::Entries)));
         assert_eq!(what(&ways, &base), Some(What::Itself));
+        // The logs of its processes come with the first of them.
+        fs::create_dir(home.join(LOGS)).unwrap();
+        let ways = Ways::to([&*root]);
+        assert_eq!((what(&ways, &home.join(LOGS)), what(&ways, &home)), (Some(What::Changes), Some(What::Replaced)));
 
         // By way of a link that leads to a link.
         symlink("home", base.join("first")).unwrap();

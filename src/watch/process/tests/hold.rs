@@ -144,3 +144,26 @@ fn every_copilot_is_found_with_its_home_and_its_log() {
     assert!((program.started.unwrap() - now()).0.abs() < 20_000);
     assert!(!found.iter().any(|program| program.pid == std::process::id()));
 }
+
+/// The true hold by another name: the path by which the process opened it tells which is meant.
+#[test]
+fn case_124_a_hard_link_of_the_hold_is_not_the_hold() {
+    let world = World::new();
+    let (folder, other) = (world.folder("home"), world.folder("other"));
+    let process = after(&holding(&folder), &world.program(), &[]);
+    let (pid, name) = (process.pid(), format!("inuse.{}.hold", process.pid()));
+    fs::hard_link(folder.join(&name), other.join(&name)).unwrap();
+    assert_eq!(claimed(pid, &other), unheld(pid));
+    assert!(is_held(pid, &folder), "the true one stays");
+    // By another name of its folder, too.
+    let link = world.scratch.path().join("link");
+    std::os::unix::fs::symlink(world.home("home"), &link).unwrap();
+    assert!(is_held(pid, &link.join("session-state").join("one")));
+    // A home that is moved takes its hold along.
+    fs::rename(world.home("home"), world.home("moved")).unwrap();
+    assert!(is_held(pid, &world.folder("moved")));
+    assert_eq!(claimed(pid, &other), unheld(pid));
+    // The name that it was opened by is gone: what is left is not it.
+    fs::remove_file(world.folder("moved").join(&name)).unwrap();
+    assert_eq!(claimed(pid, &other), unheld(pid));
+}

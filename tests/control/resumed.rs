@@ -1,0 +1,135 @@
+//! Resumes that must wait for a moment: for an owner that is just ending, and for a new one that does not show yet.
+
+use super::trays::Tray;
+use crate::made_up::{Folder, User, wait_until};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Programs that pass for Copilot and for a terminal: neither does anything.
+fn doubles(user: &User) {
+    let script = |name: &str, text: &str| {
+        let path = user.scratch.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        path.display().to_string()
+    };
+    let copilot = script("copilot-double", "echo 'GitHub Copilot CLI 1.0.102.'");
+    let terminal = script("terminal-double", "exit 0");
+    let config = user.scratch.path().join(".config/pilotlight/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(config, format!("[actions]\ncopilot = {copilot:?}\nterminal = [{terminal:?}]\n")).unwrap();
+}
+
+/// An owner whose first thread ends at the first line that it reads, and the whole of it with its input.
+struct Dying(Child);
+
+impl Dying {
+    fn start(user: &User, session: &Folder) -> Self {
+        const SCRIPT: &str = r#"use threads; open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die;
+            open(R, ">", "$ARGV[0]/ready"); close R; sysread STDIN, my $line, 1;
+            threads->create(sub { sysread STDIN, my $rest, 9; kill KILL => $$ }); syscall(60, 0);"#;
+        let program = user.scratch.path().join("copilot");
+        if !program.exists() {
+            fs::copy("/usr/bin/perl", &program).unwrap();
+        }
+        let start =
+            || Command::new(&program).args(["-e", SCRIPT]).arg(&session.path).stdin(Stdio::piped()).spawn().ok();
+        let dying = Self(wait_until("the owner starts", start, String::new));
+        let ready = session.path.join("ready");
+        wait_until("the owner holds it", || ready.exists().then_some(()), String::new);
+        session.lock(dying.0.id());
+        dying
+    }
+
+    /// Its first thread ends, the others live on.
+    fn dies(&mut self) {
+        use std::io::Write;
+        self.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        let stat = format!("/proc/{}/stat", self.0.id());
+        let is_zombie = || fs::read_to_string(&stat).unwrap().contains(") Z ").then_some(());
+        wait_until("its first thread has ended", is_zombie, String::new);
+    }
+
+    /// The rest of it ends.
+    fn end(mut self) {
+        drop(self.0.stdin.take());
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Dying {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// CASES.md 117: an owner that was killed a moment ago is waited for, with a tray and without; one that hangs in its end is not
+/// waited for long.
+#[test]
+fn case_117_a_resume_waits_for_an_owner_that_is_just_ending() {
+    for with_tray in [false, true] {
+        let user = User::new();
+        doubles(&user);
+        let [soon, never] = [1, 2].map(|n| user.session(n));
+        let [mut ends, mut hangs] = [&soon, &never].map(|session| Dying::start(&user, session));
+        soon.prompt();
+        never.prompt();
+        let _tray = with_tray.then(|| Tray::start(&user));
+        ends.dies();
+        hangs.dies();
+        let mut resume = user.pilotlight(&["resume", &soon.id]);
+        let resume = resume.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // However long it takes to give the order: it must not be refused meanwhile.
+        std::thread::park_timeout(Duration::from_millis(400));
+        ends.end();
+        let output = resume.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "with a tray: {with_tray}: {output:?}");
+        let output = user.run(&["resume", &never.id]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(4) && said.contains("just ending"), "{output:?}");
+    }
+}
+
+fn page(user: &User) -> PathBuf {
+    let folder = user.scratch.path().join(".local/state/pilotlight/sessions");
+    let is_page = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).find(is_page).unwrap()
+}
+
+/// Has the resume that is noted there have happened so many seconds ago.
+fn age(page: &Path, seconds: i64) {
+    let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(page).unwrap()).unwrap();
+    kept["resumed"]["at"] = json!(jiff::Timestamp::now().as_millisecond() - seconds * 1000);
+    fs::write(page, kept.to_string()).unwrap();
+}
+
+/// CASES.md 117: what would be refused is not offered, and is offered again when it would not be.
+#[test]
+fn case_117_what_was_just_resumed_does_not_offer_to_be_resumed() {
+    let user = User::new();
+    doubles(&user);
+    let session = user.session(1);
+    session.prompt();
+    session.owner(&user).kill();
+    let offers = |row: &serde_json::Value| row["actions"].as_array().unwrap().contains(&json!("resume"));
+    let row = user.row(&session).unwrap();
+    assert!(row["status"] == "crashed" && offers(&row), "{row}");
+    let watch = user.watch();
+    watch.until(&session, "offered", offers);
+    let output = user.run(&["resume", &session.id]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let row = user.row(&session).unwrap();
+    assert!(!offers(&row), "{row}");
+    let explained = user.run(&["explain", &session.id]);
+    assert!(String::from_utf8_lossy(&explained.stdout).contains("resumed less than a minute ago"), "{explained:?}");
+    drop(watch);
+    age(&page(&user), 48);
+    let watch = user.watch();
+    watch.until(&session, "not offered", |row| !offers(row));
+    watch.until(&session, "offered when the minute is over", offers);
+    assert!(offers(&user.row(&session).unwrap()));
+}
