@@ -72,6 +72,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     let judge = Judge { names: context.config.owners.names.clone(), approves_all };
     let notifications = context.config.notifications.clone();
     let (named_homes, is_demo) = (context.named_homes.clone(), context.demo);
+    let login = if is_demo { Login::none("not in a demo") } else { Login::find(&named_homes) };
     let diagnose = move || {
         if is_demo {
             return "This is a demo, which looks at nothing of yours. What a bug report needs: pilotlight diagnostics\n".into();
@@ -80,7 +81,6 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         let ground = Context::new(&named_homes).ground();
         report(&ground, &examine(&ground))
     };
-    let login = if is_demo { Login::none("not in a demo") } else { Login::find() };
     let paper = Paper::new(context.config_path.clone(), state_folder.clone(), diagnose);
     let tell = Box::new(Terminal { context: Arc::new(context), instance, table: None, lit: false });
     let start = Start {

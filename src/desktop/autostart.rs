@@ -25,6 +25,7 @@ use windows::Place;
 
 use super::view::{Effect, Item, ItemId, Kind};
 use crate::core::text::plain;
+use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -100,8 +101,11 @@ impl Reading {
 
 impl Login {
     /// Reads how it is now. Where the system does not say who we are or where the user's settings are, it cannot be changed.
-    pub fn find() -> Self {
-        Self::of(own_program().and_then(Place::find), "the system does not say where that is set")
+    /// What is switched on looks at these homes, where any was named.
+    pub fn find(homes: &[PathBuf]) -> Self {
+        let homes = homes.iter().map(|home| std::path::absolute(home).unwrap_or_else(|_| home.clone())).collect();
+        let place = own_program().and_then(|program| Place::find(program, homes));
+        Self::of(place, "the system does not say where that is set")
     }
 
     /// Nothing is read, and it cannot be changed, for this reason.
@@ -167,6 +171,19 @@ impl Login {
             tracing::info!("changes of what is started at login are not noticed: {error}");
         }
     }
+}
+
+/// What stands behind the program where it is started at login.
+///
+/// # Errors
+/// Where a home's path is no text, which is all that can be written there.
+fn arguments(homes: &[PathBuf]) -> anyhow::Result<Vec<&str>> {
+    let mut words = vec!["tray"];
+    for home in homes {
+        let home = home.to_str().with_context(|| format!("the path of {} is no text", home.display()))?;
+        words.extend(["--home", home]);
+    }
+    Ok(words)
 }
 
 /// Where this program is, for others to start it. After an upgrade Linux says of the program that runs that it is deleted,

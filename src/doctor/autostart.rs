@@ -7,7 +7,7 @@ const CHECK: &str = "autostart";
 
 /// Whether this program is, and what an earlier one left behind.
 pub(super) fn autostart() -> Vec<Finding> {
-    let login = Login::find();
+    let login = Login::find(&[]);
     let state = login.state();
     let start = if state.on { "started at login" } else { "not started at login" };
     let said = state.note.map_or_else(|| start.to_owned(), |note| format!("{start}: {note}"));

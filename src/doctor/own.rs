@@ -40,7 +40,7 @@ impl Ours {
             Self::Quiet => is_unreadable::<Quiet>(path),
             Self::Log => takes_no_log(path),
             #[cfg(target_os = "linux")]
-            Self::Entry => Login::find().astray().iter().any(|(entry, _)| entry == path),
+            Self::Entry => Login::find(&[]).astray().iter().any(|(entry, _)| entry == path),
         }
     }
 }

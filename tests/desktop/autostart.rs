@@ -42,7 +42,8 @@ fn a_click_writes_the_entry_that_a_desktop_reads_and_another_removes_it() {
     let on = shows(&panel, "Start at login", true);
     let text = fs::read_to_string(file(&user)).unwrap();
     assert!(text.starts_with("[Desktop Entry]\nType=Application\n"), "{text}");
-    assert!(text.contains(&format!("\nExec={PROGRAM} tray\n")), "{text}");
+    // With the home that this one was told to look at.
+    assert!(text.contains(&format!("\nExec={PROGRAM} tray --home {}\n", sessions.home().display())), "{text}");
     assert!(panel.click(on.id));
     shows(&panel, "Start at login", false);
     assert!(!file(&user).exists());

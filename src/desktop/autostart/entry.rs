@@ -51,12 +51,13 @@ pub(super) fn read(text: &str, desktops: &str, find: impl Fn(&Path) -> Option<Pa
     find(Path::new(&program)).map_or_else(|| Says::Gone(program.into()), Says::Starts)
 }
 
-/// The entry that starts `program`: a new one, or what was there with nothing else changed.
-pub(super) fn turned_on(before: Option<&str>, program: &str) -> String {
+/// The entry that starts `program` with these arguments: a new one, or what was there with nothing else changed.
+pub(super) fn turned_on(before: Option<&str>, program: &str, arguments: &[&str]) -> String {
     // Whoever wrote another command line for this program means it.
     let kept = before.and_then(|text| value(text, "Exec"));
     let kept = kept.filter(|exec| first_word(&unescaped(exec)).as_deref() == Some(program));
-    let exec = kept.map_or_else(|| format!("{} tray", quoted(program)), str::to_owned);
+    let words = || std::iter::once(&program).chain(arguments).map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let exec = kept.map_or_else(words, str::to_owned);
     // A desktop skips an entry without a word where this is gone: a package may be removed.
     let tried = escaped(program);
     match before.filter(|text| text.lines().any(|line| line.trim_end() == GROUP)) {
@@ -73,12 +74,18 @@ pub(super) fn turned_on(before: Option<&str>, program: &str) -> String {
 pub(super) fn turned_off(before: &str, covers: bool) -> Option<String> {
     let ours = value(before, "Exec").is_some_and(|exec| {
         let program = first_word(&unescaped(exec)).unwrap_or_default();
-        turned_on(None, &program) == before
+        let ours = turned_on(None, &program, &[]);
+        // Whatever homes it was to look at.
+        without_exec(&ours).eq(without_exec(before))
     });
     (covers || !ours).then(|| {
         let exec = value(before, "Exec").unwrap_or("pilotlight tray").to_owned();
         with(before, &[("Hidden", "true"), ("Exec", &exec)])
     })
+}
+
+fn without_exec(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.starts_with("Exec="))
 }
 
 /// The text with these keys in its group, and without the other [`SWITCHES`].
@@ -196,12 +203,12 @@ mod tests {
         for program in
             ["/usr/bin/pilotlight", "/a b/c", "/100%/$HOME", r#"/q"uo`te\back"#, "/tab\tnew\nline", "/é;#(x)&"]
         {
-            let text = turned_on(None, program);
+            let text = turned_on(None, program, &["tray"]);
             assert_eq!(says(&text), Says::Starts(program.into()), "{text}");
             assert_eq!(turned_off(&text, false), None, "as we wrote it: {text}");
             let hidden = turned_off(&text, true).unwrap();
             assert_eq!(says(&hidden), Says::Nothing("its entry is hidden"), "{hidden}");
-            assert_eq!(says(&turned_on(Some(&hidden), program)), Says::Starts(program.into()));
+            assert_eq!(says(&turned_on(Some(&hidden), program, &["tray"])), Says::Starts(program.into()));
         }
     }
 
@@ -221,7 +228,7 @@ mod tests {
             assert!(off.contains(kept), "{off}");
         }
         assert!(off.ends_with("\n[Desktop Action x]\nExec=true\nHidden=true\n"), "another group: {off}");
-        let on = turned_on(Some(&off), "/usr/bin/pilotlight");
+        let on = turned_on(Some(&off), "/usr/bin/pilotlight", &["tray"]);
         assert_eq!(says(&on), Says::Starts("/usr/bin/pilotlight".into()));
         assert!(on.contains("X-GNOME-Autostart-Delay=20\n") && on.matches("\nExec=").count() == 2, "{on}");
     }
@@ -237,7 +244,7 @@ mod tests {
             ("NotShowIn=KDE;XFCE;", "its entry is for other desktops"),
         ] {
             assert_eq!(says(&with(line)), Says::Nothing(why), "{line}");
-            let on = turned_on(Some(&with(line)), "/usr/bin/pilotlight");
+            let on = turned_on(Some(&with(line)), "/usr/bin/pilotlight", &["tray"]);
             assert_eq!(says(&on), Says::Starts("/usr/bin/pilotlight".into()), "{on}");
         }
         for line in
@@ -247,7 +254,10 @@ mod tests {
         }
         let tried = with("TryExec=/gone/x");
         assert_eq!(says(&tried), Says::Gone("/gone/x".into()));
-        assert_eq!(says(&turned_on(Some(&tried), "/usr/bin/pilotlight")), Says::Starts("/usr/bin/pilotlight".into()));
+        assert_eq!(
+            says(&turned_on(Some(&tried), "/usr/bin/pilotlight", &["tray"])),
+            Says::Starts("/usr/bin/pilotlight".into())
+        );
         assert_eq!(says("[Desktop Entry]\nExec=/gone/pilotlight\n"), Says::Gone("/gone/pilotlight".into()));
         assert_eq!(says("[Desktop Entry]\nName=x\n"), Says::Nothing("its entry names no program"));
         assert_eq!(says("Exec=/usr/bin/pilotlight\n"), Says::Nothing("its file is no desktop entry"));

@@ -24,6 +24,8 @@ const TARGETS: [&str; 2] = ["graphical-session.target.wants", "default.target.wa
 #[derive(Debug)]
 pub(super) struct Place {
     program: PathBuf,
+    /// Those that it is to look at, where any was named.
+    homes: Vec<PathBuf>,
     /// The user's entry, whether it is there or not.
     user: PathBuf,
     /// The system's, the one that counts first.
@@ -38,7 +40,7 @@ pub(super) struct Place {
 
 impl Place {
     /// For this program; `None` where the user has no home.
-    pub(super) fn find(program: PathBuf) -> Option<Self> {
+    pub(super) fn find(program: PathBuf, homes: Vec<PathBuf>) -> Option<Self> {
         let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let settings = absolute("XDG_CONFIG_HOME").or_else(|| Some(paths::user_home()?.join(".config")))?;
         let system =
@@ -46,6 +48,7 @@ impl Place {
         let system = env::split_paths(&system).filter(|path| path.is_absolute());
         Some(Self {
             program,
+            homes,
             user: settings.join("autostart").join(ENTRY),
             system: system.map(|folder| folder.join("autostart").join(ENTRY)).collect(),
             units: [settings.join("systemd/user"), PathBuf::from("/etc/systemd/user")],
@@ -112,7 +115,7 @@ impl Place {
         let after = if on {
             let program =
                 self.program.to_str().context("the path of this program is no text, which a desktop entry wants")?;
-            Some(entry::turned_on(before.as_deref(), program))
+            Some(entry::turned_on(before.as_deref(), program, &super::arguments(&self.homes)?))
         } else {
             let system = self.system.iter().find(|file| file.is_file()).map(|file| kept::read(file));
             let covers = system.is_some();
@@ -200,6 +203,7 @@ mod tests {
             }
             let place = Place {
                 program: at("pilotlight"),
+                homes: Vec::new(),
                 user: at("config/autostart/pilotlight.desktop"),
                 system: vec![at("etc/autostart/pilotlight.desktop")],
                 units: [at("config/systemd/user"), at("etc/systemd/user")],

@@ -13,14 +13,16 @@ const LABEL: &str = "io.github.pilotlight.pilotlight";
 #[derive(Debug)]
 pub(super) struct Place {
     program: PathBuf,
+    /// Those that it is to look at, where any was named.
+    homes: Vec<PathBuf>,
     file: PathBuf,
 }
 
 impl Place {
     /// For this program; `None` where the user has no home.
-    pub(super) fn find(program: PathBuf) -> Option<Self> {
+    pub(super) fn find(program: PathBuf, homes: Vec<PathBuf>) -> Option<Self> {
         let file = crate::paths::user_home()?.join("Library/LaunchAgents").join(format!("{LABEL}.plist"));
-        Some(Self { program, file })
+        Some(Self { program, homes, file })
     }
 
     /// What the system would do at the next login, as far as the file tells.
@@ -46,7 +48,7 @@ impl Place {
     /// Makes the system start this program, or not.
     pub(super) fn write(&self, on: bool) -> anyhow::Result<()> {
         let written = match on {
-            true => kept::replace(&self.file, agent(&self.program).as_bytes()),
+            true => kept::replace(&self.file, agent(&self.program, &super::arguments(&self.homes)?).as_bytes()),
             false if !self.file.exists() => Ok(()),
             false => std::fs::remove_file(&self.file).map_err(Into::into),
         };
@@ -54,9 +56,11 @@ impl Place {
     }
 }
 
-/// The agent that starts `program`. What it starts in turn, terminals above all, stays when it ends.
-fn agent(program: &Path) -> String {
-    let program = escaped(&program.to_string_lossy());
+/// The agent that starts `program` with these arguments. What it starts in turn, terminals above all, stays when it ends.
+fn agent(program: &Path, arguments: &[&str]) -> String {
+    let program = program.to_string_lossy();
+    let words = std::iter::once(&*program).chain(arguments.iter().copied());
+    let words: String = words.map(|word| format!("\n\t\t<string>{}</string>", escaped(word))).collect();
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -67,9 +71,7 @@ fn agent(program: &Path) -> String {
 	<key>AssociatedBundleIdentifiers</key>
 	<string>{LABEL}</string>
 	<key>ProgramArguments</key>
-	<array>
-		<string>{program}</string>
-		<string>tray</string>
+	<array>{words}
 	</array>
 	<key>RunAtLoad</key>
 	<true/>

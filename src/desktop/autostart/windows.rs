@@ -15,12 +15,14 @@ const NAME: &str = "Pilotlight";
 #[derive(Debug)]
 pub(super) struct Place {
     program: PathBuf,
+    /// Those that it is to look at, where any was named.
+    homes: Vec<PathBuf>,
 }
 
 impl Place {
     /// For this program, or the one beside it that opens no console.
-    pub(super) fn find(program: PathBuf) -> Option<Self> {
-        Some(Self { program: for_the_tray(program) })
+    pub(super) fn find(program: PathBuf, homes: Vec<PathBuf>) -> Option<Self> {
+        Some(Self { program: for_the_tray(program), homes })
     }
 
     /// What the system would do at the next login.
@@ -47,7 +49,13 @@ impl Place {
     pub(super) fn write(&self, on: bool) -> anyhow::Result<()> {
         let key = CURRENT_USER.create(RUN).context("cannot open what is started at login in the registry")?;
         if on {
-            let command = format!("\"{}\" tray", self.program.display());
+            // A backslash before the closing quote would be taken for a part of the word.
+            let quoted = |word: &str| match word.contains(' ') {
+                true => format!(" \"{}\"", word.trim_end_matches('\\')),
+                false => format!(" {word}"),
+            };
+            let words: String = super::arguments(&self.homes)?.into_iter().map(quoted).collect();
+            let command = format!("\"{}\"{words}", self.program.display());
             key.set_string(NAME, command).context("cannot note in the registry what is started at login")?;
         } else if key.get_value(NAME).is_ok() {
             key.remove_value(NAME).context("cannot take what is started at login out of the registry")?;
