@@ -5,7 +5,7 @@ use crate::core::asked::Question;
 use crate::core::fleet::Session;
 use crate::core::form::{Form, With};
 use crate::core::time::Time;
-use crate::core::verdict::{Answer, Asking};
+use crate::core::verdict::{Answer, Asking, Sample};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -123,6 +123,9 @@ pub struct Said {
     answer: Option<(bool, usize)>,
     /// It is being asked.
     asking: bool,
+    /// Whether its tool's process used the CPU when that was last looked at, and when, by the wall clock, in milliseconds.
+    #[serde(default)]
+    busy: Option<(bool, i64)>,
     /// We are attached to it.
     attached: bool,
     /// In a server of our own, with this process id.
@@ -151,7 +154,7 @@ impl Said {
             _ => None,
         };
         let answer = session.answer().map(|answer| (answer.active, answer.requests));
-        if !attached && answer.is_none() && !live.asking {
+        if !attached && answer.is_none() && !live.asking && live.busy.is_none() {
             return None;
         }
         let question = |Asking { question, since, form }: &Asking| Asked {
@@ -167,6 +170,7 @@ impl Said {
             works: live.has_active_work,
             answer,
             asking: live.asking,
+            busy: live.busy.map(|sample| (sample.busy, sample.at.wall.0)),
             attached,
             hosted,
             questions: live.questions.iter().map(question).collect(),
@@ -186,6 +190,8 @@ impl Said {
         let is_fresh = progress.wall.0 <= self.progress;
         live.has_active_work = self.works.filter(|works| *works || is_fresh);
         live.asking = self.asking && is_fresh;
+        let sample = |(busy, at)| Sample { busy, at: progress.plus(Time(at) - progress.wall) };
+        live.busy = self.busy.map(sample);
         live.answer = self.answer.filter(|_| is_fresh).map(|(active, requests)| Answer {
             progress: progress.wall,
             active,

@@ -22,6 +22,7 @@ mod settings;
 mod telling;
 mod work;
 
+pub use asking::wants_a_look;
 pub use fleet::{BUSY, Entry, Fleet, Key};
 pub use opened::{Lately, resumed_lately};
 pub use settings::{HomesOf, Settings, Source};

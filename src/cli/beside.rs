@@ -1,23 +1,73 @@
-//! What the running tray knows of sessions beside their logs: what their servers said, and what they ask. A command that only looks
-//! takes it over, so that both say the same; it asks no server itself, and opens no connection but that to the tray.
+//! What is known of sessions beside their logs: what their servers said, and what they ask. A command that only looks takes over what
+//! the running tray knows, so that both say the same. Where no tray has asked about a silent session, it asks that one's server itself,
+//! as the tray would: without attaching, and once.
 
-use super::runtime;
+use super::{Context, runtime};
 use crate::act::{Ask, Order, Report, Said};
 use crate::control;
+use crate::copilot::look::{LOOKED_WITHIN, Told, look};
+use crate::copilot::servers::endpoints;
 use crate::core::action::Reach;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
+use crate::core::time::Moment;
+use crate::core::verdict::Answer;
+use crate::engine::wants_a_look;
 use crate::paths;
 use crate::runtime::Runtime;
+use crate::watch::process::listening;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// How long the tray may take. It takes a millisecond; without it, the logs alone decide.
 const SAID_WITHIN: Duration = Duration::from_secs(1);
 
+/// Takes over what is known of these sessions. `now` is when they were looked at.
+pub(super) fn take_over(sessions: &mut [Session], context: &Context, now: Moment) {
+    take_over_from_tray(sessions, &context.homes);
+    if context.config.actions.ask_servers {
+        ask_servers(sessions, context, now);
+    }
+}
+
+/// Asks the servers of those that are silent, and of which nothing was told.
+fn ask_servers(sessions: &mut [Session], context: &Context, now: Moment) {
+    let mut owners: BTreeMap<(u32, bool), Vec<usize>> = BTreeMap::new();
+    for (index, session) in sessions.iter().enumerate() {
+        let (row, _) = session.row(now, &context.config.limits);
+        let is_told = session.live.asking || session.answer().is_some();
+        if let Some((owner, _)) = wants_a_look(session, row.status).filter(|_| !is_told) {
+            owners.entry(owner).or_default().push(index);
+        }
+    }
+    owners.retain(|(pid, _), _| listening(*pid).is_ok());
+    if owners.is_empty() {
+        return;
+    }
+    let Ok(runtime) = runtime() else { return };
+    let user_home = paths::user_home();
+    let looks = owners.into_iter().map(|((pid, is_trusted), wanted)| {
+        let mut endpoints = endpoints(pid, &context.homes, &context.config.servers, user_home.as_deref());
+        if !is_trusted {
+            endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
+        }
+        let ids: Vec<Box<str>> = wanted.iter().map(|index| sessions[*index].id.clone()).collect();
+        async move { (wanted, look(&endpoints, &ids, LOOKED_WITHIN).await) }
+    });
+    let told = runtime.block_on(async { looks.collect::<JoinSet<_>>().join_all().await });
+    for (index, told) in told.into_iter().flat_map(|(wanted, told)| wanted.into_iter().zip(told)) {
+        let session = &mut sessions[index];
+        let answer = told.zip(session.facts.progress);
+        session.live.answer =
+            answer.map(|(Told { active, requests }, at)| Answer { progress: at.wall, active, requests });
+    }
+}
+
 /// Takes over what the tray that runs knows of these sessions of these homes.
-pub(super) fn take_over(sessions: &mut [Session], homes: &[PathBuf]) {
+fn take_over_from_tray(sessions: &mut [Session], homes: &[PathBuf]) {
     // Where there is no server, and no session that could be in one of the tray's, there is nothing to be told.
     if !sessions.iter().any(may_be_known) {
         return;

@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         Err(code) => return Ok(code),
     };
     let mut picked = picked;
-    beside::take_over(std::slice::from_mut(&mut picked.session), &context.homes);
+    beside::take_over(std::slice::from_mut(&mut picked.session), context, picked.now);
     write!(io::stdout(), "{}", explain(&picked, &picked.label, picked.now, &context.config.limits))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         true => survey(homes, config, seen, arguments.all),
         false => survey_listed(homes, config, seen),
     };
-    beside::take_over(&mut sessions, homes);
+    beside::take_over(&mut sessions, context, now);
     if let Some(format) = arguments.format {
         let listed = sessions.iter().filter(|session| session.is_listed());
         let bar = Bar::new(listed.map(|session| (session.row(now, &context.config.limits).0, session.seen)));

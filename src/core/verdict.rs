@@ -439,7 +439,8 @@ impl<'a> Judge<'a> {
     fn silent(&mut self, progress: Moment, quiet: Span, stuck: Span, open: bool, situation: &str) -> Option<Found> {
         let told_busy = open && self.answer().is_some_and(|answer| answer.active);
         let may_be_stuck = !told_busy && !self.live.asking;
-        if may_be_stuck && self.passed(progress, stuck) {
+        // Where it is not stuck, this is still when a look at its process is over, which the words rest on.
+        if self.passed(progress, stuck) && may_be_stuck {
             let silence = self.ago(progress).max(stuck);
             return Some(found(Status::Stuck, progress.wall + stuck, format!("silent {silence}, {situation}")));
         }
@@ -447,7 +448,8 @@ impl<'a> Judge<'a> {
         let quiet = if may_be_stuck { quiet } else { quiet.min(stuck) };
         if self.passed(progress, quiet) {
             let silence = self.ago(progress).max(quiet);
-            let told = if told_busy { ": busy, or asking you there" } else { "" };
+            // A process that uses the CPU asks nobody.
+            let told = if told_busy && !self.busy(progress) { ": busy, or asking you there" } else { "" };
             return Some(found(Status::Quiet, progress.wall + quiet, format!("silent {silence}, {situation}{told}")));
         }
         None
@@ -537,7 +539,6 @@ impl<'a> Judge<'a> {
             || turn.tools.is_empty()
             || !matches!(self.owner, Owner::Alive { .. })
             || self.live.has_active_work.is_some()
-            || self.answer().is_some()
         {
             return None;
         }

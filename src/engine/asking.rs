@@ -6,6 +6,7 @@ use super::{Engine, Key, Round};
 use crate::act::{Given, Outcome, Report, Said};
 use crate::copilot::look::{LOOKED_WITHIN, Told, look};
 use crate::core::action::Reach;
+use crate::core::fleet::Session;
 use crate::core::time::Time;
 use crate::core::verdict::{Answer, Status};
 use std::collections::BTreeMap;
@@ -16,6 +17,15 @@ pub(super) struct Looked {
     /// The last sign of life in its log when the look began.
     progress: Time,
     told: Option<Told>,
+}
+
+/// Whether the server of a session is to be asked what it does, because it is silent: its owner, whether that may be trusted, and the
+/// last sign of life in its log, by the wall clock.
+pub fn wants_a_look(session: &Session, status: Status) -> Option<((u32, bool), Time)> {
+    let is_silent = matches!(status, Status::Quiet | Status::Stuck) && session.problem.is_none();
+    let is_due = is_silent && session.dealings.reach == Reach::Listens && session.dealings.under_way.is_none();
+    let (pid, progress) = (session.owner.live()?, session.facts.progress?.wall);
+    is_due.then_some(((pid, session.may_be_trusted()), progress))
 }
 
 impl Engine {
@@ -61,15 +71,8 @@ impl Engine {
     /// Whether a session's server is to be asked: its owner, whether that may be trusted, and the last sign of life in its log.
     fn wants_a_look(&self, key: &Key) -> Option<((u32, bool), Time)> {
         let entry = self.fleet.get(key)?;
-        let session = entry.session();
-        let is_silent = matches!(entry.verdict.status, Status::Quiet | Status::Stuck) && session.problem.is_none();
-        let pid = session.owner.live()?;
-        let progress = session.facts.progress?.wall;
-        let is_due = is_silent
-            && session.dealings.reach == Reach::Listens
-            && session.dealings.under_way.is_none()
-            && self.acting.asked.get(key) != Some(&progress);
-        is_due.then_some(((pid, session.may_be_trusted()), progress))
+        let wanted = wants_a_look(entry.session(), entry.verdict.status)?;
+        (self.acting.asked.get(key) != Some(&wanted.1)).then_some(wanted)
     }
 
     /// A look is over.

@@ -128,7 +128,13 @@ fn case_126_what_may_be_waiting_is_not_called_stuck() {
     story.turns(660, Quiet, Stuck);
     let busy = told(story.clone(), true, 0);
     busy.is(720, Quiet).says(720, Quiet, "busy, or asking you there").is(100_000, Quiet);
-    assert_eq!(busy.verdict(650).sample_at, None, "no look at the process is needed");
+    // A process that works asks nobody, and for that it is looked at as without a server.
+    assert_eq!(busy.verdict(650).sample_at, story.verdict(650).sample_at);
+    let mut live = busy.live.clone();
+    live.busy = Some(Sample { busy: true, at: story.moment(659) });
+    let works = busy.clone().with_live(live);
+    works.says(720, Quiet, "running long: asker-ask is open, its process is busy").is(100_000, Quiet);
+    assert!(!works.verdict(720).because.contains("asking you there"));
     // While the server is being asked, nothing is said before it answers.
     story.clone().with_live(Live { asking: true, ..Live::default() }).is(720, Quiet).is(100_000, Quiet);
     // No activity closes the turn, and requests that only the server knows of are told.

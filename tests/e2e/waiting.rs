@@ -61,11 +61,12 @@ fn case_126_unattached_it_is_busy_or_asks_and_never_stuck() {
     let id = asking.id();
     asking.pilot.told_beside(&id, "quiet", "busy, or asking you there");
     asking.silent_for(Duration::from_secs(8));
-    // The tray, what reaches it, and a `watch` by itself say the same; what asks nobody has the log alone.
+    // The tray, what reaches it, and what asks by itself (`watch`, and `status` where no tray runs) say the same.
     let row = asking.pilot.told_beside(&id, "quiet", "busy, or asking you there");
     assert_eq!(row["question"], Value::Null, "{row}");
     assert!(!asking.pilot.history(&id).contains(&"stuck".to_owned()), "{:?}", asking.pilot.history(&id));
-    assert_eq!(asking.pilot.row(&id).unwrap()["status"], "stuck");
+    let alone = asking.pilot.row(&id).unwrap();
+    assert_eq!((&alone["status"], &alone["because"]), (&row["status"], &row["because"]), "{alone}");
     asking.pilot.menu_says(&id, "Stop the turn, also if it only waits for you");
     // Nothing was changed by the look, and the answer is taken as ever.
     asking.person.now(Manner::Approves);
@@ -111,6 +112,23 @@ fn case_126_a_question_is_heard_and_ends_with_its_turn() {
     let stopped = asking.pilot.run(&["stop", &id]);
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
     asking.pilot.told_beside(&id, "idle", "stopped");
+}
+
+/// CASES.md 126: a tool whose process works asks nobody. Everybody says so, in the same words.
+#[test]
+fn case_126_a_tool_that_works_is_running_long_wherever_one_looks() {
+    let stage = Stage::configured(LIMITS);
+    let id = stage.session.id();
+    stage.session.send("SCRIPT:spin Paint the fence");
+    stage.session.folder.wait("permission.completed");
+    // Without the tray, and beside it.
+    let alone = stage.told("quiet", "running long: bash is open, its process is busy");
+    let row = stage.pilot.told_beside(&id, "quiet", "running long: bash is open, its process is busy");
+    for row in [alone, row] {
+        assert!(!row["because"].as_str().unwrap().contains("asking you there"), "{row}");
+    }
+    stage.home.go();
+    stage.told("idle", "");
 }
 
 /// A server that does not answer changes nothing: silence is judged by the log, in its time.
