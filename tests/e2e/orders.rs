@@ -113,8 +113,7 @@ fn case_120_two_that_send_again_at_once_send_one_prompt_often() {
     two_at_once(30);
 }
 
-#[test]
-fn case_121_four_reconnects_in_a_row_without_a_tray_are_two() {
+fn four_reconnects() {
     let stage = Stage::set(Manner::Approves);
     let id = stage.session.id();
     stage.session.send("SCRIPT:hang Paint the fence");
@@ -140,9 +139,19 @@ fn case_121_four_reconnects_in_a_row_without_a_tray_are_two() {
     Staying::start(stage.pilot.command(&["reconnect", &id])).says("stays connected");
 }
 
-/// Our own stop is no sign that the user went on, with a tray or without.
 #[test]
-fn case_121_reconnects_with_our_own_stop_between_them_are_two() {
+fn case_121_four_reconnects_in_a_row_without_a_tray_are_two() {
+    four_reconnects();
+}
+
+#[test]
+#[ignore = "ten times as often: tests/long.sh"]
+fn case_121_four_reconnects_in_a_row_without_a_tray_are_two_often() {
+    (0..10).for_each(|_| four_reconnects());
+}
+
+/// Our own stop is no sign that the user went on, with a tray or without.
+fn reconnects_and_a_stop() {
     for with_tray in [true, false] {
         let stage = Stage::set(Manner::Approves);
         let id = stage.session.id();
@@ -183,6 +192,17 @@ fn case_121_reconnects_with_our_own_stop_between_them_are_two() {
     }
 }
 
+#[test]
+fn case_121_reconnects_with_our_own_stop_between_them_are_two() {
+    reconnects_and_a_stop();
+}
+
+#[test]
+#[ignore = "ten times as often: tests/long.sh"]
+fn case_121_reconnects_with_our_own_stop_between_them_are_two_often() {
+    (0..10).for_each(|_| reconnects_and_a_stop());
+}
+
 /// What was asked of a tray that was held up, by somebody who left meanwhile, is not done later.
 fn late_stops(runs: usize) {
     let stage = Stage::set(Manner::Approves);
@@ -218,8 +238,7 @@ fn case_122_an_order_whose_command_was_interrupted_is_not_carried_out_later_ofte
     late_stops(20);
 }
 
-#[test]
-fn case_122_a_stop_that_comes_late_does_not_hit_the_next_turn() {
+fn late_stop_beside_a_turn() {
     let stage = Stage::set(Manner::Approves);
     let id = stage.session.id();
     stage.session.send("SCRIPT:hang Paint the fence");
@@ -238,7 +257,17 @@ fn case_122_a_stop_that_comes_late_does_not_hit_the_next_turn() {
 }
 
 #[test]
-fn case_122_an_approval_that_comes_late_does_not_hit_the_next_request() {
+fn case_122_a_stop_that_comes_late_does_not_hit_the_next_turn() {
+    late_stop_beside_a_turn();
+}
+
+#[test]
+#[ignore = "ten times as often: tests/long.sh"]
+fn case_122_a_stop_that_comes_late_does_not_hit_the_next_turn_often() {
+    (0..10).for_each(|_| late_stop_beside_a_turn());
+}
+
+fn late_answers_beside_a_request() {
     let stage = Stage::set(Manner::Waits);
     let id = stage.session.id();
     stage.session.send("SCRIPT:tool Paint the fence");
@@ -261,6 +290,17 @@ fn case_122_an_approval_that_comes_late_does_not_hit_the_next_request() {
     let answered = |event: &Value| event["type"] == "permission.completed" && event["data"]["requestId"] != first;
     assert!(!stage.session.folder.events().iter().any(answered), "{}", stage.session.folder.dump());
     stage.told("needs-permission", "");
+}
+
+#[test]
+fn case_122_an_approval_that_comes_late_does_not_hit_the_next_request() {
+    late_answers_beside_a_request();
+}
+
+#[test]
+#[ignore = "ten times as often: tests/long.sh"]
+fn case_122_an_approval_that_comes_late_does_not_hit_the_next_request_often() {
+    (0..10).for_each(|_| late_answers_beside_a_request());
 }
 
 /// The server is held up the moment something is sent to it: that is not called failed, and is not sent twice.

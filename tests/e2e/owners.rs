@@ -4,7 +4,7 @@ use crate::support::home::{Folder, Home, old_cli};
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::pilotlight::{Pilot, Ran};
-use crate::support::process::is_live;
+use crate::support::process::{is_live, signal};
 use crate::support::server::Server;
 use crate::support::terminal::Terminal;
 use crate::support::{SOON, wait, wait_until};
@@ -104,8 +104,7 @@ fn case_119_a_session_resumed_in_a_server_is_told_within_a_second() {
 }
 
 /// CASES.md 118: a session of a program that its user took up in a terminal: neither hosted nor sent to.
-#[test]
-fn case_118_what_was_resumed_by_hand_is_not_hosted() {
+fn resumed_by_hand() {
     let (home, model) = (Home::new("project"), Model::start());
     let mut server = Server::start(&home, &model);
     let session = {
@@ -135,9 +134,19 @@ fn case_118_what_was_resumed_by_hand_is_not_hosted() {
     session.assert_one_chain();
 }
 
-/// CASES.md 124: a lock planted in an ended session that names the process of another.
 #[test]
-fn case_124_a_planted_lock_neither_stops_nor_joins_nor_disables() {
+fn case_118_what_was_resumed_by_hand_is_not_hosted() {
+    resumed_by_hand();
+}
+
+#[test]
+#[ignore = "ten times as often: tests/long.sh"]
+fn case_118_what_was_resumed_by_hand_is_not_hosted_often() {
+    (0..10).for_each(|_| resumed_by_hand());
+}
+
+/// CASES.md 124: a lock planted in an ended session that names the process of another.
+fn planted_lock() {
     let (home, model) = (Home::new("project"), Model::start());
     let planted = ended(&home, &model);
     let terminal = Terminal::start(&home, &model, &["--ui-server", "--port", "0"]);
@@ -159,9 +168,19 @@ fn case_124_a_planted_lock_neither_stops_nor_joins_nor_disables() {
     terminal.folder.wait("session.shutdown");
 }
 
-/// CASES.md 123: in a home that was copied while its terminal ran, nothing is stopped.
 #[test]
-fn case_123_a_copied_home_stops_nothing() {
+fn case_124_a_planted_lock_neither_stops_nor_joins_nor_disables() {
+    planted_lock();
+}
+
+#[test]
+#[ignore = "ten times as often: tests/long.sh"]
+fn case_124_a_planted_lock_neither_stops_nor_joins_nor_disables_often() {
+    (0..10).for_each(|_| planted_lock());
+}
+
+/// CASES.md 123: in a home that was copied while its terminal ran, nothing is stopped.
+fn copied_home() {
     let (home, model) = (Home::new("project"), Model::start());
     let terminal = Terminal::start(&home, &model, &["--allow-all"]);
     terminal.enter("SCRIPT:tool Paint the fence");
@@ -169,6 +188,17 @@ fn case_123_a_copied_home_stops_nothing() {
     stop_in_a_copy(&home, &terminal);
     home.go();
     terminal.folder.wait_nth("assistant.turn_end", 2);
+}
+
+#[test]
+fn case_123_a_copied_home_stops_nothing() {
+    copied_home();
+}
+
+#[test]
+#[ignore = "ten times as often: tests/long.sh"]
+fn case_123_a_copied_home_stops_nothing_often() {
+    (0..10).for_each(|_| copied_home());
 }
 
 /// Copies the home of a terminal, and tries to stop its session there.
@@ -320,6 +350,43 @@ fn case_117_a_session_resumed_twice_opens_once() {
     for (crashed, millis, tray) in [(true, 0, false), (false, 600, true), (true, 1800, true)] {
         resume_twice(Twice { crashed, apart: Duration::from_millis(millis), tray, short_limits: !crashed });
     }
+}
+
+/// Kills the terminal of a session in the middle of its work, and resumes it at once: while its process is still on its way out, the
+/// resume waits.
+fn resume_right_after_a_kill(tray: bool) {
+    let (home, model) = (Home::new("project"), Model::start());
+    let terminal = Terminal::start(&home, &model, &["--allow-all"]);
+    terminal.enter("SCRIPT:tool Paint the fence");
+    terminal.folder.wait("tool.execution_start");
+    home.go();
+    let (folder, pid) = (terminal.folder.clone(), terminal.pid());
+    let desk = Desk::of(home, model);
+    desk.configure("");
+    let mut tray = tray.then(|| desk.tray());
+    signal(pid, Signal::KILL);
+    let output = desk.start(&["resume", &folder.id()]).wait_with_output().unwrap();
+    if let Some(tray) = &mut tray {
+        let _ = tray.kill();
+        let _ = tray.wait();
+    }
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let panes = desk.panes();
+    assert_eq!(panes.len(), 1, "{output:?}");
+    desk.prompt(&panes[0], "SCRIPT:plain Go on");
+    folder.wait("session.resume");
+    folder.assert_one_chain();
+}
+
+#[test]
+fn case_117_a_session_whose_terminal_was_just_killed_is_resumed() {
+    [false, true].into_iter().for_each(resume_right_after_a_kill);
+}
+
+#[test]
+#[ignore = "ten times as often: tests/long.sh"]
+fn case_117_a_session_whose_terminal_was_just_killed_is_resumed_often() {
+    (0..10).for_each(|_| [false, true].into_iter().for_each(resume_right_after_a_kill));
 }
 
 /// CASES.md 116 and 117: 40 of them, crashed and ended, with and without a tray.
