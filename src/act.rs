@@ -7,6 +7,7 @@ use crate::core::form::{Form, With};
 use crate::core::time::Time;
 use crate::core::verdict::{Answer, Asking, Sample};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// Something to be done with one session.
@@ -15,6 +16,10 @@ use tokio::sync::mpsc::UnboundedSender;
 pub struct Order {
     /// The session's whole id.
     pub id: Box<str>,
+    /// The Copilot home that the session is in, by its real path: a copy of it has a session of the same id. `None` where whoever
+    /// gives the order watches the same homes as whoever takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<Box<str>>,
     /// What.
     pub ask: Ask,
     /// The turn that it is for, by the event that opened it; nothing is done to another. `None` where the turn does not matter, or
@@ -243,10 +248,25 @@ pub enum Outcome {
     Unknown,
 }
 
+/// One way to write a home, however it was given.
+fn real(home: &Path) -> Box<str> {
+    home.canonicalize().as_deref().unwrap_or(home).to_string_lossy().into()
+}
+
 impl Order {
     /// An order that is for no turn in particular.
     pub fn new(id: &str, ask: Ask) -> Self {
-        Self { id: id.into(), ask, turn: None }
+        Self { id: id.into(), home: None, ask, turn: None }
+    }
+
+    /// The same for the session of this home, and no other.
+    pub fn in_home(self, home: &Path) -> Self {
+        Self { home: Some(real(home)), ..self }
+    }
+
+    /// Whether it may be for a session of this home.
+    pub fn is_for(&self, home: &Path) -> bool {
+        self.home.as_ref().is_none_or(|meant| *meant == real(home))
     }
 
     /// The same for one turn, where what it asks for is done to a turn.

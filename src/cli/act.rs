@@ -243,14 +243,15 @@ fn answer_one(
     if arguments.ask && confirm(verb.question) != Some(true) {
         return Ok(refuse("the request was left open"));
     }
-    let answer = order(session, (verb.ask)(as_shown(session, id, text, verb.ask)));
+    let answer = order(session, (verb.ask)(as_shown(context, session, id, text, verb.ask)));
     carry_out(context, session, &answer, false, &mut Teller)
 }
 
 /// The request that was shown: by its text as well where that fits into an order, else by its id alone.
-fn as_shown(session: &Session, id: String, text: String, ask: fn(Which) -> Ask) -> Which {
+fn as_shown(context: &Context, session: &Session, id: String, text: String, ask: fn(Which) -> Ask) -> Which {
     let shown = Which::Shown { id, text };
-    let length = serde_json::to_vec(&order(session, ask(shown.clone()))).map_or(usize::MAX, |line| line.len());
+    let whole = context.in_its_home(order(session, ask(shown.clone())));
+    let length = serde_json::to_vec(&whole).map_or(usize::MAX, |line| line.len());
     match shown {
         Which::Shown { id, .. } if length >= ORDER_MAX => Which::These(vec![id]),
         shown => shown,

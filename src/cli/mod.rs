@@ -22,6 +22,7 @@ mod tray;
 mod watch;
 mod writer;
 
+use crate::act::Order;
 use crate::config::{Config, Problem};
 use crate::core::text::plain;
 use crate::doctor::Ground;
@@ -221,14 +222,13 @@ impl Context {
         Self { named_homes, homes, config, config_path, seen, problems, demo: false }
     }
 
-    /// Whether a home that is not looked into here, but usually is, has a session of this id too: a copy of one that is.
-    fn has_namesake(&self, id: &str) -> bool {
-        let usual = paths::homes(&[], std::env::var_os("COPILOT_HOME"), &self.config.homes, paths::user_home());
-        let is_here = |home: &PathBuf| {
-            let same = |other: &PathBuf| other == home || other.canonicalize().ok() == home.canonicalize().ok();
-            self.homes.iter().any(same)
-        };
-        usual.iter().any(|home| home.join(crate::watch::store::SESSIONS).join(id).is_dir() && !is_here(home))
+    /// An order for the session of this id in the home that is looked into here: whoever takes it may watch a copy of that home.
+    fn in_its_home(&self, order: Order) -> Order {
+        let home = self.homes.iter().find(|home| home.join(crate::watch::store::SESSIONS).join(&*order.id).is_dir());
+        match home {
+            Some(home) => order.in_home(home),
+            None => order,
+        }
     }
 
     /// What is looked at by `doctor` and `diagnostics`.

@@ -111,7 +111,7 @@ impl Engine {
             tracing::info!(tag = "dropped", action = action.name(), session = %given.order.id, "whoever asked has gone");
             return;
         }
-        let key = match self.find(&given.order.id, round) {
+        let key = match self.find(&given.order, round) {
             Ok(key) => key,
             Err(outcome) => return given.report(Report::End(outcome)),
         };
@@ -300,9 +300,11 @@ impl Engine {
     }
 
     /// The session of this id, read if nothing but its folder was looked at. Where two homes have one (somebody copied a
-    /// home), it is not guessed which is meant.
-    fn find(&mut self, id: &str, round: &mut Round) -> Result<Key, Outcome> {
-        let mut keys = self.fleet.keys().chain(self.history.iter()).filter(|key| *key.1 == *id);
+    /// home), and the order does not say which is meant, it is not guessed.
+    fn find(&mut self, order: &Order, round: &mut Round) -> Result<Key, Outcome> {
+        let home_of = |key: &Key| self.homes[key.0].parent().unwrap_or(&self.homes[key.0]);
+        let is_meant = |key: &Key| *key.1 == *order.id && order.is_for(home_of(key));
+        let mut keys = self.fleet.keys().chain(self.history.iter()).filter(is_meant);
         let key = keys.next().ok_or(Outcome::Unknown)?;
         if keys.next().is_some() {
             let why = "two homes have a session of this id: say which is meant with `pilotlight --home DIR`";

@@ -1,6 +1,6 @@
 //! Orders that come while another one is being carried out, over the real tray's socket.
 
-use super::trays::{Double, Tray, answer, connect, socket};
+use super::trays::{Tray, answer, connect, socket};
 use crate::made_up::{Folder, User, holder, wait_until};
 use pilotlight::act::{Ask, Order, Outcome, Report};
 use std::io::Write;
@@ -99,19 +99,28 @@ fn of_two_sessions_with_one_id_none_is_guessed() {
     assert!(std::path::Path::new(&format!("/proc/{}/exe", owner.pid())).exists());
 }
 
-/// The tray that runs watches the usual home: what is asked of a copy is not its to do.
+/// CASES.md 123: what is asked of a copy is not done by the tray to the session that was copied, whichever home is the usual one.
 #[test]
-fn what_is_asked_of_a_copy_is_not_handed_to_a_tray_that_watches_the_other_home() {
+fn case_123_what_is_asked_of_a_copy_is_not_done_by_a_tray_that_watches_the_other_home() {
     let user = User::new();
     let session = user.session(1);
     session.prompt();
-    let copy = copied(&user, &session.id).display().to_string();
-    let _owner = session.owner(&user);
-    let double = Double::start(&user, |_| vec![Report::End(Outcome::Done("it is done".into()))]);
-    let output = user.run(&["--home", &copy, "stop", "00000001", "--yes"]);
-    assert_eq!((output.status.code(), double.orders()), (Some(4), vec![]), "{output:?}");
-    assert!(user.run(&["stop", "00000001", "--yes"]).status.success());
-    assert_eq!(double.orders().len(), 1);
+    let copy = copied(&user, &session.id);
+    let owner = session.owner(&user);
+    let lives = || std::path::Path::new(&format!("/proc/{}/exe", owner.pid())).exists();
+    let tray = Tray::start(&user);
+    wait_until("the tray serves", || socket(&user).exists().then_some(()), || tray.said());
+    for usual in [&copy, &user.home()] {
+        let mut command = user.pilotlight(&["--home", copy.to_str().unwrap(), "stop", "00000001", "--yes"]);
+        let output = command.env("COPILOT_HOME", usual).output().unwrap();
+        assert!(output.status.code() == Some(4) && lives(), "{usual:?}: {output:?}");
+    }
+    // The home itself may be named by another path.
+    let link = user.scratch.path().join("link");
+    std::os::unix::fs::symlink(user.home(), &link).unwrap();
+    let output = user.run(&["--home", link.to_str().unwrap(), "stop", "00000001", "--yes"]);
+    assert!(output.status.success(), "{output:?}");
+    wait_until("its owner is gone", || (!lives()).then_some(()), || format!("{output:?}"));
 }
 
 /// CASES.md 69: however many are to be resumed, three are at a time, and all of them in the end.

@@ -97,7 +97,7 @@ fn what_is_asked_is_what_the_arguments_say() {
         assert_eq!((output.status.code(), texts(&output)), (Some(0), ("it is done\n".into(), String::new())));
     }
     // What is done to a turn names it, and every request is named.
-    let wanted = cases.map(|(_, ask)| Order::new(&session.id, ask).on(Some("1")));
+    let wanted = cases.map(|(_, ask)| Order::new(&session.id, ask).on(Some("1")).in_home(&user.home()));
     assert_eq!(double.orders(), wanted);
 }
 

@@ -33,6 +33,7 @@ pub(super) fn carry_out(
     stays: bool,
     tell: &mut dyn Tell,
 ) -> anyhow::Result<Outcome> {
+    let order = &context.in_its_home(order.clone());
     let carried = runtime()?.block_on(async {
         // Whoever holds the session alone can do anything with it.
         for folder in staying::folders(context, &order.id) {
@@ -41,13 +42,10 @@ pub(super) fn carry_out(
                 carried => return Ok(carried),
             }
         }
-        // The tray goes by the id alone, and may watch the other home.
-        if !context.has_namesake(&order.id) {
-            match by_the_tray(order, tell).await? {
-                // A tray that watches other homes leaves it to us.
-                Carried::Nobody | Carried::Over(Outcome::Unknown) => {}
-                carried => return Ok(carried),
-            }
+        match by_the_tray(order, tell).await? {
+            // A tray that watches other homes leaves it to us.
+            Carried::Nobody | Carried::Over(Outcome::Unknown) => {}
+            carried => return Ok(carried),
         }
         by_ourselves(context, session, order.clone(), stays, tell).await
     })?;
