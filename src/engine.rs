@@ -19,6 +19,7 @@ mod orders;
 mod parting;
 mod scarce;
 mod settings;
+mod sparing;
 mod telling;
 mod work;
 
@@ -29,6 +30,8 @@ pub use settings::{HomesOf, Settings, Source};
 
 use acting::{Acting, Happening};
 use agenda::{Agenda, History};
+use looking::Sought;
+use sparing::Sparing;
 
 use crate::act::Given;
 use crate::alarm::Alarm;
@@ -60,6 +63,10 @@ const RESCAN_EARLY: Span = Span::seconds(20);
 /// How often it is looked whether homes are where they were, where no event tells: file systems that have none, other systems
 /// than Linux, watches that could not be had.
 const HOMES: Span = Span::seconds(5);
+/// File events may be lost many times a second in a storm, and each time everything is to be looked at: once in so long.
+const LOST: Span = Span::seconds(1);
+/// Many processes may end at once, and each time all others are to be looked at: once in so long.
+const PROCESSES: Span = Span(200);
 /// How long sessions that we hold may take to be let go of at our end.
 const LEAVING: Duration = Duration::from_millis(800);
 /// How long sessions may still be read before the first picture is shown: their rows say so then.
@@ -192,6 +199,12 @@ pub struct Engine {
     resumed_until: Option<Time>,
     /// Called before the first order that may leave a connection with us.
     before_holding: Option<Box<dyn FnOnce() + Send>>,
+    /// File events were lost: everything is to be looked at.
+    lost: Sparing,
+    /// A process ended, or a terminal noted something: all processes are to be looked at.
+    processes: Sparing,
+    /// Sessions that wait for an answer, and whose server was looked for in vain.
+    sought: HashMap<Key, Sought>,
 }
 
 impl Engine {
@@ -249,6 +262,9 @@ impl Engine {
             resumed: Vec::new(),
             resumed_until: None,
             before_holding: None,
+            lost: Sparing::every(LOST),
+            processes: Sparing::every(PROCESSES),
+            sought: HashMap::new(),
         }
     }
 
@@ -289,9 +305,15 @@ impl Engine {
         if view.wants_history() {
             self.untold = self.history.iter().collect();
         }
+        let mut stormy = false;
         while flow.is_continue() {
             let wake = self.clock.instant(self.wake_at(view));
             let is_busy = self.agenda.is_busy() || !self.untold.is_empty() || !self.unwatched.is_empty();
+            if is_busy || stormy {
+                // The runtime hears of signals and sockets only while nothing is ready, and in a storm something always is.
+                tokio::task::yield_now().await;
+            }
+            stormy = false;
             tokio::select! {
                 biased;
                 signal = signals.next() => match signal {
@@ -312,7 +334,10 @@ impl Engine {
                 },
                 // Before what is read: what we are about to do is known before its traces are.
                 Some(happening) = self.happenings.recv() => self.happened(happening, &mut round),
-                hints = self.watcher.changed() => self.follow(hints, &mut round),
+                hints = self.watcher.changed() => {
+                    stormy = hints.at_once;
+                    self.follow(hints, &mut round);
+                }
                 Some(command) = self.commands.recv() => match command {
                     Command::Quit => break,
                     Command::Refresh => self.rescan(),
@@ -326,7 +351,7 @@ impl Engine {
                 },
                 Some(pid) = self.ended.recv() => self.owner_ended(pid),
                 () = alarm.until(wake), if !is_busy => {}
-                () = tokio::task::yield_now(), if is_busy => {}
+                () = std::future::ready(()), if is_busy => {}
             }
             self.work(&mut round);
             if !self.untold.is_empty() && self.agenda.only_reads() && self.show_history(view).is_break() {
@@ -386,8 +411,11 @@ impl Engine {
         let idle = self.clock.now().awake + Span::hours(1);
         let reload = self.source.as_ref().and_then(|source| source.due);
         let homes = (!self.homes.is_empty() && !self.watcher.tells_of_homes()).then_some(self.homes_at);
+        let again = self.sought.values().filter_map(Sought::again_at).min();
+        let (lost, processes) = (self.lost.due(), self.processes.due());
+        let (logs, resumed) = (self.written_at, self.resumed_until);
         let others =
-            [rescan, homes, reload, view.redraw_at(), self.scarce.look_at(), self.written_at, self.resumed_until];
+            [rescan, homes, reload, view.redraw_at(), self.scarce.look_at(), logs, resumed, again, lost, processes];
         let late = self.late.iter().map(|late| late.until);
         self.fleet.wake_at().into_iter().chain(others.into_iter().flatten()).chain(late).fold(idle, Time::min)
     }
@@ -410,6 +438,17 @@ impl Engine {
         }
         if self.resumed_until.is_some_and(|until| until <= now.awake) {
             self.note_resumed();
+        }
+        for (key, sought) in &mut self.sought {
+            if sought.again(now.awake) {
+                self.agenda.urgent(key.clone());
+            }
+        }
+        if self.lost.begin(now.awake) {
+            self.look_at_what_was_lost(round);
+        }
+        if self.processes.begin(now.awake) {
+            self.look_at_processes();
         }
         let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
         round.changed.extend(changed);

@@ -16,11 +16,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long one turn of the loop looks at what just happened, before it listens again.
-const URGENT: Duration = Duration::from_millis(5);
+const URGENT: Duration = Duration::from_millis(2);
 /// The same, with all that is less urgent.
-const STEP: Duration = Duration::from_millis(8);
-/// How long one look reads a log.
-const SLICE: Duration = Duration::from_millis(2);
+const STEP: Duration = Duration::from_millis(4);
+/// How long one look reads a log, or lists a folder.
+const SLICE: Duration = Duration::from_millis(1);
 /// How long a log may be read before its session is judged by what was read so far.
 const LONG: Duration = Duration::from_millis(500);
 /// How long what is asked of a session waits for the end of its log.
@@ -28,8 +28,35 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// How long after a process wrote in its log that is looked into: lines come in bursts.
 const LOGGED: Span = Span(200);
 /// How many names are listed, and how many folders are added to the watch, in one turn of the loop.
-const NAMES: usize = 512;
+const NAMES: usize = 256;
 const WATCHES: usize = 64;
+
+/// For so long after the first request that nobody can be reached for, the server is looked for with each event of the session.
+const SERVER_LATE: Span = Span::seconds(10);
+/// And then no more often than this.
+const SERVER_AGAIN: Span = Span::seconds(2);
+
+/// A session that waits for an answer, and whose server was looked for in vain; times are of the awake clock.
+pub(super) struct Sought {
+    first: Time,
+    last: Time,
+    /// Something happened since, and it was not looked again.
+    put_off: bool,
+}
+
+impl Sought {
+    /// When it is looked for again.
+    pub(super) fn again_at(&self) -> Option<Time> {
+        self.put_off.then(|| self.last + SERVER_AGAIN)
+    }
+
+    /// Whether it is looked for again now; said once.
+    pub(super) fn again(&mut self, now: Time) -> bool {
+        let is_due = self.again_at().is_some_and(|at| at <= now);
+        self.put_off &= !is_due;
+        is_due
+    }
+}
 
 impl Engine {
     /// Looks at everything for the first time. A signal may end the program meanwhile.
@@ -84,10 +111,10 @@ impl Engine {
     }
 
     pub(super) fn follow(&mut self, hints: Hints, round: &mut Round) {
-        if hints.config || hints.all {
+        if hints.config {
             self.config_was_written();
         }
-        if (hints.seen || hints.all) && self.seen.reload() {
+        if hints.seen && self.seen.reload() {
             self.take_over_seen(round);
         }
         for path in &hints.gone {
@@ -101,9 +128,11 @@ impl Engine {
             self.written_at.get_or_insert(self.clock.now().awake + LOGGED);
         }
         if hints.all {
-            self.watcher.renew();
-            self.stands.fill(Stands::Unknown);
-            return self.rescan();
+            self.lost.ask(self.clock.now().awake);
+            // What happened to the sessions that are shown is not waited for.
+            for key in self.fleet.keys() {
+                self.agenda.urgent(key);
+            }
         }
         for home in 0..self.stands.len() {
             // With a home every watch below it went, though the same may be back by now.
@@ -121,6 +150,17 @@ impl Engine {
         for key in hints.folders {
             self.happened_to(key);
         }
+    }
+
+    /// Looks at everything that file events tell of: some were lost.
+    pub(super) fn look_at_what_was_lost(&mut self, round: &mut Round) {
+        self.config_was_written();
+        if self.seen.reload() {
+            self.take_over_seen(round);
+        }
+        self.watcher.renew();
+        self.stands.fill(Stands::Unknown);
+        self.rescan();
     }
 
     /// Looks whether the homes are where they were; of one that is not, everything is looked at, and watched anew.
@@ -354,6 +394,9 @@ impl Engine {
         let Some(folder) = self.fleet.folder(key) else { return };
         let session = &mut folder.session;
         let alive = session.owner.live().is_some();
+        if !alive {
+            self.sought.remove(key);
+        }
         // One that cannot be read for once is not gone, and to leave it may end its session.
         let gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
         // What the server said of its work was said before what is in the log now.
@@ -361,9 +404,10 @@ impl Engine {
         if session.facts.progress.is_some_and(|progress| said.is_some_and(|said| progress.awake > said)) {
             session.live.has_active_work = session.live.has_active_work.filter(|active| *active);
         }
+        let waits = alive && session.dealings.reach == Reach::Nowhere && !session.facts.requests.is_empty();
         let due = match session.dealings.reach {
             Reach::Unknown => alive,
-            Reach::Nowhere => !alive || !session.facts.requests.is_empty() || self.rescan_at <= now.awake,
+            Reach::Nowhere => !alive || waits && self.is_sought(key, now) || self.rescan_at <= now.awake,
             Reach::Listens | Reach::Refused(_) => !alive,
             Reach::Attached => gone,
             Reach::Hosted(_) => false,
@@ -374,6 +418,19 @@ impl Engine {
             }
             self.reach(key);
         }
+    }
+
+    /// Whether it is to be looked for the server of a session now: a look takes longer than all else that an event asks for,
+    /// and one that was not there for a while seldom comes.
+    fn is_sought(&mut self, key: &Key, now: Moment) -> bool {
+        let (first, last) = (now.awake, now.awake - SERVER_AGAIN);
+        let sought = self.sought.entry(key.clone()).or_insert(Sought { first, last, put_off: false });
+        let is_due = now.awake - sought.first < SERVER_LATE || now.awake - sought.last >= SERVER_AGAIN;
+        sought.put_off = !is_due;
+        if is_due {
+            sought.last = now.awake;
+        }
+        is_due
     }
 
     /// The user looked at these: remembered, and what rested on not having looked is judged anew.
@@ -420,6 +477,7 @@ impl Engine {
     pub(super) fn remove(&mut self, key: &Key, round: &mut Round) {
         self.agenda.is_read(key);
         self.watcher.forget(&self.homes[key.0].join(&*key.1));
+        self.sought.remove(key);
         if self.fleet.remove(key) | self.history.remove(key) {
             round.removed.push(key.clone());
         }
@@ -489,7 +547,7 @@ impl Engine {
         self.known.remove(&pid);
         self.openings.forget(pid);
         // Another process may have open what this one leaves.
-        self.look_at_processes();
+        self.look_at_processes_soon();
         let now = self.clock.now().wall;
         for key in self.fleet.with_pid(pid) {
             if let Some(folder) = self.fleet.folder(&key) {

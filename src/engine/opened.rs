@@ -111,6 +111,15 @@ impl Engine {
         named.find(|resumed| *resumed.page == *page.key()).map(|resumed| resumed.at)
     }
 
+    /// Looks at all processes now, or 200 ms after the last look: a storm of ends is one look.
+    pub(super) fn look_at_processes_soon(&mut self) {
+        let now = self.clock.now().awake;
+        self.processes.ask(now);
+        if self.processes.begin(now) {
+            self.look_at_processes();
+        }
+    }
+
     /// The terminals of a home noted what they have open: unless that is as it was, a process may have opened or closed a
     /// session.
     pub(super) fn noted_anew(&mut self, home: usize) {
@@ -118,7 +127,7 @@ impl Engine {
         let noted = noted(folder);
         if self.noted.get(&home) != Some(&noted) {
             self.noted.insert(home, noted);
-            self.look_at_processes();
+            self.look_at_processes_soon();
         }
     }
 

@@ -27,6 +27,10 @@ pub const WORKSPACE: &str = "workspace.yaml";
 /// A folder that was not written for so long shows its next change in its time.
 const SETTLES: Span = Span::seconds(2);
 
+/// For so long it is believed that a process does not hold a session, where nothing was written to the session's folder since:
+/// to look at what a process has open takes longer than all else that a line of a log asks for.
+const EVIDENCE: Span = Span::seconds(5);
+
 /// The names of the session folders in `sessions`. Folders that begin with a dot, links and files are not sessions.
 ///
 /// # Errors
@@ -112,7 +116,7 @@ pub fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> Owner {
     };
     let mut folder = Folder::new(root, id);
     let Ok(meta) = fs::symlink_metadata(&folder.path) else { return Owner::Never };
-    let _ = folder.locks_in_folder(modified(&meta), now); // one that cannot be listed has no locks to read
+    let _ = folder.locks_in_folder(modified(&meta), &reading); // one that cannot be listed has no locks to read
     folder.find_owner(&reading);
     folder.session.owner
 }
@@ -130,8 +134,12 @@ pub struct Folder {
     listed: Option<Time>,
     /// Locks whose process was seen to end.
     ended: Vec<(Lock, Time)>,
-    /// What was found out about the lock of the owner, where that stands for good.
-    claimed: Option<Lock>,
+    /// The locks are being listed, and the folder was last written then.
+    listing: Option<(Box<locks::Listing>, Time)>,
+    /// They were listed whole at least once.
+    was_listed: bool,
+    /// What was found out about the lock of the owner, where that stands for good, and when, by the awake clock.
+    claimed: Option<(Lock, Time)>,
     /// The process that has it open without a lock.
     opened: Option<u32>,
     /// What was observed.
@@ -150,6 +158,8 @@ impl Folder {
             more_locks: false,
             listed: None,
             ended: Vec::new(),
+            listing: None,
+            was_listed: false,
             claimed: None,
             opened: None,
             session,
@@ -170,10 +180,13 @@ impl Folder {
             Err(error) => return self.unreadable(error),
         };
         let written = modified(&folder);
-        if let Err(error) = self.locks_in_folder(written, reading.look.now.wall) {
-            self.session.touched = written;
-            return self.unreadable(error);
-        }
+        let all_listed = match self.locks_in_folder(written, reading) {
+            Ok(all_listed) => all_listed,
+            Err(error) => {
+                self.session.touched = written;
+                return self.unreadable(error);
+            }
+        };
         let log = fs::symlink_metadata(&log_path).ok();
         self.session.touched = log.as_ref().map_or_else(|| modified(&folder), modified);
         self.session.has_log = log.is_some();
@@ -186,7 +199,7 @@ impl Folder {
         self.read_workspace();
         let looked = self.read_log(reading, buffer);
         self.witness(&owner, progress);
-        Ok(looked)
+        Ok(if all_listed { looked } else { Looked::More })
     }
 
     /// What is written while a process owns the session is no older than the process, though the clock on the wall was set
@@ -211,17 +224,35 @@ impl Folder {
     }
 
     /// Lists the locks, unless the folder is as it was: on Linux every listing is a file event, which would wake us again for
-    /// each session whenever everything is looked at.
-    fn locks_in_folder(&mut self, written: Time, now: Time) -> io::Result<()> {
-        if cfg!(target_os = "linux") && self.listed == Some(written) && self.locks.iter().all(|lock| self.stands(lock))
-        {
-            return Ok(());
+    /// each session whenever everything is looked at. A folder of thousands of files is listed in slices; until it is listed
+    /// whole, the locks of before stand. Whether it is.
+    fn locks_in_folder(&mut self, written: Time, reading: &Reading<'_>) -> io::Result<bool> {
+        let is_as_it_was = || self.listed == Some(written) && self.locks.iter().all(|lock| self.stands(lock));
+        if cfg!(target_os = "linux") && self.listing.is_none() && is_as_it_was() {
+            return Ok(true);
         }
-        let listed = locks::list(&self.path)?;
-        (self.locks, self.more_locks) = (listed.locks, listed.cut);
+        let (mut listing, written) = match self.listing.take() {
+            Some(begun) => begun,
+            None => (Box::new(locks::Listing::of(&self.path)?), written),
+        };
+        // Half of the time is the log's.
+        let until = reading.until.map(|until| {
+            let now = Instant::now();
+            now + until.saturating_duration_since(now) / 2
+        });
+        if !listing.go_on(until) {
+            self.listing = Some((listing, written));
+            // Of a folder that was never listed whole, who owns it is not known.
+            self.more_locks |= !self.was_listed;
+            return Ok(false);
+        }
+        let listed = listing.end(&self.path);
+        (self.locks, self.more_locks, self.was_listed) = (listed.locks, listed.cut, true);
         // File times are coarse: what was written just now may be written again without a trace.
-        self.listed = (written + SETTLES < now).then_some(written);
-        Ok(())
+        self.listed = (written + SETTLES < reading.look.now.wall).then_some(written);
+        // Who came to hold it, or let go of it, wrote to it.
+        self.claimed = None;
+        Ok(true)
     }
 
     /// Whether a lock is the one that was read: a process may rewrite one of its own number.
@@ -324,8 +355,10 @@ impl Folder {
             (Owner::Never | Owner::Gone { .. } | Owner::Unheld { .. }, Some(opening)) => (opening.owner(), false),
             (known, _) => (known, owner.held),
         };
-        let now = reading.look.now.wall;
-        self.claimed = self.owners_lock().filter(|lock| lock.made + SLACK < now);
+        let Moment { wall, awake } = reading.look.now;
+        let settled = self.owners_lock().filter(|lock| lock.made + SLACK < wall);
+        let since = self.claimed.filter(|(lock, at)| Some(*lock) == settled && awake - *at < EVIDENCE);
+        self.claimed = settled.map(|lock| (lock, since.map_or(awake, |(_, at)| at)));
     }
 
     fn claim_by(&self, lock: Lock, known: &Claim, reading: &Reading<'_>) -> Claim {
@@ -337,13 +370,23 @@ impl Folder {
             // Verified once, and its end would have been told: a clock that was set cannot unmake it. Whether it holds the
             // session may not have shown yet when its lock was new.
             Owner::Alive { pid, .. } if pid == lock.pid && reading.known.contains(&pid) => {
-                let settled = known.held || self.claimed == Some(lock);
+                let settled = known.held || self.claimed.is_some_and(|(claimed, _)| claimed == lock);
                 let again =
                     (!settled).then(claim).filter(|again| again.held || matches!(again.owner, Owner::Unheld { .. }));
                 again.unwrap_or_else(|| known.clone())
             }
+            // What it has open was looked at a moment ago. It may come to hold the session, or run another program, at any time.
+            Owner::Unheld { pid }
+                if pid == lock.pid && reading.known.contains(&pid) && self.is_fresh(lock, reading) =>
+            {
+                known.clone()
+            }
             _ => claim(),
         }
+    }
+
+    fn is_fresh(&self, lock: Lock, reading: &Reading<'_>) -> bool {
+        self.claimed.is_some_and(|(claimed, at)| claimed == lock && reading.look.now.awake - at < EVIDENCE)
     }
 
     /// Where it is.

@@ -48,6 +48,8 @@ pub struct Hints {
     pub config: bool,
     /// Events were lost: everything is.
     pub all: bool,
+    /// It was there to be read before anybody waited for it.
+    pub at_once: bool,
     /// Folders that went: what stands there now, if anything does, is not watched.
     pub gone: HashSet<PathBuf>,
 }

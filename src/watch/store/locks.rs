@@ -8,11 +8,14 @@ use super::{lock_pid, modified};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Instant;
 
 /// So many locks are looked at, whoever made them.
 const LOCKS_MAX: usize = 64;
-/// So many files are looked through for locks, which takes some 20 ms; a real folder has about ten.
+/// So many files are looked through for locks, which takes some 20 ms in all; a real folder has about ten.
 const FILES_MAX: usize = 50_000;
+/// So many are looked through before it is looked at the time.
+const FILES_AT_ONCE: usize = 64;
 
 /// What a listing of a folder found.
 pub(super) struct Listed {
@@ -21,25 +24,52 @@ pub(super) struct Listed {
     pub(super) cut: bool,
 }
 
-pub(super) fn list(folder: &Path) -> io::Result<Listed> {
-    let (mut pids, mut cut) = (Vec::new(), false);
-    for (n, entry) in fs::read_dir(folder)?.enumerate() {
-        if n == FILES_MAX {
-            cut = true;
-            break;
+/// A folder that is being listed.
+#[derive(Debug)]
+pub(super) struct Listing {
+    entries: fs::ReadDir,
+    files: usize,
+    /// Locks whose process exists, and others: no more of each than are looked at.
+    there: Vec<u32>,
+    gone: Vec<u32>,
+    cut: bool,
+}
+
+impl Listing {
+    pub(super) fn of(folder: &Path) -> io::Result<Self> {
+        Ok(Self { entries: fs::read_dir(folder)?, files: 0, there: Vec::new(), gone: Vec::new(), cut: false })
+    }
+
+    /// Goes on until then, a few files at the least. Whether that was all.
+    pub(super) fn go_on(&mut self, until: Option<Instant>) -> bool {
+        loop {
+            if self.files == FILES_MAX {
+                self.cut = true;
+                return true;
+            }
+            let Some(entry) = self.entries.next() else { return true };
+            self.files += 1;
+            if let Some(pid) = entry.ok().and_then(|entry| entry.file_name().to_str().and_then(lock_pid)) {
+                let pids = if exists(pid) { &mut self.there } else { &mut self.gone };
+                if pids.len() < LOCKS_MAX {
+                    pids.push(pid);
+                }
+            }
+            if self.files.is_multiple_of(FILES_AT_ONCE) && until.is_some_and(|until| until <= Instant::now()) {
+                return false;
+            }
         }
-        let Ok(entry) = entry else { continue };
-        pids.extend(entry.file_name().to_str().and_then(lock_pid));
     }
-    if pids.len() > LOCKS_MAX {
-        let (there, gone): (Vec<_>, Vec<_>) = pids.into_iter().partition(|pid| exists(*pid));
-        pids = there.into_iter().chain(gone).take(LOCKS_MAX).collect();
+
+    /// What was found.
+    pub(super) fn end(self, folder: &Path) -> Listed {
+        let pids = self.there.into_iter().chain(self.gone).take(LOCKS_MAX);
+        let lock = |pid| {
+            let meta = fs::symlink_metadata(folder.join(format!("inuse.{pid}.lock"))).ok()?;
+            meta.is_file().then(|| Lock { pid, made: modified(&meta) })
+        };
+        Listed { locks: pids.filter_map(lock).collect(), cut: self.cut }
     }
-    let lock = |pid| {
-        let meta = fs::symlink_metadata(folder.join(format!("inuse.{pid}.lock"))).ok()?;
-        meta.is_file().then(|| Lock { pid, made: modified(&meta) })
-    };
-    Ok(Listed { locks: pids.into_iter().filter_map(lock).collect(), cut })
 }
 
 /// Whether there may be a process of this number.
@@ -58,7 +88,6 @@ const fn exists(_: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
 
     /// CASES.md 136: the one lock that matters is found among twenty thousand, and that takes no time to speak of.
     #[test]
@@ -71,7 +100,13 @@ mod tests {
         let own = std::process::id();
         fs::File::create(scratch.path().join(format!("inuse.{own}.lock"))).unwrap();
         let begun = Instant::now();
-        let listed = list(scratch.path()).unwrap();
+        let (mut listing, mut slices) = (Listing::of(scratch.path()).unwrap(), 1);
+        // Whatever is left of the time, it gets on.
+        while !listing.go_on(Some(begun)) {
+            slices += 1;
+        }
+        assert_eq!(slices, 1 + 20_001 / FILES_AT_ONCE, "no slice is longer than it must be");
+        let listed = listing.end(scratch.path());
         println!("20,000 locks in {:.1?}", begun.elapsed());
         assert!(!listed.cut && listed.locks.len() == LOCKS_MAX);
         assert!(listed.locks.iter().any(|lock| lock.pid == own));

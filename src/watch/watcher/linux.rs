@@ -126,11 +126,13 @@ impl Source {
     }
 
     pub(super) async fn changed(&mut self) -> Hints {
+        let mut at_once = true;
         loop {
             let all_was_read = self.read();
             if self.hints.any() {
-                return std::mem::take(&mut self.hints);
+                return Hints { at_once, ..std::mem::take(&mut self.hints) };
             }
+            at_once = false;
             if !all_was_read {
                 tokio::task::yield_now().await;
                 continue;
