@@ -168,6 +168,8 @@ fn what_happens_beside_a_home_wakes_nobody() {
     let user = User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
+    // As every home has in which Copilot ran: while it is missing, what comes in the home is looked at.
+    fs::create_dir(user.home().join("logs")).unwrap();
     let watch = user.watch();
     watch.told(&session, "idle");
     let switches = || {
