@@ -58,7 +58,7 @@ pub(super) async fn reply(
     let result = form.result(with).map_err(refusal)?;
     steps(Step::TakeOver, "answers its question".to_owned());
     match link.reply(&site.id, &form.kind, request, result.clone()).await {
-        Ok(true) => match told(questions, request, &result, SEEN_WITHIN).await {
+        Ok(true) => match told(link, questions, site, request, &result, SEEN_WITHIN).await {
             Told::Ours => steps(Step::Verify, "its server tells everybody so".to_owned()),
             Told::Another => {
                 let why = "its server took the answer, but tells of another one";
@@ -71,7 +71,7 @@ pub(super) async fn reply(
         },
         Ok(false) => return Err(gone()),
         Err(fault) if !fault.leaves_open() => return Err(Failure::of(Step::TakeOver, fault)),
-        Err(fault) => match told(questions, request, &result, TOLD_WITHIN).await {
+        Err(fault) => match told(link, questions, site, request, &result, TOLD_WITHIN).await {
             Told::Ours => steps(Step::Verify, "its server did not say so, but tells everybody".to_owned()),
             Told::Another => return Err(refusal("somebody else answered it first")),
             Told::Nothing => return Err(Failure::of(Step::Verify, fault).unconfirmed()),
@@ -80,13 +80,27 @@ pub(super) async fn reply(
     Ok("answered".to_owned())
 }
 
-/// Waits until the end of a question is told.
-async fn told(questions: &watch::Sender<Questions>, request: &str, sent: &Value, within: Duration) -> Told {
+/// Waits until the end of a question is told; where it is not, its server's log of events is looked at: an event may be lost.
+async fn told(
+    link: &Link,
+    questions: &watch::Sender<Questions>,
+    site: &Site,
+    request: &str,
+    sent: &Value,
+    within: Duration,
+) -> Told {
+    let judge = |questions: &Questions| match questions.ended(request) {
+        Some(told) if is_answer(told, sent) => Told::Ours,
+        Some(_) => Told::Another,
+        None => Told::Nothing,
+    };
     let mut heard = questions.subscribe();
     let ended = heard.wait_for(|questions| questions.ended(request).is_some());
-    match timeout(within, ended).await {
-        Ok(Ok(questions)) if questions.ended(request).is_some_and(|told| is_answer(told, sent)) => Told::Ours,
-        Ok(Ok(_)) => Told::Another,
+    if let Ok(Ok(questions)) = timeout(within, ended).await {
+        return judge(&questions);
+    }
+    match timeout(TOLD_WITHIN, link.questions(&site.id)).await {
+        Ok(Ok(questions)) => judge(&questions),
         Ok(Err(_)) | Err(_) => Told::Nothing,
     }
 }

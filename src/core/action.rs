@@ -220,7 +220,11 @@ fn reply(session: &Session, status: Status) -> Result<String, String> {
         Reach::Listens | Reach::Refused(_) => {
             format!("answer it {where_it_runs}, or reconnect first: its server tells only who is attached what it asks")
         }
-        _ => format!("answer it {where_it_runs}"),
+        // A tool that has its answer is open for a moment longer.
+        Reach::Attached | Reach::Hosted(_) => {
+            format!("its server tells of no open question: it was answered just now, or answer it {where_it_runs}")
+        }
+        Reach::Nowhere | Reach::Unknown => format!("answer it {where_it_runs}"),
     })
 }
 

@@ -367,6 +367,8 @@ fn a_question_is_answered_where_pilotlight_is_attached_and_nowhere_else() {
     Case::of(heard(form()), 3, Kind::Sdk).reach(Reach::Listens).refuses(Action::Answer, "reconnect first");
     let over = heard(form()).abort(2).server_says(false);
     Case::of(over, 3, Kind::Sdk).reach(Reach::Attached).refuses(Action::Answer, "it asks no question");
+    let told = story.clone().server_says(true);
+    Case::of(told, 3, Kind::Sdk).reach(Reach::Attached).refuses(Action::Answer, "it was answered just now");
     let terminal = Case::of(story.clone(), 3, Kind::Terminal).reach(Reach::Nowhere);
     terminal.refuses(Action::Answer, "answer it in its terminal");
     let stdio = Case::of(story.clone(), 3, Kind::Sdk).reach(Reach::Nowhere);

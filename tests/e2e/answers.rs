@@ -14,7 +14,8 @@ use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Nothing is held back after the start: a test does not wait for what is not its matter.
 const AT_ONCE: &str = "[notifications]\nafter-start = \"1ms\"\n";
@@ -274,6 +275,53 @@ fn a_question_that_somebody_else_answered_is_not_answered() {
     shows(&terminal, "no longer open");
     assert_eq!(ends(&asker.session), [json!({"action": "decline"})]);
     asker.pilot.told_beside(&id, "needs-input", DATABASE);
+}
+
+/// Two answer at once: one answer counts, and who is told that it was theirs is told the truth.
+fn two_at_once(rounds: usize) -> usize {
+    let stage = attached();
+    let id = stage.session.id();
+    // Where they meet depends on the machine: whoever was late is given a start the next time, so that most rounds are close.
+    let (mut ours, mut start, mut step) = (0, 200_u64, 128);
+    for round in 1..=rounds {
+        stage.person.now(Manner::Waits);
+        stage.session.send(&format!("SCRIPT:ask Paint the fence {round}"));
+        stage.pilot.told_beside(&id, "needs-input", COLOR);
+        let mut command = stage.pilot.command_beside(&["answer", &id, "blue"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let started = command.spawn().unwrap();
+        #[expect(clippy::disallowed_methods, reason = "the moments of two who answer are what is tried")]
+        std::thread::sleep(Duration::from_millis(start));
+        stage.person.now(Manner::Approves);
+        let output = started.wait_with_output().unwrap();
+        result(&stage.session, round);
+        let all = ends(&stage.session);
+        assert_eq!(all.len(), round, "one answer a question: {all:?}");
+        let was_ours = all[round - 1] == json!({"answer": "blue", "wasFreeform": false});
+        assert_eq!(output.status.code(), Some(if was_ours { 0 } else { 4 }), "{output:?}: {:?}", all[round - 1]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let over =
+            ["no longer open", "it asks no question", "somebody else answered it first", "it was answered just now"];
+        assert!(was_ours || over.iter().any(|over| said.contains(over)), "{said}");
+        ours += usize::from(was_ours);
+        start = if was_ours { start.saturating_sub(step) } else { start + step };
+        step = (step / 2).max(8);
+    }
+    stage.session.folder.assert_one_chain();
+    ours
+}
+
+#[test]
+fn of_two_answers_at_once_one_counts_and_is_told() {
+    two_at_once(6);
+}
+
+#[test]
+#[ignore = "minutes: tests/long.sh"]
+fn of_many_answers_at_once_one_counts_each_time() {
+    let ours = two_at_once(60);
+    eprintln!("{ours} of 60 answers were ours");
+    assert!((1..60).contains(&ours), "they did not meet: {ours}");
 }
 
 /// A server that froze may have the answer: neither done nor failed.

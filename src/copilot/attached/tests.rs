@@ -223,6 +223,31 @@ fn an_answer_that_was_taken_and_is_not_told_of_may_have_happened() {
     assert!(came.unwrap_err().sent, "its server is gone");
 }
 
+/// An event may be lost on its way; the server's log of events has it all the same.
+#[test]
+fn an_answer_whose_end_was_not_heard_is_looked_for() {
+    run(async {
+        let asked = json!({"requestId": "r", "question": "Which color?", "choices": ["red", "blue"]});
+        let told = json!({"requestId": "r", "answer": "blue", "wasFreeform": false});
+        let fake = Fake::start(move |method, _, before| match method {
+            "session.eventLog.read" => {
+                let mut events = vec![event("1", "user_input.requested", &asked)];
+                events.extend((before > 0).then(|| event("2", "user_input.completed", &told)));
+                Say::Answer(json!({"events": events, "cursor": "1", "hasMore": false}))
+            }
+            "session.metadata.activity" => Say::Answer(json!({"abortable": true, "hasActiveWork": true})),
+            _ => answers(method),
+        })
+        .await;
+        let (attached, _heard) = attached(&fake, Policy::Ask).await;
+        let (_sender, sight) = watch::channel(Sight::default());
+        let site =
+            Site { id: "s".into(), cwd: None, endpoints: Vec::new(), owned: true, sight, permit: Permit::default() };
+        let came = attached.reply(&site, &blue(), &|_| (), &|_, _| ()).await;
+        assert_eq!(came, Ok("answered".to_owned()));
+    });
+}
+
 #[test]
 fn an_answer_that_its_server_refuses_did_not_happen() {
     let (came, ..) = run(replied(Say::Answer(json!({"success": false})), None, &blue()));
