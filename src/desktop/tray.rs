@@ -47,7 +47,7 @@ impl Tray {
         Ok(Self {
             icon: builder.build().context("the icon cannot be put up")?,
             laid_out: Instant::now(),
-            shown: view,
+            shown: view.clone(),
             entries,
         })
     }
