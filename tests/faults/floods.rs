@@ -89,6 +89,38 @@ fn case_134_a_log_of_a_terabyte_holds_nobody_up() {
     ends(watch);
 }
 
+/// CASES.md 134: asked to end while file events come faster than they are read, so that something is always to be done.
+#[test]
+fn case_134_a_storm_of_events_does_not_keep_it_from_ending() {
+    let user = User::new();
+    let (full, done) = (user.session(1), AtomicBool::new(false));
+    let _owner = full.owner(&user);
+    full.prompt();
+    let watch = user.watch();
+    watch.told(&full, "working");
+    for n in 0..20_000_u32 {
+        File::create(full.path.join(format!("inuse.{}.lock", 2_000_000_000 + n))).unwrap();
+    }
+    std::thread::scope(|scope| {
+        for kind in 0..2_u32 {
+            let (full, done) = (&full, &done);
+            scope.spawn(move || {
+                let path = full.path.join(format!("inuse.{}.lock", 2_100_000_000 + kind));
+                while !done.load(Ordering::Relaxed) {
+                    drop(File::create(&path).unwrap());
+                    fs::remove_file(&path).unwrap();
+                }
+            });
+        }
+        let begun = Instant::now();
+        let code = watch.end(Signal::TERM);
+        let took = begun.elapsed();
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(code, Some(0));
+        assert!(took < END, "it ended after {took:.1?}");
+    });
+}
+
 /// CASES.md 134: a log that grows faster than anybody reads.
 #[test]
 fn case_134_a_log_that_grows_faster_than_it_is_read_holds_nobody_up() {
