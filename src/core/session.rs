@@ -5,6 +5,7 @@
 //! told by [`Facts::lapse`], which the fold asks before each event and the verdict asks now.
 
 mod beside;
+mod lapse;
 
 use super::asked::Question;
 use super::attempts::{Mark, Marks};
@@ -12,8 +13,8 @@ use super::event::{Begun, Body, Event};
 use super::limits::Limits;
 use super::scan::Text;
 use super::text::{COMMAND_MAX, NAME_MAX, plain};
-use super::time::{Moment, Span, Time};
-use super::turn::{Agent, Call, Closed, Denials, Ending, Lapse, OpenTool, Phase, Request, Said, Turn, asks};
+use super::time::Moment;
+use super::turn::{Agent, Call, Closed, Denials, Ending, OpenTool, Phase, Request, Said, Turn, asks};
 use std::collections::VecDeque;
 
 /// What the log says of a session, up to some event.
@@ -424,45 +425,6 @@ impl Facts {
     fn forget_failure(&mut self, at: Moment) {
         if self.turn.is_none() && self.closed.as_ref().is_some_and(|closed| closed.failure().is_some()) {
             self.closed = Some(Closed { ending: Ending::PassedOver, at, asks: false });
-        }
-    }
-
-    /// Whether a reconnection at `at` left undone what the session had been told to do: since then neither a prompt came nor
-    /// a tool ran.
-    pub fn is_left_undone(&self, at: Option<Time>) -> bool {
-        let before = |last: Option<Time>, at| last.is_none_or(|last| last <= at);
-        let (prompt, ran) = (self.marks.prompt.map(|mark| mark.at), self.last_ran.map(|moment| moment.wall));
-        at.is_some_and(|at| before(prompt, at) && before(ran, at))
-    }
-
-    /// The names of what is open now, for saying later what was left unfinished.
-    pub fn unfinished(&self) -> Vec<Box<str>> {
-        self.turn.iter().flat_map(|turn| &turn.tools).map(|tool| tool.name.clone()).take(3).collect()
-    }
-
-    /// Whether the open turn has ended by time alone, by `now`.
-    pub fn lapse(&self, now: Moment, limits: &Limits) -> Option<Lapse> {
-        self.next_lapse(limits).filter(|lapse| lapse.at.awake <= now.awake)
-    }
-
-    /// When, and how, the open turn will end if nothing more is written. Not while a tool or a request of it is open.
-    pub fn next_lapse(&self, limits: &Limits) -> Option<Lapse> {
-        let turn = self.turn.as_ref().filter(|_| !self.waits())?;
-        let (asks, answered) = match turn.said {
-            Said::Answer { asks } => (asks, true),
-            _ => (false, false),
-        };
-        let after = |since: Moment, span: Span, ending| Some(Lapse { at: since.plus(span), ending, asks });
-        match turn.phase {
-            Phase::Unanswered(since) => after(since, limits.finishing, Ending::Unanswered),
-            Phase::MayContinue(since) => after(since, limits.finishing, Ending::Completed),
-            Phase::Answered(since) if answered && turn.resumed.is_none() && self.requests.is_empty() => {
-                after(since, limits.answered, Ending::NeverClosed)
-            }
-            _ => {
-                let since = turn.resumed.filter(|_| self.requests.is_empty())?;
-                after(since, limits.resumed, Ending::ResumedSilent)
-            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! and total: the same observations give the same verdict, and between an observation and
 //! [`recheck_at`](Verdict::recheck_at) the verdict cannot change.
 
+mod open;
 mod status;
 mod words;
 
@@ -16,7 +17,7 @@ use super::form::Form;
 use super::limits::Limits;
 use super::owner::Owner;
 use super::session::Facts;
-use super::text::{counted, listed};
+use super::text::listed;
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, Phase, Request, Said, Turn};
 use words::{after_words, are, asks_words, ended_words, error_words, rest_words};
@@ -388,73 +389,6 @@ impl<'a> Judge<'a> {
         Some(found(Status::PermissionLost, denials.since()?.wall, because))
     }
 
-    /// A turn is open: `stuck`, `quiet`, `finishing` or `working`.
-    fn open(&mut self, turn: &Turn) -> Found {
-        let progress = self.progress();
-        let compacting = self.facts.compaction.is_some();
-        let tool = turn.tools.last();
-        let finishing = match turn.phase {
-            Phase::Answered(at) if turn.tools.is_empty() => {
-                Some((at, "the answer has come, its turn has not ended yet"))
-            }
-            Phase::MayContinue(at) => Some((at, "answered; in autopilot it may go on by itself")),
-            Phase::Unanswered(at) => Some((at, "a round ended without a message")),
-            Phase::Running | Phase::Answered(_) | Phase::Held => None,
-        };
-        // Past its time only where a server says that there is work: then it works, with the limits of a silent model.
-        if let Some((at, why)) = finishing
-            && self.facts.next_lapse(self.limits).is_none_or(|lapse| !self.passed(lapse.at, Span::ZERO))
-        {
-            return found(Status::Finishing, at.wall, why);
-        }
-        let (quiet, stuck, situation) = if compacting || tool.is_some() {
-            let what = tool.map_or_else(|| "compacting its log".to_owned(), |tool| format!("{} is open", tool.name));
-            let (stuck, what) = if self.busy(progress) {
-                (self.limits.tool_busy_stuck, format!("running long: {what}, its process is busy"))
-            } else {
-                (self.limits.tool_stuck, what)
-            };
-            (self.limits.tool_quiet, stuck, what)
-        } else if turn.used > 0 {
-            let what = match turn.said {
-                Said::Request if self.facts.denials.of() == 0 => "no tool open",
-                _ => "no answer since the last tool result",
-            };
-            (self.limits.thinking_quiet, self.limits.thinking_stuck, what.to_owned())
-        } else {
-            (self.limits.fresh_quiet, self.limits.fresh_stuck, "no tool used in this turn".to_owned())
-        };
-        let unknown = if turn.start_known { "" } else { "; the start of its turn is unknown" };
-        let open = compacting || tool.is_some();
-        if let Some(silent) = self.silent(progress, quiet, stuck, open, &format!("{situation}{unknown}")) {
-            return silent;
-        }
-        // Where there is no lock, the log alone speaks for it.
-        let unowned = if *self.owner == Owner::Never { "; no process is known to run it" } else { "" };
-        found(Status::Working, turn.opened.wall, self.working_words(turn) + unknown + unowned)
-    }
-
-    /// `stuck` or `quiet`, once silence has passed its limit. With something `open` that its server says it works on, it is
-    /// not stuck: it is busy, or asks the user where nobody tells us.
-    fn silent(&mut self, progress: Moment, quiet: Span, stuck: Span, open: bool, situation: &str) -> Option<Found> {
-        let told_busy = open && self.answer().is_some_and(|answer| answer.active);
-        let may_be_stuck = !told_busy && !self.live.asking;
-        // Where it is not stuck, this is still when a look at its process is over, which the words rest on.
-        if self.passed(progress, stuck) && may_be_stuck {
-            let silence = self.ago(progress).max(stuck);
-            return Some(found(Status::Stuck, progress.wall + stuck, format!("silent {silence}, {situation}")));
-        }
-        // Where the limits are one, or crossed, it is quiet meanwhile.
-        let quiet = if may_be_stuck { quiet } else { quiet.min(stuck) };
-        if self.passed(progress, quiet) {
-            let silence = self.ago(progress).max(quiet);
-            // A process that uses the CPU asks nobody.
-            let told = if told_busy && !self.busy(progress) { ": busy, or asking you there" } else { "" };
-            return Some(found(Status::Quiet, progress.wall + quiet, format!("silent {silence}, {situation}{told}")));
-        }
-        None
-    }
-
     /// The last events of the sub-agents at work in the background; to be looked at again when one no longer counts.
     fn background(&mut self) -> usize {
         if self.former.is_some() {
@@ -477,28 +411,6 @@ impl<'a> Judge<'a> {
         let awake = (self.now.awake - (self.now.wall - started)).max(last.awake);
         let started = Moment { wall: started, awake };
         self.passed(started, self.limits.resumed).then(|| started.plus(self.limits.resumed))
-    }
-
-    fn working_words(&mut self, turn: &Turn) -> String {
-        let mut words = match &turn.tools[..] {
-            [] if self.facts.compaction.is_some() => "compacting its log".to_owned(),
-            [] if turn.resumed.is_some() => "resumed with its pending work".to_owned(),
-            [] => "the model thinks".to_owned(),
-            [tool] => format!("{} is open", tool.name),
-            tools => {
-                let names: Vec<_> = tools.iter().map(|tool| &*tool.name).take(3).collect();
-                format!("{} are open", listed(&names))
-            }
-        };
-        words.push_str(&self.background_words());
-        words
-    }
-
-    fn background_words(&mut self) -> String {
-        let agents = self.background();
-        let agents = if agents > 0 { format!(", {}", counted(agents, "background agent")) } else { String::new() };
-        let shells = self.facts.shells.len();
-        if shells > 0 { format!("{agents}, {}", counted(shells, "background shell")) } else { agents }
     }
 
     /// No turn is open: `working` in the background, or `idle`.
@@ -524,31 +436,5 @@ impl<'a> Judge<'a> {
         }
         let why = rest_words(self.facts, closed);
         found(Status::Idle, since, format!("{why}{background}"))
-    }
-
-    /// Whether the open tool counts as busy.
-    fn busy(&self, progress: Moment) -> bool {
-        self.live.has_active_work == Some(true)
-            || self.live.busy.is_some_and(|sample| sample.busy && sample.at.awake > progress.awake)
-    }
-
-    /// When to look at the CPU use: ahead of the limit that asks for it, then as often as the answer grows old.
-    fn sample_at(&self, turn: &Turn, status: Status) -> Option<Time> {
-        let waits = matches!(status, Status::Working | Status::Quiet | Status::Stuck);
-        if !waits
-            || turn.tools.is_empty()
-            || !matches!(self.owner, Owner::Alive { .. })
-            || self.live.has_active_work.is_some()
-        {
-            return None;
-        }
-        let progress = self.progress().awake;
-        let due = progress + (self.limits.tool_stuck - SAMPLE_LEAD).max(Span::ZERO);
-        match self.live.busy.filter(|sample| sample.at.awake > progress) {
-            // Beyond this limit another look changes nothing.
-            Some(_) if self.now.since(self.progress()) >= self.limits.tool_busy_stuck => None,
-            Some(sample) => Some(due.max(sample.at.awake + SAMPLE_LASTS)),
-            None => Some(due),
-        }
     }
 }
