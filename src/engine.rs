@@ -17,7 +17,9 @@ mod looking;
 mod opened;
 mod orders;
 mod parting;
+mod past;
 mod scarce;
+mod server;
 mod settings;
 mod sparing;
 mod telling;
@@ -30,7 +32,7 @@ pub use settings::{HomesOf, Settings, Source};
 
 use acting::{Acting, Happening};
 use agenda::{Agenda, History};
-use looking::Sought;
+use server::Sought;
 use sparing::Sparing;
 
 use crate::act::Given;

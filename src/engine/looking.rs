@@ -1,10 +1,8 @@
-//! What the loop looks at: homes, folders, owners, and what the user has looked at.
+//! What the loop looks at: homes, folders and owners.
 
 use super::agenda::Listing;
-use super::{Engine, FIRST, Key, RESCAN, Round, Stands, View, reading};
-use crate::core::action::Reach;
-use crate::core::owner::Owner;
-use crate::core::time::{Moment, Span, Time};
+use super::{Engine, FIRST, Key, RESCAN, Round, Stands, reading};
+use crate::core::time::Span;
 use crate::signals::Signals;
 use crate::watch::identity::Identity;
 use crate::watch::store::{Folder, Looked, is_absence, session_ids};
@@ -20,7 +18,7 @@ const URGENT: Duration = Duration::from_millis(2);
 /// The same, with all that is less urgent.
 const STEP: Duration = Duration::from_millis(4);
 /// How long one look reads a log, or lists a folder.
-const SLICE: Duration = Duration::from_millis(1);
+pub(super) const SLICE: Duration = Duration::from_millis(1);
 /// How long a log may be read before its session is judged by what was read so far.
 const LONG: Duration = Duration::from_millis(500);
 /// How long what is asked of a session waits for the end of its log.
@@ -29,34 +27,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const LOGGED: Span = Span(200);
 /// How many names are listed, and how many folders are added to the watch, in one turn of the loop.
 const NAMES: usize = 256;
-const WATCHES: usize = 64;
-
-/// For so long after the first request that nobody can be reached for, the server is looked for with each event of the session.
-const SERVER_LATE: Span = Span::seconds(10);
-/// And then no more often than this.
-const SERVER_AGAIN: Span = Span::seconds(2);
-
-/// A session that waits for an answer, and whose server was looked for in vain; times are of the awake clock.
-pub(super) struct Sought {
-    first: Time,
-    last: Time,
-    /// Something happened since, and it was not looked again.
-    put_off: bool,
-}
-
-impl Sought {
-    /// When it is looked for again.
-    pub(super) fn again_at(&self) -> Option<Time> {
-        self.put_off.then(|| self.last + SERVER_AGAIN)
-    }
-
-    /// Whether it is looked for again now; said once.
-    pub(super) fn again(&mut self, now: Time) -> bool {
-        let is_due = self.again_at().is_some_and(|at| at <= now);
-        self.put_off &= !is_due;
-        is_due
-    }
-}
+pub(super) const WATCHES: usize = 64;
 
 impl Engine {
     /// Looks at everything for the first time. A signal may end the program meanwhile.
@@ -389,91 +360,6 @@ impl Engine {
         }
     }
 
-    /// Looks for the server of a new owner, and once more where there was none and a request waits.
-    fn look_at_server(&mut self, key: &Key, now: Moment) {
-        let Some(folder) = self.fleet.folder(key) else { return };
-        let session = &mut folder.session;
-        let alive = session.owner.live().is_some();
-        if !alive {
-            self.sought.remove(key);
-        }
-        // One that cannot be read for once is not gone, and to leave it may end its session.
-        let gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
-        // What the server said of its work was said before what is in the log now.
-        let said = self.acting.said_at(key);
-        if session.facts.progress.is_some_and(|progress| said.is_some_and(|said| progress.awake > said)) {
-            session.live.has_active_work = session.live.has_active_work.filter(|active| *active);
-        }
-        let waits = alive && session.dealings.reach == Reach::Nowhere && !session.facts.requests.is_empty();
-        let due = match session.dealings.reach {
-            Reach::Unknown => alive,
-            Reach::Nowhere => !alive || waits && self.is_sought(key, now) || self.rescan_at <= now.awake,
-            Reach::Listens | Reach::Refused(_) => !alive,
-            Reach::Attached => gone,
-            Reach::Hosted(_) => false,
-        };
-        if due {
-            if gone {
-                self.acting.let_go(key);
-            }
-            self.reach(key);
-        }
-    }
-
-    /// Whether it is to be looked for the server of a session now: a look takes longer than all else that an event asks for,
-    /// and one that was not there for a while seldom comes.
-    fn is_sought(&mut self, key: &Key, now: Moment) -> bool {
-        let (first, last) = (now.awake, now.awake - SERVER_AGAIN);
-        let sought = self.sought.entry(key.clone()).or_insert(Sought { first, last, put_off: false });
-        let is_due = now.awake - sought.first < SERVER_LATE || now.awake - sought.last >= SERVER_AGAIN;
-        sought.put_off = !is_due;
-        if is_due {
-            sought.last = now.awake;
-        }
-        is_due
-    }
-
-    /// The user looked at these: remembered, and what rested on not having looked is judged anew.
-    pub(super) fn mark_seen(&mut self, keys: &[Key], round: &mut Round) {
-        let now = self.clock.now();
-        for key in keys {
-            if let Some(folder) = self.fleet.folder(key) {
-                folder.session.seen = Some(now.wall);
-                self.seen.mark(&key.1, now.wall);
-                round.redraw = true;
-            }
-            if self.fleet.judge(key, now) {
-                round.changed.push(key.clone());
-            }
-        }
-        if let Err(error) = self.seen.save() {
-            tracing::warn!("{error:#}");
-        }
-    }
-
-    /// Begins to watch what other processes of ours keep of the user's looks.
-    pub(super) fn watch_seen(&mut self) {
-        if let Some(folder) = self.seen.path().and_then(Path::parent)
-            && crate::paths::make_folder(folder).is_ok()
-        {
-            self.watcher.watch(folder);
-        }
-    }
-
-    /// Another process wrote down what the user looked at.
-    pub(super) fn take_over_seen(&mut self, round: &mut Round) {
-        let now = self.clock.now();
-        for key in self.fleet.keys().collect::<Vec<_>>() {
-            if let Some(folder) = self.fleet.folder(&key) {
-                self.seen.recall(&mut folder.session);
-            }
-            if self.fleet.judge(&key, now) {
-                round.changed.push(key);
-            }
-        }
-        round.redraw = true;
-    }
-
     pub(super) fn remove(&mut self, key: &Key, round: &mut Round) {
         self.agenda.is_read(key);
         self.watcher.forget(&self.homes[key.0].join(&*key.1));
@@ -481,66 +367,6 @@ impl Engine {
         if self.fleet.remove(key) | self.history.remove(key) {
             round.removed.push(key.clone());
         }
-    }
-
-    /// Looks anew for the last ended sessions: other ones may be listed now.
-    pub(super) fn find_recent(&mut self) {
-        self.has_recent = false;
-        for key in self.history.iter() {
-            self.agenda.sometime(key);
-        }
-    }
-
-    /// From when on an ended session may be listed; `None` once the last of them were found.
-    fn recent_from(&self) -> Option<Time> {
-        (!self.has_recent).then(|| self.clock.now().wall - self.config.list.ended_for)
-    }
-
-    /// Reads how the last ended sessions ended: those that a list shows.
-    fn load_recent(&mut self, round: &mut Round) {
-        self.has_recent = true;
-        let mut recent = std::mem::take(&mut self.recent);
-        recent.sort_unstable_by_key(|(touched, _)| std::cmp::Reverse(*touched));
-        recent.truncate(self.config.list.ended_most);
-        let now = self.clock.now();
-        for (_, key) in recent {
-            let mut folder = Folder::new(&self.homes[key.0], &key.1);
-            self.seen.recall(&mut folder.session);
-            let mut reading = reading(&self.config, &self.known, &self.openings, now);
-            if folder.look(&reading, &mut self.buffer).is_err() {
-                continue;
-            }
-            if !WATCHES_TREES {
-                self.watcher.watch_session(&key, folder.path());
-            }
-            reading.until = Some(Instant::now() + SLICE);
-            if folder.read_history(&reading, &mut self.buffer) == Looked::More {
-                self.agenda.read_on(&key);
-            }
-            self.hold(&key, folder, round);
-        }
-    }
-
-    /// Shows some of the sessions that were left unread, none of them kept.
-    pub(super) fn show_history(&mut self, view: &mut dyn View) -> ControlFlow<()> {
-        let now = self.clock.now();
-        let (reading, buffer) = (reading(&self.config, &self.known, &self.openings, now), &mut self.buffer);
-        let some = self.untold.split_off(self.untold.len().saturating_sub(WATCHES));
-        let mut told = Vec::new();
-        let mut sessions = some.into_iter().filter(|key| self.history.contains(key)).filter_map(|key| {
-            let mut folder = Folder::new(&self.homes[key.0], &key.1);
-            folder.look(&reading, buffer).ok()?;
-            folder.session.about = folder.about();
-            folder.session.is_listed().then_some(folder.session).inspect(|_| {
-                told.push(key);
-            })
-        });
-        let flow = view.show_history(&mut sessions, now);
-        drop(sessions);
-        for key in told {
-            self.history.tell(&key);
-        }
-        flow
     }
 
     pub(super) fn owner_ended(&mut self, pid: u32) {

@@ -1,0 +1,79 @@
+//! Where a session's own server listens: looked for when it matters, and not at every look.
+
+use super::{Engine, Key};
+use crate::core::action::Reach;
+use crate::core::owner::Owner;
+use crate::core::time::{Moment, Span, Time};
+
+/// For so long after the first request that nobody can be reached for, the server is looked for with each event of the session.
+const SERVER_LATE: Span = Span::seconds(10);
+/// And then no more often than this.
+const SERVER_AGAIN: Span = Span::seconds(2);
+
+/// A session that waits for an answer, and whose server was looked for in vain; times are of the awake clock.
+pub(super) struct Sought {
+    first: Time,
+    last: Time,
+    /// Something happened since, and it was not looked again.
+    put_off: bool,
+}
+
+impl Sought {
+    /// When it is looked for again.
+    pub(super) fn again_at(&self) -> Option<Time> {
+        self.put_off.then(|| self.last + SERVER_AGAIN)
+    }
+
+    /// Whether it is looked for again now; said once.
+    pub(super) fn again(&mut self, now: Time) -> bool {
+        let is_due = self.again_at().is_some_and(|at| at <= now);
+        self.put_off &= !is_due;
+        is_due
+    }
+}
+
+impl Engine {
+    /// Looks for the server of a new owner, and once more where there was none and a request waits.
+    pub(super) fn look_at_server(&mut self, key: &Key, now: Moment) {
+        let Some(folder) = self.fleet.folder(key) else { return };
+        let session = &mut folder.session;
+        let alive = session.owner.live().is_some();
+        if !alive {
+            self.sought.remove(key);
+        }
+        // One that cannot be read for once is not gone, and to leave it may end its session.
+        let gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
+        // What the server said of its work was said before what is in the log now.
+        let said = self.acting.said_at(key);
+        if session.facts.progress.is_some_and(|progress| said.is_some_and(|said| progress.awake > said)) {
+            session.live.has_active_work = session.live.has_active_work.filter(|active| *active);
+        }
+        let waits = alive && session.dealings.reach == Reach::Nowhere && !session.facts.requests.is_empty();
+        let due = match session.dealings.reach {
+            Reach::Unknown => alive,
+            Reach::Nowhere => !alive || waits && self.is_sought(key, now) || self.rescan_at <= now.awake,
+            Reach::Listens | Reach::Refused(_) => !alive,
+            Reach::Attached => gone,
+            Reach::Hosted(_) => false,
+        };
+        if due {
+            if gone {
+                self.acting.let_go(key);
+            }
+            self.reach(key);
+        }
+    }
+
+    /// Whether it is to be looked for the server of a session now: a look takes longer than all else that an event asks for,
+    /// and one that was not there for a while seldom comes.
+    pub(super) fn is_sought(&mut self, key: &Key, now: Moment) -> bool {
+        let (first, last) = (now.awake, now.awake - SERVER_AGAIN);
+        let sought = self.sought.entry(key.clone()).or_insert(Sought { first, last, put_off: false });
+        let is_due = now.awake - sought.first < SERVER_LATE || now.awake - sought.last >= SERVER_AGAIN;
+        sought.put_off = !is_due;
+        if is_due {
+            sought.last = now.awake;
+        }
+        is_due
+    }
+}
