@@ -12,11 +12,12 @@ use crate::copilot::servers::{Endpoint, endpoints};
 use crate::core::action::{Action, Reach, may_end_unasked, offer};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
+use crate::core::owner::Owner;
 use crate::core::session::Facts;
 use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
 use crate::ledger::{Hold, Locked, Page, Section};
-use crate::watch::process::is_ending;
+use crate::watch::process::{is_ending, is_gone};
 use std::path::PathBuf;
 use tokio::sync::mpsc;
 
@@ -99,10 +100,15 @@ impl Engine {
         }
     }
 
-    /// The process of an owner that is just ending, where a session without one could be resumed.
+    /// The process of an owner that is just ending, or has ended since it was looked at, where a session without one could be resumed.
     fn ending_owner(&self, key: &Key, action: Action) -> Option<u32> {
-        let pid = self.fleet.get(key)?.session().runner().pid()?;
-        (makes_an_owner(action) && is_ending(pid)).then_some(pid)
+        let (Owner::Alive { pid, .. } | Owner::Opened { pid, .. } | Owner::Unknown { pid }) =
+            self.fleet.get(key)?.session().runner()
+        else {
+            return None;
+        };
+        let ends = || is_ending(pid) || is_gone(pid, self.clock.now().wall);
+        (makes_an_owner(action) && ends()).then_some(pid)
     }
 
     fn act_or_wait(&mut self, given: Given, may_wait: bool, round: &mut Round) {

@@ -167,6 +167,11 @@ pub fn is_ending(pid: u32) -> bool {
     platform::is_ending(pid)
 }
 
+/// Whether a process is gone for good. `now` is the wall clock.
+pub fn is_gone(pid: u32, now: Time) -> bool {
+    platform::read(pid, now) == Reading::Absent
+}
+
 /// What the system shows of a process id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Reading {
