@@ -13,6 +13,7 @@ mod asking;
 #[cfg(target_os = "linux")]
 mod clocks;
 mod fleet;
+mod happenings;
 mod looking;
 mod opened;
 mod orders;
