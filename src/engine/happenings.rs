@@ -1,24 +1,12 @@
 //! What comes back from orders that are carried out, and from connections that are kept.
 
-use super::acting::{Ground, Happening, Sequel, Task, Waiting, action_of, excludes};
+use super::acting::{Happening, Sequel, Waiting, excludes};
 use super::orders::is_attempt;
-use super::{Engine, Key, Round, reading};
-use crate::act::{Ask, Given, Order, Outcome, Report, Step};
-use crate::control::{self, Probe};
+use super::{Engine, Key, Round};
+use crate::act::{Outcome, Step};
 use crate::copilot::attached::{Event, What};
 use crate::copilot::fault::Fault;
-use crate::copilot::servers::{Endpoint, endpoints};
-use crate::core::action::{Action, Reach, may_end_unasked, offer};
-use crate::core::attempts::Attempts;
-use crate::core::fleet::Session;
-use crate::core::owner::Owner;
-use crate::core::session::Facts;
-use crate::core::time::{Span, Time};
-use crate::core::verdict::Status;
-use crate::ledger::{Hold, Locked, Page, Section};
-use crate::watch::process::{is_ending, is_gone};
-use std::path::PathBuf;
-use tokio::sync::mpsc;
+use crate::core::action::{Action, Reach};
 
 impl Engine {
     /// What a task, or a connection that is kept, tells.

@@ -1,13 +1,11 @@
 //! Orders and what comes of them, as far as the loop has a part in it: which session is meant, whether it may be done now, and
 //! what a session's row shows of it.
 
-use super::acting::{Ground, Happening, Sequel, Task, Waiting, action_of, excludes};
+use super::acting::{Ground, Task, Waiting, action_of, excludes};
 use super::opened::makes_an_owner;
 use super::{Engine, Key, Round, reading};
-use crate::act::{Ask, Given, Order, Outcome, Report, Step};
+use crate::act::{Ask, Given, Order, Outcome, Report};
 use crate::control::{self, Probe};
-use crate::copilot::attached::{Event, What};
-use crate::copilot::fault::Fault;
 use crate::copilot::servers::{Endpoint, endpoints};
 use crate::core::action::{Action, Reach, may_end_unasked, offer};
 use crate::core::attempts::Attempts;
@@ -263,14 +261,14 @@ impl Engine {
         }
     }
 
-    fn keep_attempts(&mut self, task: Task, key: &Key) {
+    pub(super) fn keep_attempts(&mut self, task: Task, key: &Key) {
         if let Some(folder) = self.fleet.folder(key) {
             self.acting.keep(task, &folder.session.dealings.attempts);
         }
     }
 
     /// Whether a task may send what it is about to: whoever asked for it is still there, and so is the turn that it was for.
-    fn may_send(&mut self, task: Task, round: &mut Round) -> Result<(), String> {
+    pub(super) fn may_send(&mut self, task: Task, round: &mut Round) -> Result<(), String> {
         let Some((key, _)) = self.acting.task(task) else { return Err("it was taken back; nothing was sent".into()) };
         let resumes = self.acting.resumes(task);
         if resumes {
@@ -297,7 +295,12 @@ impl Engine {
     }
 
     /// Changes what we have to do with a session, and judges it anew.
-    fn deal(&mut self, key: &Key, round: &mut Round, change: impl FnOnce(&mut crate::core::action::Dealings)) {
+    pub(super) fn deal(
+        &mut self,
+        key: &Key,
+        round: &mut Round,
+        change: impl FnOnce(&mut crate::core::action::Dealings),
+    ) {
         if let Some(folder) = self.fleet.folder(key) {
             change(&mut folder.session.dealings);
         }

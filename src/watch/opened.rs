@@ -183,10 +183,12 @@ impl Known {
         let named = asked.id.filter(|id| !log.closed(id));
         let mut ids: Vec<Box<str>> = log.open().cloned().collect();
         ids.extend(named.filter(|id| !log.open().any(|open| open == id)));
-        if ids.is_empty() && !log.says() && !program.hidden {
+        let starts = program.started.is_none_or(|started| now - started < STARTING);
+        // While it starts, its log does not say anything yet, and what was opened meanwhile may be another's.
+        let will_say = starts && log.is_there();
+        if ids.is_empty() && !log.says() && !program.hidden && !will_say {
             ids = homes.iter().flat_map(|home| opened_since(home, program.started)).collect();
         }
-        let starts = program.started.is_none_or(|started| now - started < STARTING);
         if ids.is_empty() && asked.some && !log.says() && starts {
             return vec![None];
         }

@@ -52,6 +52,11 @@ impl Log {
         self.closed.iter().any(|closed| **closed == *id)
     }
 
+    /// Whether there is a log.
+    pub(super) const fn is_there(&self) -> bool {
+        self.path.is_some()
+    }
+
     /// Whether there is a log that says anything of sessions.
     pub(super) fn says(&self) -> bool {
         !self.open.is_empty() || !self.closed.is_empty()

@@ -169,6 +169,23 @@ fn case_116_what_terminals_note_counts_only_with_a_process_that_says_nothing_els
     }
 }
 
+/// What another terminal opened while a process starts is not taken for its own: its log will say.
+#[test]
+fn case_116_what_terminals_note_is_not_of_a_process_whose_log_says_nothing_yet() {
+    let mut world = World::new();
+    let home = world.home("home");
+    let pid = world.start(&home, &[]);
+    world.log(&home, pid, &["Starting"]);
+    let note = format!(r#"{{"{A}":{{"schemaVersion":1,"openedAt":"{}","working":false}}}}"#, now());
+    fs::write(home.join(OPEN_SESSIONS), note).unwrap();
+    assert!(world.look(&[&home]).all().is_empty());
+    // One that has run for long and says nothing keeps no such log.
+    let mut program = programs(&[], now()).into_iter().find(|program| program.pid == pid).unwrap();
+    program.started = program.started.map(|at| at - STARTING);
+    let long = Known::default().sessions_of(&program, std::slice::from_ref(&home), now());
+    assert_eq!(long, [Some(A.into())]);
+}
+
 #[test]
 fn what_differs_between_two_looks_is_told() {
     let opening = |pid, id: &str| Opening {
