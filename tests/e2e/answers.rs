@@ -86,6 +86,13 @@ fn shows(terminal: &Tmux, what: &str) {
     wait_until(SOON, &format!("the terminal shows {what:?}"), || terminal.screen(), says);
 }
 
+/// The id of the question that is open, as `answer` names it to who says an answer without it.
+fn open(pilot: &Pilot, id: &str) -> String {
+    let ran = pilot.run(&["answer", id, "--choice", "1"]);
+    let named = ran.err.split_once("`--request ").and_then(|(_, rest)| rest.split_once('`'));
+    named.unwrap_or_else(|| panic!("no question is named: {ran:?}")).0.to_owned()
+}
+
 #[test]
 fn a_question_is_answered_by_a_command_in_every_way() {
     let stage = attached();
@@ -101,18 +108,21 @@ fn a_question_is_answered_by_a_command_in_every_way() {
         let row = pilot.told_beside(&id, "needs-input", COLOR);
         assert!(actions(&row).contains(&"answer"), "{row}");
         assert_eq!(row["question"], json!({"text": "Which color?", "choices": ["red", "blue"]}), "{row}");
-        // What is no answer is not sent, and nothing is where nobody says one.
+        let open = open(pilot, &id);
+        let answer = |arguments: &[&str]| pilot.run(&[&["answer", &id, "--request", &open], arguments].concat());
+        // What is no answer is not sent, and nothing is where nobody says one, or not to which question.
+        refuses(&pilot.run(&["answer", &id, "--request", "nope", "--choice", "1"]), "no longer open");
+        refuses(&pilot.run(&["answer", &id, "red"]), "say which question");
         for (arguments, why) in [
             (&["--choice", "3"][..], "no number 3"),
             (&["--choice", "0"], "no number 0"),
             (&["--text", " "], "an empty text is no answer"),
             (&["--decline"], "not declined"),
-            (&["--request", "nope", "--choice", "1"], "no longer open"),
             (&[], "no terminal to ask on"),
         ] {
-            refuses(&pilot.run(&[&["answer", &id], arguments].concat()), why);
+            refuses(&answer(arguments), why);
         }
-        let ran = pilot.run(&[&["answer", &id], arguments].concat());
+        let ran = answer(arguments);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let shown = "    Which color?\nIts choices:\n    1) red\n    2) blue\n";
         assert!(ran.out.contains(shown) && ran.out.ends_with("answered\n"), "{ran:?}");
@@ -228,18 +238,21 @@ fn a_tools_form_is_filled_in_declined_and_put_away() {
     assert!(actions(&row).contains(&"answer"), "{row}");
     // Whose tool asks is shown; any text is no answer to it.
     asker.pilot.menu_says(&id, "Asks: asker: Which database shall I drop?");
-    refuses(&asker.pilot.run(&["answer", &id, "--text", "prod"]), "it takes one of its choices");
+    refuses(
+        &asker.pilot.run(&["answer", &id, "--request", &open(&asker.pilot, &id), "--text", "prod"]),
+        "it takes one of its choices",
+    );
     asker.pilot.click(&id, "Answer “prod”");
     result(&asker.session, 1);
     asker.asks("Drop two");
-    let ran = asker.pilot.run(&["answer", &id, "test"]);
+    let ran = asker.pilot.run(&["answer", &id, "--request", &open(&asker.pilot, &id), "test"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     result(&asker.session, 2);
     asker.asks("Drop three");
     asker.pilot.click(&id, "Decline to answer");
     result(&asker.session, 3);
     asker.asks("Drop four");
-    let ran = asker.pilot.run(&["answer", &id, "--cancel"]);
+    let ran = asker.pilot.run(&["answer", &id, "--request", &open(&asker.pilot, &id), "--cancel"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     result(&asker.session, 4);
     let accepted = |db: &str| json!({"action": "accept", "content": {"db": db}});
@@ -287,7 +300,7 @@ fn two_at_once(rounds: usize) -> usize {
         stage.person.now(Manner::Waits);
         stage.session.send(&format!("SCRIPT:ask Paint the fence {round}"));
         stage.pilot.told_beside(&id, "needs-input", COLOR);
-        let mut command = stage.pilot.command_beside(&["answer", &id, "blue"]);
+        let mut command = stage.pilot.command_beside(&["answer", &id, "--request", &open(&stage.pilot, &id), "blue"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let started = command.spawn().unwrap();
         #[expect(clippy::disallowed_methods, reason = "the moments of two who answer are what is tried")]
@@ -357,16 +370,16 @@ fn a_plan_is_approved_for_going_on_interactively_or_sent_back() {
     pilot.click(&id, "Answer “Approve, and go on interactively”");
     assert_eq!(result(&stage.session, 1), "Plan approved! Exited plan mode.");
     asks(2);
-    let ran = pilot.run(&["answer", &id, "--text", "make it blue"]);
+    let ran = pilot.run(&["answer", &id, "--request", &open(pilot, &id), "--text", "make it blue"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(result(&stage.session, 2), "Plan not approved. User feedback:");
     asks(3);
-    let ran = pilot.run(&["answer", &id, "--decline"]);
+    let ran = pilot.run(&["answer", &id, "--request", &open(pilot, &id), "--decline"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(result(&stage.session, 3), "Plan not approved. User feedback:");
     asks(4);
-    refuses(&pilot.run(&["answer", &id, "--choice", "3"]), "no number 3");
-    let ran = pilot.run(&["answer", &id, "--choice", "1"]);
+    refuses(&pilot.run(&["answer", &id, "--request", &open(pilot, &id), "--choice", "3"]), "no number 3");
+    let ran = pilot.run(&["answer", &id, "--request", &open(pilot, &id), "--choice", "1"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let approved = json!({"approved": true, "selectedAction": "interactive"});
     let blue = json!({"approved": false, "feedback": "make it blue"});
@@ -396,7 +409,7 @@ fn without_being_attached_nothing_is_answered() {
     assert!(actions(&row).contains(&"answer"), "{row}");
     let explained = stage.pilot.run(&["explain", &id]);
     assert!(explained.out.contains("asks you        \"Which color?\" for"), "{explained:?}");
-    let ran = stage.pilot.run(&["answer", &id, "red"]);
+    let ran = stage.pilot.run(&["answer", &id, "--request", &open(&stage.pilot, &id), "red"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(result(&stage.session, 1), "User selected: red");
 }

@@ -1,7 +1,8 @@
 //! `pilotlight answer`: what a session asks its user, shown whole and answered.
 //!
 //! First the question is looked at and written out, then the answer is taken: from the arguments, or from whoever sits at the
-//! terminal. It is for exactly the question that was shown; one that is over, or another one, is not answered.
+//! terminal. It is for exactly the question that was shown; one that is over, or another one, is not answered. An answer in the
+//! arguments was thought of before it was shown: so it names its question.
 
 use super::carry::carry_out;
 use super::tell::{self, Tell, Teller, question, write_out};
@@ -38,9 +39,18 @@ pub(in crate::cli) struct Arguments {
     /// Put a form away without an answer
     #[arg(long)]
     cancel: bool,
-    /// Answer the question of this id, not the one that has been open for longest; `pilotlight explain ID` names them
+    /// The question to show or answer, by its id; without it, the one that has been open for longest is shown, with its id. An answer
+    /// in the arguments needs it: another question may have taken that one's place
     #[arg(long, value_name = "RID")]
     request: Option<String>,
+}
+
+impl Arguments {
+    /// Whether they say an answer.
+    const fn says_one(&self) -> bool {
+        let Self { answer, choice, text, decline, cancel, .. } = self;
+        answer.is_some() || choice.is_some() || text.is_some() || *decline || *cancel
+    }
 }
 
 /// Keeps the question that is shown. Its end is told by whoever looks.
@@ -82,6 +92,13 @@ fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow:
     };
     if let Err(error) = write_out(&question(&session.label.to_string(), &form)) {
         return Ok(refuse(&format!("the question could not be written out ({error}): it was left open")));
+    }
+    if arguments.says_one() && arguments.request.is_none() {
+        // What was meant may have been answered, and another question have taken its place, before this was looked at.
+        return Ok(refuse(&format!(
+            "say which question this is the answer to: it is `--request {}` that is shown here. It was left open",
+            form.request
+        )));
     }
     let given = match given(arguments, &form) {
         Ok(Some(with)) => with,
@@ -140,7 +157,7 @@ fn asked_for(form: &Form) -> Result<With, String> {
     let prompt = format!("Your answer ({}; nothing leaves it open): ", ways.join(", or "));
     let Some(typed) = line(&prompt) else {
         return Err(
-            "there is no terminal to ask on: say the answer with --choice or --text; the question was left open".into(),
+            "there is no terminal to ask on: say the answer with --request and --choice or --text; the question was left open".into(),
         );
     };
     match (&*typed, typed.parse()) {
