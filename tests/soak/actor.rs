@@ -1,6 +1,7 @@
 //! One server and its sessions, worked at random. An actor does one thing at a time; while it does, its other sessions rest
 //! as they are, and what is true of them is known as well.
 
+use super::deeds::Deeds;
 use super::truth::{Ledger, Truth, now, time_of};
 use crate::support::home::{Folder, Home};
 use crate::support::model::Model;
@@ -35,6 +36,7 @@ impl Chance {
 pub(crate) struct Actor<'a> {
     home: &'a Home,
     ledger: &'a Ledger,
+    deeds: &'a Deeds,
     chance: Chance,
     model: Model,
     server: Server,
@@ -54,11 +56,11 @@ struct Kept {
 
 impl<'a> Actor<'a> {
     /// An actor with a server and no session.
-    pub(crate) fn new(home: &'a Home, ledger: &'a Ledger, chance: Chance) -> Self {
+    pub(crate) fn new(home: &'a Home, ledger: &'a Ledger, deeds: &'a Deeds, chance: Chance) -> Self {
         let model = Model::start();
         let server = Server::start(home, &model);
         let client = server.connect();
-        Self { home, ledger, chance, model, server, client, sessions: Vec::new(), prompts: 0 }
+        Self { home, ledger, deeds, chance, model, server, client, sessions: Vec::new(), prompts: 0 }
     }
 
     /// Does one thing.
@@ -78,6 +80,7 @@ impl<'a> Actor<'a> {
     pub(crate) fn settle(&mut self) {
         self.rest();
         for kept in &self.sessions {
+            self.deeds.look(&kept.folder, None);
             self.ledger.note(&kept.folder.id(), now(), Truth::Unknown);
         }
     }
@@ -101,6 +104,7 @@ impl<'a> Actor<'a> {
     fn delete(&mut self) {
         let kept = self.sessions.remove(self.chance.below(self.sessions.len()));
         let id = kept.folder.id();
+        self.deeds.look(&kept.folder, None);
         self.ledger.note(&id, now(), Truth::Unknown);
         match kept.live {
             Some(_) => self.client.delete(&id),

@@ -1,17 +1,26 @@
 //! Pilotlight in the forms that stay, for as long as the soak runs: `watch --json`, whose lines are noted with the time of
-//! their coming, and the tray, whose memory is looked at; and `status --json`, asked now and then.
+//! their coming, and the tray, whose memory is looked at; `status --json`, asked now and then; and the commands that act, with
+//! the tray or without it.
 
 use super::truth::{Said, now};
 use crate::support::desktop::bus::Bus;
-use crate::support::desktop::panel::Panel;
+use crate::support::desktop::panel::{Entry, Panel};
 use crate::support::home::Home;
+use crate::support::model::Model;
+use crate::support::wait;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// The name of the config file.
+const CONFIG: &str = "pilotlight.toml";
+/// Longer than any tool of the actors works. A question waits longer, and is then what may not be taken for a tool that hangs.
+const LIMITS: &str = "[limits]\ntool-quiet = \"10s\"\ntool-stuck = \"12s\"\n";
 
 /// What watches.
 pub(crate) struct Pilots {
@@ -21,16 +30,21 @@ pub(crate) struct Pilots {
     reader: JoinHandle<()>,
     tray: Child,
     said: Arc<Mutex<Vec<Said>>>,
-    _panel: Panel,
+    panel: Panel,
     _bus: Bus,
 }
 
 impl Pilots {
-    /// Starts to watch this home.
-    pub(crate) fn start(home: &Home) -> Self {
+    /// Starts to watch this home. What is resumed in a terminal opens in a tmux of its own, with this model.
+    pub(crate) fn start(home: &Home, model: &Model) -> Self {
         let scratch = tempfile::Builder::new().prefix("pilotlight-soak-").tempdir().unwrap();
         let run = scratch.path().join("run");
         std::fs::create_dir(&run).unwrap();
+        let (program, socket) = (home.program(model).display().to_string(), socket(&scratch).display().to_string());
+        let words =
+            ["tmux", "-S", &socket, "-f", "/dev/null", "new-session", "-d", "-x", "140", "-y", "45", "{command}"];
+        let settings = format!("[actions]\ncopilot = {program:?}\nterminal = {words:?}\n{LIMITS}");
+        std::fs::write(scratch.path().join(CONFIG), settings).unwrap();
         let (home, bus) = (home.dir(), Bus::start());
         let panel = Panel::start(&bus);
         let tray = command(&scratch, &home, &["tray"])
@@ -53,7 +67,55 @@ impl Pilots {
                 into.lock().unwrap().push(Said::Line { at, id, status, because: text("because").unwrap_or_default() });
             }
         });
-        Self { home, scratch, watch, reader, tray, said, _panel: panel, _bus: bus }
+        Self { home, scratch, watch, reader, tray, said, panel, _bus: bus }
+    }
+
+    /// A command that acts: beside the tray, or as if there were none; on the home that is watched, or on another one.
+    pub(crate) fn command(&self, beside: bool, other: Option<&Path>, arguments: &[&str]) -> Command {
+        let mut command = command(&self.scratch, other.unwrap_or(&self.home), arguments);
+        if beside {
+            command.env("XDG_RUNTIME_DIR", self.scratch.path().join("run"));
+        }
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// The row of this session, as the tray tells it.
+    pub(crate) fn row(&self, id: &str) -> Option<Value> {
+        let output = self.command(true, None, &["status", "--json"]).output().unwrap();
+        let rows: Vec<Value> = serde_json::from_slice(&output.stdout).ok()?;
+        rows.into_iter().find(|row| row["id"] == id)
+    }
+
+    /// Clicks an entry of the session whose row has `words` in it, once the menu has been at rest; whether it came to that. The
+    /// others keep the menu moving, and what is clicked then is not done.
+    pub(crate) fn click(&self, words: &str, label: &str) -> bool {
+        let find = || {
+            let menu = self.panel.layout().1;
+            let fits = |entry: &Entry| entry.enabled && !entry.entries.is_empty() && entry.shown().contains(words);
+            let chosen = |entry: &Entry| entry.enabled && entry.entries.is_empty() && entry.shown().starts_with(label);
+            Some(menu.find(&fits)?.find(&chosen)?.id)
+        };
+        let mut laid_out = (0, Instant::now());
+        let rests = || {
+            let now = self.panel.signals("LayoutUpdated");
+            if now != laid_out.0 {
+                laid_out = (now, Instant::now());
+            }
+            let entry = find()?;
+            (laid_out.1.elapsed() > Duration::from_millis(1300)).then_some(entry)
+        };
+        wait(Duration::from_secs(8), rests).is_some_and(|entry| self.panel.click(entry))
+    }
+
+    /// Where the terminals that we opened are.
+    pub(crate) fn socket(&self) -> PathBuf {
+        socket(&self.scratch)
+    }
+
+    /// A folder that goes with this.
+    pub(crate) fn scratch(&self) -> &Path {
+        self.scratch.path()
     }
 
     /// Asks `status --json` once.
@@ -88,12 +150,17 @@ impl Pilots {
     }
 }
 
-fn command(scratch: &TempDir, home: &PathBuf, arguments: &[&str]) -> Command {
+fn socket(scratch: &TempDir) -> PathBuf {
+    scratch.path().join("tmux")
+}
+
+fn command(scratch: &TempDir, home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("HOME", scratch.path())
+        .env("PILOTLIGHT_CONFIG", scratch.path().join(CONFIG))
         .env("LANG", "C.UTF-8")
         .stdin(Stdio::null())
         .args(arguments)

@@ -242,19 +242,30 @@ impl Folder {
 
     /// Checks that the log is one chain: no event was lost, doubled, or written by a second owner.
     pub(crate) fn assert_one_chain(&self) {
+        if let Some(fault) = self.fault() {
+            panic!("{fault}\n{}", self.dump());
+        }
+        assert!(self.locks().len() <= 1, "two owners\n{}", self.dump());
+    }
+
+    /// What keeps the log from being one chain, if anything does.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
         let events = self.events();
         let key = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
         let kinds: HashMap<_, _> = events.iter().map(|event| (key(event, "id"), key(event, "type"))).collect();
-        assert_eq!(kinds.len(), events.len(), "an event is doubled\n{}", self.dump());
+        if kinds.len() != events.len() {
+            return Some("an event is doubled");
+        }
         let mut parents = HashSet::new();
         for parent in events.iter().skip(1).map(|event| key(event, "parentId")) {
-            let kind = kinds.get(&parent).unwrap_or_else(|| panic!("an event is lost\n{}", self.dump()));
+            let Some(kind) = kinds.get(&parent) else { return Some("an event is lost") };
             // An abort may be written after the end of the round that follows it; whoever resumes then goes on from it.
-            assert!(parents.insert(parent) || kind == "abort", "the log is forked\n{}", self.dump());
+            if !parents.insert(parent) && kind != "abort" {
+                return Some("the log is forked");
+            }
         }
         let in_use = |event: &Value| event["data"]["alreadyInUse"] == true;
-        assert!(!events.iter().any(in_use), "two owners\n{}", self.dump());
-        assert!(self.locks().len() <= 1, "two owners\n{}", self.dump());
+        events.iter().any(in_use).then_some("two owners")
     }
 
     /// The pids that the locks name.

@@ -1,0 +1,132 @@
+//! Somebody in a hurry, who resumes a session of a terminal twice at once: by two commands, or by a click and a command.
+
+use super::actor::Chance;
+use super::deeds::Deeds;
+use super::pilots::Pilots;
+use crate::support::home::{Folder, Home};
+use crate::support::model::Model;
+use crate::support::process::is_live;
+use crate::support::terminal::Terminal;
+use crate::support::{SOON, wait, wait_until};
+use rustix::process::Signal;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+/// One person, with one session at a time.
+pub(crate) struct Hasty<'a> {
+    home: &'a Home,
+    pilots: &'a Pilots,
+    deeds: &'a Deeds,
+    chance: Chance,
+    /// What the resumed terminals work with.
+    model: &'a Model,
+    made: usize,
+}
+
+impl<'a> Hasty<'a> {
+    /// Somebody who has not started anything.
+    pub(crate) fn new(home: &'a Home, model: &'a Model, pilots: &'a Pilots, deeds: &'a Deeds, chance: Chance) -> Self {
+        Self { home, pilots, deeds, chance, model, made: 0 }
+    }
+
+    /// A session, from its start to the removal of its folder.
+    pub(crate) fn act(&mut self) {
+        self.made += 1;
+        // The row is found in the menu by the beginning of the prompt.
+        let name = format!("Twice {}", self.made);
+        let (folder, pid) = self.left(&name);
+        let apart = Duration::from_millis(self.chance.below(4) as u64 * 400);
+        let (how, clicked, commands) = match self.chance.below(3) {
+            0 => ("two commands beside the tray", false, [true, true].to_vec()),
+            1 => ("a command beside the tray and one without", false, [true, false].to_vec()),
+            _ => {
+                let clicked = self.pilots.click(&format!("{name} "), "Resume in a terminal");
+                let how = if clicked { "a click and a command" } else { "one command" };
+                (how, clicked, [self.chance.below(2) == 0].to_vec())
+            }
+        };
+        let started: Vec<Child> = commands
+            .iter()
+            .map(|beside| {
+                let child = self.pilots.command(*beside, None, &["resume", &folder.id()]).spawn().unwrap();
+                wait(apart, || None::<()>);
+                child
+            })
+            .collect();
+        let outputs: Vec<_> = started.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+        // A click may still be at work; what it opens, it opens within its deadlines.
+        wait(if clicked { SOON } else { Duration::ZERO }, || (!self.panes().is_empty()).then_some(()));
+        wait(Duration::from_secs(2), || (self.panes().len() > 1).then_some(()));
+        let refused = || outputs.iter().all(|output| output.status.code() == Some(4));
+        if self.panes().is_empty() && refused() {
+            // A second owner there is none; but who reads this wants to know why there is not even one.
+            self.deeds.count("resumes refused");
+            println!("REFUSED, left by process {pid}: {outputs:#?}\n{}", folder.dump());
+            std::fs::remove_dir_all(&folder.path).unwrap();
+            return;
+        }
+        let panes = self.panes();
+        self.deeds.count(format!("resumed by {how}"));
+        let dump = || format!("{how}, {apart:?} apart: {panes:?} {outputs:#?}\n{}", folder.dump());
+        self.deeds.must(panes.len() == 1, "a session that was resumed twice opened not once", dump);
+        for (n, (pane, _)) in panes.iter().enumerate() {
+            self.prompt(pane, &format!("SCRIPT:plain Go on {n}"));
+        }
+        wait_until(SOON, "it goes on", dump, || folder.types().contains(&"session.resume".to_owned()).then_some(()));
+        let answered = |n: usize| folder.types().iter().filter(|kind| *kind == "assistant.turn_end").count() >= n;
+        wait(SOON, || answered(panes.len()).then_some(()));
+        self.deeds.look(&folder, None);
+        let live = folder.locks().into_iter().filter(|pid| is_live(*pid)).count();
+        self.deeds.must(live <= 1, "two live processes have a lock of one session", dump);
+        self.close(&panes);
+        std::fs::remove_dir_all(&folder.path).unwrap();
+    }
+
+    /// A session that was left in good order, or killed while the model was silent.
+    fn left(&mut self, name: &str) -> (Folder, u32) {
+        let terminal = Terminal::start(self.home, self.model, &[]);
+        if self.chance.below(2) == 0 {
+            terminal.enter(&format!("{name} SCRIPT:plain Paint it"));
+            terminal.folder.wait("assistant.turn_end");
+            terminal.signal(Signal::TERM);
+        } else {
+            terminal.enter(&format!("{name} SCRIPT:hang Paint it"));
+            terminal.folder.wait("assistant.turn_start");
+            terminal.signal(Signal::KILL);
+        }
+        (terminal.folder.clone(), terminal.pid())
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        command.env_remove("TMUX").arg("-S").arg(self.pilots.socket()).args(arguments);
+        String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
+    }
+
+    /// The terminals that opened, each with its process.
+    fn panes(&self) -> Vec<(String, u32)> {
+        let list = self.tmux(&["list-panes", "-a", "-F", "#{pane_id} #{pane_pid}"]);
+        let pane = |line: &str| {
+            let (pane, pid) = line.split_once(' ')?;
+            Some((pane.to_owned(), pid.parse().ok()?))
+        };
+        list.lines().filter_map(pane).collect()
+    }
+
+    /// Prompts in a terminal, once it takes a prompt.
+    fn prompt(&self, pane: &str, words: &str) {
+        let screen = || self.tmux(&["capture-pane", "-p", "-t", pane]);
+        let takes = || screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(());
+        wait_until(SOON, "the resumed terminal takes a prompt", screen, takes);
+        self.tmux(&["send-keys", "-t", pane, "-l", words]);
+        wait_until(SOON, "it shows the prompt", screen, || screen().contains(words).then_some(()));
+        self.tmux(&["send-keys", "-t", pane, "Enter"]);
+    }
+
+    /// Hangs up, and waits until the processes are gone.
+    fn close(&self, panes: &[(String, u32)]) {
+        self.tmux(&["kill-server"]);
+        let gone = || (!panes.iter().any(|(_, pid)| is_live(*pid))).then_some(());
+        wait_until(SOON, "the resumed terminals are gone", || format!("{panes:?}"), gone);
+    }
+}
