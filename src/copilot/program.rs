@@ -15,22 +15,25 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// How long a program may take to say its version. Copilot takes a tenth of a second, a few seconds on its very first start, and
-/// on a machine under load many times that: who waits for a resume would rather wait than be refused.
-const SAID_WITHIN: Duration = Duration::from_secs(30);
+/// How long a program may take to say its version where somebody looks on. Copilot takes a tenth of a second, and a few on its very
+/// first start.
+pub const SAID_WITHIN: Duration = Duration::from_secs(5);
+/// The same for a resume: on a machine under load it takes many times that, and who waits for a resume would rather wait than be
+/// refused.
+pub const SAID_LATE: Duration = Duration::from_secs(30);
 /// How every version of the CLI that speaks our protocol begins to say it.
 const SAYS: &str = "GitHub Copilot CLI ";
 /// How much of what it says is read, in bytes.
 const SAYS_MAX: u64 = 4096;
 
 /// Finds the Copilot CLI: `config` is what the user's settings name, and then nothing else is tried. The error says what
-/// was tried, and what to do.
-pub async fn find_program(config: Option<&Path>) -> Result<PathBuf, String> {
+/// was tried, and what to do. Each program may take so long to say its version.
+pub async fn find_program(config: Option<&Path>, within: Duration) -> Result<PathBuf, String> {
     if let Some(named) = config {
         let refused = |why| {
             format!("{}, which the settings name as the Copilot CLI, {why}; correct the settings", named.display())
         };
-        return match said(named).await {
+        return match said(named, within).await {
             Ok(_) => Ok(named.to_owned()),
             Err(why) => Err(refused(why)),
         };
@@ -40,7 +43,7 @@ pub async fn find_program(config: Option<&Path>) -> Result<PathBuf, String> {
         candidates(std::env::var_os("PATH").as_deref(), home.as_deref(), std::env::var_os("APPDATA").as_deref());
     let mut tried = Vec::new();
     for program in found {
-        match said(&program).await {
+        match said(&program, within).await {
             Ok(_) => return Ok(program),
             Err(why) => tried.push(format!("{} {why}", program.display())),
         }
@@ -110,11 +113,11 @@ fn native(scope: &Path) -> Option<PathBuf> {
 
 /// The version of the Copilot CLI at this path, in its own words: `1.0.102.` The error says what is wrong with it.
 pub async fn version(program: &Path) -> Result<String, String> {
-    said(program).await.map_err(|why| format!("{} {why}", program.display()))
+    said(program, SAID_WITHIN).await.map_err(|why| format!("{} {why}", program.display()))
 }
 
 /// Asks a program for its version. The error says what is wrong with it.
-async fn said(program: &Path) -> Result<String, String> {
+async fn said(program: &Path, within: Duration) -> Result<String, String> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     crate::descriptors::give_back(command.as_std_mut());
@@ -126,7 +129,7 @@ async fn said(program: &Path) -> Result<String, String> {
         }
         std::io::Result::Ok(words)
     };
-    match timeout(SAID_WITHIN, asked).await {
+    match timeout(within, asked).await {
         Ok(Ok(words)) => {
             let words = String::from_utf8_lossy(&words);
             words.trim_start().strip_prefix(SAYS).map(|version| version.trim().to_owned()).ok_or_else(|| {
@@ -135,7 +138,7 @@ async fn said(program: &Path) -> Result<String, String> {
             })
         }
         Ok(Err(error)) => Err(format!("does not start: {error}")),
-        Err(_) => Err(format!("does not say its version within {} s", SAID_WITHIN.as_secs())),
+        Err(_) => Err(format!("does not say its version within {} s", within.as_secs())),
     }
 }
 
@@ -163,7 +166,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let find = |script: &str| {
             let named = program(&scratch.path().join("copilot"), script);
-            run(find_program(Some(&named)))
+            run(find_program(Some(&named), SAID_WITHIN))
         };
         assert_eq!(
             find("[ \"$1\" = --version ] && echo 'GitHub Copilot CLI 1.0.102.'").unwrap(),
@@ -174,7 +177,7 @@ mod tests {
         assert!(other.contains("is another program") && other.contains("correct the settings"), "{other}");
         assert!(find("exit 1").unwrap_err().contains("is another program"));
         assert!(find("yes x").unwrap_err().contains("is another program"), "what says no end is cut short");
-        let missing = run(find_program(Some(&scratch.path().join("none")))).unwrap_err();
+        let missing = run(find_program(Some(&scratch.path().join("none")), SAID_WITHIN)).unwrap_err();
         assert!(missing.contains("does not start"), "{missing}");
     }
 

@@ -1,7 +1,7 @@
 //! The Copilot CLI: whether there is one that a session can be resumed with, and which.
 
 use super::{Finding, Ground};
-use crate::copilot::program::{find_program, version};
+use crate::copilot::program::{SAID_WITHIN, find_program, version};
 use crate::paths::expand;
 
 /// What the CLI was tried with; others may write other events.
@@ -17,7 +17,7 @@ pub(super) fn copilot(ground: &Ground) -> Vec<Finding> {
         ];
     };
     let found = runtime.block_on(async {
-        let program = find_program(expanded.as_deref()).await?;
+        let program = find_program(expanded.as_deref(), SAID_WITHIN).await?;
         let version = version(&program).await?;
         Ok::<_, String>((program, version))
     });

@@ -6,7 +6,7 @@ use crate::config::{Actions, Permissions};
 use crate::copilot::attached::{self, Policy};
 use crate::copilot::fault::{Fault, Place};
 use crate::copilot::hosted;
-use crate::copilot::program::find_program;
+use crate::copilot::program::{SAID_LATE, find_program};
 use crate::copilot::recover::{self, Failure, GROWN_WITHIN, Permit, Prompt, Site};
 use crate::core::fleet::Kind;
 use crate::core::form::Form;
@@ -259,7 +259,7 @@ impl Work {
     async fn program(&self) -> Result<PathBuf, Undone> {
         let named = self.actions.copilot.as_deref();
         let named = named.and_then(|named| expand(named, user_home().as_deref()));
-        find_program(named.as_deref()).await.map_err(Undone::failed)
+        find_program(named.as_deref(), SAID_LATE).await.map_err(Undone::failed)
     }
 
     /// What it is told, and what is to be said of what that leaves out.

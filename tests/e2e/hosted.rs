@@ -9,7 +9,7 @@ use pilotlight::act::Step;
 use pilotlight::copilot::attached::{Policy, What};
 use pilotlight::copilot::fault::{Fault, Place};
 use pilotlight::copilot::hosted::{Hosted, host};
-use pilotlight::copilot::program::find_program;
+use pilotlight::copilot::program::{SAID_LATE, find_program};
 use pilotlight::copilot::recover::{Failure, Site, Steps as Reported};
 use serde_json::json;
 use std::path::Path;
@@ -163,5 +163,5 @@ fn what_is_no_server_is_told() {
 fn the_real_program_is_known_for_what_it_is() {
     let reach = Reach::set(Manner::Approves);
     let program = reach.home.program(&reach.model);
-    assert_eq!(block_on(find_program(Some(&program))), Ok(program));
+    assert_eq!(block_on(find_program(Some(&program), SAID_LATE)), Ok(program));
 }
