@@ -9,9 +9,10 @@ use crate::support::model::Model;
 use crate::support::person::Manner;
 use crate::support::pilotlight::{Pilot, Ran};
 use crate::support::terminal::Terminal;
-use crate::support::{SOON, wait_until};
+use crate::support::{SOON, wait, wait_until};
 use serde_json::Value;
 use std::ffi::OsString;
+use std::time::Duration;
 
 /// No event but the first goes on from nothing, no two go on from the same one, none is there twice.
 fn is_one_chain(folder: &Folder) {
@@ -271,7 +272,15 @@ fn a_terminal_with_two_sessions_is_not_ended() {
     let ran = pilot.run(&["stop", "--yes", &id]);
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert!(ran.err.contains("1 other session"), "{ran:?}");
-    terminal.enter("SCRIPT:plain And the gate");
+    // While it still makes its new session, a terminal takes a prompt and loses it.
+    terminal.wait_screen("Started a new session");
+    let is_prompted = || second.types().iter().any(|kind| kind == "user.message").then_some(());
+    for _ in 0..4 {
+        terminal.enter("SCRIPT:plain And the gate");
+        if wait(Duration::from_secs(5), is_prompted).is_some() {
+            break;
+        }
+    }
     second.wait("assistant.turn_end");
 }
 
