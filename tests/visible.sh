@@ -239,7 +239,7 @@ main() {
     echo "pictures: $OUT"
     if [[ ${1:-} == --readme ]]; then
         mkdir -p assets/screenshots
-        small() { convert "$OUT/$1.png" -crop 870x500+230+0 +repage +dither -colors 96 -strip "PNG8:assets/screenshots/$1.png"; }
+        small() { convert "$OUT/$1.png" -crop 980x580+120+0 +repage +dither -colors 96 -strip "PNG8:assets/screenshots/$1.png"; }
         small light-menu
         small dark-submenu
     fi

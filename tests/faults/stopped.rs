@@ -64,7 +64,7 @@ fn an_interrupt_in_the_first_look_ends_it() {
     for n in 0..3000 {
         let folder = sessions.home().join(format!("session-state/36535f61-5c7b-4f09-a70b-2f8aed98{n:04x}"));
         std::fs::create_dir(&folder).unwrap();
-        std::fs::write(folder.join("workspace.yaml"), format!("cwd: /work/{n}\n")).unwrap();
+        std::fs::write(folder.join("workspace.yaml"), format!("cwd: /nowhere/{n}\n")).unwrap();
         std::fs::write(folder.join("events.jsonl"), "").unwrap();
     }
     let mut watch = user.light_from(user.command(Some(&bus), &["watch", "--json"]));
