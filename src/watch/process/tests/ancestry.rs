@@ -40,8 +40,9 @@ impl Drop for Shell {
 
 /// A tool that waits, two shells down.
 const TOOL: &str = "sh -c 'cat <&3 >/dev/null & echo $!; wait' 3<&0; exit 0";
-/// A tool that its shell hands to init, as it ends when its input does.
-const HANDED_OVER: &str = "setsid sleep 600 >/dev/null 2>&1 & echo $!; read line";
+/// A tool that its shell hands to init, as it ends when its input does. It prints its own id and stops: a process that is
+/// just being executed shows no environment.
+const HANDED_OVER: &str = "setsid sh -c 'echo $$; kill -STOP $$' & read line";
 
 /// What is so for this very test, which Copilot itself may run.
 fn here() -> Option<u32> {
