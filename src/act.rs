@@ -118,7 +118,7 @@ pub enum Report {
 pub struct Said {
     /// The session's whole id.
     pub id: Box<str>,
-    /// The Copilot home that it is in.
+    /// The Copilot home that it is in, by its real path.
     pub home: Box<str>,
     /// The last sign of life in its log, by the wall clock, in milliseconds: what was said was said after that.
     progress: i64,
@@ -151,7 +151,7 @@ struct Asked {
 
 impl Said {
     /// What is known of this session, if anything is.
-    pub fn of(home: &str, session: &Session) -> Option<Self> {
+    pub fn of(home: &Path, session: &Session) -> Option<Self> {
         let live = &session.live;
         let attached = session.dealings.reach.is_attached();
         let hosted = match session.dealings.reach {
@@ -170,7 +170,7 @@ impl Said {
         };
         Some(Self {
             id: session.id.clone(),
-            home: home.into(),
+            home: real(home),
             progress: session.facts.progress?.wall.0,
             works: live.has_active_work,
             answer,
@@ -249,7 +249,7 @@ pub enum Outcome {
 }
 
 /// One way to write a home, however it was given.
-fn real(home: &Path) -> Box<str> {
+pub fn real(home: &Path) -> Box<str> {
     home.canonicalize().as_deref().unwrap_or(home).to_string_lossy().into()
 }
 

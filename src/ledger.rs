@@ -16,8 +16,7 @@ use crate::kept;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::fs;
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 #[cfg(unix)]
@@ -102,9 +101,7 @@ impl Ledger {
         let session = home.join(crate::watch::store::SESSIONS).join(id);
         Page { id: id.into(), session, stem, key }
     }
-}
 
-impl Ledger {
     /// This section of every page that has it and was written since `since`, by the wall clock: the page's key, the session's id,
     /// and what it says.
     pub fn lately<S: Section>(&self, since: Time) -> Vec<(Box<str>, Box<str>, S)> {

@@ -19,10 +19,11 @@
 //!
 //! [`act`] has the words for what is asked of a session, and [`control`] hands them from a command to the tray that runs.
 //!
-//! [`config`] and [`paths`] say what the user has set and where things are, [`runtime`] whether the place of the tray that
-//! runs is ours alone, [`seen`] what the user has looked at, [`kept`] how that is written down, [`ended`] what ended with one of our processes, [`ledger`] what our processes
-//! must know of each other's doings, [`log`] what we say of ourselves, [`clock`] is the one place that reads the time, [`alarm`] the one
-//! that waits for it, [`signals`] the one that is told to stop, and [`descriptors`] sees to it that they last.
+//! [`config`] and [`paths`] say what the user has set and where things are, [`runtime`] whether the place of the tray that runs
+//! is ours alone, [`seen`] what the user has looked at, [`kept`] how that is written down, [`ended`] what ended with one of our
+//! processes, [`ledger`] what our processes must know of each other's doings, [`log`] what we say of ourselves, [`clock`] is the
+//! one place that reads the time, [`alarm`] the one that waits for it, [`signals`] the one that is told to stop, and
+//! [`descriptors`] sees to it that they last.
 
 /// The version, with the commit that a release was built from: `0.1.0 (1a2b3c4d5e6f)`. Builds for testing have the number alone
 /// (build.rs).

@@ -6,10 +6,11 @@
 //! it down ([`truth`](soak::truth)). What `watch --json` said, and what `status --json` was asked now and then, is held
 //! against it at the end: a deviation counts once the truth has held for longer than [`REACTION`](soak::truth::REACTION).
 //!
-//! In the long run, orders are given meanwhile in the worst of moments: somebody resumes a session twice at once ([`twice`](soak::twice)), and a
-//! server is frozen, ordered twice, copied, and waits for its user ([`troubled`](soak::troubled)). Of the harm that this could
-//! do ([`deeds`](soak::deeds)) none is allowed: no fork, no prompt sent twice, no process signalled that was not the session's,
-//! no request answered that was not shown, nothing done that was said not to be.
+//! In the long run, orders are given meanwhile in the worst of moments: somebody resumes a session twice at once
+//! ([`twice`](soak::twice)), and a server is frozen, ordered twice, copied, and waits for its user
+//! ([`troubled`](soak::troubled)). Of the harm that this could do ([`deeds`](soak::deeds)) none is allowed: no fork, no prompt
+//! sent twice, no process signalled that was not the session's, no request answered that was not shown, nothing done that was
+//! said not to be.
 //!
 //! `PILOTLIGHT_SOAK_SEED` repeats a run's choices; `PILOTLIGHT_SOAK_SECONDS` sets the length of the long one.
 

@@ -1,4 +1,5 @@
-//! `pilotlight reconnect`, `stop`, `approve`, `deny`, `answer`, `resume` and `show`: what the menu does, from a terminal or a script.
+//! `pilotlight reconnect`, `stop`, `approve`, `deny`, `answer`, `resume` and `show`: what the menu does, from a terminal or a
+//! script.
 //!
 //! Here an order is made out of the arguments and, where it ends something or answers somebody, out of what the user says
 //! when asked. [`carry`] sees that it is carried out, by the tray that runs or else here; [`tell`] shows what comes back;

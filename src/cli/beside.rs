@@ -1,9 +1,9 @@
-//! What is known of sessions beside their logs: what their servers said, and what they ask. A command that only looks takes over what
-//! the running tray knows, so that both say the same. Where no tray has asked about a silent session, it asks that one's server itself,
-//! as the tray would: without attaching, and once.
+//! What is known of sessions beside their logs: what their servers said, and what they ask. A command that only looks takes over
+//! what the running tray knows, so that both say the same. Where no tray has asked about a silent session, it asks that one's
+//! server itself, as the tray would: without attaching, and once.
 
 use super::{Context, runtime};
-use crate::act::{Ask, Order, Report, Said};
+use crate::act::{Ask, Order, Report, Said, real};
 use crate::control;
 use crate::copilot::look::{LOOKED_WITHIN, Told, look};
 use crate::copilot::servers::endpoints;
@@ -87,7 +87,8 @@ fn take_over_from_tray(sessions: &mut [Session], homes: &[PathBuf]) {
     };
     let said = runtime.block_on(async { timeout(SAID_WITHIN, first).await });
     let Ok(Some(said)) = said else { return };
-    for said in said.into_iter().filter(|said| homes.iter().any(|home| home.to_str() == Some(&said.home))) {
+    let homes: Vec<_> = homes.iter().map(|home| real(home)).collect();
+    for said in said.into_iter().filter(|said| homes.contains(&said.home)) {
         // Where two homes have one of that id, it is not told which is meant.
         let mut named = sessions.iter_mut().filter(|session| session.id == said.id);
         if let (Some(session), None) = (named.next(), named.next()) {

@@ -4,8 +4,9 @@
 //! a wrong key costs that key, a file that is no TOML costs the whole file, and the program runs with defaults for what
 //! it lost. A watcher that stays dark because of a typo would be worse than one that watches with the usual limits.
 //!
-//! `settings.rs` is the one list of keys; this file walks a document along it, `value.rs` reads the values. `server.rs` is
-//! for the tables that there may be several of. `span.rs` reads and words spans of time, `problem.rs` words what went wrong, `printed.rs` writes settings down.
+//! `settings.rs` is the one list of keys; this file walks a document along it, `value.rs` reads the values. `server.rs` is for
+//! the tables that there may be several of. `span.rs` reads and words spans of time, `problem.rs` words what went wrong,
+//! `printed.rs` writes settings down.
 
 mod printed;
 mod problem;

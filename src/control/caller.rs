@@ -1,9 +1,10 @@
 //! Who may ask for what.
 //!
-//! An agent must not approve itself. Whatever a session of Copilot's starts, a tool's shell, a script, a program of its own,
-//! may look at sessions, and may stop, reconnect or resume them: all of that it could do without us as well, being the same
-//! user. Answering a permission request or a question is what Copilot asks the *user*, and a prompt is the user's word: so `approve`,
-//! `deny`, `answer` and what sends a prompt are refused to it, and `reconnect` where the user has set that all is approved that attached sessions ask for.
+//! An agent must not approve itself. Whatever a session of Copilot's starts, a tool's shell, a script, a program of its own, may
+//! look at sessions, and may stop, reconnect or resume them: all of that it could do without us as well, being the same user.
+//! Answering a permission request or a question is what Copilot asks the *user*, and a prompt is the user's word: so `approve`,
+//! `deny`, `answer` and what sends a prompt are refused to it, and `reconnect` where the user has set that all is approved that
+//! attached sessions ask for.
 //!
 //! Two signs tell such a process: a Copilot among its ancestors, and the mark that Copilot leaves in the environment of what
 //! it starts. The mark is still there when a process has let go of its parent (`setsid -f`, `nohup ... &` after the shell's

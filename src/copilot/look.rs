@@ -28,6 +28,9 @@ pub async fn look(endpoints: &[Endpoint], ids: &[Box<str>], within: Duration) ->
     // What was told before the time was over counts.
     let _ = timeout(within, async {
         for endpoint in endpoints {
+            if told.iter().all(Option::is_some) {
+                break;
+            }
             // Why it failed is of interest to who wants to act.
             let Ok(link) = Link::open(endpoint, Path::new("")).await else { continue };
             for (told, id) in told.iter_mut().zip(ids).filter(|(told, _)| told.is_none()) {

@@ -165,8 +165,8 @@ impl Wanted {
     }
 }
 
-/// The entries for these requests and questions, and for every action; the latter are always the same in number and order, but for the one
-/// that lets go of a session that we are attached to.
+/// The entries for these requests and questions, and for every action; the latter are always the same in number and order, but
+/// for the one that lets go of a session that we are attached to.
 pub fn items(source: &Source<'_>, asked: &[Asked]) -> (Vec<Item>, Vec<Item>) {
     let offers = offers(source.session, source.row.status);
     let offer = |action| offers.iter().find(|offer| offer.action == action).unwrap_or(&offers[0]);

@@ -311,8 +311,8 @@ impl Hands {
     }
 }
 
-/// This program, asked to show one request, or one question, and to answer it. `None` where an id has not the form of Copilot's: nothing else
-/// reaches a command line.
+/// This program, asked to show one request, or one question, and to answer it. `None` where an id has not the form of Copilot's:
+/// nothing else reaches a command line.
 fn details_command(
     program: OsString,
     verb: &[&str],

@@ -203,6 +203,12 @@ impl Acting {
         }
     }
 
+    /// A session is gone, and what was kept of it with it.
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.asked.remove(key);
+        self.by_itself.remove(key);
+    }
+
     /// Where tasks beside the loop tell what they found.
     pub(super) fn teller(&self) -> mpsc::UnboundedSender<Happening> {
         self.tell.clone()

@@ -19,8 +19,8 @@ pub(super) struct Looked {
     told: Option<Told>,
 }
 
-/// Whether the server of a session is to be asked what it does, because it is silent: its owner, whether that may be trusted, and the
-/// last sign of life in its log, by the wall clock.
+/// Whether the server of a session is to be asked what it does, because it is silent: its owner, whether that may be trusted, and
+/// the last sign of life in its log, by the wall clock.
 pub fn wants_a_look(session: &Session, status: Status) -> Option<((u32, bool), Time)> {
     let is_silent = matches!(status, Status::Quiet | Status::Stuck) && session.problem.is_none();
     let is_due = is_silent && session.dealings.reach == Reach::Listens && session.dealings.under_way.is_none();
@@ -92,8 +92,7 @@ impl Engine {
     pub(super) fn tell_said(&self, given: &Given) {
         let said = self.fleet.entries().filter_map(|(key, entry)| {
             let session = entry.session();
-            let home = self.homes.get(key.0)?.parent()?.to_str()?;
-            Said::of(home, session)
+            Said::of(self.homes.get(key.0)?.parent()?, session)
         });
         given.report(Report::Said(said.collect()));
         given.report(Report::End(Outcome::Done(String::new())));

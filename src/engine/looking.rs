@@ -364,6 +364,7 @@ impl Engine {
         self.agenda.is_read(key);
         self.watcher.forget(&self.homes[key.0].join(&*key.1));
         self.sought.remove(key);
+        self.acting.forget(key);
         if self.fleet.remove(key) | self.history.remove(key) {
             round.removed.push(key.clone());
         }

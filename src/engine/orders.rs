@@ -98,7 +98,8 @@ impl Engine {
         }
     }
 
-    /// The process of an owner that is just ending, or has ended since it was looked at, where a session without one could be resumed.
+    /// The process of an owner that is just ending, or has ended since it was looked at, where a session without one could be
+    /// resumed.
     fn ending_owner(&self, key: &Key, action: Action) -> Option<u32> {
         let (Owner::Alive { pid, .. } | Owner::Opened { pid, .. } | Owner::Unknown { pid }) =
             self.fleet.get(key)?.session().runner()

@@ -161,8 +161,8 @@ pub fn is_of_our_user(pid: u32) -> bool {
     platform::is_of_our_user(pid)
 }
 
-/// Whether a process was killed, or ends by itself, and is not quite gone yet. While its first thread has ended and others have not,
-/// it shows no executable, and the owner of its lock is unknown. Only Linux tells.
+/// Whether a process was killed, or ends by itself, and is not quite gone yet. While its first thread has ended and others have
+/// not, it shows no executable, and the owner of its lock is unknown. Only Linux tells.
 pub fn is_ending(pid: u32) -> bool {
     platform::is_ending(pid)
 }

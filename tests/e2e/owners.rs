@@ -352,8 +352,8 @@ fn case_117_a_session_resumed_twice_opens_once() {
     }
 }
 
-/// Kills the terminal of a session in the middle of its work, and resumes it at once: while its process is still on its way out, the
-/// resume waits.
+/// Kills the terminal of a session in the middle of its work, and resumes it at once: while its process is still on its way out,
+/// the resume waits.
 fn resume_right_after_a_kill(tray: bool) {
     let (home, model) = (Home::new("project"), Model::start());
     let terminal = Terminal::start(&home, &model, &["--allow-all"]);

@@ -22,7 +22,7 @@ struct Asking {
     person: Person,
     server: Server,
     _model: Model,
-    _home: Home,
+    home: Home,
 }
 
 impl Asking {
@@ -34,7 +34,7 @@ impl Asking {
         let session = server.create_with_asker(&client, &person);
         session.send("SCRIPT:mcp Drop it");
         session.folder.wait("tool.execution_start");
-        Self { pilot, session, _client: client, person, server, _model: model, _home: home }
+        Self { pilot, session, _client: client, person, server, _model: model, home }
     }
 
     fn id(&self) -> String {
@@ -89,6 +89,11 @@ fn case_126_attached_it_needs_input_and_is_not_aborted() {
     let row = asking.pilot.told_beside(&id, "needs-input", "asks: \"Which database shall I drop?\" (test, prod)");
     assert_eq!(row["question"], json!({"text": "Which database shall I drop?", "choices": ["test", "prod"]}), "{row}");
     assert_eq!(asking.aborts(), 0);
+    // Whoever calls the home by another name is told the same.
+    let scratch = tempfile::tempdir().unwrap();
+    let link = scratch.path().join("home");
+    std::os::unix::fs::symlink(asking.home.dir(), &link).unwrap();
+    assert_eq!(asking.pilot.row_by(&[link], &id).unwrap()["because"], row["because"]);
     // Answered elsewhere: over at once.
     asking.person.now(Manner::Approves);
     asking.pilot.told_beside(&id, "idle", "");

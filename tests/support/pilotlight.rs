@@ -158,7 +158,10 @@ impl Pilot {
 
     /// A command, ready to be started, that can reach the tray.
     pub(crate) fn command_beside(&self, args: &[&str]) -> Command {
-        let mut command = self.command(args);
+        self.beside(self.command(args))
+    }
+
+    fn beside(&self, mut command: Command) -> Command {
         command.env("XDG_RUNTIME_DIR", self.scratch.path().join("run"));
         command
     }
@@ -207,7 +210,12 @@ impl Pilot {
 
     /// The session's row in the `status --json` of a command that reaches the tray.
     pub(crate) fn row_beside(&self, id: &str) -> Option<Value> {
-        let ran = self.run(&["status", "--json"]);
+        self.row_by(&self.homes, id)
+    }
+
+    /// The same, of a command that is told these homes.
+    pub(crate) fn row_by(&self, homes: &[PathBuf], id: &str) -> Option<Value> {
+        let ran = Ran::of(self.beside(command(&self.scratch, homes, &["status", "--json"])));
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let rows: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
         rows.into_iter().find(|row| row["id"] == id)

@@ -23,8 +23,8 @@ pub(in crate::cli) struct Arguments {
     /// The session's id, or as much of its beginning as no other shares
     #[arg(value_name = "ID")]
     id: String,
-    /// The answer: a choice in its own words, or any text where that is an answer. Without it, and without an option that says the
-    /// answer, it is asked for on the terminal
+    /// The answer: a choice in its own words, or any text where that is an answer. Without it, and without an option that says
+    /// the answer, it is asked for on the terminal
     #[arg(value_name = "ANSWER", conflicts_with_all = ["choice", "text", "decline", "cancel"])]
     answer: Option<String>,
     /// Answer by the choice of this number, counted from 1
@@ -39,8 +39,8 @@ pub(in crate::cli) struct Arguments {
     /// Put a form away without an answer
     #[arg(long)]
     cancel: bool,
-    /// The question to show or answer, by its id; without it, the one that has been open for longest is shown, with its id. An answer
-    /// in the arguments needs it: another question may have taken that one's place
+    /// The question to show or answer, by its id; without it, the one that has been open for longest is shown, with its id. An
+    /// answer in the arguments needs it: another question may have taken that one's place
     #[arg(long, value_name = "RID")]
     request: Option<String>,
 }

@@ -156,8 +156,8 @@ impl Alerts {
         changes
     }
 
-    /// Raises a popup anew that can offer Approve, or a question's choices, only now, or no longer. Never in place: a click that is on its way to the
-    /// old one must not land on the new one.
+    /// Raises a popup anew that can offer Approve, or a question's choices, only now, or no longer. Never in place: a click that
+    /// is on its way to the old one must not land on the new one.
     fn renew(&mut self, sessions: &Sessions<'_>, changes: &mut Vec<Change>) {
         for session in sessions.values() {
             let Some(Episode {

@@ -218,8 +218,8 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// Whether a failed tool says that nobody could be asked (three signatures, recorded in tests/traces 03a, 03b and 44a). A refusal by the user has
-    /// the same code, and a program's own "Permission denied" stands in a result, not in an error.
+    /// Whether a failed tool says that nobody could be asked (three signatures, recorded in tests/traces 03a, 03b and 44a). A
+    /// refusal by the user has the same code, and a program's own "Permission denied" stands in a result, not in an error.
     fn tool_unasked(&self) -> bool {
         if self.success == Some(true) {
             return false;
