@@ -114,7 +114,7 @@ fn wall() -> Time {
 mod tests {
     use super::*;
 
-    /// CASES.md 68: a wall clock that is set is no sleep.
+    /// Case 68: a wall clock that is set is no sleep.
     #[cfg(target_os = "linux")]
     #[test]
     fn case_68_a_wall_clock_that_is_set_is_no_sleep() {

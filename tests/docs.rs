@@ -6,6 +6,7 @@
 
 use pilotlight::config::{Config, parse};
 use pilotlight::core::verdict::Status;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,7 +25,8 @@ fn root() -> &'static Path {
 
 /// Every text that is meant to be read.
 fn pages() -> Vec<Page> {
-    let folders = ["", "docs", "benches", "packaging", "tests", "tests/traces"].map(|folder| root().join(folder));
+    let folders =
+        ["", "docs", "benches", "packaging", "tests", "tests/cases", "tests/traces"].map(|folder| root().join(folder));
     let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
     let paths = files.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|it| it == "md"));
     let mut pages: Vec<Page> = paths.map(|path| Page { text: std::fs::read_to_string(&path).unwrap(), path }).collect();
@@ -233,8 +235,79 @@ fn every_status_is_explained() {
     }
 }
 
+/// The numbers of the cases that a text names: `case_45_an_open_tool`, `Cases 123 to 125`, `case 76 (PP#426)`.
+fn cases_in(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for piece in text.replace("Case", "case").split("case").skip(1) {
+        let mut rest = piece.strip_prefix('s').unwrap_or(piece);
+        let mut before = None;
+        loop {
+            let joints: &[&str] = if before.is_none() { &[" ", "_"] } else { &[", ", " and ", " to ", "_and_"] };
+            let joined = joints.iter().find_map(|joint| Some((*joint, rest.strip_prefix(joint)?)));
+            let Some((joint, number)) = joined else { break };
+            let digits = number.len() - number.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            let Ok(value) = number[..digits].parse::<u32>() else { break };
+            if let (" to ", Some(first)) = (joint, before) {
+                found.extend((first..value).map(|between| between.to_string()));
+            }
+            let letter = number[digits..].starts_with(|c| ('a'..='g').contains(&c));
+            let (number, after) = number.split_at(digits + usize::from(letter));
+            found.insert(number.to_owned());
+            before = Some(value);
+            // Where it comes from may stand behind it.
+            rest = after.strip_prefix(" (").and_then(|from| from.split_once(')')).map_or(after, |(_, after)| after);
+        }
+    }
+    found
+}
+
+#[test]
+fn every_case_is_held_by_the_tests_that_are_named_and_no_test_names_another() {
+    let pages = pages();
+    let list = pages.iter().find(|page| page.name() == "tests/cases/README.md").unwrap();
+    let rows = list.text.lines().filter(|line| line.starts_with("| ")).map(|line| line.split('|').map(str::trim));
+    let rows: Vec<Vec<&str>> = rows.map(Iterator::collect).filter(|row: &Vec<_>| !row[1].is_empty()).collect();
+    let known: BTreeSet<String> = rows.iter().map(|row| row[1].to_owned()).collect();
+    assert!(known.len() > 100 && known.len() == rows.len(), "each case has one row");
+    let mut named = BTreeMap::new();
+    for folder in ["src", "tests", "benches"] {
+        for file in walk(&root().join(folder)) {
+            let name = file.strip_prefix(root()).unwrap().display().to_string();
+            if name != "tests/docs.rs" && name != "tests/cases/README.md" {
+                named.insert(name, cases_in(&std::fs::read_to_string(&file).unwrap_or_default()));
+            }
+        }
+    }
+    for (file, cases) in &named {
+        let unknown: Vec<_> = cases.difference(&known).collect();
+        assert!(unknown.is_empty(), "{file} names cases that tests/cases/README.md does not have: {unknown:?}");
+    }
+    for row in &rows {
+        let files: Vec<&str> = row[5].split('`').skip(1).step_by(2).collect();
+        assert!(!files.is_empty(), "case {} is held by nothing", row[1]);
+        for file in files {
+            assert!(
+                named.get(file).is_some_and(|cases| cases.contains(row[1])),
+                "{file} does not name case {}",
+                row[1]
+            );
+        }
+    }
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
 #[test]
 fn what_is_wrong_would_be_found() {
+    let cases = |text: &str| cases_in(text).into_iter().collect::<Vec<_>>();
+    assert_eq!(
+        cases("fn case_74_and_107g_what_cannot() // Cases 3 (PP#141) and 60, 61: x"),
+        ["107g", "3", "60", "61", "74"]
+    );
+    assert_eq!(cases("/// Cases 123 to 125: in case 7 of them, in each case"), ["123", "124", "125", "7"]);
     let page = |text: &str| Page { path: root().join("README.md"), text: text.into() };
     let wrong = page(
         "See `pilotlight dance` and `~/.config/pilotlight/`.\n\n    pilotlight status --bogus | jq .  # no\n\ntext\n",

@@ -137,7 +137,7 @@ impl Log {
     }
 }
 
-/// CASES.md 65 (PP#402): the tail is read as far back as needed.
+/// Case 65 (PP#402): the tail is read as far back as needed.
 #[test]
 fn case_65_a_last_line_of_any_length_is_read() {
     for length in [50_000, 430_000, 20_000_000] {
@@ -156,7 +156,7 @@ fn case_65_a_last_line_of_any_length_is_read() {
     }
 }
 
-/// CASES.md 76 (PP#426): half a line is progress; CASES.md 83 (UP): it is waited for.
+/// Case 76 (PP#426): half a line is progress; case 83 (UP): it is waited for.
 #[test]
 fn cases_76_and_83_half_a_line_is_progress_and_is_waited_for() {
     let mut log = Log::new();
@@ -176,7 +176,7 @@ fn cases_76_and_83_half_a_line_is_progress_and_is_waited_for() {
     assert_eq!(log.facts.skipped, 0);
 }
 
-/// CASES.md 75 (PP#426): a fresh mtime without growth is no progress, also where the clocks were set since.
+/// Case 75 (PP#426): a fresh mtime without growth is no progress, also where the clocks were set since.
 #[test]
 fn case_75_a_touched_file_is_no_progress() {
     let mut log = Log::new();
@@ -190,7 +190,7 @@ fn case_75_a_touched_file_is_no_progress() {
     assert_eq!(log.status(), Status::Stuck);
 }
 
-/// CASES.md 140: rewritten in place, as long as it was and with the same end, a log is what it is now.
+/// Case 140: rewritten in place, as long as it was and with the same end, a log is what it is now.
 #[test]
 fn case_140_a_log_that_is_rewritten_with_its_length_and_its_end_is_read_anew() {
     let mut log = Log::new();
@@ -217,7 +217,7 @@ fn case_140_a_log_that_is_rewritten_with_its_length_and_its_end_is_read_anew() {
     }
 }
 
-/// CASES.md 141: an event is no newer than the file that it stands in.
+/// Case 141: an event is no newer than the file that it stands in.
 #[test]
 fn case_141_an_event_is_no_newer_than_its_file() {
     let mut log = Log::new();
@@ -237,7 +237,7 @@ fn case_141_an_event_is_no_newer_than_its_file() {
     assert_eq!(log.facts.progress, Some(Moment::of(log.time())));
 }
 
-/// CASES.md 134: whatever a log is, a reading that is to be over reads one block, and is continued where it broke off.
+/// Case 134: whatever a log is, a reading that is to be over reads one block, and is continued where it broke off.
 #[test]
 fn case_134_a_reading_that_is_broken_off_goes_on_where_it_was() {
     let mut log = Log::new();
@@ -269,7 +269,7 @@ fn case_134_a_reading_that_is_broken_off_goes_on_where_it_was() {
     assert_eq!(log.facts, log.facts_afresh());
 }
 
-/// CASES.md 134: a log that has become endless is read from its end, as one who comes now reads it; it is what it was when it is
+/// Case 134: a log that has become endless is read from its end, as one who comes now reads it; it is what it was when it is
 /// cut again.
 #[test]
 #[cfg(target_os = "linux")]
@@ -291,7 +291,7 @@ fn case_134_a_log_of_a_terabyte_is_read_from_its_end() {
     assert_eq!(log.facts, log.facts_afresh());
 }
 
-/// CASES.md 84 (UP): what is broken is skipped and counted, later lines are read.
+/// Case 84 (UP): what is broken is skipped and counted, later lines are read.
 #[test]
 fn case_84_broken_lines_are_counted_and_passed() {
     let broken: [&[u8]; 9] = [
@@ -316,7 +316,7 @@ fn case_84_broken_lines_are_counted_and_passed() {
     }
 }
 
-/// CASES.md 84 (UP): CRLF, U+2028 inside strings, invalid UTF-8 inside strings and unknown types are no reason to skip.
+/// Case 84 (UP): CRLF, U+2028 inside strings, invalid UTF-8 inside strings and unknown types are no reason to skip.
 #[test]
 fn case_84_odd_lines_are_read() {
     let mut log = Log::new();
@@ -333,7 +333,7 @@ fn case_84_odd_lines_are_read() {
     assert_eq!((log.facts.skipped, log.facts.events), (0, 5));
 }
 
-/// CASES.md 84 (UP): a writer that died in the middle of a line does not swallow the next one.
+/// Case 84 (UP): a writer that died in the middle of a line does not swallow the next one.
 #[test]
 fn case_84_a_line_behind_a_torn_one_is_read() {
     for torn in [
@@ -350,7 +350,7 @@ fn case_84_a_line_behind_a_torn_one_is_read() {
     }
 }
 
-/// CASES.md 85 (UP): the same line twice counts once.
+/// Case 85 (UP): the same line twice counts once.
 #[test]
 fn case_85_a_repeated_line_counts_once() {
     let mut log = Log::new();
@@ -365,7 +365,7 @@ fn case_85_a_repeated_line_counts_once() {
     assert_eq!((turn.used, turn.succeeded, turn.tools.len()), (1, 1, 0));
 }
 
-/// CASES.md 86 (UP): cut, replaced, rewritten, deleted, made again.
+/// Case 86 (UP): cut, replaced, rewritten, deleted, made again.
 #[test]
 fn case_86_a_log_that_is_not_the_one_it_was_is_read_afresh() {
     let mut log = Log::new();
@@ -406,7 +406,7 @@ fn case_86_a_log_that_is_not_the_one_it_was_is_read_afresh() {
     assert_eq!(log.status(), Status::Working, "made again");
 }
 
-/// CASES.md 88 (UP): what is no file is named, never followed, never waited for.
+/// Case 88 (UP): what is no file is named, never followed, never waited for.
 #[cfg(unix)]
 #[test]
 fn case_88_what_is_no_file_is_left_alone() {
@@ -433,7 +433,7 @@ fn case_88_what_is_no_file_is_left_alone() {
     assert_eq!(missing.read(), Ok(Found::Absent));
 }
 
-/// CASES.md 89 (UP): a line of 2 GB costs neither memory nor time; what comes after it is read. The file is sparse: the line
+/// Case 89 (UP): a line of 2 GB costs neither memory nor time; what comes after it is read. The file is sparse: the line
 /// is a hole.
 #[test]
 #[cfg(target_os = "linux")]
@@ -455,7 +455,7 @@ fn case_89_a_line_of_2_gb_is_passed_over() {
     assert!(peak.parse::<u64>().unwrap() < 256 << 10, "peak memory {peak} kB, of all tests of this file");
 }
 
-/// CASES.md 28 (PP#230), on disk: where the beginning of the turn is cut off, that is said.
+/// Case 28 (PP#230), on disk: where the beginning of the turn is cut off, that is said.
 #[test]
 fn case_28_a_log_cut_at_its_front_says_so() {
     let mut log = Log::new();

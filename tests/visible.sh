@@ -5,7 +5,7 @@
 #   tests/visible.sh              everything
 #   tests/visible.sh --readme     and the best of them to assets/screenshots
 #
-# It checks what a machine can (CASES.md 106 by a mouse); the rest is for eyes. Linux only; installs what is missing.
+# It checks what a machine can (case 106 by a mouse); the rest is for eyes. Linux only; installs what is missing.
 set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=visible/display.sh
@@ -196,7 +196,7 @@ inside() {
     sleep 0.8
     shot submenu
 
-    # CASES.md 106, by a mouse: the pointer rests on a line of the first session's submenu, another session comes, and only
+    # case 106, by a mouse: the pointer rests on a line of the first session's submenu, another session comes, and only
     # then the button goes down. It does nothing to any other session. Without the change it marks the first one as seen.
     aim
     session 11 'Came while the menu was open' main; owned

@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// CASES.md 107c: a process that let go of its parent still carries Copilot's mark.
+    /// Case 107c: a process that let go of its parent still carries Copilot's mark.
     #[cfg(target_os = "linux")]
     #[test]
     fn case_107c_the_mark_in_the_environment_tells_an_agent() {

@@ -57,7 +57,7 @@ async fn server(deed: Deed, wrong_from: usize, wrong: Wrong) -> (Fake, Arc<Atomi
     let calls = Arc::new(AtomicUsize::new(0));
     let (counted, answered, aborted) = (Arc::clone(&calls), AtomicUsize::new(0), AtomicUsize::new(0));
     let fake = Fake::start(move |method, params, _| {
-        // CASES.md 42: whatever is done with one session, no other is named.
+        // Case 42: whatever is done with one session, no other is named.
         assert!(params.get("sessionId").is_none_or(|id| id == "s"), "{method} {params}");
         if counted.fetch_add(1, Ordering::SeqCst) >= wrong_from {
             return match wrong {
@@ -137,7 +137,7 @@ async fn does(deed: Deed, fake: &Fake) -> Result<(), Failure> {
     }
 }
 
-/// CASES.md 42 (PP#285): what is done with one session touches no other, and a list of all is not asked for.
+/// Case 42 (PP#285): what is done with one session touches no other, and a list of all is not asked for.
 #[test]
 fn case_42_whatever_is_done_touches_one_session_alone() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -155,7 +155,7 @@ fn case_42_whatever_is_done_touches_one_session_alone() {
     });
 }
 
-/// CASES.md 41 (PP#285): a recovery that fails at each of its steps says so.
+/// Case 41 (PP#285): a recovery that fails at each of its steps says so.
 #[test]
 fn case_41_whatever_is_done_a_server_that_goes_wrong_at_any_call_is_told() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Wrong either way is a nuisance: a question that is missed waits for ever, one that is imagined cries wolf. So only the
 //! plain case counts: the last thing said is a question. One that is quoted, or stands in code, is not addressed to the
-//! user (CASES.md 96).
+//! user (case 96).
 
 use super::scan::Text;
 
@@ -69,7 +69,7 @@ mod tests {
         ends_in_question(Text(&json.as_bytes()[1..json.len() - 1]))
     }
 
-    /// CASES.md 96.
+    /// Case 96.
     #[test]
     fn case_96_a_message_that_ends_in_a_question_asks() {
         for text in [
@@ -87,7 +87,7 @@ mod tests {
         assert!(asks(&format!("{}?", "é\n".repeat(5000))));
     }
 
-    /// CASES.md 96.
+    /// Case 96.
     #[test]
     fn case_96_code_and_quoted_questions_do_not() {
         for text in [

@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(Time(i64::MAX).to_string(), format!("(time out of range: {} ms)", i64::MAX));
     }
 
-    /// CASES.md 107a.
+    /// Case 107a.
     #[test]
     fn case_107a_durations_are_worded_in_the_unit_that_fits() {
         let worded = |seconds| Span::seconds(seconds).to_string();

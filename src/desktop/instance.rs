@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// CASES.md 107.
+    /// Case 107.
     #[test]
     fn case_107_the_second_is_told_where_the_first_is_and_the_third_may_start_when_it_is_gone() {
         let scratch = tempfile::tempdir().unwrap();

@@ -330,7 +330,7 @@ async fn show(note: Note) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    /// CASES.md 103.
+    /// Case 103.
     #[test]
     fn case_103_what_a_session_wrote_is_text() {
         let hostile = "<b>bold</b> & \u{1b}[31m\u{202e}txt.\nsecond";

@@ -163,7 +163,7 @@ fn having(n: usize) -> String {
     format!("{} {}", counted(n, "session"), if n == 1 { "has" } else { "have" })
 }
 
-/// CASES.md 88: what is no log is named, never followed, and never waited for.
+/// Case 88: what is no log is named, never followed, and never waited for.
 fn logs(homes: &[std::path::PathBuf], sessions: &[Session]) -> Vec<Finding> {
     const CHECK: &str = "log";
     let (mut findings, mut never, mut sound, mut left_out) = (Vec::new(), Vec::new(), 0, 0);

@@ -117,7 +117,7 @@ impl Drop for Desk {
 
 const HOUR: Span = Span::hours(1);
 
-/// CASES.md 66 (PP#402): asleep for 40 min or 8 h, the silence is what passed awake.
+/// Case 66 (PP#402): asleep for 40 min or 8 h, the silence is what passed awake.
 #[test]
 fn case_66_a_sleep_is_no_silence() {
     for asleep in [Span::minutes(40), Span::hours(8), Span::hours(24 * 30)] {
@@ -135,7 +135,7 @@ fn case_66_a_sleep_is_no_silence() {
     }
 }
 
-/// CASES.md 68 (PP#402): the wall clock is set back or forward, by a little, an hour, a day or years.
+/// Case 68 (PP#402): the wall clock is set back or forward, by a little, an hour, a day or years.
 #[test]
 fn case_68_a_clock_that_is_set_changes_nothing() {
     for by in [Span::seconds(1), Span::minutes(5), HOUR, Span::hours(24), Span::hours(24 * 3650)] {

@@ -133,7 +133,7 @@ fn case_116_what_is_open_somewhere_is_not_opened_again() {
     listens.allows(Action::Reconnect).refuses(Action::Resend, "has it open");
 }
 
-/// CASES.md 123 to 125: nothing at all is done with it.
+/// Cases 123 to 125: nothing at all is done with it.
 #[test]
 fn case_124_a_session_that_its_process_does_not_hold_is_left_alone() {
     for kind in [Kind::Terminal, Kind::Sdk, Kind::Unknown] {

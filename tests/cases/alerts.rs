@@ -305,7 +305,6 @@ fn what_was_looked_at_is_not_told_and_a_popup_goes_with_the_look() {
     assert_eq!(stage.open.len(), 1, "a look answers no request");
 }
 
-/// DESIGN.md, safety.
 #[test]
 fn case_107b_another_request_gets_a_popup_of_its_own() {
     let mut stage = Stage::new();

@@ -99,7 +99,7 @@ fn of_two_sessions_with_one_id_none_is_guessed() {
     assert!(std::path::Path::new(&format!("/proc/{}/exe", owner.pid())).exists());
 }
 
-/// CASES.md 123: what is asked of a copy is not done by the tray to the session that was copied, whichever home is the usual one.
+/// Case 123: what is asked of a copy is not done by the tray to the session that was copied, whichever home is the usual one.
 #[test]
 fn case_123_what_is_asked_of_a_copy_is_not_done_by_a_tray_that_watches_the_other_home() {
     let user = User::new();
@@ -123,7 +123,7 @@ fn case_123_what_is_asked_of_a_copy_is_not_done_by_a_tray_that_watches_the_other
     wait_until("its owner is gone", || (!lives()).then_some(()), || format!("{output:?}"));
 }
 
-/// CASES.md 69: however many are to be resumed, three are at a time, and all of them in the end.
+/// Case 69: however many are to be resumed, three are at a time, and all of them in the end.
 #[test]
 fn case_69_what_is_resumed_together_is_resumed_three_at_a_time() {
     const SESSIONS: u32 = 10;

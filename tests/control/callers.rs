@@ -1,4 +1,4 @@
-//! CASES.md 107c: an agent must not approve itself.
+//! Case 107c: an agent must not approve itself.
 
 use super::trays::{Double, Tray, socket};
 use crate::made_up::{User, wait_until};

@@ -67,7 +67,7 @@ impl Drop for Dying {
     }
 }
 
-/// CASES.md 117: an owner that was killed a moment ago is waited for, with a tray and without; one that hangs in its end is not
+/// Case 117: an owner that was killed a moment ago is waited for, with a tray and without; one that hangs in its end is not
 /// waited for long.
 #[test]
 fn case_117_a_resume_waits_for_an_owner_that_is_just_ending() {
@@ -109,7 +109,7 @@ fn age(page: &Path, seconds: i64) {
     fs::write(page, kept.to_string()).unwrap();
 }
 
-/// CASES.md 117: what would be refused is not offered, and is offered again when it would not be.
+/// Case 117: what would be refused is not offered, and is offered again when it would not be.
 #[test]
 fn case_117_what_was_just_resumed_does_not_offer_to_be_resumed() {
     let user = User::new();

@@ -1,4 +1,4 @@
-//! The desktop that is not there, goes away, comes back, or does not answer. CASES.md 104 and 105.
+//! The desktop that is not there, goes away, comes back, or does not answer. Cases 104 and 105.
 
 use crate::desk::bus::Bus;
 use crate::desk::light::User;
@@ -11,7 +11,7 @@ use std::io::Read;
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
-/// CASES.md 104.
+/// Case 104.
 #[test]
 fn case_104_the_icon_returns_with_the_panel() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
@@ -59,7 +59,7 @@ fn the_icon_returns_with_the_bus() {
     user.agrees(&panel, &session, "working");
 }
 
-/// CASES.md 105.
+/// Case 105.
 #[test]
 fn case_105_without_a_bus_one_line_says_so_and_the_rest_goes_on() {
     let sessions = Sessions::new();

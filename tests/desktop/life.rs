@@ -21,7 +21,7 @@ fn it_ends_cleanly_on_every_signal_that_means_an_end() {
     }
 }
 
-/// CASES.md 107.
+/// Case 107.
 #[test]
 fn case_107_a_second_start_says_where_the_first_is() {
     let (bus, sessions) = (Bus::start(), Sessions::new());

@@ -90,7 +90,7 @@ fn the_submenu_holds_the_details_and_what_can_be_done() {
         "Mute its folder".into(),
     ];
     assert_eq!(words(&row.entries), expected);
-    // CASES.md 70: what is refused is shown with its reason, and is nothing to click.
+    // Case 70: what is refused is shown with its reason, and is nothing to click.
     assert!(!row.get("Reconnect").enabled);
     assert!(row.get("Why").entries[0].shown().starts_with("idle: done, your turn"), "{row:#?}");
     let footer: Vec<_> = words(&panel.menu()).into_iter().rev().take(11).collect();
@@ -111,7 +111,7 @@ fn the_submenu_holds_the_details_and_what_can_be_done() {
     assert_eq!(footer, expected);
 }
 
-/// CASES.md 103.
+/// Case 103.
 #[test]
 fn case_103_hostile_titles_are_text_and_bounded() {
     let (bus, sessions) = (Bus::start(), Sessions::new());

@@ -65,8 +65,8 @@ fn rows_keep_their_places_until_something_new_wants_one() {
     assert_eq!(places(), ["third", "first", "second", "fourth"], "now what needs the user is first");
 }
 
-/// The folder of a session goes, another one comes, and the new menu has as many entries everywhere as the old one. CASES.md
-/// 106: a click that was on its way must not land on the session that stands there now.
+/// The folder of a session goes, another one comes, and the new menu has as many entries everywhere as the old one.
+/// Case 106: a click that was on its way must not land on the session that stands there now.
 #[test]
 fn case_106_a_click_never_lands_on_another_session() {
     let (bus, sessions) = (Bus::start(), Sessions::new());

@@ -144,7 +144,7 @@ fn a_popup_that_is_put_away_is_told_from_one_that_goes_by_itself() {
     assert!(server.closed().is_empty());
 }
 
-/// CASES.md 92 and 107b.
+/// Cases 92 and 107b.
 #[test]
 fn case_107b_a_popup_that_is_withdrawn_is_closed_and_a_click_on_it_is_for_nothing() {
     let bus = Bus::start();
@@ -241,7 +241,7 @@ fn case_112_a_slow_servers_popup_wants_to_be_read_as_long() {
     desk.hears(&[(1, Clicked::Action(Button::Approve))]);
 }
 
-/// CASES.md 107b, 112: a click that was aimed at a popup which another one took the place of answers nothing.
+/// Cases 107b, 112: a click that was aimed at a popup which another one took the place of answers nothing.
 #[test]
 fn case_107b_a_click_just_after_one_popup_took_the_place_of_another_only_shows_it_anew() {
     for (action, button) in [("approve", Button::Approve), ("deny", Button::Deny)] {

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 use std::time::Duration;
 
-/// CASES.md 86 (UP): a session's folder is deleted and made again.
+/// Case 86 (UP): a session's folder is deleted and made again.
 #[test]
 fn case_86_a_deleted_folder_is_told_and_may_come_back() {
     let user = User::new();
@@ -27,7 +27,7 @@ fn case_86_a_deleted_folder_is_told_and_may_come_back() {
     watch.told(&again, "idle");
 }
 
-/// CASES.md 110: the root is missing, made later, removed, made again: followed throughout.
+/// Case 110: the root is missing, made later, removed, made again: followed throughout.
 #[test]
 fn case_110_a_home_may_come_and_go() {
     let user = User::new();
@@ -45,7 +45,7 @@ fn case_110_a_home_may_come_and_go() {
     }
 }
 
-/// CASES.md 86 and 110: made anew before anybody looked, a folder is followed as the one before it was.
+/// Cases 86 and 110: made anew before anybody looked, a folder is followed as the one before it was.
 #[test]
 fn case_86_what_is_made_anew_at_once_is_followed() {
     let user = User::new();
@@ -70,7 +70,7 @@ fn case_86_what_is_made_anew_at_once_is_followed() {
     }
 }
 
-/// CASES.md 109: where no more files can be watched, that is said, and the rest goes on.
+/// Case 109: where no more files can be watched, that is said, and the rest goes on.
 #[test]
 fn case_109_a_limit_of_watches_is_said() {
     let namespaces = Command::new("unshare").args(["-U", "-r", "true"]).status();
@@ -101,7 +101,7 @@ fn case_109_a_limit_of_watches_is_said() {
     );
 }
 
-/// CASES.md 88 (UP): what is no log is named and left alone; everything else is still shown.
+/// Case 88 (UP): what is no log is named and left alone; everything else is still shown.
 #[test]
 fn case_88_what_is_no_log_is_named_and_the_rest_is_shown() {
     let user = User::new();

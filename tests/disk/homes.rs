@@ -56,7 +56,7 @@ fn tells_at_once(watch: &Watch, sessions: &[(&Folder, &str)]) {
     assert!(begun.elapsed() < AT_ONCE, "followed after {:.1?}", begun.elapsed());
 }
 
-/// CASES.md 139: a home renamed away, another one put there, and changed back again.
+/// Case 139: a home renamed away, another one put there, and changed back again.
 #[test]
 fn case_139_a_home_renamed_away_and_another_put_there_is_followed() {
     for home in ["home", "deep/er/home"] {
@@ -92,7 +92,7 @@ fn case_139_a_home_renamed_away_and_another_put_there_is_followed() {
     }
 }
 
-/// CASES.md 139: a home that becomes a link, a link that leads elsewhere, and what it leads to renamed.
+/// Case 139: a home that becomes a link, a link that leads elsewhere, and what it leads to renamed.
 #[test]
 fn case_139_a_home_that_is_a_link_is_followed_wherever_it_leads() {
     let stage = Stage::new("home");
@@ -124,7 +124,7 @@ fn case_139_a_home_that_is_a_link_is_followed_wherever_it_leads() {
     assert_eq!(watch.end(Signal::TERM), Some(0));
 }
 
-/// CASES.md 139: something is mounted over a home, and taken away again.
+/// Case 139: something is mounted over a home, and taken away again.
 #[test]
 fn case_139_a_home_that_is_mounted_over_is_followed() {
     let unshared = |arguments: &[&str]| Command::new("unshare").args(arguments).arg("true").status();

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// CASES.md 3 (PP#141) and 60: the owner dies in the middle of a turn; told at once, by an event and not by a look.
+/// Cases 3 (PP#141) and 60: the owner dies in the middle of a turn; told at once, by an event and not by a look.
 #[test]
 fn case_3_an_owner_that_dies_in_a_turn_has_crashed() {
     let user = User::new();
@@ -22,7 +22,7 @@ fn case_3_an_owner_that_dies_in_a_turn_has_crashed() {
     assert_eq!(user.told(&session).0, "crashed");
 }
 
-/// CASES.md 71 (PP#417): a dead pid is not running.
+/// Case 71 (PP#417): a dead pid is not running.
 #[test]
 fn case_71_a_dead_pid_is_not_running() {
     let user = User::new();
@@ -37,7 +37,7 @@ fn case_71_a_dead_pid_is_not_running() {
     assert_eq!(user.told(&open).0, "crashed");
 }
 
-/// CASES.md 72 (PP#417): a pid that now is another program's, or that started after the lock, is not the owner.
+/// Case 72 (PP#417): a pid that now is another program's, or that started after the lock, is not the owner.
 #[test]
 fn case_72_a_recycled_pid_is_not_the_owner() {
     let user = User::new();
@@ -55,7 +55,7 @@ fn case_72_a_recycled_pid_is_not_the_owner() {
     assert_eq!(user.told(&too_young).0, "crashed");
 }
 
-/// CASES.md 68 (PP#402): the wall clock was set forward since the lock was made, so that the owner seems to have started after
+/// Case 68 (PP#402): the wall clock was set forward since the lock was made, so that the owner seems to have started after
 /// it; but it holds the lock that Copilot keeps beside, so it is the owner.
 #[test]
 fn case_68_an_owner_that_holds_its_lock_is_the_owner_whatever_the_clock_says() {
@@ -83,7 +83,7 @@ fn case_68_an_owner_that_holds_its_lock_is_the_owner_whatever_the_clock_says() {
     assert_eq!(told.0, "working", "{}", told.1);
 }
 
-/// CASES.md 73 (PP#417): of two locks the live one counts.
+/// Case 73 (PP#417): of two locks the live one counts.
 #[test]
 fn case_73_of_two_locks_the_live_one_counts() {
     let user = User::new();
@@ -96,7 +96,7 @@ fn case_73_of_two_locks_the_live_one_counts() {
     assert_eq!((row["status"].as_str(), row["owner"]["pid"].as_u64()), (Some("working"), Some(owner.pid().into())));
 }
 
-/// CASES.md 87 (UP): two live owners, or a forked log, are shown as a conflict.
+/// Case 87 (UP): two live owners, or a forked log, are shown as a conflict.
 #[test]
 fn case_87_two_writers_are_a_conflict() {
     let user = User::new();
@@ -162,7 +162,7 @@ impl Drop for Resumed {
     }
 }
 
-/// CASES.md 119: told at once when it is opened, by the file that Copilot notes it in, and when it is closed, by its end.
+/// Case 119: told at once when it is opened, by the file that Copilot notes it in, and when it is closed, by its end.
 #[test]
 fn case_119_a_terminal_just_resumed_is_idle_and_closed_again_it_can_be_resumed() {
     let user = User::new();
@@ -191,7 +191,7 @@ fn case_119_a_terminal_just_resumed_is_idle_and_closed_again_it_can_be_resumed()
     }
 }
 
-/// CASES.md 124: a lock that names another session's process. It is shown, nothing is done with it, and the session whose
+/// Case 124: a lock that names another session's process. It is shown, nothing is done with it, and the session whose
 /// process it is can be ended as before.
 #[test]
 fn case_124_a_planted_lock_does_nothing_and_takes_nothing_away() {
@@ -218,7 +218,7 @@ fn case_124_a_planted_lock_does_nothing_and_takes_nothing_away() {
     assert_eq!(user.told(&session).0, "crashed");
 }
 
-/// CASES.md 123: a home that was copied while its terminal ran.
+/// Case 123: a home that was copied while its terminal ran.
 #[test]
 fn case_123_in_a_copied_home_nothing_is_stopped() {
     let user = User::new();
@@ -238,7 +238,7 @@ fn case_123_in_a_copied_home_nothing_is_stopped() {
     drop(owner);
 }
 
-/// CASES.md 125: a program that has nothing of Copilot's but the name.
+/// Case 125: a program that has nothing of Copilot's but the name.
 #[test]
 fn case_125_a_sleep_renamed_copilot_is_not_signalled() {
     let user = User::new();
@@ -252,7 +252,7 @@ fn case_125_a_sleep_renamed_copilot_is_not_signalled() {
     assert!(std::fs::read_link(format!("/proc/{}/exe", sleep.pid())).is_ok_and(|exe| exe.ends_with("copilot")));
 }
 
-/// CASES.md 107g: an owner that cannot be looked at is unknown, not crashed.
+/// Case 107g: an owner that cannot be looked at is unknown, not crashed.
 #[test]
 fn case_107g_an_unreadable_owner_is_unknown() {
     if !rustix::process::geteuid().is_root() {

@@ -60,7 +60,7 @@ fn each_line_has_the_promised_form_and_problems_decide_the_exit_code() {
     assert!(!user.scratch.path().join(".local/state").exists(), "looking leaves nothing behind");
 }
 
-/// CASES.md 88: what is no log is named, never followed, and never waited for.
+/// Case 88: what is no log is named, never followed, and never waited for.
 #[test]
 fn case_88_what_is_no_log_is_named_and_nothing_is_waited_for() {
     let user = User::new();
@@ -102,7 +102,7 @@ fn what_cannot_be_read_is_a_problem() {
     assert_eq!(level(&doctor(&user), "log", "cannot be read"), "problem");
 }
 
-/// CASES.md 71, 73, 87.
+/// Cases 71, 73, 87.
 #[test]
 fn case_87_stale_locks_are_named_and_conflicting_ones_are_a_problem() {
     let user = User::new();
@@ -117,7 +117,7 @@ fn case_87_stale_locks_are_named_and_conflicting_ones_are_a_problem() {
     assert_eq!(level(&found, "lock", "session 000000b2: two live processes have a lock on it"), "problem");
 }
 
-/// CASES.md 107f: a stale entry of the registry is named, and nothing of its token is told.
+/// Case 107f: a stale entry of the registry is named, and nothing of its token is told.
 #[test]
 fn case_107f_stale_entries_of_servers_are_named_without_their_tokens() {
     let user = User::new();

@@ -188,7 +188,7 @@ fn a_crashed_session_is_resumed_in_a_server_of_our_own() {
     assert!(row["actions"].as_array().unwrap().contains(&"reconnect".into()), "{row}");
 }
 
-/// CASES.md 70, 62: a plain terminal is never taken over; it can only be ended, and that takes a second word.
+/// Cases 70, 62: a plain terminal is never taken over; it can only be ended, and that takes a second word.
 #[test]
 fn case_70_a_live_terminal_is_not_taken_over_but_can_be_ended() {
     let (home, model) = (Home::new("project"), Model::start());
@@ -252,7 +252,7 @@ fn a_terminal_is_ended_from_the_menu_and_resumed_in_a_terminal() {
     tmux(&["kill-server"]);
 }
 
-/// CASES.md 72 and 107d: whatever the lock says, what is not surely the session's own process is not signalled.
+/// Cases 72 and 107d: whatever the lock says, what is not surely the session's own process is not signalled.
 #[test]
 fn a_terminal_with_two_sessions_is_not_ended() {
     let (home, model) = (Home::new("project"), Model::start());
@@ -308,7 +308,7 @@ fn a_terminal_with_a_server_is_answered_and_left_running_when_we_quit() {
     is_one_chain(&terminal.folder);
 }
 
-/// CASES.md 107c: an agent must not approve itself.
+/// Case 107c: an agent must not approve itself.
 #[test]
 fn case_107c_approve_run_by_a_tool_of_a_session_is_refused() {
     let stage = Stage::set(Manner::Approves);

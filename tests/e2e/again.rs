@@ -6,7 +6,7 @@ use crate::support::person::Manner;
 use crate::support::pilotlight::Ran;
 use crate::support::{SOON, wait_until};
 
-/// CASES.md 37: nothing but the user, or a turn's good end, counts recoveries anew.
+/// Case 37: nothing but the user, or a turn's good end, counts recoveries anew.
 #[test]
 fn case_37_a_third_recovery_of_a_turn_is_refused() {
     let stage = Stage::set(Manner::Approves);
@@ -35,7 +35,7 @@ fn case_37_a_third_recovery_of_a_turn_is_refused() {
     stage.session.folder.assert_one_chain();
 }
 
-/// CASES.md 38.
+/// Case 38.
 #[test]
 fn case_38_two_orders_at_once_are_one_recovery() {
     let stage = Stage::without_person();
@@ -57,7 +57,7 @@ fn case_38_two_orders_at_once_are_one_recovery() {
     assert_eq!(stage.pilot.log().matches("attached to its server: what it asks").count(), 1, "{}", stage.pilot.log());
 }
 
-/// CASES.md 107e.
+/// Case 107e.
 #[test]
 fn case_107e_to_quit_as_the_last_client_of_a_working_session_is_asked_about() {
     let stage = Stage::set(Manner::Waits);

@@ -77,7 +77,7 @@ fn case_127_what_was_not_carried_out_is_not_called_done() {
     stage.pilot.end_tray();
 }
 
-/// CASES.md 40: a tool that ran may not run twice.
+/// Case 40: a tool that ran may not run twice.
 #[test]
 fn case_40_where_a_tool_ran_the_prompt_is_not_sent_again() {
     let prompt = "SCRIPT:mixed4 Paint the fence";
@@ -155,19 +155,19 @@ fn auto_reconnects_at(pace: Duration) {
     stage.session.folder.assert_one_chain();
 }
 
-/// CASES.md 129.
+/// Case 129.
 #[test]
 fn case_129_auto_reconnect_sends_again_when_the_turn_is_over() {
     auto_reconnects_at(Duration::ZERO);
 }
 
-/// CASES.md 129: at four seconds a step of the model.
+/// Case 129: at four seconds a step of the model.
 #[test]
 fn case_129_auto_reconnect_waits_for_a_slow_model() {
     auto_reconnects_at(Duration::from_secs(4));
 }
 
-/// CASES.md 129, ten times: by tests/long.sh.
+/// Case 129, ten times: by tests/long.sh.
 #[test]
 #[ignore = "takes minutes: tests/long.sh"]
 fn case_129_auto_reconnect_ten_times() {

@@ -170,7 +170,7 @@ fn case_131_what_ended_by_a_signal_is_told_by_the_next_start_and_once() {
     assert!(row["actions"].as_array().unwrap().contains(&"reconnect".into()), "{row}");
 }
 
-/// CASES.md 130 and 132: it is reached before anything is sent, and where that is not confirmed, it stays for what may come of it.
+/// Cases 130 and 132: it is reached before anything is sent, and where that is not confirmed, it stays for what may come of it.
 #[test]
 fn case_130_a_command_stays_for_what_it_sent_and_nobody_confirmed() {
     let crashed = Crashed::set_freezing();

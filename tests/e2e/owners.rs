@@ -38,7 +38,7 @@ fn offers(row: &Value, action: &str) -> bool {
     row["actions"].as_array().unwrap().contains(&json!(action))
 }
 
-/// CASES.md 119: told by everything at once, however the terminal came to the session, and taken back when it closes.
+/// Case 119: told by everything at once, however the terminal came to the session, and taken back when it closes.
 #[test]
 fn case_119_a_terminal_just_resumed_is_idle_however_it_was_resumed() {
     let (home, model) = (Home::new("project"), Model::start());
@@ -63,7 +63,7 @@ fn case_119_a_terminal_just_resumed_is_idle_however_it_was_resumed() {
     }
 }
 
-/// CASES.md 119: chosen from the list of a terminal that has a session of its own.
+/// Case 119: chosen from the list of a terminal that has a session of its own.
 #[test]
 fn case_119_a_session_chosen_from_the_list_is_found_by_the_log_of_its_process() {
     let (home, model) = (Home::new("project"), Model::start());
@@ -83,7 +83,7 @@ fn case_119_a_session_chosen_from_the_list_is_found_by_the_log_of_its_process() 
     folder.assert_one_chain();
 }
 
-/// CASES.md 119: loaded by a server for one of its clients, which shows in that server's own log alone.
+/// Case 119: loaded by a server for one of its clients, which shows in that server's own log alone.
 #[test]
 fn case_119_a_session_resumed_in_a_server_is_told_within_a_second() {
     let (home, model) = (Home::new("project"), Model::start());
@@ -103,7 +103,7 @@ fn case_119_a_session_resumed_in_a_server_is_told_within_a_second() {
     }
 }
 
-/// CASES.md 118: a session of a program that its user took up in a terminal: neither hosted nor sent to.
+/// Case 118: a session of a program that its user took up in a terminal: neither hosted nor sent to.
 fn resumed_by_hand() {
     let (home, model) = (Home::new("project"), Model::start());
     let mut server = Server::start(&home, &model);
@@ -145,7 +145,7 @@ fn case_118_what_was_resumed_by_hand_is_not_hosted_often() {
     (0..10).for_each(|_| resumed_by_hand());
 }
 
-/// CASES.md 124: a lock planted in an ended session that names the process of another.
+/// Case 124: a lock planted in an ended session that names the process of another.
 fn planted_lock() {
     let (home, model) = (Home::new("project"), Model::start());
     let planted = ended(&home, &model);
@@ -179,7 +179,7 @@ fn case_124_a_planted_lock_neither_stops_nor_joins_nor_disables_often() {
     (0..10).for_each(|_| planted_lock());
 }
 
-/// CASES.md 123: in a home that was copied while its terminal ran, nothing is stopped.
+/// Case 123: in a home that was copied while its terminal ran, nothing is stopped.
 fn copied_home() {
     let (home, model) = (Home::new("project"), Model::start());
     let terminal = Terminal::start(&home, &model, &["--allow-all"]);
@@ -344,7 +344,7 @@ fn resume_twice(how: Twice) {
     folder.assert_one_chain();
 }
 
-/// CASES.md 117: a few of them; all are run by tests/long.sh.
+/// Case 117: a few of them; all are run by tests/long.sh.
 #[test]
 fn case_117_a_session_resumed_twice_opens_once() {
     for (crashed, millis, tray) in [(true, 0, false), (false, 600, true), (true, 1800, true)] {
@@ -386,7 +386,7 @@ fn case_117_a_session_whose_terminal_was_just_killed_is_resumed_often() {
     (0..10).for_each(|_| [false, true].into_iter().for_each(resume_right_after_a_kill));
 }
 
-/// CASES.md 116 and 117: 40 of them, crashed and ended, with and without a tray.
+/// Cases 116 and 117: 40 of them, crashed and ended, with and without a tray.
 #[test]
 #[ignore = "takes minutes: tests/long.sh"]
 fn case_116_forty_sessions_resumed_twice_open_once() {
@@ -402,7 +402,7 @@ fn case_116_forty_sessions_resumed_twice_open_once() {
     assert_eq!(tried, 40);
 }
 
-/// CASES.md 119, 123 and 125 with a release that makes no hold: what its process keeps open tells its home, and only a command
+/// Cases 119, 123 and 125 with a release that makes no hold: what its process keeps open tells its home, and only a command
 /// that was confirmed ends it.
 #[test]
 #[ignore = "wants an older CLI: tests/long.sh"]

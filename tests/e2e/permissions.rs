@@ -51,7 +51,7 @@ fn lost_when_run_unattended() {
     record::keep(&home, "44b-unattended-denied-ended");
 }
 
-/// CASES.md 128: told once, as lost permissions, whether that is seen before its end or not; and over when it was looked at.
+/// Case 128: told once, as lost permissions, whether that is seen before its end or not; and over when it was looked at.
 #[test]
 fn case_128_a_run_that_ends_denied_is_told_once() {
     let (home, model) = (Home::new("project"), Model::start());

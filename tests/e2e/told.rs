@@ -45,7 +45,7 @@ fn a_question_a_failure_and_a_crash_are_told_and_withdrawn() {
     told(&popups, 3, "project crashed");
 }
 
-/// CASES.md 97, 99.
+/// Cases 97, 99.
 #[test]
 fn three_at_once_are_one_popup_and_the_same_is_not_told_again() {
     let (stage, popups) = stage(Manner::Approves, "");
@@ -83,7 +83,7 @@ fn what_still_waits_is_told_once_more_as_urgent() {
     popups.wait_for_closed(&[first.number, again.number]);
 }
 
-/// CASES.md 47, 100.
+/// Cases 47, 100.
 #[test]
 fn the_third_time_stuck_in_a_row_advises_a_new_session() {
     let limits = "cooldown = \"1ms\"\n[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\n";
@@ -99,7 +99,7 @@ fn the_third_time_stuck_in_a_row_advises_a_new_session() {
     }
 }
 
-/// CASES.md 102: "done" is told where it is wanted, and left to a terminal that tells it by itself.
+/// Case 102: "done" is told where it is wanted, and left to a terminal that tells it by itself.
 #[test]
 fn done_is_told_where_it_is_wanted_and_the_terminal_does_not() {
     let (home, model) = (Home::new("project"), Model::start());

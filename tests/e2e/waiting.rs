@@ -54,7 +54,7 @@ impl Asking {
     }
 }
 
-/// CASES.md 126: who is not attached is told that there is work, and not of what is asked.
+/// Case 126: who is not attached is told that there is work, and not of what is asked.
 #[test]
 fn case_126_unattached_it_is_busy_or_asks_and_never_stuck() {
     let asking = Asking::set(LIMITS);
@@ -76,7 +76,7 @@ fn case_126_unattached_it_is_busy_or_asks_and_never_stuck() {
     asking.session.folder.assert_one_chain();
 }
 
-/// CASES.md 126: an attached client hears of it, in its own words; to reconnect aborts nothing that is known to wait.
+/// Case 126: an attached client hears of it, in its own words; to reconnect aborts nothing that is known to wait.
 #[test]
 fn case_126_attached_it_needs_input_and_is_not_aborted() {
     // Without the look it is called stuck, and reconnecting stops what is stuck.
@@ -119,7 +119,7 @@ fn case_126_a_question_is_heard_and_ends_with_its_turn() {
     asking.pilot.told_beside(&id, "idle", "stopped");
 }
 
-/// CASES.md 126: a tool whose process works asks nobody. Everybody says so, in the same words.
+/// Case 126: a tool whose process works asks nobody. Everybody says so, in the same words.
 #[test]
 fn case_126_a_tool_that_works_is_running_long_wherever_one_looks() {
     let stage = Stage::configured(LIMITS);

@@ -64,7 +64,7 @@ fn ends(watch: Watch) {
     assert!(begun.elapsed() < END, "it ended after {:.1?}", begun.elapsed());
 }
 
-/// CASES.md 134: a watched log that is a terabyte long from one moment to the other.
+/// Case 134: a watched log that is a terabyte long from one moment to the other.
 #[test]
 fn case_134_a_log_of_a_terabyte_holds_nobody_up() {
     let user = User::new();
@@ -89,7 +89,7 @@ fn case_134_a_log_of_a_terabyte_holds_nobody_up() {
     ends(watch);
 }
 
-/// CASES.md 134: asked to end while file events come faster than they are read, so that something is always to be done.
+/// Case 134: asked to end while file events come faster than they are read, so that something is always to be done.
 #[test]
 fn case_134_a_storm_of_events_does_not_keep_it_from_ending() {
     let user = User::new();
@@ -121,7 +121,7 @@ fn case_134_a_storm_of_events_does_not_keep_it_from_ending() {
     });
 }
 
-/// CASES.md 134: a log that grows faster than anybody reads.
+/// Case 134: a log that grows faster than anybody reads.
 #[test]
 fn case_134_a_log_that_grows_faster_than_it_is_read_holds_nobody_up() {
     let user = User::new();
@@ -146,7 +146,7 @@ fn case_134_a_log_that_grows_faster_than_it_is_read_holds_nobody_up() {
     ends(watch);
 }
 
-/// CASES.md 136: twenty thousand locks in a session's folder, made and looked at while others work. Its owner is known
+/// Case 136: twenty thousand locks in a session's folder, made and looked at while others work. Its owner is known
 /// throughout.
 #[test]
 fn case_136_twenty_thousand_locks_hold_nobody_up() {

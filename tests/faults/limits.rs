@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// CASES.md 109: without a single watcher that is said, the sessions are there, and nothing spins.
+/// Case 109: without a single watcher that is said, the sessions are there, and nothing spins.
 #[test]
 fn case_109_without_any_watcher_that_is_said() {
     if !spaces::limits_can_be_set() {
@@ -28,7 +28,7 @@ fn case_109_without_any_watcher_that_is_said() {
     assert_eq!(watch.end(Signal::TERM), Some(0));
 }
 
-/// CASES.md 109: what is beyond the limit is looked at all the same.
+/// Case 109: what is beyond the limit is looked at all the same.
 #[test]
 #[ignore = "waits for the rescan, which comes once a minute"]
 fn case_109_what_is_beyond_the_limit_is_found_by_the_rescan() {
@@ -67,7 +67,7 @@ fn with_descriptors(most: usize, program: &Command) -> Command {
     command
 }
 
-/// CASES.md 138: more owners than descriptors. A reserve is kept, that is said once, and every status stays true.
+/// Case 138: more owners than descriptors. A reserve is kept, that is said once, and every status stays true.
 #[test]
 fn case_138_with_more_owners_than_descriptors_every_status_stays_true() {
     let user = User::new();

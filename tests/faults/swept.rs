@@ -35,7 +35,7 @@ fn looks(user: &User, times: u32) -> Vec<Vec<serde_json::Value>> {
     (0..times).map(look).collect()
 }
 
-/// CASES.md 86 (UP): a log that is replaced, cut and grown all the time, in every way, while it is read.
+/// Case 86 (UP): a log that is replaced, cut and grown all the time, in every way, while it is read.
 #[test]
 fn case_86_a_log_that_is_replaced_while_it_is_read() {
     let user = User::new();
@@ -77,7 +77,7 @@ fn case_86_a_log_that_is_replaced_while_it_is_read() {
     assert_eq!(watch.end(Signal::TERM), Some(0));
 }
 
-/// CASES.md 86 (UP): folders that come and go while they are read.
+/// Case 86 (UP): folders that come and go while they are read.
 #[test]
 fn case_86_folders_that_go_while_they_are_read() {
     let user = User::new();
@@ -149,7 +149,7 @@ fn peak(pid: u32) -> u64 {
     peak.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// CASES.md 89 (UP): a line of 2 GB, most of it a hole, that grows and ends while we watch.
+/// Case 89 (UP): a line of 2 GB, most of it a hole, that grows and ends while we watch.
 #[test]
 fn case_89_a_line_of_2_gb_costs_the_program_no_memory() {
     let user = User::new();

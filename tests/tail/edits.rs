@@ -97,7 +97,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// CASES.md 140: however a log is edited, who follows it and who comes now know the same of it.
+        /// Case 140: however a log is edited, who follows it and who comes now know the same of it.
         #[test]
         fn case_140_who_follows_a_log_knows_what_who_comes_now_does(edits in prop::collection::vec(any::<u8>(), 0..150)) {
             let scratch = tempfile::tempdir().unwrap();

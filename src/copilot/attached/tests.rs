@@ -94,7 +94,7 @@ fn a_server_that_is_slow_for_once_is_kept() {
     });
 }
 
-/// CASES.md 7: what was decided for one turn is not done to the next.
+/// Case 7: what was decided for one turn is not done to the next.
 #[test]
 fn case_7_a_prompt_is_not_sent_again_after_another_one() {
     run(async {

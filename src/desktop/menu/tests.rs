@@ -303,7 +303,7 @@ impl World {
     }
 }
 
-/// CASES.md 107b.
+/// Case 107b.
 #[test]
 fn case_107b_an_item_answers_the_request_that_it_shows_or_none() {
     let mut world = World::new();
@@ -437,7 +437,7 @@ fn what_is_muted_or_paused_says_so() {
     assert!(text(&view.items[2]).ends_with(" · muted"), "{}", text(&view.items[2]));
 }
 
-/// CASES.md 107e.
+/// Case 107e.
 #[test]
 fn case_107e_quitting_as_the_last_client_names_what_would_end_and_takes_a_second_click() {
     let mut world = World::new();

@@ -1,5 +1,4 @@
-//! The rules, on readings made up here; and in the files below the same with processes that live. Tests for `CASES.md`
-//! carry its numbers.
+//! The rules, on readings made up here; and in the files below the same with processes that live.
 
 #[cfg(target_os = "linux")]
 mod ancestry;

@@ -89,7 +89,7 @@ const fn exists(_: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// CASES.md 136: the one lock that matters is found among twenty thousand, and that takes no time to speak of.
+    /// Case 136: the one lock that matters is found among twenty thousand, and that takes no time to speak of.
     #[test]
     fn case_136_a_lock_is_found_among_twenty_thousand() {
         let scratch = tempfile::tempdir().unwrap();

@@ -19,7 +19,7 @@ fn shown(stage: &Stage) -> (String, String, Vec<Button>) {
     (popup.title.clone(), popup.body.clone(), popup.buttons.clone())
 }
 
-/// CASES.md 103.
+/// Case 103.
 #[test]
 fn case_103_a_hostile_title_is_text_and_bounded() {
     let hostile = format!("<b>x</b> & \n\u{1b}[31m\u{202e}Approved: {}", "y".repeat(1_000_000));
@@ -44,7 +44,7 @@ fn case_103_a_hostile_title_is_text_and_bounded() {
     }
 }
 
-/// CASES.md 103.
+/// Case 103.
 #[test]
 fn case_103_a_request_that_is_not_shown_whole_cannot_be_approved() {
     let long = "x".repeat(241);
@@ -84,7 +84,7 @@ fn case_114_what_reads_as_something_else_is_for_review() {
     }
 }
 
-/// CASES.md 111: one long title in two folders, one command.
+/// Case 111: one long title in two folders, one command.
 #[test]
 fn case_111_a_popup_names_the_folder_first_then_all_that_is_asked_then_the_title() {
     let mut stage = Stage::new();
