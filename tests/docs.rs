@@ -1,5 +1,5 @@
 //! What is written down is true as far as a test can tell: links lead somewhere, files that are named are there, commands are
-//! understood, settings are known, and the defaults that README.md shows are the defaults.
+//! understood, settings are known, and the defaults that docs/config.md shows are the defaults.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
@@ -212,11 +212,11 @@ fn settings_are_known_and_the_defaults_are_the_defaults() {
                 let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
                 assert!(problems.is_empty(), "{}: {problems:?}\n{text}", page.name());
             }
-            if page.name() == "README.md" && block.contains("[limits]") {
+            if page.name() == "docs/config.md" && block.contains("[limits]") {
                 assert_eq!(
                     parse(&block, Path::new("config.toml")).0,
                     Config::default(),
-                    "README.md shows other defaults"
+                    "docs/config.md shows other defaults"
                 );
             }
             found += 1;

@@ -64,7 +64,7 @@ fn schema() -> Value {
             json!({"type": ["boolean", "null"]}),
             "whether it is a server that can be attached to; null: not tried",
         ),
-        other => panic!("{other} of an owner is new: give it a form here, and a word in README.md"),
+        other => panic!("{other} of an owner is new: give it a form here, and a word in docs/cli.md"),
     };
     let field = |name: &str| match name {
         "id" => said(text.clone(), "the name of the session's folder"),
@@ -93,7 +93,7 @@ fn schema() -> Value {
             let turn = object(&row["turn"], &|name| match name {
                 "since" => time.clone(),
                 "tools" => count.clone(),
-                other => panic!("{other} of a turn is new: give it a form here, and a word in README.md"),
+                other => panic!("{other} of a turn is new: give it a form here, and a word in docs/cli.md"),
             });
             said(
                 json!({"anyOf": [turn, {"type": "null"}]}),
@@ -104,7 +104,7 @@ fn schema() -> Value {
             let words = |name: &str| match name {
                 "text" => text.clone(),
                 "choices" => json!({"type": "array", "items": text.clone()}),
-                other => panic!("{other} of a question is new: give it a form here, and a word in README.md"),
+                other => panic!("{other} of a question is new: give it a form here, and a word in docs/cli.md"),
             };
             let question = object(&row["question"], &words);
             said(
@@ -112,7 +112,7 @@ fn schema() -> Value {
                 "what it asks, where it is `needs-input` and that is known",
             )
         }
-        other => panic!("{other} of a session is new: give it a form here, and a word in README.md"),
+        other => panic!("{other} of a session is new: give it a form here, and a word in docs/cli.md"),
     };
     let session = object(&row, &field);
     let removed = json!({

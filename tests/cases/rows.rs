@@ -40,7 +40,7 @@ fn sorted(mut names: Vec<&str>) -> Vec<&str> {
     names
 }
 
-/// README.md, "JSON": the form that scripts rely on.
+/// docs/cli.md, "JSON": the form that scripts rely on.
 #[test]
 fn a_row_has_the_promised_fields_and_no_others() {
     let told = json!(row(&Story::prompted(), 1.0));
@@ -68,7 +68,7 @@ fn a_row_has_the_promised_fields_and_no_others() {
     assert_eq!(keys(&told["turn"]), ["since", "tools"]);
 }
 
-/// README.md, "JSON".
+/// docs/cli.md, "JSON".
 #[test]
 fn a_rows_values_have_the_promised_forms() {
     let mut session = session(&Story::prompted().tool(1, "t1", "bash"), 2.0);
@@ -104,7 +104,7 @@ fn a_rows_values_have_the_promised_forms() {
     assert_eq!(told, expected);
 }
 
-/// README.md, "JSON".
+/// docs/cli.md, "JSON".
 #[test]
 fn what_is_not_known_is_null() {
     let told =
@@ -115,7 +115,7 @@ fn what_is_not_known_is_null() {
     assert_eq!((&told["kind"], &told["name"]), (&json!("unknown"), &json!("36535f61")));
 }
 
-/// README.md, "JSON".
+/// docs/cli.md, "JSON".
 #[test]
 fn every_kind_status_and_owner_has_its_promised_name() {
     assert_eq!(json!([Kind::Terminal, Kind::Sdk, Kind::Unknown]), json!(["terminal", "sdk", "unknown"]));
@@ -149,7 +149,7 @@ fn background_work_is_counted() {
     assert_eq!(json!(row(&foreground.abort(3), 4.0).background), json!({ "agents": 0, "shells": 0 }));
 }
 
-/// README.md, `watch`: progress alone prints nothing.
+/// docs/cli.md, `watch`: progress alone prints nothing.
 #[test]
 fn progress_alone_is_no_difference() {
     let same = |story: &Story, from: f64, to: f64| !row(story, to).differs_from(&row(story, from));
@@ -189,7 +189,7 @@ fn rows_are_sorted_by_need_and_then_by_time() {
     );
 }
 
-/// README.md, `status`: those that ended in the last 24 h, at most 10 of them; and all that are not ended.
+/// docs/config.md, `[list]`: those that ended in the last 24 h, at most 10 of them; and all that are not ended.
 #[test]
 fn a_short_list_leaves_out_what_ended_long_ago() {
     let now = START + Span::hours(48);
