@@ -45,7 +45,8 @@ const fn colour(status: Status) -> &'static str {
     match status {
         Status::Crashed | Status::Failed | Status::Stuck => "31",
         Status::NeedsPermission | Status::PermissionLost | Status::NeedsInput => "33",
-        Status::Working | Status::Finishing => "34",
+        // Not blue, which many a dark terminal shows as good as black.
+        Status::Working | Status::Finishing => "36",
         Status::Idle => "32",
         Status::Quiet | Status::Ended => "2",
     }

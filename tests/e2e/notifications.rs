@@ -5,8 +5,10 @@ use crate::support::desktop::popups::{Popup, Popups};
 use crate::support::home::Folder;
 use crate::support::person::Manner;
 use crate::support::pilotlight::Ran;
+use crate::support::script::{STORY, UNTIL_GO};
 use crate::support::{SOON, wait_until};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -130,7 +132,7 @@ impl Drop for Beside {
 }
 
 /// With a real notification server on a display, as `tests/visible/popup.sh` starts it: what is asked is read, and approved
-/// with the mouse.
+/// with the mouse, while the live table beside it tells of that.
 #[test]
 #[ignore = "wants a display: tests/visible/popup.sh"]
 fn approve_is_clicked_with_the_mouse() {
@@ -145,11 +147,15 @@ fn approve_is_clicked_with_the_mouse() {
         command.args(args);
         Ran::of(command)
     };
-    let stage = Stage::set_configured(Manner::Waits, AT_ONCE);
+    let stage = Stage::in_project("billing-api", Manner::Waits, AT_ONCE);
+    let script = stage.home.project().join("deploy.sh");
+    std::fs::write(&script, format!("#!/bin/sh\n{UNTIL_GO}\n")).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     let _settings = Beside::start("xfconf/xfconfd", &stage);
     let _server = Beside::start("notifyd/xfce4-notifyd", &stage);
+    let _table = Table::open(&stage);
     stage.told("idle", "");
-    stage.session.send("Fix the parser of the settings SCRIPT:tool");
+    stage.session.send(STORY);
     stage.session.folder.wait("permission.requested");
     let window = wait_until(SOON, "the popup is on the display", String::new, || {
         let Ran { out, .. } = xdotool(&["search", "--onlyvisible", "--class", "xfce4-notifyd"]);
@@ -162,7 +168,12 @@ fn approve_is_clicked_with_the_mouse() {
     let shape = xdotool(&["getwindowgeometry", "--shell", &window]).out;
     let height = shape.lines().find_map(|line| line.strip_prefix("HEIGHT=")).unwrap().parse::<i32>().unwrap();
     assert_eq!(answers(&stage.session.folder), [""; 0]);
-    xdotool(&["mousemove", "--window", &window, "50", &(height - 30).to_string(), "click", "1"]);
+    let button = (height - 30).to_string();
+    xdotool(&["mousemove", "--window", &window, "50", &button]);
+    #[expect(clippy::disallowed_methods, reason = "the button lights up, and nothing tells when it has")]
+    std::thread::sleep(Duration::from_millis(300));
+    picture("popup-pressed.png");
+    xdotool(&["click", "1"]);
     stage.session.folder.wait("permission.completed");
     assert_eq!(answers(&stage.session.folder), ["approved"]);
     stage.told("working", "");
@@ -170,8 +181,38 @@ fn approve_is_clicked_with_the_mouse() {
         let Ran { code, .. } = xdotool(&["search", "--onlyvisible", "--class", "xfce4-notifyd"]);
         (code != Some(0)).then_some(())
     });
+    #[expect(clippy::disallowed_methods, reason = "the table on the display draws when its terminal does")]
+    std::thread::sleep(Duration::from_secs(1));
     picture("popup-gone.png");
     stage.home.go();
     stage.session.folder.wait_nth("assistant.turn_end", 2);
     stage.told("idle", "");
+}
+
+/// The live table in a window, ended with the test.
+struct Table(Child);
+
+impl Table {
+    fn open(stage: &Stage) -> Self {
+        let live = stage.pilot.command(&["live"]);
+        let mut xterm = Command::new("xterm");
+        xterm.args(["-fa", "DejaVu Sans Mono", "-fs", "11", "-geometry", "96x8+14+196", "-title", "pilotlight live"]);
+        xterm.args(["-bg", "#2e3440", "-fg", "#e5e9f0", "-xrm", "*color3: #ebcb8b", "-xrm", "*color6: #88c0d0", "-e"]);
+        xterm.arg("env");
+        for (name, value) in live.get_envs() {
+            let mut pair = name.to_owned();
+            pair.push("=");
+            pair.push(value.unwrap_or_default());
+            xterm.arg(pair);
+        }
+        xterm.arg(live.get_program()).args(live.get_args()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(xterm.spawn().unwrap())
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
 }

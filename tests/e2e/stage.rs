@@ -8,6 +8,9 @@ use crate::support::record;
 use crate::support::server::{Client, Server, Session};
 use serde_json::Value;
 
+/// The folder that most sessions work in.
+const PROJECT: &str = "project";
+
 /// One session of a server. Fields drop from the top: Pilotlight first, the home last.
 pub(crate) struct Stage {
     pub(crate) pilot: Pilot,
@@ -24,21 +27,26 @@ impl Stage {
     pub(crate) fn set(manner: Manner) -> Self {
         let person = Person::who(manner);
         let asked = person.clone();
-        Self::with(person, Some(&asked), "")
+        Self::with(PROJECT, person, Some(&asked), "")
     }
 
     /// A session whose person approves, watched by a Pilotlight with this config.
     pub(crate) fn configured(config: &str) -> Self {
         let person = Person::who(Manner::Approves);
         let asked = person.clone();
-        Self::with(person, Some(&asked), config)
+        Self::with(PROJECT, person, Some(&asked), config)
     }
 
     /// A session whose person answers in this manner, watched by a Pilotlight with this config.
     pub(crate) fn set_configured(manner: Manner, config: &str) -> Self {
+        Self::in_project(PROJECT, manner, config)
+    }
+
+    /// The same in a folder of this name.
+    pub(crate) fn in_project(project: &str, manner: Manner, config: &str) -> Self {
         let person = Person::who(manner);
         let asked = person.clone();
-        Self::with(person, Some(&asked), config)
+        Self::with(project, person, Some(&asked), config)
     }
 
     /// A session of a client that cannot ask anybody.
@@ -48,11 +56,11 @@ impl Stage {
 
     /// The same, watched by a Pilotlight with this config.
     pub(crate) fn without_person_configured(config: &str) -> Self {
-        Self::with(Person::who(Manner::Leaves), None, config)
+        Self::with(PROJECT, Person::who(Manner::Leaves), None, config)
     }
 
-    fn with(person: Person, asked: Option<&Person>, config: &str) -> Self {
-        let home = Home::new("project");
+    fn with(project: &str, person: Person, asked: Option<&Person>, config: &str) -> Self {
+        let home = Home::new(project);
         let model = Model::start();
         let server = Server::start(&home, &model);
         let pilot = Pilot::configured(&[&home], config);

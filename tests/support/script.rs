@@ -27,11 +27,17 @@ pub(crate) const GO: &str = "go";
 
 /// A shell command that asks for permission, works until the file [`GO`] appears, and gives up after a minute or when the
 /// test's folder (with its `seed.txt`) is gone: a tool's shell outlives a killed CLI, and must not outlive the test.
-const UNTIL_GO: &str =
+pub(crate) const UNTIL_GO: &str =
     "for i in $(seq 600); do [ -e go ] && break; [ -e seed.txt ] || break; sleep 0.1; done; echo done";
+
+/// A prompt for pictures, which plays its script without naming it.
+pub(crate) const STORY: &str = "Roll out the new invoices";
 
 /// The script that a prompt names, without its number: `SCRIPT:sleep60 ...` names `sleep`, with 60.
 pub(crate) fn named_in(prompt: &str) -> Option<(String, u64)> {
+    if prompt.contains(STORY) {
+        return Some(("deploy".to_owned(), 0));
+    }
     let word: String =
         prompt.split("SCRIPT:").nth(1)?.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
     let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -67,6 +73,7 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
         ("seq", 1) => calls(bash("exit 3", "fail")),
         ("sleep", 0) => calls(bash(&format!("sleep {number}; echo slept"), "sleep")),
         ("tool", 0) => calls(bash(UNTIL_GO, "work until told")),
+        ("deploy", 0) => calls(bash("./deploy.sh --to staging", "roll out")),
         ("script", 0) => calls(bash("sh ./script.sh", "run the script")),
         ("spin", 0) => calls(bash("until [ -e go ] || [ ! -e seed.txt ]; do :; done", "spin until told")),
         ("big", 0) => calls(bash("head -c 400000 /dev/zero | tr '\\0' x", "write much")),
