@@ -10,6 +10,7 @@ mod judged;
 #[path = "cases/story.rs"]
 mod story;
 mod tail {
+    mod cut;
     #[cfg(unix)]
     mod edits;
     mod pieces;

@@ -127,6 +127,8 @@ pub struct Tail {
     /// Reading began inside a line: what comes of it is no line.
     begun: Begun,
     mark: Vec<u8>,
+    /// The last whole line's end, and the bytes before it, where a part of the next was read: that alone may look like any other.
+    line: Option<(u64, Vec<u8>)>,
     /// The file's times, taken before it was last read.
     stamp: Option<Stamp>,
     /// The log is not the one it was, and is being read anew.
@@ -233,7 +235,12 @@ impl Tail {
         };
         let mut pass = Pass { look, written: written(&meta), lead: look.lead(), until };
         buffer.resize(BLOCK, 0);
-        let begun = self.anew.take().filter(|anew| anew.is_of(&meta));
+        let mut begun = None;
+        if let Some(anew) = self.anew.take()
+            && anew.is_of(&file, &meta)?
+        {
+            begun = Some(anew);
+        }
         let mut anew = match begun {
             Some(begun) => begun,
             None => {
@@ -297,6 +304,13 @@ impl Tail {
 
     /// Folds what stands at the point reached.
     fn fold(&mut self, block: &[u8], facts: &mut Facts, pass: Pass<'_>) {
+        if let Some(end) = memchr::memrchr(b'\n', block) {
+            let line = &block[..=end];
+            let mut mark = self.mark.clone();
+            mark.extend_from_slice(&line[line.len().saturating_sub(MARK)..]);
+            mark.drain(..mark.len().saturating_sub(MARK));
+            self.line = Some((self.read + line.len() as u64, mark));
+        }
         self.read += block.len() as u64;
         self.mark.extend_from_slice(&block[block.len().saturating_sub(MARK)..]);
         self.mark.drain(..self.mark.len().saturating_sub(MARK));

@@ -32,9 +32,10 @@ impl Anew {
         }
     }
 
-    /// Whether it was begun on this file, which may have grown since.
-    pub(super) fn is_of(&self, meta: &Metadata) -> bool {
-        self.tail.file == Some(Identity::of(meta)) && meta.len() >= self.length
+    /// Whether it was begun on this file, which may have grown since, and what was read of it still stands there.
+    pub(super) fn is_of(&self, file: &File, meta: &Metadata) -> io::Result<bool> {
+        let is_it = self.tail.file == Some(Identity::of(meta)) && meta.len() >= self.length;
+        Ok(is_it && self.tail.mark_stands(file)?)
     }
 
     /// Goes on. Whether that was all.

@@ -85,9 +85,19 @@ impl Tail {
 
     /// Whether what was read last still stands where it stood: a log may be rewritten in place, and be longer than it was.
     pub(super) fn mark_stands(&self, file: &File) -> io::Result<bool> {
-        let mut there = [0; MARK];
-        let there = &mut there[..self.mark.len()];
-        let n = read_at(file, there, self.read.saturating_sub(self.mark.len() as u64))?;
-        Ok(n == self.mark.len() && *there == *self.mark)
+        if let Some((end, mark)) = self.line.as_ref().filter(|(end, _)| *end < self.read)
+            && !stands(file, mark, *end)?
+        {
+            return Ok(false);
+        }
+        stands(file, &self.mark, self.read)
     }
+}
+
+/// Whether these bytes stand in the file before `end`.
+fn stands(file: &File, mark: &[u8], end: u64) -> io::Result<bool> {
+    let mut there = [0; MARK];
+    let there = &mut there[..mark.len()];
+    let n = read_at(file, there, end.saturating_sub(mark.len() as u64))?;
+    Ok(n == mark.len() && *there == *mark)
 }
