@@ -42,8 +42,9 @@ pub enum Bus {
     SessionOver,
 }
 
-/// Tells what becomes of the bus for as long as the program runs. `has_icon` says whether the icon is up.
-pub async fn follow(report: impl Fn(Bus), has_icon: impl Fn() -> bool) {
+/// Tells what becomes of the bus for as long as the program runs. `has_icon` says whether the icon is up, `had_display` whether
+/// there was a display when the program started: a session may be over before its bus was reached.
+pub async fn follow(report: impl Fn(Bus), has_icon: impl Fn() -> bool, had_display: bool) {
     let mut tries = 0;
     let mut alarm = Alarm::default();
     let mut was_there = false;
@@ -62,7 +63,7 @@ pub async fn follow(report: impl Fn(Bus), has_icon: impl Fn() -> bool) {
             report(Bus::Lost);
             (tries, was_there) = (0, true);
         }
-        if was_there && display_is_gone(|name| std::env::var(name).ok()) {
+        if (was_there || had_display) && has_display() == Some(false) {
             return report(Bus::SessionOver);
         }
         if tries == 0 && !was_there {
@@ -119,15 +120,20 @@ fn in_words(error: &zbus::Error) -> String {
     }
 }
 
-/// Whether the display that this program was started on is gone: known only where it is one of this machine's.
-fn display_is_gone(env: impl Fn(&str) -> Option<String>) -> bool {
+/// Whether the display that this program was started on is there: known only where it is one of this machine's.
+pub fn has_display() -> Option<bool> {
+    display_by(|name| std::env::var(name).ok())
+}
+
+fn display_by(env: impl Fn(&str) -> Option<String>) -> Option<bool> {
     let x11 = env("DISPLAY").and_then(|display| x11_socket(&display));
     let wayland = env("WAYLAND_DISPLAY").filter(|name| !name.is_empty()).and_then(|name| {
         let name = PathBuf::from(name);
         Some(if name.is_absolute() { name } else { PathBuf::from(env("XDG_RUNTIME_DIR")?).join(name) })
     });
     let sockets: Vec<_> = x11.into_iter().chain(wayland).collect();
-    !sockets.is_empty() && !sockets.iter().any(|socket| UnixStream::connect(socket).is_ok())
+    let is_there = || sockets.iter().any(|socket| UnixStream::connect(socket).is_ok());
+    (!sockets.is_empty()).then(is_there)
 }
 
 /// Where the X server of `:1` or `:1.0` listens; none for one on another machine.
@@ -154,12 +160,12 @@ mod tests {
                 _ => Some(folder.clone()),
             }
         };
-        assert!(!display_is_gone(env(None, None)), "none was known");
-        assert!(!display_is_gone(env(None, Some("elsewhere:0"))), "one of another machine");
-        assert!(display_is_gone(env(Some("wayland-0"), None)));
+        assert_eq!(display_by(env(None, None)), None, "none was known");
+        assert_eq!(display_by(env(None, Some("elsewhere:0"))), None, "one of another machine");
+        assert_eq!(display_by(env(Some("wayland-0"), None)), Some(false));
         let listener = std::os::unix::net::UnixListener::bind(scratch.path().join("wayland-0")).unwrap();
-        assert!(!display_is_gone(env(Some("wayland-0"), Some(":4095"))), "one of two is there");
+        assert_eq!(display_by(env(Some("wayland-0"), Some(":4095"))), Some(true), "one of two is there");
         drop(listener);
-        assert!(display_is_gone(env(Some("wayland-0"), Some(":4095.0"))));
+        assert_eq!(display_by(env(Some("wayland-0"), Some(":4095.0"))), Some(false));
     }
 }

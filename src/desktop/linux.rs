@@ -113,7 +113,9 @@ pub(super) fn follow_bus(
             to_main(Told::Bus(bus));
         }
     };
-    async move { bus::follow(report, || has_icon.load(Ordering::Acquire)).await }
+    // Now, before anybody sees the icon: whoever does may end the session.
+    let had_display = bus::has_display() == Some(true);
+    async move { bus::follow(report, || has_icon.load(Ordering::Acquire), had_display).await }
 }
 
 /// What is missing, and what still works.

@@ -233,3 +233,19 @@ fn it_ends_with_the_desktop_session() {
     let (status, took) = light.ended();
     assert!(status.success() && took < Duration::from_secs(1), "{status} after {took:?}\n{}", light.said());
 }
+
+/// A session that is over as soon as it began: its bus went before it was reached.
+#[test]
+fn it_ends_with_a_desktop_session_whose_bus_it_never_reached() {
+    let sessions = Sessions::new();
+    let user = User::new(&sessions);
+    let listener = UnixListener::bind(user.scratch.path().join("run").join("wayland-7")).unwrap();
+    let mut command = user.command(None, &[]);
+    command.env("WAYLAND_DISPLAY", "wayland-7").env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/bus");
+    let mut light = user.light_from(command);
+    light.says("there is no session bus");
+    assert!(light.runs(), "the display is there: the bus may come");
+    drop(listener);
+    let (status, _) = light.ended();
+    assert!(status.success(), "{status}\n{}", light.said());
+}
