@@ -57,7 +57,7 @@ use notify::{Means, Notifier, Popups};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
 #[cfg(not(target_os = "linux"))]
@@ -157,6 +157,7 @@ pub fn run(start: Start) -> anyhow::Result<()> {
         runtime: runtime.handle().clone(),
         bus: None,
         may_answer: Box::new(move |pid| copilot_ancestor(pid, &names).is_none()),
+        now: Box::new(Instant::now),
         clicked: Box::new(move |id, clicked| tell_herald(Word::Clicked(id, clicked))),
     });
     let herald = Herald::new(&notifications, popups, words, hands.twin(), state_folder.as_deref());

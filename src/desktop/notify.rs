@@ -25,6 +25,7 @@ use crate::core::alert::{Button, PopupId};
 use crate::core::text::plain;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -72,6 +73,8 @@ pub struct Means {
     /// Whether to believe a notification server of this process id that the user clicked Approve: an agent must not be the
     /// server that approves its own requests. Asked once a popup; Linux only.
     pub may_answer: Box<dyn Fn(u32) -> bool + Send + Sync>,
+    /// The time, by which it is judged whether a click came too soon to be meant for what stands there. Linux only.
+    pub now: Box<dyn Fn() -> Instant + Send + Sync>,
     /// Told what becomes of each popup that is raised and not withdrawn, once. Must return at once.
     pub clicked: Box<dyn Fn(PopupId, Clicked) + Send + Sync>,
 }

@@ -18,7 +18,7 @@ use lost::{Failure, WENT_AWAY};
 use sheet::sheet;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant as Moment};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -30,6 +30,8 @@ const AT_MOST: usize = 32;
 const LASTS: Duration = Duration::from_secs(12 * 3600);
 /// What a server tells before it has answered which popup that is about: so much is remembered.
 const EARLY: usize = 16;
+/// So much of what came before an answer is taken up with it, and the rest in its turn.
+const BESIDE: usize = 64;
 /// So many answers that came too late are still waited for, to close what they name. Nothing more is sent meanwhile.
 const LATE: usize = 4;
 /// What could not be shown is tried again after this, then after twice as long, and so on.
@@ -135,7 +137,7 @@ struct Keeper {
     /// Popups, by the server's numbers, that are nobody's any more.
     to_close: Vec<u32>,
     /// When one last went.
-    closed: Option<Instant>,
+    closed: Option<Moment>,
     /// When what is lost is tried again.
     again_at: Option<Instant>,
     /// How long it is waited then, if it is lost again.
@@ -155,7 +157,7 @@ struct OnScreen {
     number: u32,
     buttons: Vec<Button>,
     /// Before, a click on what answers only shows it anew.
-    settled: Instant,
+    settled: Moment,
     until: Instant,
 }
 
@@ -236,7 +238,7 @@ impl Keeper {
         let buttons = self.buttons(popup, &server);
         let sheet = sheet(popup, &buttons, &server, replaces);
         self.early.clear();
-        let sent = Instant::now();
+        let sent = self.now();
         let of = server.clone();
         let mut call = tokio::spawn(async move { of.notify(&sheet).await });
         let Some(answer) = self.during(timeout(PATIENCE, &mut call)).await.ok() else {
@@ -259,10 +261,10 @@ impl Keeper {
             self.went();
             self.tell(id, Clicked::Closed { by_user: false });
         }
-        let now = Instant::now();
+        let now = self.now();
         let moved = self.closed.filter(|closed| now < *closed + SETTLES).map_or(now, |_| now + SETTLES);
         let settled = moved.max(sent + FRESH);
-        self.on_screen.insert(popup.id, OnScreen { number, buttons, settled, until: now + LASTS });
+        self.on_screen.insert(popup.id, OnScreen { number, buttons, settled, until: Instant::now() + LASTS });
         for (_, signal) in self.early.extract_if(.., |(of, _)| *of == number).collect::<Vec<_>>() {
             self.heard(number, signal);
         }
@@ -292,16 +294,25 @@ impl Keeper {
         Ok(server)
     }
 
-    /// Waits for a call, and takes up meanwhile what comes over the bus.
+    /// Waits for a call, and takes up meanwhile what comes over the bus: also what came just before the answer, so that a popup
+    /// that is raised next knows what went.
     async fn during<T>(&mut self, call: impl Future<Output = T>) -> T {
         let mut call = std::pin::pin!(call);
-        loop {
+        let answer = loop {
             tokio::select! {
                 biased;
-                answer = &mut call => return answer,
+                answer = &mut call => break answer,
                 event = next(&mut self.bus) => self.take(event),
             }
+        };
+        for _ in 0..BESIDE {
+            tokio::select! {
+                biased;
+                event = next(&mut self.bus) => self.take(event),
+                () = std::future::ready(()) => break,
+            }
         }
+        answer
     }
 
     async fn close(&mut self, number: u32) {
@@ -314,7 +325,7 @@ impl Keeper {
 
     /// A popup went, and what is on the screen may have moved to where it stood.
     fn went(&mut self) {
-        let now = Instant::now();
+        let now = self.now();
         self.closed = Some(now);
         for shown in self.on_screen.values_mut() {
             shown.settled = now + SETTLES;
@@ -370,7 +381,7 @@ impl Keeper {
             Signal::Closed { by_user } => Clicked::Closed { by_user },
             Signal::Invoked(action) if action == "default" => Clicked::Default,
             Signal::Invoked(action) => match button(&action) {
-                Some(button) if button.answers() && Instant::now() < shown.settled => {
+                Some(button) if button.answers() && self.now() < shown.settled => {
                     tracing::info!("a click came just after its popup, or where another had stood: it is shown anew");
                     return self.show_anew(id, number);
                 }
@@ -420,6 +431,10 @@ impl Keeper {
             self.to_close.push(shown.number);
             self.tell(id, Clicked::Closed { by_user: false });
         }
+    }
+
+    fn now(&self) -> Moment {
+        (self.means.now)()
     }
 
     fn tell(&self, id: PopupId, clicked: Clicked) {
