@@ -257,13 +257,15 @@ fn every_line_that_the_program_prints_fits() {
     let mut watch = command(&["watch", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut missing: Vec<&str> =
         ["ended", "crashed", "failed", "needs-permission", "permission-lost", "needs-input", "idle", "working"].into();
-    let mut removed = false;
+    let (mut taken, mut removed) = (false, false);
     for line in BufReader::new(watch.stdout.take().unwrap()).lines() {
         let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
         fits(&line);
         missing.retain(|status| line["status"] != *status);
         removed |= line["removed"] == true;
-        if missing.is_empty() && !removed {
+        // Other lines may come before the one that tells of it.
+        if missing.is_empty() && !taken {
+            taken = true;
             let rows = command(&["status", "--json", "--all"]).output().unwrap();
             let rows: Value = serde_json::from_slice(&rows.stdout).unwrap();
             assert!(rows.as_array().unwrap().len() > 8, "{rows}");

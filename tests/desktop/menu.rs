@@ -124,6 +124,9 @@ fn case_103_hostile_titles_are_text_and_bounded() {
         &"long ".repeat(2000),
     ];
     let made: Vec<_> = titles.iter().map(|title| sessions.add(title)).collect();
+    let config = user.scratch.path().join(".config/pilotlight");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.toml"), "[notifications]\nafter-start = \"1ms\"\n").unwrap();
     let _light = user.light(&bus);
     panel.wait_for_icon();
     for session in &made {

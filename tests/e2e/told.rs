@@ -6,7 +6,9 @@ use crate::support::home::Home;
 use crate::support::model::Model;
 use crate::support::person::Manner;
 use crate::support::pilotlight::Pilot;
+use crate::support::process::signal;
 use crate::support::terminal::Terminal;
+use rustix::process::Signal;
 
 /// Nothing is held back after the start, and a test shows what is not told by what is told next.
 const AT_ONCE: &str = "[notifications]\nafter-start = \"1ms\"\n";
@@ -28,7 +30,8 @@ fn told(popups: &Popups, count: usize, title: &str) -> Popup {
 /// One session through what may befall it: each is told on entry, and withdrawn when the next thing happens.
 #[test]
 fn a_question_a_failure_and_a_crash_are_told_and_withdrawn() {
-    let (mut stage, popups) = stage(Manner::Approves, "");
+    // A permission that takes seconds to be given on a slow machine is given at once all the same.
+    let (mut stage, popups) = stage(Manner::Approves, "permission-delay = \"30s\"\n");
     stage.session.send("SCRIPT:question Paint the fence");
     let question = told(&popups, 1, "project waits for your answer");
     stage.session.send("SCRIPT:err400 And the gate");
@@ -50,9 +53,13 @@ fn a_question_a_failure_and_a_crash_are_told_and_withdrawn() {
 fn three_at_once_are_one_popup_and_the_same_is_not_told_again() {
     let (stage, popups) = stage(Manner::Approves, "");
     let others = [(); 2].map(|()| stage.server.create(&stage.client, Some(&stage.person)));
+    // It finds that all three ask, however slowly they come to it.
+    signal(stage.pilot.tray(), Signal::STOP);
     for session in others.iter().chain([&stage.session]) {
         session.send("SCRIPT:question Paint the fence");
+        session.folder.wait("assistant.turn_end");
     }
+    signal(stage.pilot.tray(), Signal::CONT);
     let digest = told(&popups, 1, "3 Copilot sessions need you");
     for session in others.iter().chain([&stage.session]) {
         session.send("SCRIPT:plain The first");

@@ -225,7 +225,9 @@ fn a_process_is_described_by_the_system() {
     let me = std::process::id();
     let running = Running::with("PILOTLIGHT_X", "a=b");
     let child = running.0.id();
-    wait_until("the new program", || proc::name(child).as_deref() == Some("cat"));
+    // Its environment shows last: it has its name before.
+    wait_until("the new program", || proc::variable(child, "PILOTLIGHT_X").is_some());
+    assert_eq!(proc::name(child).as_deref(), Some("cat"));
     assert_eq!(proc::parent(child), Some(me));
     assert_eq!(proc::variable(child, "PILOTLIGHT_X").unwrap(), "a=b");
     assert_eq!(proc::variable(child, "PILOTLIGHT"), None);
