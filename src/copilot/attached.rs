@@ -24,7 +24,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
@@ -88,6 +88,8 @@ pub struct Attached {
     /// The SDK answers for as long as this lives.
     _session: SessionHeld,
     forward: AbortHandle,
+    /// Says that the session may be gone though its server lives.
+    doubt: Arc<Notify>,
     /// The clients that were connected when we came, where none of them was there to be asked.
     alone_among: Option<BTreeSet<u16>>,
     /// For a server of our own: whether another process seemed to have the session already when it was resumed.
@@ -190,8 +192,15 @@ impl Attached {
         let active = link.activity(&site.id).await?.has_active_work;
         // The log may tell of a question whose end was cut off it; where nothing works, nothing asks.
         let questions = Arc::new(watch::Sender::new(if active { asked } else { Questions::default() }));
-        let teller =
-            Teller { link: link.clone(), id: site.id.clone(), generation, events, questions: Arc::clone(&questions) };
+        let doubt = Arc::new(Notify::new());
+        let teller = Teller {
+            link: link.clone(),
+            id: site.id.clone(),
+            generation,
+            events,
+            questions: Arc::clone(&questions),
+            doubt: Arc::clone(&doubt),
+        };
         let forward = tokio::spawn(teller.tell(heard, active)).abort_handle();
         let session = SessionHeld(session);
         Ok(Self {
@@ -202,6 +211,7 @@ impl Attached {
             questions,
             _session: session,
             forward,
+            doubt,
             alone_among,
             taken_before: None,
         })
@@ -290,6 +300,12 @@ impl Attached {
         self.link.send(&self.id, prompt).await
     }
 
+    /// The session's folder is gone. From now on its server is asked whether it still has the session, because a server tells
+    /// nobody that one was deleted: the attachment to one that it has not any more is over.
+    pub fn doubt(&self) {
+        self.doubt.notify_one();
+    }
+
     /// The connection.
     pub fn link(&self) -> &Link {
         &self.link
@@ -337,6 +353,7 @@ struct Teller {
     generation: u64,
     events: UnboundedSender<Event>,
     questions: Arc<watch::Sender<Questions>>,
+    doubt: Arc<Notify>,
 }
 
 impl Teller {
@@ -349,7 +366,7 @@ impl Teller {
         // After the machine slept, one is enough.
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut look: Option<Instant> = None;
-        let mut missed = false;
+        let (mut missed, mut doubtful) = (false, false);
         let fault = loop {
             tokio::select! {
                 event = heard.recv() => match event {
@@ -381,21 +398,22 @@ impl Teller {
                     {
                         self.say_questions(|questions| std::mem::replace(questions, now.clone()) != now);
                     }
-                    match self.link.activity(&self.id).await {
-                        Ok(now) if now.has_active_work != active => {
-                            active = now.has_active_work;
-                            self.say(What::Active(active));
-                        }
-                        Err(fault @ (Fault::NotLoaded(_) | Fault::Gone(_) | Fault::NotCopilot(_) | Fault::TooLong(_))) => {
-                            break fault;
-                        }
-                        // A server that is slow for once: the heartbeat tells whether it lives.
-                        Ok(_) | Err(_) => {}
+                    if let Err(fault) = self.look(&mut active).await {
+                        break fault;
                     }
                 }
-                _ = heartbeat.tick() => if let Err(fault) = self.beat(within).await {
-                    break fault;
-                },
+                () = self.doubt.notified() => {
+                    doubtful = true;
+                    look.get_or_insert_with(|| Instant::now() + DEBOUNCE);
+                }
+                _ = heartbeat.tick() => {
+                    if let Err(fault) = self.beat(within).await {
+                        break fault;
+                    }
+                    if doubtful {
+                        look.get_or_insert_with(Instant::now);
+                    }
+                }
             }
         };
         self.say(What::Lost(fault));
@@ -410,6 +428,22 @@ impl Teller {
                 Err(Fault::Silent { .. }) if asked < BEATS => asked += 1,
                 other => return other,
             }
+        }
+    }
+
+    /// Asks whether the session works, and tells it where that is news. Fails where the connection or the session is over.
+    async fn look(&self, active: &mut bool) -> Result<(), Fault> {
+        match self.link.activity(&self.id).await {
+            Ok(now) if now.has_active_work != *active => {
+                *active = now.has_active_work;
+                self.say(What::Active(*active));
+                Ok(())
+            }
+            Err(fault @ (Fault::NotLoaded(_) | Fault::Gone(_) | Fault::NotCopilot(_) | Fault::TooLong(_))) => {
+                Err(fault)
+            }
+            // A server that is slow for once: the heartbeat tells whether it lives.
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 

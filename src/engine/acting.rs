@@ -203,8 +203,12 @@ impl Acting {
         }
     }
 
-    /// A session is gone, and what was kept of it with it.
+    /// A session is gone from disk, and what was kept of it with it. A connection to it is over when its server says so: the folder
+    /// may only have been moved, and to leave could end what runs.
     pub(super) fn forget(&mut self, key: &Key) {
+        if let Some(held) = self.held.get(key) {
+            held.bond.attached().doubt();
+        }
         self.asked.remove(key);
         self.by_itself.remove(key);
     }

@@ -2,6 +2,7 @@
 
 use super::stage::Stage;
 use crate::support::person::Manner;
+use crate::support::{SOON, wait_until};
 use std::time::{Duration, Instant};
 
 /// A stage in the middle of a tool.
@@ -30,6 +31,27 @@ fn killed_in_the_middle_crashed_at_once() {
     assert!(killed.elapsed() < Duration::from_secs(3), "told after {:?}", killed.elapsed());
     assert_eq!(row["owner"]["state"], "gone");
     assert_eq!(stage.session.folder.locks().len(), 1, "a kill leaves the lock behind");
+}
+
+/// Another Copilot may clean a dead process's lock away: what its own log tells brings the session back all the same.
+#[test]
+fn killed_and_cleaned_up_after_it_has_crashed_and_can_be_resumed() {
+    let mut stage = in_the_middle();
+    stage.server.kill();
+    stage.told("crashed", "");
+    let folder = &stage.session.folder;
+    for pid in folder.locks() {
+        for kind in ["lock", "hold"] {
+            std::fs::remove_file(folder.path.join(format!("inuse.{pid}.{kind}"))).unwrap();
+        }
+    }
+    let row = stage.told("crashed", "its process is gone; unfinished: bash");
+    assert!(row["actions"].as_array().unwrap().contains(&"resume".into()), "{row}");
+    // One who comes only now knows it, too, from the log that the server kept.
+    let other = crate::support::pilotlight::Pilot::start(&[&stage.home]);
+    let row = other.told(&stage.session.id(), "crashed", "its process is gone; unfinished: bash");
+    assert_eq!(row["owner"]["state"], "gone", "{row}");
+    assert!(row["actions"].as_array().unwrap().contains(&"resume".into()), "{row}");
 }
 
 #[test]
@@ -80,4 +102,26 @@ fn deleted() {
     let id = stage.session.id();
     stage.client.delete(&id);
     stage.pilot.told_removed(&id);
+}
+
+/// Its server lives on, and tells nobody.
+#[test]
+fn deleted_while_we_are_attached_and_nothing_of_the_connection_is_left() {
+    let stage = Stage::set(Manner::Approves);
+    let sockets = || {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", stage.pilot.tray())).unwrap().flatten();
+        let links = open.filter_map(|file| std::fs::read_link(file.path()).ok());
+        links.filter(|link| link.to_string_lossy().starts_with("socket:")).count()
+    };
+    stage.session.send("SCRIPT:hang Paint the fence");
+    stage.told("working", "");
+    let (id, before) = (stage.session.id(), sockets());
+    let ran = stage.pilot.run(&["reconnect", &id]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    stage.pilot.menu_says(&id, "Our part: attached to its server");
+    assert!(sockets() > before);
+    stage.client.delete(&id);
+    stage.pilot.told_removed(&id);
+    let closed = || (sockets() <= before).then_some(());
+    wait_until(SOON, "its connection is closed", || format!("{} sockets, {before} before", sockets()), closed);
 }

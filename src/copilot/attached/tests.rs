@@ -94,6 +94,50 @@ fn a_server_that_is_slow_for_once_is_kept() {
     });
 }
 
+/// A server tells nobody that a session was deleted.
+#[test]
+fn a_session_that_its_server_has_not_any_more_is_lost() {
+    run(async {
+        let deleted = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let asked = Arc::clone(&deleted);
+        let fake = Fake::start(move |method, _, _| match method {
+            "session.metadata.activity" if asked.load(std::sync::atomic::Ordering::SeqCst) => {
+                Say::Error(-32603, "Session not found")
+            }
+            _ => answers(method),
+        })
+        .await;
+        let (attached, mut heard) = attached(&fake, Policy::Ask).await;
+        assert_eq!(next(&mut heard).await, What::Active(false));
+        // The folder may only have been moved: where the server has the session, nothing is over.
+        attached.doubt();
+        let looked = async {
+            while fake.called("session.metadata.activity") < 4 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(Duration::from_secs(20), looked).await.expect("it is asked again with each heartbeat");
+        while let Ok(event) = heard.try_recv() {
+            assert_eq!(event.what, What::Happened);
+        }
+        deleted.store(true, std::sync::atomic::Ordering::SeqCst);
+        let lost = async {
+            loop {
+                if let What::Lost(fault) = next(&mut heard).await {
+                    break fault;
+                }
+            }
+        };
+        assert!(matches!(timeout(Duration::from_secs(20), lost).await, Ok(Fault::NotLoaded(_))));
+        let left = async {
+            while fake.left.load(std::sync::atomic::Ordering::SeqCst) == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(Duration::from_secs(20), left).await.expect("its connection is closed");
+    });
+}
+
 /// Case 7: what was decided for one turn is not done to the next.
 #[test]
 fn case_7_a_prompt_is_not_sent_again_after_another_one() {

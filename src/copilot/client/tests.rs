@@ -181,3 +181,53 @@ fn what_a_server_quotes_is_left_out() {
     }
     assert_eq!(words(&"x".repeat(10_000)).chars().count(), WORDS_MAX);
 }
+
+/// However a connection ends, and whoever gives it up in the middle, nothing of it is left: no task, and with that no buffer.
+#[test]
+fn of_a_connection_that_ends_badly_nothing_is_left() {
+    const TIMES: usize = 200;
+    const AT_ONCE: usize = 20;
+    /// What the server does about the first call, what about the second, and whether the caller gives that up.
+    type Way = (&'static str, fn() -> Say, fn() -> Say, bool);
+    let babble = || Say::Raw(b"garbage\r\n\r\n".to_vec());
+    let ways: [Way; 8] = [
+        ("never answers", || Say::Nothing, || Say::Nothing, false),
+        ("closes", || Say::Close, || Say::Nothing, false),
+        ("babbles", babble, || Say::Nothing, false),
+        ("wants a token", || Say::Error(-32002, "AUTHENTICATION_FAILED"), || Say::Nothing, false),
+        ("is no Copilot", || Say::Answer(json!({})), || Say::Nothing, false),
+        ("refuses a call", greeting, || Say::Error(-32603, "no"), false),
+        ("goes at a call", greeting, || Say::Close, false),
+        ("is given up in a call", greeting, || Say::Nothing, true),
+    ];
+    run(async {
+        let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        for (way, first, then, given_up) in ways {
+            let fake = Fake::start(move |method, _, _| if method == "connect" { first() } else { then() }).await;
+            let before = alive();
+            for _ in 0..TIMES / AT_ONCE {
+                let mut all = tokio::task::JoinSet::new();
+                for _ in 0..AT_ONCE {
+                    let endpoint = fake.endpoint.clone();
+                    all.spawn(async move {
+                        let Ok(link) = Link::open_within(&endpoint, Path::new(""), SHORT).await else { return };
+                        let called = link.activity("s");
+                        if given_up {
+                            assert!(timeout(SHORT / 10, called).await.is_err(), "{way}");
+                        } else {
+                            called.await.unwrap_err();
+                        }
+                    });
+                }
+                all.join_all().await;
+            }
+            let ended = async {
+                while alive() > before {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            let ended = timeout(Duration::from_secs(20), ended).await;
+            assert!(ended.is_ok(), "a server that {way}: {} tasks are left of {TIMES} connections", alive() - before);
+        }
+    });
+}
