@@ -9,6 +9,7 @@ mod made_up;
 mod disk {
     mod commands;
     mod files;
+    mod former;
     mod homes;
     mod owners;
     mod shown;

@@ -15,15 +15,17 @@
 //! order that could make a second owner, when a process ended, when `open-sessions-state.json` changed, and with the rescan.
 
 mod arguments;
+mod former;
 mod log;
 #[cfg(test)]
 mod tests;
 
-use super::process::{Program, programs};
+use super::process::{Lock, Program, programs};
 use crate::core::owner::Owner;
 use crate::core::time::{Span, Time};
 #[cfg(target_os = "linux")]
 pub(super) use arguments::names_copilot;
+pub(super) use former::former_owner;
 use log::Log;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -198,9 +200,13 @@ impl Known {
 
 /// The process id in `process-<milliseconds since 1970>-<pid>.log`.
 pub fn log_pid(file_name: &str) -> Option<u32> {
+    log_lock(file_name).map(|lock| lock.pid)
+}
+
+/// The process that a log is of by its name, as a lock would name it: by its id, and that it ran at this time.
+fn log_lock(file_name: &str) -> Option<Lock> {
     let (at, pid) = file_name.strip_prefix("process-")?.strip_suffix(".log")?.split_once('-')?;
-    at.parse::<i64>().ok()?;
-    pid.parse().ok()
+    Some(Lock { pid: pid.parse().ok()?, made: Time(at.parse().ok()?) })
 }
 
 /// What the terminals of a home noted as open, with the time at which each was opened. It differs whenever another session is

@@ -172,6 +172,11 @@ pub fn is_gone(pid: u32, now: Time) -> bool {
     platform::read(pid, now) == Reading::Absent
 }
 
+/// Whether a process that runs in a container has this id there. Only Linux tells, and only of containers on this machine.
+pub fn is_inside_container(pid: u32) -> bool {
+    platform::is_inside_container(pid)
+}
+
 /// What the system shows of a process id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Reading {

@@ -2,7 +2,7 @@
 
 mod locks;
 
-use super::opened::{Openers, Opening};
+use super::opened::{Openers, Opening, former_owner};
 use super::process::{Claim, Lock, SLACK, claim};
 use super::tail::{Found, Look, Tail};
 use super::workspace;
@@ -142,6 +142,11 @@ pub struct Folder {
     claimed: Option<(Lock, Time)>,
     /// The process that has it open without a lock.
     opened: Option<u32>,
+    /// The owner that was seen to end last, and when.
+    departed: Option<(u32, Time)>,
+    /// When, by the awake clock, the logs of processes were searched for its owner, what they tell, and the last sign of life of the
+    /// session that this is true for.
+    former: Option<(Time, Option<u32>, Time)>,
     /// What was observed.
     pub session: Session,
 }
@@ -162,6 +167,8 @@ impl Folder {
             was_listed: false,
             claimed: None,
             opened: None,
+            departed: None,
+            former: None,
             session,
         }
     }
@@ -198,6 +205,7 @@ impl Folder {
         }
         self.read_workspace();
         let looked = self.read_log(reading, buffer);
+        self.find_former_owner(reading);
         self.witness(&owner, progress);
         Ok(if all_listed { looked } else { Looked::More })
     }
@@ -361,6 +369,37 @@ impl Folder {
         self.claimed = settled.map(|lock| (lock, since.map_or(awake, |(_, at)| at)));
     }
 
+    /// A session in the middle of something, without a lock: its process may have been killed, and its lock cleaned away. Who that was
+    /// we remember, or its log in the home tells.
+    fn find_former_owner(&mut self, reading: &Reading<'_>) {
+        let (session, now) = (&self.session, reading.look.now);
+        let is_open = session.facts.turn.is_some() || !session.facts.requests.is_empty();
+        let Some(last) = session.facts.progress.filter(|_| is_open && session.facts.shut_down.is_none()) else {
+            return;
+        };
+        // Beyond that it counts as ended, whoever it was.
+        let matters = session.owner == Owner::Never && now.since(last) <= reading.look.limits.ownerless;
+        let Some(home) = self.path.parent().and_then(Path::parent).filter(|_| matters) else { return };
+        let seen = self.departed.filter(|(_, at)| *at >= last.wall);
+        let (pid, at) = match seen {
+            Some((pid, at)) => (pid, Some(at)),
+            None => {
+                let is_known = |(at, pid, progress): &(Time, Option<u32>, Time)| {
+                    now.awake - *at < EVIDENCE || pid.is_some() && *progress == last.wall
+                };
+                let search = || {
+                    let pid = former_owner(home, &session.id, last.wall, reading.owner_names, now.wall);
+                    (now.awake, pid, last.wall)
+                };
+                let (searched, pid, progress) = self.former.filter(is_known).unwrap_or_else(search);
+                self.former = Some((searched, pid, progress));
+                let Some(pid) = pid.filter(|_| progress == last.wall) else { return };
+                (pid, None)
+            }
+        };
+        self.session.owner = Owner::Gone { pid, at };
+    }
+
     fn claim_by(&self, lock: Lock, known: &Claim, reading: &Reading<'_>) -> Claim {
         if let Some(&(_, at)) = self.ended.iter().find(|(ended, _)| *ended == lock) {
             return Claim { owner: Owner::Gone { pid: lock.pid, at: Some(at) }, held: false };
@@ -409,6 +448,9 @@ impl Folder {
     pub fn process_ended(&mut self, pid: u32, at: Time) {
         let ended = self.locks.iter().filter(|lock| lock.pid == pid).map(|lock| (*lock, at));
         self.ended.extend(ended);
+        if self.owners_lock().is_some_and(|lock| lock.pid == pid) {
+            self.departed = Some((pid, at));
+        }
         self.session.holders.retain(|holder| *holder != pid);
         if self.session.owner.pid() == Some(pid) {
             self.session.owner = Owner::Gone { pid, at: Some(at) };

@@ -42,6 +42,13 @@ pub(super) struct Log {
 }
 
 impl Log {
+    /// All that a process wrote that may be gone. `None` where that cannot be read.
+    pub(super) fn whole(path: &Path) -> Option<Self> {
+        let mut log = Self::default();
+        log.read_from(&mut open(path).ok()?).ok()?;
+        Some(log)
+    }
+
     /// The sessions that the process has open, in the order in which it opened them.
     pub(super) fn open(&self) -> impl Iterator<Item = &Box<str>> {
         self.open.iter()

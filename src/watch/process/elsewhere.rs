@@ -122,6 +122,11 @@ pub(super) fn descendants(pid: u32) -> Option<CpuSample> {
     Some(CpuSample::new(root, found))
 }
 
+/// Nothing tells.
+pub(super) const fn is_inside_container(_: u32) -> bool {
+    false
+}
+
 fn listed(pid: u32, kind: ProcessRefreshKind) -> Option<System> {
     let mut system = System::new().ok()?;
     system.refresh_processes_specifics(ProcessesToUpdate::Some(&[Pid::from_u32(pid)]), true, kind);

@@ -60,6 +60,16 @@ pub(super) fn is_ending(pid: u32) -> bool {
     !stat.has_ended() && (matches!(stat.state, b'Z' | b'X' | b'x') || stat.flags & EXITING != 0 || is_killed())
 }
 
+/// Whether a process that is in another namespace than ours has this id there: the last of the ids that the kernel lists.
+pub(super) fn is_inside_container(pid: u32) -> bool {
+    let inner = |entry: fs::DirEntry| {
+        let status = fs::read(entry.path().join("status")).ok()?;
+        let ids = std::str::from_utf8(line_of(&status, b"NSpid:")?).ok()?.split_whitespace().skip(1);
+        ids.last()?.parse::<u32>().ok()
+    };
+    fs::read_dir("/proc").into_iter().flatten().flatten().any(|entry| inner(entry) == Some(pid))
+}
+
 /// The path of the executable of `pid`. `None` where it cannot be read.
 pub(super) fn executable(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok().map(without_deleted)
