@@ -13,19 +13,26 @@ use std::process::{Command, ExitCode};
 
 /// Arguments of `config`.
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("what").required(true))]
 pub(super) struct Arguments {
     /// Print every setting with its meaning and its present value, as a valid config.toml
-    #[arg(long, group = "what")]
+    #[arg(long, conflicts_with = "edit")]
     print: bool,
     /// Open config.toml in $VISUAL or $EDITOR, else in what the desktop opens it with, and say afterwards where it is wrong
-    #[arg(long, group = "what")]
+    #[arg(long)]
     edit: bool,
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.edit {
         return edit(context);
+    }
+    if !arguments.print {
+        let place = context.config_path.as_deref().map(|path| format!(", which are in {}", path.display()));
+        let place = place.unwrap_or_default();
+        say(&format!(
+            "say what to do with the settings{place}: `config --print` shows them all, `config --edit` opens them"
+        ));
+        return Ok(ExitCode::from(USAGE));
     }
     context.tell_problems();
     let mut out = io::stdout().lock();

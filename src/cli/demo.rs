@@ -70,6 +70,7 @@ pub(super) fn run(users: Context, arguments: &Arguments) -> anyhow::Result<ExitC
         seen: Seen::load(Some(state.join(seen::FILE))),
         problems: users.problems,
         demo: true,
+        color: users.color,
     };
     let shown = tray::run(context);
     let played = troupe.dismiss();

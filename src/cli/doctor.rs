@@ -1,10 +1,11 @@
 //! `pilotlight doctor`: what may keep Pilotlight from working, and what to do about it.
 
 use super::ask::{confirm, has_terminal};
-use super::{Context, LINE_MAX, USAGE, json, say};
+use super::{Context, LINE_MAX, USAGE, color, json, say};
 use crate::core::text::{counted, plain};
 use crate::doctor::{Examined, Finding, Level, examine};
-use std::io::{self, IsTerminal, Write};
+use clap::ColorChoice;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Arguments of `doctor`.
@@ -30,7 +31,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         json::write_pretty(&mut out, &examined.findings)?;
         writeln!(out)?;
     } else {
-        print(&examined)?;
+        print(&examined, context.color)?;
     }
     if arguments.fix && put_right(&examined)? {
         // What holds now is looked at anew; the settings may be others.
@@ -40,8 +41,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     Ok(if examined.worst() == Level::Problem { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn print(examined: &Examined) -> io::Result<()> {
-    let colours = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+fn print(examined: &Examined, choice: ColorChoice) -> io::Result<()> {
+    let colours = color::on_stdout(choice);
     let mut out = io::stdout().lock();
     for Finding { check, level, said, remedy, .. } in &examined.findings {
         let word = level.word();

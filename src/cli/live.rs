@@ -84,7 +84,7 @@ impl Live {
     fn draw(&mut self, mut rows: Vec<Row>, ids: &ShortIds<'_>, now: Moment) -> io::Result<()> {
         let list = self.list;
         shorten(&mut rows, now.wall - list.ended_for, list.ended_most);
-        let style = Style::of_stdout();
+        let style = Style::of_stdout(self.context.color);
         let mut drawn = vec![format!("Pilotlight{}: {}", if self.context.demo { " demo" } else { "" }, summary(&rows))];
         drawn.extend(self.notice.clone());
         drawn.push(String::new());

@@ -4,11 +4,13 @@ mod act;
 mod ask;
 mod bars;
 mod beside;
+mod color;
 mod config;
 mod demo;
 mod diagnostics;
 mod doctor;
 mod explain;
+mod help;
 mod json;
 mod keyboard;
 mod live;
@@ -31,7 +33,7 @@ use crate::paths;
 use crate::seen::Seen;
 use crate::signals::Signals;
 use anyhow::Context as _;
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, FromArgMatches, Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,34 +45,17 @@ const USAGE: u8 = 2;
 /// Exit code: no home could be read.
 const NO_HOME: u8 = 3;
 
-const EXAMPLES: &str = "Examples:
-  pilotlight                          the light in the panel; without a panel, the live table
-  pilotlight live                     the live table, until Ctrl-C
-  pilotlight status                   every session, once
-  pilotlight status --json --all      every session that is on disk, as JSON
-  pilotlight watch --json             a line for each change, for scripts
-  pilotlight explain 3aac             why a session has its status
-  pilotlight approve 3aac             show the permission request that is open, and allow it once
-  pilotlight answer 3aac              show what it asks you, and answer it
-  pilotlight stop 3aac                abort its turn
-  pilotlight reconnect 3aac           bring a session that was lost back under control
-  pilotlight doctor                   what may keep Pilotlight from working, and what to do
-  pilotlight replay events.jsonl      what would have been said of a log
-  pilotlight --home ~/other/.copilot status
-
-A command that acts exits with 0 where it is done, 1 failed, 2 bad usage or no such session, 3 no home readable, 4 refused, 5 sent
-and not confirmed: it may have happened.
-
-Set NO_COLOR to have no colours. More: pilotlight config --print";
-
 /// A pilot light for your coding agents: what every GitHub Copilot session on this machine does, how stale it is, and why.
 #[derive(Debug, Parser)]
-#[command(version = crate::VERSION, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(version = crate::VERSION, about, max_term_width = 100)]
 struct Arguments {
     /// A Copilot home to watch; may be given several times. Without it: $COPILOT_HOME, else ~/.copilot, and what the config
     /// adds
     #[arg(long, value_name = "DIR", global = true)]
     home: Vec<PathBuf>,
+    /// Whether there are colors. Auto: on a terminal, unless NO_COLOR is set, and where CLICOLOR_FORCE is
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    color: ColorChoice,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -130,12 +115,15 @@ struct Context {
     problems: Vec<Problem>,
     /// The sessions play themselves.
     demo: bool,
+    /// What `--color` said.
+    color: ColorChoice,
 }
 
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
     crate::refused::tell_of_threads();
-    let arguments = match Arguments::try_parse() {
+    let parsed = help::command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return told(&error),
     };
@@ -145,7 +133,7 @@ pub fn run() -> ExitCode {
         return ended(played);
     }
     crate::descriptors::raise();
-    let context = Context::new(&arguments.home);
+    let context = Context { color: arguments.color, ..Context::new(&arguments.home) };
     if !matches!(arguments.command, None | Some(Command::Tray | Command::Demo(_))) {
         crate::log::start(None, context.config.log.level);
     }
@@ -219,7 +207,7 @@ impl Context {
         let named_homes = homes.to_vec();
         let homes = homes_of(&named_homes, &config);
         let seen = Seen::load(project.as_ref().map(|project| paths::state_folder(project).join(crate::seen::FILE)));
-        Self { named_homes, homes, config, config_path, seen, problems, demo: false }
+        Self { named_homes, homes, config, config_path, seen, problems, demo: false, color: ColorChoice::Auto }
     }
 
     /// An order for the session of this id in the home that is looked into here: whoever takes it may watch a copy of that home.

@@ -2,9 +2,11 @@
 //! line itself.
 
 use super::Arguments as CommandLine;
+use super::help::{ENVIRONMENT, EXAMPLES, EXIT_CODES, FILES};
 use anyhow::Context as _;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
+use clap_mangen::roff::{Roff, bold, roman};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,16 +34,38 @@ pub(super) fn completions(arguments: &Completions) -> anyhow::Result<ExitCode> {
 }
 
 pub(super) fn man(arguments: &Man) -> anyhow::Result<ExitCode> {
-    let command = CommandLine::command();
+    let page = main_page()?;
     let Some(dir) = &arguments.dir else {
-        let mut page = Vec::new();
-        clap_mangen::Man::new(command).render(&mut page)?;
         return print(&page);
     };
     std::fs::create_dir_all(dir)
-        .and_then(|()| clap_mangen::generate_to(command, dir))
+        .and_then(|()| clap_mangen::generate_to(CommandLine::command(), dir))
+        .and_then(|()| std::fs::write(dir.join("pilotlight.1"), page))
         .with_context(|| format!("the manual cannot be written into {}", dir.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The page of the program itself: what its commands have in common stands there.
+fn main_page() -> io::Result<Vec<u8>> {
+    let (man, mut page) = (clap_mangen::Man::new(CommandLine::command()), Vec::new());
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_subcommands_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    let mut roff = Roff::new();
+    let sections =
+        [("EXAMPLES", &EXAMPLES[..]), ("EXIT STATUS", &EXIT_CODES), ("ENVIRONMENT", &ENVIRONMENT), ("FILES", &FILES)];
+    for (name, entries) in sections {
+        roff.control("SH", [name]);
+        for (term, meaning) in entries {
+            roff.control("TP", []).text([bold(*term)]).text([roman(*meaning)]);
+        }
+    }
+    roff.to_writer(&mut page)?;
+    man.render_version_section(&mut page)?;
+    Ok(page)
 }
 
 fn print(bytes: &[u8]) -> anyhow::Result<ExitCode> {

@@ -73,7 +73,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         }
         writeln!(out, "{}", if rows.is_empty() { "[]" } else { "\n]" })?;
     } else {
-        let style = Style::of_stdout();
+        let style = Style::of_stdout(context.color);
         writeln!(out, "{}", summary(&rows))?;
         if !rows.is_empty() {
             let short = ShortIds::new(ids.iter().map(|id| &**id));

@@ -3,10 +3,12 @@
 //! Status is told by word and by shape as well as by colour. Everything that a session wrote has been made fit to be shown
 //! before it comes here; widths are counted in the columns that a terminal gives each character.
 
+use super::color;
 use crate::core::fleet::{Row, ShortIds, mark};
 use crate::core::text::{counted, fit, plain};
 use crate::core::time::Time;
 use crate::core::verdict::Status;
+use clap::ColorChoice;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How a table is to look.
@@ -24,7 +26,7 @@ pub(super) struct Style {
 
 impl Style {
     /// What standard output can show, and the environment wants shown.
-    pub(super) fn of_stdout() -> Self {
+    pub(super) fn of_stdout(choice: ColorChoice) -> Self {
         use std::io::IsTerminal;
         let env = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let terminal = std::io::stdout().is_terminal();
@@ -34,7 +36,7 @@ impl Style {
         Self {
             width: size.map(|(width, _)| width.into()),
             height: size.map(|(_, height)| height.into()),
-            colour: terminal && env("NO_COLOR").is_none() && env("TERM").as_deref() != Some("dumb"),
+            colour: color::on_stdout(choice),
             unicode: cfg!(not(unix)) || !terminal || locale.contains("utf-8") || locale.contains("utf8"),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::bars::{Bar, Format};
 use super::writer::Writer;
-use super::{Context, json, say, watch_until_told};
+use super::{Context, USAGE, json, say, watch_until_told};
 use crate::core::fleet::Session;
 use crate::core::limits::Limits;
 use crate::core::time::Moment;
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// As JSON: first one object a session, then one for each whose status, reason, owner or actions changed
-    #[arg(long, required_unless_present = "format", conflicts_with = "format")]
+    #[arg(long, conflicts_with = "format")]
     json: bool,
     /// As another bar wants it: the whole text anew, whenever it changes
     #[arg(long, value_enum)]
@@ -23,6 +23,12 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if !arguments.json && arguments.format.is_none() {
+        say(
+            "say in which form: `watch --json` for scripts, `watch --format waybar` for a bar; `pilotlight live` is for people",
+        );
+        return Ok(ExitCode::from(USAGE));
+    }
     context.tell_problems();
     for problem in context.unreadable_homes() {
         say(&format!("{problem}; waiting for it"));

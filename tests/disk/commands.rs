@@ -18,6 +18,11 @@ fn unknown_flags_and_commands_fail_and_help_does_not() {
     let help = user.run(&["--help"]);
     let text = String::from_utf8(help.stdout).unwrap();
     assert!(help.status.success() && text.contains("Examples:") && text.contains("pilotlight status"));
+    for (bare, ways) in [("watch", ["--json", "--format"]), ("config", ["--print", "--edit"])] {
+        let ran = user.run(&[bare]);
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && ways.iter().all(|way| said.contains(way)), "{said}");
+    }
     let version = String::from_utf8(user.run(&["--version"]).stdout).unwrap();
     assert_eq!(version.trim(), format!("pilotlight {}", env!("CARGO_PKG_VERSION")));
 }
@@ -32,8 +37,12 @@ fn completions_and_the_manual_know_what_the_help_shows() {
     assert_eq!(code(&user, &["completions", "nonsense"]), Some(2));
     let page = String::from_utf8(user.run(&["man"]).stdout).unwrap();
     assert!(page.starts_with(".ie") && page.contains("pilotlight\\-status"), "{page}");
+    for section in ["EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "FILES"] {
+        assert!(page.contains(section), "{section}: {page}");
+    }
     let folder = user.scratch.path().join("manual");
     assert_eq!(code(&user, &["man", "--dir", folder.to_str().unwrap()]), Some(0));
+    assert_eq!(fs::read_to_string(folder.join("pilotlight.1")).unwrap(), page);
     assert!(folder.join("pilotlight.1").is_file() && folder.join("pilotlight-status.1").is_file());
     assert_eq!(code(&user, &["man", "--dir", "/proc/nowhere"]), Some(1));
 }

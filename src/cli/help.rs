@@ -1,0 +1,115 @@
+//! What `--help` and the manual say beyond a list of options: the commands in groups, examples first, exit codes, files, and what
+//! of the environment counts.
+
+use super::Arguments;
+use clap::builder::styling::Style;
+use clap::{Command, CommandFactory};
+use std::fmt::Write;
+
+/// The commands, by what they are for, in the order in which they are shown.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Look", &["tray", "live", "status", "watch", "explain", "replay", "demo"]),
+    ("Act", &["approve", "deny", "answer", "stop", "reconnect", "resume", "show"]),
+    ("Set up", &["config", "doctor", "diagnostics", "notify-test"]),
+    ("For shells and packages", &["completions", "man", "help"]),
+];
+
+/// What is typed first, and what it does.
+pub(super) const EXAMPLES: [(&str, &str); 8] = [
+    ("pilotlight", "the light in the panel; without a panel, the live table"),
+    ("pilotlight status", "every session, once"),
+    ("pilotlight explain 3aac", "why a session has its status; an id may be cut short"),
+    ("pilotlight approve 3aac", "show its open permission request, and allow it once"),
+    ("pilotlight answer 3aac", "show what it asks you, and answer it"),
+    ("pilotlight reconnect 3aac --continue", "from lost permissions to a session that works"),
+    ("pilotlight watch --json", "a line for each change, for scripts"),
+    ("pilotlight doctor", "what may keep Pilotlight from working, and what to do"),
+];
+
+/// What a command ends with.
+pub(super) const EXIT_CODES: [(&str, &str); 6] = [
+    ("0", "Done."),
+    ("1", "Failed."),
+    ("2", "Bad usage: an id that is unknown or ambiguous, or a setting that is wrong."),
+    ("3", "No home of Copilot could be read."),
+    ("4", "Refused, with the reason."),
+    ("5", "Sent, and not confirmed: it may have happened."),
+];
+
+/// What of the environment counts.
+pub(super) const ENVIRONMENT: [(&str, &str); 7] = [
+    ("COPILOT_HOME", "The home of Copilot to look at, where --home names none."),
+    ("PILOTLIGHT_CONFIG", "The file with the settings, in place of the usual one."),
+    ("NO_COLOR", "Not empty: no colors, unless --color says otherwise."),
+    ("CLICOLOR_FORCE", "Neither empty nor 0: colors where the output is no terminal, too."),
+    ("CLICOLOR", "0: no colors."),
+    ("VISUAL, EDITOR", "What `config --edit` opens the settings in."),
+    ("XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_RUNTIME_DIR", "Where Pilotlight's own files are, on Linux."),
+];
+
+/// Pilotlight's own files, on Linux.
+pub(super) const FILES: [(&str, &str); 3] = [
+    ("~/.config/pilotlight/config.toml", "The settings; `config --print` shows all of them."),
+    ("~/.local/state/pilotlight/", "What was looked at, muted and paused, and the log."),
+    ("~/.copilot/session-state/", "Copilot's sessions: read, never written."),
+];
+
+/// The command line, with the commands of its help in groups.
+pub(super) fn command() -> Command {
+    let command = Arguments::command();
+    let styles = command.get_styles();
+    let (header, literal) = (*styles.get_header(), *styles.get_literal());
+    let mut text = format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{header}Examples:{header:#}\n");
+    list(&mut text, &EXAMPLES, literal);
+    for (group, names) in GROUPS {
+        let about = |name: &&'static str| {
+            let found = command.find_subcommand(name).and_then(Command::get_about);
+            (*name, found.map_or_else(|| "Print this, or the help of a command".to_owned(), ToString::to_string))
+        };
+        let _ = write!(text, "\n{header}{group}:{header:#}\n"); // a text takes everything
+        list(&mut text, &names.iter().map(about).collect::<Vec<_>>(), literal);
+    }
+    let _ = write!(text, "\n{header}Options:{header:#}\n{{options}}\n\n{header}Exit codes:{header:#}\n");
+    list(&mut text, &EXIT_CODES, literal);
+    command.help_template(text)
+}
+
+fn list<T: AsRef<str>>(text: &mut String, entries: &[(&str, T)], literal: Style) {
+    let width = entries.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    for (name, about) in entries {
+        let _ = writeln!(text, "  {literal}{name}{literal:#}{:1$}  {2}", "", width - name.len(), about.as_ref());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut grouped: Vec<_> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut command = Arguments::command();
+        command.build();
+        let mut known: Vec<_> =
+            command.get_subcommands().filter(|it| !it.is_hide_set()).map(Command::get_name).collect();
+        grouped.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(grouped, known);
+    }
+
+    #[test]
+    fn examples_come_first_and_no_line_is_too_long() {
+        let help = command().render_help().to_string();
+        let at = |what: &str| help.find(what).unwrap_or_else(|| panic!("{what}: {help}"));
+        assert!(at("Examples:") < at("Look:") && at("Look:") < at("Act:") && at("Act:") < at("Set up:"));
+        assert!(at("Set up:") < at("--home") && at("--home") < at("may have happened"));
+        assert!(help.lines().all(|line| line.len() <= 100), "{help}");
+    }
+
+    #[test]
+    fn each_example_is_understood() {
+        for (example, _) in EXAMPLES {
+            assert!(command().try_get_matches_from(example.split(' ')).is_ok(), "{example}");
+        }
+    }
+}
