@@ -94,7 +94,7 @@ impl Engine {
     /// The order was not begun, and is not any more.
     pub(super) fn leave_late(&mut self) {
         for late in self.late.drain(..) {
-            late.given.report(Report::End(Outcome::Refused("Pilotlight is ending; nothing was sent".into())));
+            late.given.report(Report::End(Outcome::Failed("Pilotlight is ending; nothing was sent".into())));
         }
     }
 

@@ -15,9 +15,9 @@ use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
 use crate::desktop::terminal::{Terminals, resume_command, resume_env, show};
 use crate::paths::{expand, user_home};
-use crate::watch::process::{Force, Lock, Target, ancestors, terminal_of};
+use crate::watch::process::{Force, Lock, Target, ancestors, is_gone, terminal_of};
 use crate::watch::prompt::last_prompt;
-use crate::watch::store::{SESSIONS, owner_now};
+use crate::watch::store::{SESSIONS, numbers_in_use, owner_now};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is looked whether it has ended, meanwhile.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How long the rest of a process that has ended may take to be cleared away. A terminal does that at once.
+const CLEARED_WITHIN: Duration = Duration::from_secs(2);
 /// How long the new owner of a session that was resumed in a terminal is waited for. Copilot shows it half a second after its
 /// start, and on a busy machine a few seconds later.
 const OWNED_WITHIN: Duration = Duration::from_secs(5);
@@ -341,6 +343,7 @@ impl Work {
             resume_command(&program, &self.site.id).ok_or_else(|| Undone::refused("its id has not the form of one"))?;
         let inherited = std::env::var_os("COPILOT_HOME");
         let env = resume_env(&self.home, user_home().as_deref(), inherited.as_deref());
+        let asks = self.what_copilot_takes_for_an_owner().await;
         self.site.permit.ask().await.map_err(Undone::refused)?;
         self.step()(Step::Resume, "opens a terminal".into());
         let (setting, cwd) = (self.actions.terminal.clone(), self.site.cwd.clone());
@@ -348,7 +351,28 @@ impl Work {
             move || Terminals::new(Some(setting)).open(&command, cwd.as_deref(), &env).map(|opened| opened.to_string());
         let words = apart(opened).await?;
         self.wait_for_owner().await;
-        done(words)
+        done(words + &asks.unwrap_or_default())
+    }
+
+    /// Copilot goes by the numbers in the locks alone. So it takes a process that has ended for the session's owner until whatever started
+    /// it has noticed, which is waited for; and any other program that has its number now. Then it asks, and what that means is said.
+    async fn what_copilot_takes_for_an_owner(&self) -> Option<String> {
+        let begun = Instant::now();
+        loop {
+            let pid = *numbers_in_use(&self.folder).first()?;
+            let ended = is_gone(pid, self.now);
+            if !ended || begun.elapsed() > CLEARED_WITHIN {
+                let why = if ended {
+                    "the process that ran it has ended, and what started that has not noticed"
+                } else {
+                    "another program has the number now of the process that ran it"
+                };
+                return Some(format!(
+                    "; Copilot asks there whether the session is in use: {why} (process {pid}). \"Resume anyway\" is right"
+                ));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Waits until the session has an owner again, so that nobody takes it for free until then. Not for ever: a terminal may

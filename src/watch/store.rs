@@ -2,6 +2,8 @@
 
 mod locks;
 
+pub use locks::numbers_in_use;
+
 use super::opened::{Openers, Opening, former_owner};
 use super::process::{Claim, Lock, SLACK, claim};
 use super::tail::{Found, Look, Tail};

@@ -4,7 +4,7 @@ use crate::support::home::{Folder, Home, old_cli};
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::pilotlight::{Pilot, Ran};
-use crate::support::process::{is_live, signal};
+use crate::support::process::{is_live, kill, signal};
 use crate::support::server::Server;
 use crate::support::terminal::Terminal;
 use crate::support::{SOON, wait, wait_until};
@@ -384,6 +384,44 @@ fn case_117_a_session_whose_terminal_was_just_killed_is_resumed() {
 #[ignore = "ten times as often: tests/long.sh"]
 fn case_117_a_session_whose_terminal_was_just_killed_is_resumed_often() {
     (0..10).for_each(|_| [false, true].into_iter().for_each(resume_right_after_a_kill));
+}
+
+/// A process that was killed, and that what started it has not noticed: Copilot takes it for a live owner, and asks. So the resume waits
+/// for it to be cleared away, and says what Copilot asks where that does not come.
+#[test]
+fn case_117_what_copilot_asks_about_a_dead_owner_is_avoided_or_said() {
+    for noticed in [true, false] {
+        let (home, model) = (Home::new("project"), Model::start());
+        let mut server = Server::start(&home, &model);
+        let session = server.create(&server.connect(), Some(&Person::who(Manner::Approves)));
+        session.send("SCRIPT:tool Paint the fence");
+        session.folder.wait("tool.execution_start");
+        home.go();
+        let folder = session.folder.clone();
+        // Nobody waits for it yet.
+        kill(server.pid());
+        let desk = Desk::of(home, model);
+        desk.configure("");
+        let resume = desk.start(&["resume", &folder.id()]);
+        if noticed {
+            server.kill();
+        }
+        let output = resume.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(said.contains("asks there whether the session is in use"), !noticed, "{said}");
+        let panes = desk.panes();
+        assert_eq!(panes.len(), 1, "{output:?}");
+        let screen = || desk.tmux(&["capture-pane", "-p", "-t", &panes[0]]);
+        if noticed {
+            desk.prompt(&panes[0], "SCRIPT:plain Go on");
+            folder.wait("session.resume");
+            assert!(!screen().contains("Session in use"), "{}", screen());
+        } else {
+            let asks = || screen().contains("Resume anyway").then_some(());
+            wait_until(SOON, "Copilot asks", screen, asks);
+        }
+    }
 }
 
 /// Cases 116 and 117: 40 of them, crashed and ended, with and without a tray.

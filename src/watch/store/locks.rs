@@ -72,6 +72,20 @@ impl Listing {
     }
 }
 
+/// The processes that the locks in this folder name, where the system has one of that number, be it another program's or the rest of
+/// one that has ended and was not waited for. Only Unix tells.
+#[cfg(unix)]
+pub fn numbers_in_use(folder: &Path) -> Vec<u32> {
+    let Ok(mut listing) = Listing::of(folder) else { return Vec::new() };
+    listing.go_on(None);
+    listing.there
+}
+
+#[cfg(not(unix))]
+pub const fn numbers_in_use(_: &Path) -> Vec<u32> {
+    Vec::new()
+}
+
 /// Whether there may be a process of this number.
 #[cfg(unix)]
 fn exists(pid: u32) -> bool {
