@@ -85,6 +85,17 @@ loud_stage() {
     printf '== %s  %s\n' "$name" "$(seconds $(($(now) - begun)))"
 }
 
+# fetch COMMAND...: runs a command that fetches something, up to three times: the network may fail for a moment.
+fetch() {
+    local wait
+    for wait in 5 20; do
+        "$@" && return 0
+        echo "failed; once more in $wait s: $*"
+        sleep "$wait"
+    done
+    "$@"
+}
+
 # Programs that are not installed from here, and Debian's packages, which are.
 install_packages() {
     local program missing=() entry
@@ -100,8 +111,8 @@ install_packages() {
 Install them with: sudo apt-get install --no-install-recommends ${missing[*]}"
     fi
     export DEBIAN_FRONTEND=noninteractive
-    apt-get update -qq
-    apt-get install -y -qq --no-install-recommends "${missing[@]}"
+    fetch apt-get update -qq
+    fetch apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
 # Rust's components and targets, for the toolchain that is in force in this folder.
@@ -109,10 +120,10 @@ install_rust() {
     local installed name
     installed=$(rustup component list --installed && rustup target list --installed)
     for name in clippy rustfmt; do
-        grep -q "^$name" <<<"$installed" || rustup component add "$name"
+        grep -q "^$name" <<<"$installed" || fetch rustup component add "$name"
     done
     for name in "$WINDOWS" "$MACOS"; do
-        grep -qx "$name" <<<"$installed" || rustup target add "$name"
+        grep -qx "$name" <<<"$installed" || fetch rustup target add "$name"
     done
 }
 
@@ -120,7 +131,8 @@ install_rust() {
 install_cargo_program() {
     ! "$target/tools/bin/$1" --version 2>/dev/null | grep -qwF "$2" || return 0
     # Unoptimised: it runs for seconds, and would be built for minutes.
-    CARGO_TARGET_DIR=$target/tools/build cargo install --locked --quiet --debug --root "$target/tools" --version "$2" "$1"
+    fetch env CARGO_TARGET_DIR="$target/tools/build" \
+        cargo install --locked --quiet --debug --root "$target/tools" --version "$2" "$1"
     rm -rf "$target/tools/build"
 }
 
@@ -135,13 +147,20 @@ copilot_program() {
     echo "$target/copilot-cli/node_modules/@github/copilot-linux-$arch/copilot"
 }
 
+# Installs what the package.json in the folder $1 names, from nothing. npm takes it for no failure when the package with the
+# native program $2, which is optional to it, could not be fetched.
+npm_install() {
+    rm -rf "$1/node_modules" && (cd "$1" && npm install --no-audit --no-fund --no-package-lock --silent) && [[ -x $2 ]]
+}
+
 # The Copilot CLI, in the target folder. Its first start unpacks 235 MB, which no test should have to wait for.
 install_copilot() {
-    local folder=$target/copilot-cli
-    if ! grep -qs "\"version\": *\"$COPILOT\"" "$folder/node_modules/@github/copilot/package.json"; then
+    local folder=$target/copilot-cli installed
+    installed=$folder/node_modules/@github/copilot/package.json
+    if [[ ! -x $PILOTLIGHT_TEST_COPILOT ]] || ! grep -qs "\"version\": *\"$COPILOT\"" "$installed"; then
         mkdir -p "$folder"
         printf '{ "private": true, "dependencies": { "@github/copilot": "%s" } }\n' "$COPILOT" >"$folder/package.json"
-        (cd "$folder" && npm install --no-audit --no-fund --no-package-lock --silent)
+        fetch npm_install "$folder" "$PILOTLIGHT_TEST_COPILOT" || true
     fi
     [[ -x $PILOTLIGHT_TEST_COPILOT ]] || fail "npm installed @github/copilot $COPILOT, but without its native program:
 $PILOTLIGHT_TEST_COPILOT is missing. Were optional dependencies left out?"
@@ -152,6 +171,7 @@ $PILOTLIGHT_TEST_COPILOT is missing. Were optional dependencies left out?"
 prepare() {
     stage 'packages' install_packages
     stage 'rust' install_rust
+    stage 'crates' fetch cargo fetch --locked --quiet
     stage 'cargo-deny' install_cargo_program cargo-deny "$CARGO_DENY"
     PILOTLIGHT_TEST_COPILOT=$(copilot_program)
     stage 'copilot cli' install_copilot

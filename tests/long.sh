@@ -23,10 +23,10 @@ readonly OLD_COPILOT=1.0.86
 # install_old_copilot PROGRAM: installs it in the target folder, where its native program is PROGRAM.
 install_old_copilot() {
     local folder=$target/copilot-cli-$OLD_COPILOT
-    if ! grep -qs "\"version\": *\"$OLD_COPILOT\"" "$folder/node_modules/@github/copilot/package.json"; then
+    if [[ ! -x $1 ]] || ! grep -qs "\"version\": *\"$OLD_COPILOT\"" "$folder/node_modules/@github/copilot/package.json"; then
         mkdir -p "$folder"
         printf '{ "private": true, "dependencies": { "@github/copilot": "%s" } }\n' "$OLD_COPILOT" >"$folder/package.json"
-        (cd "$folder" && npm install --no-audit --no-fund --no-package-lock --silent)
+        fetch npm_install "$folder" "$1" || true
     fi
     [[ -x $1 ]] || fail "npm installed @github/copilot $OLD_COPILOT, but without its native program: $1 is missing."
 }
