@@ -28,9 +28,10 @@ use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
-/// How often an attached server is asked whether it lives, and how long it may take to say so. Tests have less time.
+/// How often an attached server is asked whether it lives, and how long it may take to say so. Tests have less time, but
+/// enough for any machine to answer.
 const HEARTBEAT: (Duration, Duration) = if cfg!(test) {
-    (Duration::from_millis(300), Duration::from_millis(200))
+    (Duration::from_millis(100), Duration::from_secs(2))
 } else {
     (Duration::from_secs(30), Duration::from_secs(10))
 };

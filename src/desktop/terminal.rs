@@ -46,6 +46,8 @@ pub struct Terminals {
     /// The words of the settings; empty where there are none.
     setting: Vec<String>,
     around: Around,
+    /// How long what was opened is watched.
+    watched: Duration,
 }
 
 /// What our environment says of terminals.
@@ -124,7 +126,7 @@ enum Way {
 impl Terminals {
     /// Terminals as the settings (`actions.terminal`, nothing or no word to look for one) and the environment say.
     pub fn new(setting: Option<Vec<String>>) -> Self {
-        Self { setting: setting.unwrap_or_default(), around: Around::read() }
+        Self { setting: setting.unwrap_or_default(), around: Around::read(), watched: WATCHED }
     }
 
     /// Opens a terminal that runs `command` in `folder`, or in the user's home where that is no folder of this machine, which
@@ -149,7 +151,7 @@ impl Terminals {
         let Start { name, way } = self.start(command, &place, env).map_err(instead)?;
         let started = match way {
             // Elsewhere the words themselves set them.
-            Way::Run(words) => start::run(&name, &words, &place, if cfg!(windows) { env } else { &[] }),
+            Way::Run(words) => start::run(&name, &words, &place, if cfg!(windows) { env } else { &[] }, self.watched),
             #[cfg(target_os = "macos")]
             Way::Script(app) => self.whole(command, env).and_then(|it| macos::open(app.as_deref(), &it, &place)),
             #[cfg(windows)]

@@ -38,7 +38,7 @@ async fn attached(fake: &Fake, policy: Policy) -> (Attached, mpsc::UnboundedRece
 }
 
 async fn next(heard: &mut mpsc::UnboundedReceiver<Event>) -> What {
-    let event = timeout(Duration::from_secs(5), heard.recv()).await.expect("an event comes").expect("events come");
+    let event = timeout(Duration::from_secs(30), heard.recv()).await.expect("an event comes").expect("events come");
     assert_eq!((event.generation, &*event.id), (9, "s"));
     event.what
 }
@@ -89,7 +89,7 @@ fn a_server_that_is_slow_for_once_is_kept() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        timeout(Duration::from_secs(5), asked_on).await.unwrap();
+        timeout(Duration::from_secs(30), asked_on).await.unwrap();
         assert_eq!(heard.try_recv(), Err(mpsc::error::TryRecvError::Empty));
     });
 }

@@ -83,7 +83,7 @@ fn whoever_has_answered_or_stopped_leaves() {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(Duration::from_secs(5), all_left).await.expect("both connections are closed");
+        timeout(Duration::from_secs(30), all_left).await.expect("both connections are closed");
     });
 }
 

@@ -6,19 +6,26 @@
 #![cfg_attr(unix, allow(unsafe_code))]
 
 use super::known::Known;
-use super::{WATCHED, shown};
+use super::shown;
 use crate::descriptors::give_back;
 use crate::watch::process::AGENT_MARKS;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
+use std::time::Duration;
 
-/// Runs the words in `folder`, with `env` set, and watches for a while. The first word is the path of a program.
+/// Runs the words in `folder`, with `env` set, and watches for as long as `watched`. The first word is the path of a program.
 ///
 /// # Errors
 /// Where they cannot be started, or end at once with an error.
-pub(super) fn run(name: &str, words: &[OsString], folder: &Path, env: &[(OsString, OsString)]) -> Result<(), String> {
+pub(super) fn run(
+    name: &str,
+    words: &[OsString],
+    folder: &Path,
+    env: &[(OsString, OsString)],
+    watched: Duration,
+) -> Result<(), String> {
     let Some((program, arguments)) = words.split_first() else { return Err("there is nothing to run".into()) };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder).envs(env.iter().map(|(name, value)| (name, value)));
@@ -44,7 +51,7 @@ pub(super) fn run(name: &str, words: &[OsString], folder: &Path, env: &[(OsStrin
         let _ = tell.send(child.wait()); // nobody listens any more once it has lasted
     };
     std::thread::Builder::new().name("terminal".into()).spawn(wait).map_err(unwatched)?;
-    match told.recv_timeout(WATCHED) {
+    match told.recv_timeout(watched) {
         // Lasting, or one that has asked another process for a window.
         Err(_) => Ok(()),
         Ok(Ok(status)) if status.success() => Ok(()),

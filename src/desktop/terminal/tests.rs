@@ -88,13 +88,14 @@ impl Scene {
         (words.next().unwrap().into(), words.collect())
     }
 
-    /// Terminals that know these programs alone.
+    /// Terminals that know these programs alone. One that ends is seen to end, however long that takes it.
     fn terminals(&self, setting: &[&str]) -> Terminals {
         let setting = setting.iter().map(|&word| word.to_owned()).collect();
         let (home, settings) = (Some(self.home()), Some(self.home().join(".config")));
         Terminals {
             setting,
             around: Around { path: Some(self.bin().into()), x11: true, home, settings, ..Around::default() },
+            watched: PATIENCE,
         }
     }
 
@@ -136,6 +137,7 @@ fn hostile_words_and_folders_arrive_as_they_are() {
         let env = [(OsString::from("COPILOT_HOME"), OsString::from("$(touch pwned) b;c"))];
         let mut terminals = scene.terminals(&setting);
         terminals.around.terminal = setting.is_empty().then(|| name.into());
+        terminals.watched = WATCHED;
         let opened = terminals.open(&os(&command), Some(&scene.folder()), &env).unwrap();
         assert_eq!(opened, Opened { terminal: name.into(), elsewhere: None });
         let folder = scene.folder();
@@ -224,7 +226,8 @@ fn a_terminal_that_ends_well_or_lasts_has_opened() {
     for then in ["exit 0", "exec sleep 8"] {
         scene.program("gnome-terminal", then);
         let begun = Instant::now();
-        scene.terminals(&[]).open(&os(&["copilot"]), Some(&scene.home()), &[]).unwrap();
+        let terminals = Terminals { watched: WATCHED, ..scene.terminals(&[]) };
+        terminals.open(&os(&["copilot"]), Some(&scene.home()), &[]).unwrap();
         assert!(begun.elapsed() < Duration::from_secs(6), "its end is not waited for");
     }
 }
@@ -271,14 +274,17 @@ fn a_folder_that_is_not_here_is_not_opened() {
 fn a_new_window_is_in_no_tmux() {
     let scene = Scene::new();
     scene.program("copilot", "");
-    let inside = format!("printf %s \"$TMUX\" >{}", scene.scratch.path().join("inside").display());
+    let inside = format!("printf %s \"$TMUX\" >{0}/inside\n: >{0}/told", scene.scratch.path().display());
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["desktop::terminal::tests::opens_what_it_is_told", "--exact", "--ignored"]);
     for (name, expected) in [("xterm", ""), ("mine", "/tmp/s,1,2")] {
         let terminal = scene.program(name, &inside);
         command.env("TMUX", "/tmp/s,1,2").env("DISPLAY", ":0").env("OPEN", terminal);
         assert!(command.output().unwrap().status.success());
-        assert_eq!(fs::read_to_string(scene.scratch.path().join("inside")).unwrap(), expected);
+        let (inside, told) = (scene.scratch.path().join("inside"), scene.scratch.path().join("told"));
+        wait_until("what it found", || told.exists());
+        assert_eq!(fs::read_to_string(inside).unwrap(), expected);
+        fs::remove_file(told).unwrap();
     }
 }
 
