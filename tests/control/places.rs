@@ -1,12 +1,13 @@
 //! The runtime folder: something of somebody else's stands in it, or in its place.
 
 use super::trays::{Tray, socket};
+use crate::made_up::ran::ran;
 use crate::made_up::{User, wait_until};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A user whose login session has a runtime folder.
 struct Place {
@@ -46,11 +47,12 @@ impl Place {
 
     /// The tray starts, says why that folder is not used, and is found by others where it is instead.
     fn is_passed_over(&self, because: &str) {
-        let begun = Instant::now();
+        let begun = ran();
         let tray = Tray::start_from(&self.user, self.pilotlight(&["tray"]));
         let elsewhere = socket(&self.user);
         wait_until("it serves its socket elsewhere", || elsewhere.exists().then_some(()), || tray.said());
-        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        let took = ran() - begun;
+        assert!(took < Duration::from_secs(10), "{took:?}");
         tray.says(because);
         tray.says(&format!("using {} instead", elsewhere.parent().unwrap().display()));
         let second = self.run(&["tray"]);

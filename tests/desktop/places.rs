@@ -56,9 +56,10 @@ fn rows_keep_their_places_until_something_new_wants_one() {
     };
     assert_eq!(places(), ["first", "second", "third"]);
     made[2].prompt();
-    made[2].tool("a", "bash", "x");
-    made[2].ask("r", "a");
-    user.agrees(&panel, &made[2], "needs-permission");
+    // No request, which would be something new.
+    made[2].answer("Shall I go on?");
+    user.agrees(&panel, &made[2], "needs-input");
+    panel.rest();
     assert_eq!(places(), ["first", "second", "third"], "words change, places do not");
     let fourth = sessions.add("fourth");
     user.agrees(&panel, &fourth, "idle");
@@ -100,16 +101,26 @@ fn case_106_a_click_just_after_the_menu_changed_does_nothing() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let old = sessions.add("the old one");
-    old.prompt();
-    old.answer("Done.");
     let _light = user.light(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &old, "idle");
-    panel.rest();
-    let _new = sessions.add("the new one");
-    panel.wait_for("the new one", |entry| entry.shown().contains("the new one"));
-    let seen = || panel.layout().1.find(&|entry: &Entry| entry.label == "Mark as seen" && entry.enabled).unwrap().id;
-    assert!(panel.click(seen()));
+    let seen = || panel.wait_for("it can be seen", |entry| entry.label == "Mark as seen" && entry.enabled).id;
+    let mut made = Vec::new();
+    // On a busy machine a click may come too late to be too soon: then once more.
+    loop {
+        assert!(made.len() < 20, "no click came soon enough");
+        old.prompt();
+        user.agrees(&panel, &old, "working");
+        old.answer("Done.");
+        user.agrees(&panel, &old, "idle");
+        panel.rest();
+        let (begun, name) = (Instant::now(), format!("new one {}", made.len()));
+        made.push(sessions.add(&name));
+        panel.wait_for(&name, |entry| entry.shown().contains(&name));
+        assert!(panel.click(seen()));
+        if begun.elapsed() < Duration::from_millis(1200) {
+            break;
+        }
+    }
     panel.settle();
     assert_eq!(user.row(&old).unwrap()["unseen"], true, "the click was ignored");
     panel.rest();

@@ -175,6 +175,7 @@ fn the_users_own_command_and_a_compaction() {
 #[test]
 fn autopilot_is_never_idle_between() {
     let stage = Stage::with(&["--autopilot", "--allow-all"]);
+    stage.told("idle", "no prompt yet");
     let (continued, folder) = (stage.model.hold("autopilot", 2), &stage.terminal.folder);
     stage.terminal.enter("SCRIPT:autopilot Paint the fence");
     stage.model.wait_asked("autopilot", 2);

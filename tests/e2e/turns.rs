@@ -26,6 +26,7 @@ fn appears_works_and_finishes() {
 #[test]
 fn asks_runs_a_tool_thinks_and_finishes() {
     let stage = Stage::set(Manner::Waits);
+    stage.told("idle", "no prompt yet");
     let (first, last) = (stage.model.hold("tool", 0), stage.model.hold("tool", 1));
     stage.session.send("SCRIPT:tool Paint the fence");
     stage.told("working", "");
@@ -50,6 +51,7 @@ fn asks_runs_a_tool_thinks_and_finishes() {
 #[test]
 fn several_rounds_are_one_turn() {
     let stage = Stage::set(Manner::Approves);
+    stage.told("idle", "no prompt yet");
     let last = stage.model.hold("seq", 2);
     stage.session.send("SCRIPT:seq Paint the fence");
     stage.model.wait_asked("seq", 2);
@@ -98,6 +100,7 @@ fn waits_for_its_plan_to_be_approved() {
 #[test]
 fn fails_when_the_model_answers_500() {
     let stage = Stage::set(Manner::Approves);
+    stage.told("idle", "no prompt yet");
     stage.session.send("SCRIPT:err500 Paint the fence");
     stage.model.wait_asked("err", 0);
     // The CLI retries in silence for a while; that is no failure yet.

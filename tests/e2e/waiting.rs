@@ -148,9 +148,10 @@ fn case_126_a_server_that_hangs_holds_nothing_up() {
 /// A model that never answers asks nobody: to ask the server first does not excuse it, and one look a silence is all.
 #[test]
 fn a_silent_model_is_stuck_though_its_server_is_busy() {
-    let stage = Stage::configured(LIMITS);
+    let stage = Stage::configured("[limits]\nfresh-quiet = \"2s\"\nfresh-stuck = \"1h\"\n");
     stage.session.send("SCRIPT:hang Paint the fence");
     stage.told("quiet", "");
+    stage.pilot.configure(LIMITS);
     stage.told("stuck", "");
     let looks = stage.pilot.log().matches("its server is asked what they do").count();
     assert_eq!(looks, 1, "{}", stage.pilot.log());

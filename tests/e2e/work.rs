@@ -28,6 +28,7 @@ fn steered_while_the_model_thinks() {
 #[test]
 fn steered_while_a_tool_runs() {
     let stage = Stage::set(Manner::Approves);
+    stage.told("idle", "no prompt yet");
     stage.session.send("SCRIPT:tool Paint the fence");
     stage.session.folder.wait("permission.completed");
     // The CLI moves the shell to the background, so that the model can be told at once.
@@ -65,6 +66,7 @@ fn a_queued_prompt_opens_the_next_turn() {
 #[test]
 fn autopilot_is_never_idle_between() {
     let stage = Stage::set(Manner::Approves);
+    stage.told("idle", "no prompt yet");
     stage.session.set_mode("autopilot");
     let continued = stage.model.hold("autopilot", 2);
     stage.session.send("SCRIPT:autopilot Paint the fence");

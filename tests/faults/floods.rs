@@ -2,12 +2,13 @@
 //! asked to. What is asserted here is generous, because machines are busy; the bench `floods` prints the exact figures.
 
 use crate::made_up::{Folder, User, Watch};
+use crate::support::ran::ran;
 use crate::support::{self, SOON};
 use rustix::process::Signal;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How late a change may be told here. A loop that is held up by what the tests do is seconds late, or never there.
 const LATE: Duration = Duration::from_secs(2);
@@ -26,14 +27,14 @@ impl Pulse<'_> {
         let mut worst = Duration::ZERO;
         for n in 0..times {
             let status = if n % 2 == 0 { "working" } else { "idle" };
-            let begun = Instant::now();
+            let begun = ran();
             if n % 2 == 0 {
                 self.session.prompt();
             } else {
                 self.session.answer();
             }
             self.watch.told(self.session, status);
-            worst = worst.max(begun.elapsed());
+            worst = worst.max(ran() - begun);
         }
         worst
     }
@@ -59,9 +60,10 @@ fn beat_while(pulse: &Pulse<'_>, times: u32, mut harm: impl FnMut(u32) + Send) -
 
 /// It ends in its time.
 fn ends(watch: Watch) {
-    let begun = Instant::now();
+    let begun = ran();
     assert_eq!(watch.end(Signal::TERM), Some(0));
-    assert!(begun.elapsed() < END, "it ended after {:.1?}", begun.elapsed());
+    let took = ran() - begun;
+    assert!(took < END, "it ended after {took:.1?}");
 }
 
 /// Case 134: a watched log that is a terabyte long from one moment to the other.
@@ -112,9 +114,9 @@ fn case_134_a_storm_of_events_does_not_keep_it_from_ending() {
                 }
             });
         }
-        let begun = Instant::now();
+        let begun = ran();
         let code = watch.end(Signal::TERM);
-        let took = begun.elapsed();
+        let took = ran() - begun;
         done.store(true, Ordering::Relaxed);
         assert_eq!(code, Some(0));
         assert!(took < END, "it ended after {took:.1?}");

@@ -63,6 +63,16 @@ struct Account {
 
 const NUMBER: u32 = 61_042;
 
+/// The commands that stay.
+const STAYING: [&str; 4] = ["watch", "live", "tray", "demo"];
+
+/// Whether SIGTERM, the fifteenth, would be caught by this process.
+fn hears_term(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.and_then(|caught| u64::from_str_radix(caught.trim(), 16).ok()).is_some_and(|caught| caught >> 14 & 1 == 1)
+}
+
 impl Account {
     /// `None` without the right to become another user.
     fn new() -> Option<Self> {
@@ -80,7 +90,7 @@ impl Account {
         Some(Self { user, program })
     }
 
-    /// Runs this with an option of `prlimit`, for five seconds at most, and then asks it to end.
+    /// Runs this with an option of `prlimit`. What stays until it is ended is asked to after five seconds, once it can hear that.
     fn run(&self, limit: &str, args: &[&str]) -> (ExitStatus, String, String) {
         let at = |name: &str| self.user.scratch.path().join(name);
         let to = |name: &str| fs::File::create(at(name)).unwrap();
@@ -91,8 +101,12 @@ impl Account {
         command.args(["prlimit", limit]).arg(&self.program).args(args);
         let mut child = command.stdin(Stdio::null()).stdout(to("out")).stderr(to("err")).spawn().unwrap();
         let begun = Instant::now();
-        let ended = crate::support::wait(Duration::from_secs(5), || child.try_wait().unwrap());
+        let stays = STAYING.iter().any(|name| args.contains(name));
+        let time = if stays { Duration::from_secs(5) } else { crate::support::SOON };
+        let ended = crate::support::wait(time, || child.try_wait().unwrap());
         let status = ended.unwrap_or_else(|| {
+            let mut listens = || child.try_wait().unwrap().is_some() || hears_term(child.id());
+            wait_until("it can be asked to end", || listens().then_some(()), || format!("{args:?}"));
             kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
             wait_until("it ends", || child.try_wait().unwrap(), || format!("{args:?} {:?}", begun.elapsed()))
         });

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// moment holds a new program open for writing until it execs: so it is tried again.
 const HOLD: &str = r#"$^F = 255; $SIG{INT} = "IGNORE" if $ARGV[2];
     open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die;
-    for (1..500) { exec { $ARGV[1] } "copilot", 3600; select(undef, undef, undef, 0.01) } die"#;
+    for (1..2500) { exec { $ARGV[1] } "copilot", 3600; select(undef, undef, undef, 0.01) } die"#;
 
 /// Starts `program`, a copy of sleep(1), as a process that holds this session's folder. One that is `deaf` takes no notice of
 /// Ctrl-C.
@@ -19,7 +19,7 @@ pub(crate) fn start(program: &Path, folder: &Path, deaf: bool) -> Child {
     let (exe, begun) = (format!("/proc/{}/exe", child.id()), Instant::now());
     while std::fs::read_link(&exe).ok().is_none_or(|exe| exe.file_name() != program.file_name()) {
         assert!(child.try_wait().unwrap().is_none(), "it cannot hold {}", folder.display());
-        assert!(begun.elapsed() < Duration::from_secs(15), "it does not become {}", program.display());
+        assert!(begun.elapsed() < Duration::from_secs(30), "it does not become {}", program.display());
         std::thread::park_timeout(Duration::from_millis(2));
     }
     child

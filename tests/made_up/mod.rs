@@ -7,6 +7,9 @@
 
 #[allow(clippy::duplicate_mod, reason = "some test binaries use the sessions of the panel as well")]
 pub(crate) mod holder;
+#[path = "../support/ran.rs"]
+#[allow(clippy::duplicate_mod, reason = "some test binaries use the support as well")]
+pub(crate) mod ran;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -21,7 +24,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
 /// How long a condition may take that normally holds in milliseconds; shorter than any rescan.
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_secs(30);
 
 /// Looks at `condition` until it gives a value; panics with `what` after [`SOON`].
 pub(crate) fn wait_until<T>(what: &str, mut condition: impl FnMut() -> Option<T>, dump: impl Fn() -> String) -> T {

@@ -6,7 +6,7 @@
 //! works in) is a scratch folder.
 
 use super::model::Model;
-use super::{SOON, target_dir, wait_until};
+use super::{COPILOT, target_dir, wait_until};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -225,7 +225,7 @@ impl Folder {
     pub(crate) fn wait_nth(&self, kind: &str, count: usize) -> Value {
         let what = format!("the log of {} has {count} {kind}", self.id());
         wait_until(
-            SOON,
+            COPILOT,
             &what,
             || self.dump(),
             || {

@@ -24,6 +24,8 @@ pub(crate) mod model;
 pub(crate) mod person;
 pub(crate) mod pilotlight;
 pub(crate) mod process;
+#[allow(clippy::duplicate_mod, reason = "some test binaries use the made-up sessions as well")]
+pub(crate) mod ran;
 pub(crate) mod record;
 pub(crate) mod script;
 pub(crate) mod server;
@@ -32,6 +34,8 @@ pub(crate) mod tmux;
 
 /// How long a condition may take that normally holds within a second. Generous: the machine may be busy with a build.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
+/// The same for what Copilot does, several of them at a time: each takes seconds of a processor to start.
+pub(crate) const COPILOT: Duration = Duration::from_secs(120);
 
 /// Looks at `condition` every 20 ms until it gives a value. Panics after `timeout` with `what` was waited for and what
 /// `dump` tells of the state of things.

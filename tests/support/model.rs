@@ -6,7 +6,7 @@
 //! has really come to it ([`Model::wait_asked`]).
 
 use super::script::{self, Answer};
-use super::{SOON, block_on, spawn, wait_until};
+use super::{COPILOT, block_on, spawn, wait_until};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -91,14 +91,14 @@ impl Model {
     pub(crate) fn wait_asked(&self, script: &str, round: usize) {
         let what = format!("the model is asked for round {round} of {script}");
         let dump = || format!("asked so far: {:?}", self.shared.asked.lock().unwrap());
-        wait_until(SOON, &what, dump, || (self.asked(script, round) > 0).then_some(()));
+        wait_until(COPILOT, &what, dump, || (self.asked(script, round) > 0).then_some(()));
     }
 
     /// Stops listening: whoever asks from now on finds nobody.
     pub(crate) fn stop(&self) {
         self.task.abort();
         let what = "the model server has stopped";
-        wait_until(SOON, what, String::new, || self.task.is_finished().then_some(()));
+        wait_until(COPILOT, what, String::new, || self.task.is_finished().then_some(()));
     }
 }
 

@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 /// How long a status may take to be told everywhere. The promise is milliseconds; the rest is for a busy machine. It is
 /// shorter than any rescan, so a change that only a rescan finds fails the test.
-const TOLD: Duration = Duration::from_secs(10);
+const TOLD: Duration = Duration::from_secs(30);
 
 /// The name of the config file.
 const CONFIG: &str = "pilotlight.toml";
@@ -58,6 +58,13 @@ impl Pilot {
     /// Starts to watch these homes with this config file.
     pub(crate) fn configured(homes: &[&Home], config: &str) -> Self {
         Self::with(homes, config, &[])
+    }
+
+    /// Gives it another config file, which counts at once.
+    pub(crate) fn configure(&self, config: &str) {
+        let (path, beside) = (self.scratch.path().join(CONFIG), self.scratch.path().join("beside"));
+        std::fs::write(&beside, config).unwrap();
+        std::fs::rename(beside, path).unwrap();
     }
 
     /// Starts to watch these homes with this config file, in this environment: what it starts inherits it.

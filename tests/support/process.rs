@@ -26,7 +26,7 @@ pub(crate) fn kill(pid: u32) {
         let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
         matches!(state, None | Some('Z' | 'X')).then_some(())
     };
-    wait_until(PATIENCE, "the killed process is gone", String::new, over);
+    wait_until(SOON, "the killed process is gone", String::new, over);
 }
 
 /// The port of loopback that a process listens on.

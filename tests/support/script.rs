@@ -25,10 +25,10 @@ pub(crate) enum Answer {
 /// The file in the session's folder that ends the tools which work until told.
 pub(crate) const GO: &str = "go";
 
-/// A shell command that asks for permission, works until the file [`GO`] appears, and gives up after a minute or when the
+/// A shell command that asks for permission, works until the file [`GO`] appears, and gives up after two minutes or when the
 /// test's folder (with its `seed.txt`) is gone: a tool's shell outlives a killed CLI, and must not outlive the test.
 pub(crate) const UNTIL_GO: &str =
-    "for i in $(seq 600); do [ -e go ] && break; [ -e seed.txt ] || break; sleep 0.1; done; echo done";
+    "for i in $(seq 600); do [ -e go ] && break; [ -e seed.txt ] || break; sleep 0.2; done; echo done";
 
 /// A prompt for pictures, which plays its script without naming it.
 pub(crate) const STORY: &str = "Roll out the new invoices";

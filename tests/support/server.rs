@@ -10,7 +10,7 @@ use super::home::{Folder, Home, KEY};
 use super::model::Model;
 use super::person::Person;
 use super::process::{end, signal};
-use super::{SOON, block_on, wait_until};
+use super::{COPILOT, block_on, wait_until};
 use github_copilot_sdk::{
     Client as Sdk, DeliveryMode, MessageOptions, ProviderConfig, ResumeSessionConfig, SessionConfig, SessionId,
 };
@@ -228,7 +228,7 @@ impl Session {
         self.send_as(MessageOptions::new(prompt));
         let what = format!("the prompt {prompt:?} is in the log");
         wait_until(
-            SOON,
+            COPILOT,
             &what,
             || self.folder.dump(),
             || {

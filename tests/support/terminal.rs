@@ -5,7 +5,7 @@ use super::home::{Folder, Home};
 use super::model::Model;
 use super::process::{end, is_live, signal};
 use super::tmux::Tmux;
-use super::{SOON, block_on, wait_until};
+use super::{COPILOT, block_on, wait_until};
 use rustix::process::Signal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ impl Terminal {
     pub(crate) fn start(home: &Home, model: &Model, args: &[&str]) -> Self {
         let (tmux, pid) = Self::open(home, model, args);
         let folder = wait_until(
-            SOON,
+            COPILOT,
             "the terminal interface owns a session",
             || tmux.screen(),
             || home.sessions().into_iter().find(|folder| folder.locks().contains(&pid)),
@@ -47,7 +47,7 @@ impl Terminal {
         command.args(args);
         let tmux = Tmux::start(&command, 140, 45);
         wait_until(
-            SOON,
+            COPILOT,
             "the terminal interface takes a prompt",
             || tmux.screen(),
             || tmux.screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(()),
@@ -90,7 +90,7 @@ impl Terminal {
         let mut first: Option<Instant> = None;
         let mut pressed_twice = false;
         wait_until(
-            SOON,
+            COPILOT,
             "Escape interrupts the turn",
             || self.dump(),
             || {
@@ -114,7 +114,7 @@ impl Terminal {
     pub(crate) fn exit(&self) {
         let mut last: Option<Instant> = None;
         wait_until(
-            SOON,
+            COPILOT,
             "/exit ends the session",
             || self.dump(),
             || {
@@ -134,7 +134,7 @@ impl Terminal {
     /// Waits until the terminal shows this text.
     pub(crate) fn wait_screen(&self, text: &str) {
         let what = format!("the terminal shows {text:?}");
-        wait_until(SOON, &what, || self.dump(), || self.tmux.screen().contains(text).then_some(()));
+        wait_until(COPILOT, &what, || self.dump(), || self.tmux.screen().contains(text).then_some(()));
     }
 
     /// What the terminal shows.
@@ -145,7 +145,7 @@ impl Terminal {
     /// Signals the interface's own process, and waits until it is gone.
     pub(crate) fn signal(&self, with: Signal) {
         signal(self.pid, with);
-        wait_until(SOON, "the terminal interface is gone", || self.dump(), || (!is_live(self.pid)).then_some(()));
+        wait_until(COPILOT, "the terminal interface is gone", || self.dump(), || (!is_live(self.pid)).then_some(()));
     }
 
     /// The pid of the interface's process.
@@ -173,7 +173,7 @@ impl Unattended {
 
     /// Waits until it has ended by itself.
     pub(crate) fn wait(mut self) {
-        let ended = block_on(async { tokio::time::timeout(SOON, self.child.wait()).await });
+        let ended = block_on(async { tokio::time::timeout(COPILOT, self.child.wait()).await });
         ended.expect("copilot -p does not end").unwrap();
     }
 }

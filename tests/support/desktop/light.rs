@@ -3,13 +3,14 @@
 use super::bus::Bus;
 use super::panel::{Entry, Panel};
 use super::sessions::{Session, Sessions};
+use crate::support::ran::ran;
 use crate::support::{SOON, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A user: a home of its own, in which things are remembered.
@@ -130,13 +131,13 @@ impl Light {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for its end, and tells how it ended and how long that took.
+    /// Waits for its end, and tells how it ended and how long that took, as far as the machine had time for it.
     pub(crate) fn ended(&mut self) -> (ExitStatus, Duration) {
-        let begun = Instant::now();
+        let begun = ran();
         let Self { child, said } = self;
         let said = || std::fs::read_to_string(&*said).unwrap_or_default();
         let status = wait_until(SOON, "it ends", said, || child.try_wait().unwrap());
-        (status, begun.elapsed())
+        (status, ran() - begun)
     }
 
     fn proc(&self) -> PathBuf {

@@ -12,6 +12,8 @@ use zbus::zvariant::{OwnedValue, Value};
 const WATCHER: &str = "org.kde.StatusNotifierWatcher";
 const ITEM: &str = "org.kde.StatusNotifierItem";
 const MENU: &str = "com.canonical.dbusmenu";
+/// A signal that the panel sends to itself.
+const MARK: &str = "Mark";
 
 /// A panel with a tray.
 pub(crate) struct Panel {
@@ -26,6 +28,8 @@ struct Seen {
     icons: Vec<(String, String)>,
     /// The names of the signals, in order.
     signals: Vec<String>,
+    /// How many signals of the panel's own came back.
+    marks: usize,
 }
 
 struct Watcher {
@@ -218,17 +222,29 @@ impl Panel {
         wait_until(SOON, what, dump, || self.layout().1.find(&fits).cloned())
     }
 
-    /// Waits until the program's last word has arrived: a question that it answers after all that it said before.
+    /// Waits until the program has nothing more to say, and its last word has arrived.
     pub(crate) fn settle(&self) {
+        let mut last = (self.all_signals_so_far(), Instant::now());
+        wait_until(SOON, "nothing more is said", String::new, || {
+            let so_far = self.all_signals_so_far();
+            if so_far != last.0 {
+                last = (so_far, Instant::now());
+            }
+            (last.1.elapsed() > Duration::from_millis(500)).then_some(())
+        });
+    }
+
+    /// How many signals came before the program answered just now.
+    fn all_signals_so_far(&self) -> usize {
         self.layout();
-        // Signals of one connection come in order, but are taken up by tasks of this process.
-        let before = self.all_signals();
-        let calm = || {
-            #[expect(clippy::disallowed_methods, reason = "waits for nothing to happen, which no condition can show")]
-            std::thread::sleep(Duration::from_millis(100));
-            (self.all_signals() == before).then_some(())
-        };
-        let _ = calm();
+        // The bus hands on in order, each to all: what was signalled before the answer is taken up before these.
+        let marks = self.seen.lock().unwrap().marks + 2;
+        for interface in [MENU, ITEM] {
+            block_on(self.connection.emit_signal(None::<&str>, "/Panel", interface, MARK, &())).unwrap();
+        }
+        let taken_up = || (self.seen.lock().unwrap().marks >= marks).then_some(());
+        wait_until(SOON, "the panel's own signals come back", String::new, taken_up);
+        self.all_signals()
     }
 }
 
@@ -237,7 +253,12 @@ async fn collect(mut signals: zbus::MessageStream, seen: Arc<Mutex<Seen>>) {
         let next = std::future::poll_fn(|context| std::pin::Pin::new(&mut signals).poll_next(context)).await;
         let Some(Ok(message)) = next else { return };
         let name = message.header().member().map(ToString::to_string).unwrap_or_default();
-        seen.lock().unwrap().signals.push(name);
+        let mut seen = seen.lock().unwrap();
+        if name == MARK {
+            seen.marks += 1;
+        } else {
+            seen.signals.push(name);
+        }
     }
 }
 
