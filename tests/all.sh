@@ -10,7 +10,8 @@ readonly PACKAGES=(tmux:tmux dbus-daemon:dbus-daemon)
 # What the code is checked for beside this machine.
 readonly WINDOWS=x86_64-pc-windows-msvc MACOS=aarch64-apple-darwin
 # The Copilot CLI that the tests run. Another release may write other events: raise it together with tests/traces.
-readonly COPILOT=1.0.102
+# PILOTLIGHT_TEST_RELEASE names another one to try.
+readonly COPILOT=${PILOTLIGHT_TEST_RELEASE:-1.0.102}
 # What checks the dependencies (deny.toml).
 readonly CARGO_DENY=0.20.2
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Debian package, and prints where it is.
+# Builds the Debian package, and an archive of the same files, and prints where it is (the archive on standard error).
 #
 #   packaging/linux/build.sh                    as it is released
 #   packaging/linux/build.sh --profile dev      faster, and larger; --revision N: a later package of the same version
@@ -71,3 +71,13 @@ maintainer=$(sed -nE 's/^maintainer = "(.*)"$/\1/p' Cargo.toml)
 "$tools/bin/cargo-deb" deb --no-build --locked --quiet --profile "$profile" --strip --deb-revision "$revision" \
     --output "$made/pilotlight_$version-${revision}_$(dpkg --print-architecture).deb" >/dev/null
 echo "$PWD/$made/pilotlight_$version-${revision}_$(dpkg --print-architecture).deb"
+
+# For those without Debian's tools, and for `cargo binstall`, which finds it by this name.
+name=pilotlight-$version-$(uname -m)-unknown-linux-gnu
+mkdir "$made/$name"
+cp -r README.md CHANGELOG.md LICENSE-* docs "$made/man" "$made/completions" packaging/linux/pilotlight.{desktop,service} "$made/$name"
+install -s "$built" "$made/$name/pilotlight"
+tar --create --gzip --file "$made/$name.tar.gz" --directory "$made" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 \
+    --group=0 --numeric-owner "$name"
+rm -r "${made:?}/$name"
+echo "$PWD/$made/$name.tar.gz" >&2
