@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::Instant;
 
 /// The longest frame that is passed over, in bytes: many times the longest line seen in a log (430 KB). What of that is kept
 /// is bounded by the [sieve](super::sieve).
@@ -123,7 +124,7 @@ impl<R> Bounded<R> {
             watch: Arc::clone(&watch),
             header: Vec::new(),
             frame: None,
-            sieve: Sieve::new(),
+            sieve: Sieve::new(Instant::now()),
             out: Vec::new(),
             handed: 0,
             read: 0,
@@ -169,7 +170,7 @@ impl<R> Bounded<R> {
     /// Hands a frame on that has come to its end.
     fn finish(&mut self) -> Result<(), Ended> {
         let Some(frame) = self.frame.take_if(|frame| frame.left == 0) else { return Ok(()) };
-        let sifted = self.sieve.sift(frame.body, frame.is_whole, &frame.weight);
+        let sifted = self.sieve.sift(frame.body, frame.is_whole, &frame.weight, Instant::now());
         if let Some(body) = sifted.map_err(|TooMuch| Ended::TooLong)? {
             self.out.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
             self.out.extend_from_slice(&body);

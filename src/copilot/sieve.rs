@@ -86,13 +86,19 @@ pub(super) struct Sieve {
 pub(super) struct TooMuch;
 
 impl Sieve {
-    pub(super) fn new() -> Self {
-        Self { left: BURST, since: Instant::now(), happened: None }
+    pub(super) fn new(now: Instant) -> Self {
+        Self { left: BURST, since: now, happened: None }
     }
 
-    /// What is handed on of a frame: `None` for nothing. `body` is all of it; or its beginning where it is larger than is handed
+    /// What is handed on of a frame that came now: `None` for nothing. `body` is all of it; or its beginning where it is larger than is handed
     /// on.
-    pub(super) fn sift(&mut self, body: Vec<u8>, is_whole: bool, weight: &Weight) -> Result<Option<Vec<u8>>, TooMuch> {
+    pub(super) fn sift(
+        &mut self,
+        body: Vec<u8>,
+        is_whole: bool,
+        weight: &Weight,
+        now: Instant,
+    ) -> Result<Option<Vec<u8>>, TooMuch> {
         let mut envelope = Envelope::read(&body[..body.len().min(HEAD)]);
         // What most events are is told by their beginning.
         if is_whole && body.len() > HEAD && envelope.event.as_deref().is_none_or(asks) {
@@ -100,16 +106,16 @@ impl Sieve {
         }
         match (&envelope.method, envelope.id) {
             (Some(method), Some(id)) => {
-                if !self.affords(body.len(), weight) {
+                if !self.affords(body.len(), weight, now) {
                     return Err(TooMuch);
                 }
                 Ok(Some(if is_whole { body } else { bare_call(id, method) }))
             }
             (Some(method), None) if method == "session.event" => {
-                if is_whole && envelope.event.as_deref().is_some_and(asks) && self.affords(body.len(), weight) {
+                if is_whole && envelope.event.as_deref().is_some_and(asks) && self.affords(body.len(), weight, now) {
                     return Ok(Some(body));
                 }
-                Ok(envelope.session.and_then(|session| self.happened(session)))
+                Ok(envelope.session.and_then(|session| self.happened(session, now)))
             }
             (Some(method), None) => Ok((is_whole && method == "$/cancelRequest").then_some(body)),
             // What is no message at all is for the SDK to say.
@@ -120,8 +126,7 @@ impl Sieve {
     }
 
     /// Whether a frame may be handed on beside those before it.
-    fn affords(&mut self, length: usize, weight: &Weight) -> bool {
-        let now = Instant::now();
+    fn affords(&mut self, length: usize, weight: &Weight, now: Instant) -> bool {
         let passed = u64::try_from((now - self.since).as_millis()).unwrap_or(u64::MAX);
         let back = passed.saturating_mul(EACH_SECOND) / 1000;
         if back > 0 {
@@ -135,8 +140,7 @@ impl Sieve {
     }
 
     /// An event that says no more than that there was one.
-    fn happened(&mut self, session: String) -> Option<Vec<u8>> {
-        let now = Instant::now();
+    fn happened(&mut self, session: String, now: Instant) -> Option<Vec<u8>> {
         let is_new = |(at, of): &(Instant, String)| *of != session || now - *at >= HAPPENED_EVERY;
         self.happened.as_ref().is_none_or(is_new).then(|| {
             let event = serde_json::json!({
@@ -179,12 +183,12 @@ mod tests {
         weight
     }
 
-    /// What comes of a frame that is larger than `length` if it is cut there.
+    /// What comes of a frame that is larger than `length` if it is cut there, and comes at the moment when the sieve was made.
     fn sift(sieve: &mut Sieve, text: &str, most: usize) -> Result<Option<Value>, TooMuch> {
         let weight = weigh(text, 4096);
         let is_whole = text.len() <= most && !weight.is_too_much();
         let body = text.as_bytes()[..text.len().min(most)].to_vec();
-        Ok(sieve.sift(body, is_whole, &weight)?.map(|body| serde_json::from_slice(&body).unwrap()))
+        Ok(sieve.sift(body, is_whole, &weight, sieve.since)?.map(|body| serde_json::from_slice(&body).unwrap()))
     }
 
     fn event(kind: &str, data: &Value) -> Value {
@@ -205,7 +209,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_whole_or_its_call_fails() {
-        let mut sieve = Sieve::new();
+        let mut sieve = Sieve::new(Instant::now());
         let answer = json!({"jsonrpc": "2.0", "id": 7, "result": {"items": [{"text": "x".repeat(40_000)}]}});
         assert_eq!(sift(&mut sieve, &answer.to_string(), LENGTH_MAX), Ok(Some(answer.clone())));
         for _ in 0..1000 {
@@ -220,13 +224,16 @@ mod tests {
 
     #[test]
     fn of_events_only_those_that_ask_are_whole() {
-        let mut sieve = Sieve::new();
+        let mut sieve = Sieve::new(Instant::now());
         let asks = event("permission.requested", &json!({"requestId": "r", "command": "x".repeat(39_000)}));
         assert_eq!(sift(&mut sieve, &asks.to_string(), LENGTH_MAX), Ok(Some(asks.clone())));
         let other = event("tool.execution_complete", &json!({"result": "x".repeat(300_000)}));
         let told = sift(&mut sieve, &other.to_string(), LENGTH_MAX).unwrap().unwrap();
         assert_eq!((&told["params"]["sessionId"], &told["params"]["event"]["data"]), (&json!("s"), &json!({})));
         assert_eq!(sift(&mut sieve, &other.to_string(), LENGTH_MAX), Ok(None), "it was said just now");
+        let weight = weigh(&other.to_string(), 4096);
+        let later = sieve.since + HAPPENED_EVERY;
+        assert!(sieve.sift(other.to_string().into(), true, &weight, later).unwrap().is_some(), "it is said again");
         let elsewhere = other.to_string().replace(r#""sessionId":"s""#, r#""sessionId":"t""#);
         assert_eq!(sift(&mut sieve, &elsewhere, 10_000).unwrap().unwrap()["params"]["sessionId"], "t");
         let too_large = event("permission.requested", &json!({"requestId": "r", "command": "x".repeat(2_000_000)}));
@@ -240,16 +247,16 @@ mod tests {
 
     #[test]
     fn what_comes_in_masses_is_not_kept() {
-        let mut sieve = Sieve::new();
+        let mut sieve = Sieve::new(Instant::now());
         let asks = event("permission.requested", &json!({"requestId": "r", "command": "x".repeat(39_000)})).to_string();
         let whole = (0..1000).filter_map(|_| sift(&mut sieve, &asks, LENGTH_MAX).unwrap());
         let whole = whole.filter(|told| told["params"]["event"]["type"] == "permission.requested").count();
         assert!((30..80).contains(&whole), "{whole} of 1000");
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"sessionId": "s"}}).to_string();
-        let mut sieve = Sieve::new();
+        let mut sieve = Sieve::new(Instant::now());
         let taken = (0..10_000).take_while(|_| sift(&mut sieve, &call, LENGTH_MAX).is_ok()).count();
         assert!((500..2000).contains(&taken), "{taken} calls");
-        let mut sieve = Sieve::new();
+        let mut sieve = Sieve::new(Instant::now());
         let large =
             json!({"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"text": "x".repeat(20_000)}}).to_string();
         assert_eq!(

@@ -90,11 +90,12 @@ fn another_version_of_the_protocol_is_told() {
 #[test]
 fn nobody_there_is_told_and_other_machines_are_not_asked() {
     run(async {
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        drop(listener);
+        // Taken, so that no other test listens there, and not listened on.
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let address = socket.local_addr().unwrap();
         let open = |address| async move {
-            Link::open_within(&Endpoint { address, token: None }, Path::new(""), SHORT).await.unwrap_err()
+            Link::open_within(&Endpoint { address, token: None }, Path::new(""), ANSWERED_WITHIN).await.unwrap_err()
         };
         assert_eq!(open(address).await, Fault::Refused(address));
         for other in ["192.0.2.1:80", "0.0.0.0:80", "[2001:db8::1]:80"] {
