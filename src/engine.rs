@@ -48,7 +48,7 @@ use crate::log::story;
 use crate::seen::Seen;
 use crate::signals::{Signal, Signals};
 use crate::watch::identity::Identity;
-use crate::watch::opened::{Noted, Openers, Openings};
+use crate::watch::opened::{Looking, Noted, Openers, Openings};
 use crate::watch::process::Exits;
 use crate::watch::store::{Reading, SESSIONS};
 use crate::watch::tail::Look;
@@ -185,6 +185,8 @@ pub struct Engine {
     /// Looks for processes that have sessions open without a lock; what it found last.
     openers: Openers,
     openings: Openings,
+    /// A look at them that is under way.
+    looking: Option<Looking>,
     /// Sessions that we resumed, and whose new owner is still to be seen.
     awaited: HashSet<Key>,
     /// What the terminals of each home had noted as open, when that was last looked at.
@@ -255,6 +257,7 @@ impl Engine {
             scarce: scarce::Scarce::default(),
             openers: Openers::default(),
             openings: Openings::default(),
+            looking: None,
             awaited: HashSet::new(),
             noted: HashMap::new(),
             buffer: Vec::new(),
@@ -311,7 +314,10 @@ impl Engine {
         let mut stormy = false;
         while flow.is_continue() {
             let wake = self.clock.instant(self.wake_at(view));
-            let is_busy = self.agenda.is_busy() || !self.untold.is_empty() || !self.unwatched.is_empty();
+            let is_busy = self.agenda.is_busy()
+                || self.looking.is_some()
+                || !self.untold.is_empty()
+                || !self.unwatched.is_empty();
             if is_busy || stormy {
                 // The runtime hears of signals and sockets only while nothing is ready, and in a storm something always is.
                 tokio::task::yield_now().await;
@@ -337,7 +343,7 @@ impl Engine {
                 },
                 // Before what is read: what we are about to do is known before its traces are.
                 Some(happening) = self.happenings.recv() => self.happened(happening, &mut round),
-                hints = self.watcher.changed() => {
+                hints = self.watcher.changed(is_busy) => {
                     stormy = hints.at_once;
                     self.follow(hints, &mut round);
                 }
@@ -415,7 +421,8 @@ impl Engine {
         let reload = self.source.as_ref().and_then(|source| source.due);
         let homes = (!self.homes.is_empty() && !self.watcher.tells_of_homes()).then_some(self.homes_at);
         let again = self.sought.values().filter_map(Sought::again_at).min();
-        let (lost, processes) = (self.lost.due(), self.processes.due());
+        // A look at processes that is under way is gone on with anyway.
+        let (lost, processes) = (self.lost.due(), self.processes.due().filter(|_| self.looking.is_none()));
         let (logs, resumed) = (self.written_at, self.resumed_until);
         let others =
             [rescan, homes, reload, view.redraw_at(), self.scarce.look_at(), logs, resumed, again, lost, processes];
@@ -430,7 +437,7 @@ impl Engine {
     /// Judges again what time alone may have changed.
     fn recheck(&mut self, view: &dyn View, round: &mut Round) {
         let now = self.clock.now();
-        let changed = [self.fleet.take_samples(now), self.fleet.recheck(now)].concat();
+        let changed = self.fleet.pass(now);
         for pid in self.scarce.due(now.awake) {
             for key in self.fleet.with_pid(pid) {
                 self.agenda.urgent(key);
@@ -450,8 +457,8 @@ impl Engine {
         if self.lost.begin(now.awake) {
             self.look_at_what_was_lost(round);
         }
-        if self.processes.begin(now.awake) {
-            self.look_at_processes();
+        if self.looking.is_none() && self.processes.begin(now.awake) {
+            self.begin_to_look_at_processes();
         }
         let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
         round.changed.extend(changed);

@@ -189,9 +189,10 @@ impl Session {
         if let Owner::Unheld { .. } = self.owner {
             verdict.because.push_str(&format!("; {UNHELD}"));
         }
+        let (name, label) = self.names();
         let row = Row {
             id: self.id.clone(),
-            name: self.name(),
+            name,
             cwd: self.cwd().map(Into::into),
             branch: self.about.branch.clone().or_else(|| self.facts.branch.clone()),
             kind: self.about.kind,
@@ -206,7 +207,7 @@ impl Session {
                 shells: self.facts.shells.len(),
             },
             actions: self.actions(verdict.status),
-            label: self.label(),
+            label,
             turn: verdict.turn,
             ended_denied: verdict.ended_denied,
             question: verdict.question.clone(),
@@ -285,11 +286,35 @@ impl Session {
 impl Row {
     /// Whether a reader who was told `before` must be told of this row: anything but mere progress.
     pub fn differs_from(&self, before: &Self) -> bool {
-        let told = |row: &Self| {
-            let turn = row.turn.map(|turn| TurnShown { tools: 0, ..turn });
-            Self { last_progress: None, turn, ..row.clone() }
-        };
-        self.status != before.status || told(self) != told(before)
+        let Self {
+            id,
+            name,
+            cwd,
+            branch,
+            kind,
+            status,
+            since,
+            last_progress: _,
+            because,
+            unseen,
+            owner,
+            background,
+            actions,
+            label,
+            turn,
+            question,
+            ended_denied,
+        } = self;
+        let told = |turn: &TurnShown| (turn.since, turn.older);
+        *status != before.status
+            || *since != before.since
+            || *because != before.because
+            || turn.as_ref().map(told) != before.turn.as_ref().map(told)
+            || (unseen, owner, background, actions)
+                != (&before.unseen, &before.owner, &before.background, &before.actions)
+            || (question, ended_denied) != (&before.question, &before.ended_denied)
+            || (id, name, label, kind) != (&before.id, &before.name, &before.label, &before.kind)
+            || (cwd, branch) != (&before.cwd, &before.branch)
     }
 
     /// How long ago the last sign of life was, in steps: "now", "5 min".

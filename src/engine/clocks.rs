@@ -74,8 +74,7 @@ impl Desk {
     /// Both clocks go on by this, and what is due is done.
     fn on(&mut self, wall: Span, awake: Span) -> &mut Self {
         self.now = Moment { wall: self.now.wall + wall, awake: self.now.awake + awake };
-        self.fleet.take_samples(self.now);
-        self.fleet.recheck(self.now);
+        self.fleet.pass(self.now);
         self
     }
 

@@ -49,6 +49,8 @@ pub struct Fleet {
     names_stale: bool,
     /// Some session's owner is another one than before.
     owners_stale: bool,
+    /// Before then, by the awake clock, time alone changes nothing: what happens all the time need not ask every session.
+    due: Option<Time>,
 }
 
 impl Entry {
@@ -79,6 +81,15 @@ impl Entry {
         self.verdict.sample_at.filter(|_| self.sampling.is_none()).map(|at| at + AT_ONCE)
     }
 
+    /// The earliest moment at which time alone may change its verdict, or a sample may be begun or ended.
+    fn due(&self) -> Option<Time> {
+        let sample = match self.sampling {
+            Some((_, begun)) => Some(begun + SAMPLE_TAKES),
+            None => self.verdict.sample_at.map(|at| at - SAMPLE_AGAIN_EARLY),
+        };
+        self.verdict.recheck_at.into_iter().chain(sample).min()
+    }
+
     /// How much before its time a sample may be begun.
     fn sample_early(&self) -> Span {
         let session = &self.folder.session;
@@ -89,7 +100,7 @@ impl Entry {
 
 impl Fleet {
     pub(super) const fn new(limits: Limits) -> Self {
-        Self { entries: BTreeMap::new(), limits, names_stale: false, owners_stale: false }
+        Self { entries: BTreeMap::new(), limits, names_stale: false, owners_stale: false, due: None }
     }
 
     /// Judges by these limits from now on: what is held is to be judged anew.
@@ -150,6 +161,7 @@ impl Fleet {
         entry.verdict = verdict;
         entry.row = row;
         entry.listed = listed;
+        self.due = self.due.into_iter().chain(entry.due()).min();
         differs
     }
 
@@ -160,7 +172,9 @@ impl Fleet {
         self.names_stale |= listed;
         self.owners_stale = true;
         let own = (row.name.clone(), row.label.clone());
-        self.entries.insert(key, Entry { own, folder, verdict, row, listed, sampling: None });
+        let entry = Entry { own, folder, verdict, row, listed, sampling: None };
+        self.due = self.due.into_iter().chain(entry.due()).min();
+        self.entries.insert(key, entry);
         listed
     }
 
@@ -222,8 +236,18 @@ impl Fleet {
         self.entries.values().flat_map(|entry| [entry.limit_told_at(), entry.sampled_at()]).flatten().min()
     }
 
+    /// Does what time alone asks for: samples are taken, and what may have changed is judged. The sessions whose row differs.
+    pub(super) fn pass(&mut self, now: Moment) -> Vec<Key> {
+        if self.due.is_none_or(|due| due > now.awake) {
+            return Vec::new();
+        }
+        let changed = [self.take_samples(now), self.recheck(now)].concat();
+        self.due = self.entries.values().filter_map(Entry::due).min();
+        changed
+    }
+
     /// Begins and ends the looks at CPU use that verdicts ask for; the sessions whose row differs by it.
-    pub(super) fn take_samples(&mut self, now: Moment) -> Vec<Key> {
+    fn take_samples(&mut self, now: Moment) -> Vec<Key> {
         let mut sampled = Vec::new();
         for (key, entry) in &mut self.entries {
             let cpu = || entry.folder.session.owner.pid().and_then(cpu_of_descendants);
@@ -252,7 +276,7 @@ impl Fleet {
     }
 
     /// Judges what time alone may have changed; those whose row differs.
-    pub(super) fn recheck(&mut self, now: Moment) -> Vec<Key> {
+    fn recheck(&mut self, now: Moment) -> Vec<Key> {
         let is_due = |entry: &Entry| entry.verdict.recheck_at.is_some_and(|at| at <= now.awake);
         let due: Vec<_> = self.entries.iter().filter(|(_, entry)| is_due(entry)).map(|(key, _)| key.clone()).collect();
         due.into_iter().filter(|key| self.judge(key, now)).collect()

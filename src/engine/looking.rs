@@ -51,6 +51,7 @@ impl Engine {
 
     /// Does some of what is to be done: what just happened first, and of everything else a little.
     pub(super) fn work(&mut self, round: &mut Round) {
+        self.go_on_looking_at_processes();
         if !self.agenda.is_busy() {
             return self.watch_more(round);
         }
@@ -172,7 +173,7 @@ impl Engine {
         self.rescan_at = self.clock.now().awake + RESCAN;
         self.openers.forget_strangers();
         self.look_at_config();
-        self.look_at_processes();
+        self.begin_to_look_at_processes();
         self.look_at_homes();
         for home in 0..self.homes.len() {
             self.look_into_home(home);
@@ -200,6 +201,7 @@ impl Engine {
     /// Looks at everything here and now, for what must not rest on an old look. Only logs that take long are read later.
     pub(super) fn look_around(&mut self, round: &mut Round) {
         self.rescan();
+        self.look_at_processes();
         while !self.agenda.only_reads() {
             self.work(round);
         }
@@ -373,6 +375,9 @@ impl Engine {
     pub(super) fn owner_ended(&mut self, pid: u32) {
         self.known.remove(&pid);
         self.openings.forget(pid);
+        if let Some(looking) = &mut self.looking {
+            looking.forget(pid);
+        }
         // Another process may have open what this one leaves.
         self.look_at_processes_soon();
         let now = self.clock.now().wall;

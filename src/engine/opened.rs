@@ -1,15 +1,17 @@
 //! Processes that have a session open without a lock: when they are looked for, and what follows from what is found.
 
 use super::acting::Task;
+use super::looking::SLICE;
 use super::{Engine, Key};
 use crate::core::action::Action;
 use crate::core::fleet::Session;
 use crate::core::time::{Span, Time};
 use crate::ledger::{Ledger, Section};
-use crate::watch::opened::noted;
+use crate::watch::opened::{Looking, Openings, noted};
 use crate::watch::store::owner_now;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// For so long a resume of ours keeps others from resuming the session, where its new owner is not seen before.
 const HOLDS: Span = Span::seconds(60);
@@ -58,11 +60,42 @@ pub(super) const fn makes_an_owner(action: Action) -> bool {
 }
 
 impl Engine {
-    /// Looks at all processes, and has it looked anew into the sessions that other processes have open now than did before.
+    /// Looks at all processes here and now, and has it looked anew into the sessions that other processes have open now than did
+    /// before.
     pub(super) fn look_at_processes(&mut self) {
-        let followed = self.homes.iter().enumerate().filter(|(home, _)| !self.retired.contains(home));
-        let roots: Vec<_> = followed.map(|(_, root)| root.clone()).collect();
+        self.looking = None;
+        let roots = self.roots();
         let found = self.openers.look(&roots, &self.config.owners.names, self.clock.now().wall);
+        self.take_openings(found);
+    }
+
+    /// The same, in steps.
+    pub(super) fn begin_to_look_at_processes(&mut self) {
+        match self.looking {
+            None => self.looking = Some(Looking::begin()),
+            // What was seen of some may be so no more.
+            Some(_) => self.processes.ask(self.clock.now().awake),
+        }
+    }
+
+    /// Does one step of that.
+    pub(super) fn go_on_looking_at_processes(&mut self) {
+        let Some(mut looking) = self.looking.take() else { return };
+        let roots = self.roots();
+        let until = Some(Instant::now() + SLICE);
+        let now = self.clock.now().wall;
+        match self.openers.go_on(&mut looking, &roots, &self.config.owners.names, now, until) {
+            Some(found) => self.take_openings(found),
+            None => self.looking = Some(looking),
+        }
+    }
+
+    fn roots(&self) -> Vec<PathBuf> {
+        let followed = self.homes.iter().enumerate().filter(|(home, _)| !self.retired.contains(home));
+        followed.map(|(_, root)| root.clone()).collect()
+    }
+
+    fn take_openings(&mut self, found: Openings) {
         let before = std::mem::replace(&mut self.openings, found);
         let differing = self.openings.differing(&before);
         let keys: Vec<Key> = differing
@@ -81,8 +114,8 @@ impl Engine {
     /// Processes wrote in their logs: whether one of them opened or closed a session.
     pub(super) fn look_into_process_logs(&mut self) {
         self.written_at = None;
-        if self.openers.may_differ(std::mem::take(&mut self.written)) {
-            self.look_at_processes();
+        if self.openers.may_differ(std::mem::take(&mut self.written), Some(Instant::now() + SLICE)) {
+            self.begin_to_look_at_processes();
         }
     }
 
@@ -115,8 +148,8 @@ impl Engine {
     pub(super) fn look_at_processes_soon(&mut self) {
         let now = self.clock.now().awake;
         self.processes.ask(now);
-        if self.processes.begin(now) {
-            self.look_at_processes();
+        if self.looking.is_none() && self.processes.begin(now) {
+            self.begin_to_look_at_processes();
         }
     }
 

@@ -13,6 +13,7 @@
 //!
 //! A look takes a few milliseconds on a machine with some hundred processes, and is taken only when it matters: before an
 //! order that could make a second owner, when a process ended, when `open-sessions-state.json` changed, and with the rescan.
+//! Where no order waits for it, it is taken in steps: there may be hundreds of Copilots, and what they have written is theirs.
 
 mod arguments;
 mod former;
@@ -20,7 +21,7 @@ mod log;
 #[cfg(test)]
 mod tests;
 
-use super::process::{Lock, Program, programs};
+use super::process::{Lock, Program, Search};
 use crate::core::owner::Owner;
 use crate::core::time::{Span, Time};
 #[cfg(target_os = "linux")]
@@ -28,10 +29,11 @@ pub(super) use arguments::names_copilot;
 pub(super) use former::former_owner;
 use log::Log;
 use serde::Deserialize;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// The file in which Copilot's terminals note what they have open, in their home.
 pub const OPEN_SESSIONS: &str = "open-sessions-state.json";
@@ -70,6 +72,15 @@ pub struct Openers {
     known: HashMap<(u32, u64), Known>,
     /// Processes that write logs and are not seen to run: a container's.
     strangers: HashSet<u32>,
+}
+
+/// A look at all processes that is under way: there may be hundreds of Copilots, each with a log of megabytes.
+#[derive(Debug)]
+pub struct Looking {
+    search: Search,
+    /// Those that were found, and are still to be looked into; none while others may be found.
+    found: Option<VecDeque<Program>>,
+    openings: Vec<Opening>,
 }
 
 /// What is kept of a process.
@@ -118,19 +129,57 @@ impl Openings {
     }
 }
 
+impl Looking {
+    /// A look that has not found anything yet.
+    pub fn begin() -> Self {
+        Self { search: Search::begin(), found: None, openings: Vec::new() }
+    }
+
+    /// The process of this id is gone.
+    pub fn forget(&mut self, pid: u32) {
+        self.openings.retain(|opening| opening.pid != pid);
+        if let Some(found) = &mut self.found {
+            found.retain(|program| program.pid != pid);
+        }
+    }
+}
+
 impl Openers {
     /// Looks at all processes. `roots` are the folders that hold the session folders, `names` further programs that count as
     /// Copilot, `now` is the wall clock.
     pub fn look(&mut self, roots: &[PathBuf], names: &[String], now: Time) -> Openings {
-        let found = programs(names, now);
-        // What starts Copilot for a package manager has its command line, and ends with it.
-        let parents: HashSet<u32> = found.iter().map(|program| program.parent).collect();
-        let found: Vec<_> = found.iter().filter(|it| !(it.is_script && parents.contains(&it.pid))).collect();
-        self.known.retain(|key, _| found.iter().any(|program| *key == (program.pid, program.born)));
+        let mut looking = Looking::begin();
+        loop {
+            if let Some(openings) = self.go_on(&mut looking, roots, names, now, None) {
+                return openings;
+            }
+        }
+    }
+
+    /// The same, until then; what was found when it is over.
+    pub fn go_on(
+        &mut self,
+        looking: &mut Looking,
+        roots: &[PathBuf],
+        names: &[String],
+        now: Time,
+        until: Option<Instant>,
+    ) -> Option<Openings> {
+        let found = match &mut looking.found {
+            Some(found) => found,
+            none => {
+                let found = looking.search.go_on(names, now, until)?;
+                // What starts Copilot for a package manager has its command line, and ends with it.
+                let parents: HashSet<u32> = found.iter().map(|program| program.parent).collect();
+                let is_starter = |it: &Program| it.is_script && parents.contains(&it.pid);
+                let found: VecDeque<_> = found.into_iter().filter(|it| !is_starter(it)).collect();
+                self.known.retain(|key, _| found.iter().any(|program| *key == (program.pid, program.born)));
+                none.insert(found)
+            }
+        };
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let homes: Vec<_> = roots.iter().map(|root| (root, root.parent().map(real))).collect();
-        let mut openings = Vec::new();
-        for program in found {
+        while let Some(program) = found.front() {
             let known = self.known.entry((program.pid, program.born)).or_default();
             let whole = |at: Time| Time(at.0 - at.0.rem_euclid(1000));
             let started = *known.started.get_or_insert_with(|| program.started.map(whole).unwrap_or_default());
@@ -139,31 +188,37 @@ impl Openers {
                 |home: &Option<PathBuf>| theirs.is_empty() || home.as_ref().is_some_and(|home| theirs.contains(home));
             let of_program: Vec<&PathBuf> =
                 homes.iter().filter(|(_, home)| is_theirs(home)).map(|(root, _)| *root).collect();
-            if of_program.is_empty() {
-                continue;
+            if !of_program.is_empty() {
+                if !known.log.follow(program, &theirs, until) {
+                    return None;
+                }
+                let opening = |root: &Path, id: Option<Box<str>>| Opening {
+                    pid: program.pid,
+                    root: root.to_owned(),
+                    id,
+                    started: program.started.map(|_| started),
+                    hidden: program.hidden,
+                };
+                for id in known.sessions_of(program, &theirs, now) {
+                    looking.openings.extend(of_program.iter().map(|root| opening(root, id.clone())));
+                }
             }
-            let opening = |root: &Path, id: Option<Box<str>>| Opening {
-                pid: program.pid,
-                root: root.to_owned(),
-                id,
-                started: program.started.map(|_| started),
-                hidden: program.hidden,
-            };
-            for id in known.sessions_of(program, &theirs, now) {
-                openings.extend(of_program.iter().map(|root| opening(root, id.clone())));
+            found.pop_front();
+            if until.is_some_and(|until| until <= Instant::now()) && !found.is_empty() {
+                return None;
             }
         }
-        Openings(openings)
+        Some(Openings(std::mem::take(&mut looking.openings)))
     }
 
     /// Whether processes that wrote in their logs may have opened or closed a session since the last look. Of those that are known
-    /// what is new is read, which takes microseconds; of another one nothing is known without a look.
-    pub fn may_differ(&mut self, written: impl IntoIterator<Item = u32>) -> bool {
+    /// what is new is read, which takes microseconds, and at most until then; of another one nothing is known without a look.
+    pub fn may_differ(&mut self, written: impl IntoIterator<Item = u32>, until: Option<Instant>) -> bool {
         let mut differs = false;
         for pid in written {
             let mut known = self.known.iter_mut().filter(|((known, _), _)| *known == pid).peekable();
             differs |= match known.peek() {
-                Some(_) => known.fold(false, |differs, (_, known)| known.log.goes_on() | differs),
+                Some(_) => known.fold(false, |differs, (_, known)| known.log.goes_on(until) | differs),
                 None => self.strangers.insert(pid),
             };
         }
@@ -177,10 +232,9 @@ impl Openers {
 }
 
 impl Known {
-    /// The sessions that a process has loaded; `None` among them: one that cannot be told yet.
-    fn sessions_of(&mut self, program: &Program, homes: &[PathBuf], now: Time) -> Vec<Option<Box<str>>> {
-        let log = &mut self.log;
-        log.follow(program, homes);
+    /// The sessions that a process has loaded, by what was read of its log; `None` among them: one that cannot be told yet.
+    fn sessions_of(&self, program: &Program, homes: &[PathBuf], now: Time) -> Vec<Option<Box<str>>> {
+        let log = &self.log;
         let asked = arguments::asked(&program.arguments);
         let named = asked.id.filter(|id| !log.closed(id));
         let mut ids: Vec<Box<str>> = log.open().cloned().collect();

@@ -51,7 +51,9 @@ pub use ancestry::{AGENT_MARKS, ancestors, copilot_ancestor};
 pub use cpu::CpuSample;
 pub use exits::Exits;
 pub use ports::listening;
-pub use programs::{Program, programs};
+#[cfg(test)]
+pub use programs::programs;
+pub use programs::{Program, Search};
 pub use target::{Force, Target};
 pub use terminal::terminal_of;
 

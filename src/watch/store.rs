@@ -1,6 +1,8 @@
 //! Session folders: which there are, and what a look into one tells.
 
 mod locks;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
 
 pub use locks::numbers_in_use;
 

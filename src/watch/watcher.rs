@@ -14,17 +14,21 @@ mod elsewhere;
 mod linux;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod mounts;
+mod pace;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod way;
 
+use crate::alarm::Alarm;
 use crate::watch::opened::{LOGS, OPEN_SESSIONS, log_pid};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 use elsewhere::Source;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use linux::Source;
+use pace::Pace;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A session: the index of its home, and its id.
 type Key = (usize, Arc<str>);
@@ -59,6 +63,8 @@ pub struct Watcher {
     source: Option<Source>,
     /// Folders that stay watched, though a home may be below them.
     kept: BTreeSet<PathBuf>,
+    pace: Pace,
+    alarm: Alarm,
     /// Why not everything is watched, in words for the user; told once.
     pub trouble: Option<String>,
 }
@@ -85,7 +91,7 @@ impl Watcher {
                 (None, Some(format!("file changes cannot be watched ({error}); looking once a minute instead")))
             }
         };
-        Self { source, kept: BTreeSet::new(), trouble }
+        Self { source, kept: BTreeSet::new(), pace: Pace::default(), alarm: Alarm::default(), trouble }
     }
 
     /// From now on the home of this number is at `root`; where that is `None`, it is followed no more.
@@ -111,12 +117,19 @@ impl Watcher {
         }
     }
 
-    /// Waits for something worth a look.
-    pub async fn changed(&mut self) -> Hints {
-        match &mut self.source {
-            Some(source) => source.changed().await,
-            None => std::future::pending().await,
+    /// Waits for something worth a look. May be dropped at any time, and called again. `awake`: there is something else to do,
+    /// so that nobody is woken for this.
+    pub async fn changed(&mut self, awake: bool) -> Hints {
+        let Some(source) = &mut self.source else { return std::future::pending().await };
+        let rests_until = self.pace.rests_until(Instant::now()).filter(|_| !awake);
+        if let Some(until) = rests_until {
+            source.rest();
+            self.alarm.until(until).await;
         }
+        let hints = source.changed().await;
+        self.pace.took(Instant::now());
+        // Who has just slept has heard of everything else.
+        Hints { at_once: hints.at_once && rests_until.is_none(), ..hints }
     }
 
     /// Begins to watch a folder, if it is not watched already. Whether it is now.

@@ -167,11 +167,19 @@ fn case_139_a_home_that_is_mounted_over_is_followed() {
 /// What comes and goes beside a home wakes nobody.
 #[test]
 fn what_happens_beside_a_home_wakes_nobody() {
+    for has_logs in [true, false] {
+        wakes_nobody(has_logs);
+    }
+}
+
+/// `has_logs`: as every home has in which Copilot ran, unless they were removed, or go elsewhere.
+fn wakes_nobody(has_logs: bool) {
     let user = User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
-    // As every home has in which Copilot ran: while it is missing, what comes in the home is looked at.
-    fs::create_dir(user.home().join("logs")).unwrap();
+    if has_logs {
+        fs::create_dir(user.home().join("logs")).unwrap();
+    }
     let watch = user.watch();
     watch.told(&session, "idle");
     let switches = || {
@@ -192,5 +200,5 @@ fn what_happens_beside_a_home_wakes_nobody() {
     session.prompt();
     watch.told(&session, "working");
     let woken = switches() - before;
-    assert!(woken < 50, "woken {woken} times");
+    assert!(woken < 50, "woken {woken} times, logs: {has_logs}");
 }

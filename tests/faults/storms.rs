@@ -123,3 +123,44 @@ fn events_that_are_lost_cost_nothing_but_a_look() {
         watch.told(session, "needs-permission");
     }
 }
+
+/// However busy the sessions are, ten menus a second are the most that a panel has to draw: each of them is laid out, compared and
+/// drawn by two programs.
+#[test]
+fn busy_sessions_send_a_panel_ten_menus_a_second_at_most() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let made: Vec<_> = (1..=20).map(|n| sessions.add(&format!("session number {n}"))).collect();
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    for session in &made {
+        user.agrees(&panel, session, "idle");
+    }
+    panel.settle();
+    const SENT: [&str; 4] = ["LayoutUpdated", "ItemsPropertiesUpdated", "NewIcon", "NewToolTip"];
+    let (before, begun) = (SENT.map(|name| panel.signals(name)), Instant::now());
+    let mut changes = 0;
+    for round in 0.. {
+        for session in &made {
+            if round % 2 == 0 {
+                session.prompt();
+            } else {
+                session.answer("Done.");
+            }
+            changes += 1;
+            #[expect(clippy::disallowed_methods, reason = "what is measured is a rate")]
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if begun.elapsed() > Duration::from_secs(4) {
+            break;
+        }
+    }
+    panel.settle();
+    let took = begun.elapsed();
+    let sent: Vec<_> = SENT.iter().zip(before).map(|(name, before)| (*name, panel.signals(name) - before)).collect();
+    println!("{changes} changes in {took:.1?}: {sent:?}");
+    // The one that was on its way, and the one that is due as we stop.
+    let most = took.as_secs_f64() * 10.0 + 2.0;
+    assert!(sent.iter().all(|(_, count)| (*count as f64) < most), "{sent:?} in {took:?}");
+    assert!(sent[0].1 > 0 && sent[1].1 > 0, "menus are sent all the same: {sent:?}");
+}

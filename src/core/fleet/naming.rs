@@ -52,17 +52,17 @@ impl Label {
 }
 
 impl Session {
-    /// Its title, else its folder's name, else the first part of its id.
-    pub(super) fn name(&self) -> String {
-        self.title().or_else(|| self.folder()).unwrap_or_else(|| self.id_shown()).into()
-    }
-
-    /// Its folder and its title, as far as it has them, else the first part of its id.
-    pub(super) fn label(&self) -> Label {
+    /// Its name, which is its title, else its folder's name, else the first part of its id; and its label, which is its folder and
+    /// its title, as far as it has them, else the same part.
+    pub(super) fn names(&self) -> (String, Label) {
+        let named = |name: &str, who: &str, title| (name.to_owned(), Label { who: who.to_owned(), title });
         match (self.folder(), self.title()) {
-            (Some(folder), title) => Label { title: title.filter(|title| *title != folder), who: folder.into() },
-            (None, Some(title)) => Label { who: title.into(), title: None },
-            (None, None) => Label { who: self.id_shown().into(), title: None },
+            (Some(folder), Some(title)) if title != folder => named(&title, &folder, Some(title.clone())),
+            (Some(only), _) | (None, Some(only)) => named(&only, &only, None),
+            (None, None) => {
+                let id = self.id_shown();
+                named(&id, &id, None)
+            }
         }
     }
 

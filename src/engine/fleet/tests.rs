@@ -37,7 +37,7 @@ fn limits_that_pass_within_a_second_are_told_in_one_waking() {
     let quiet = START.plus(Limits::default().fresh_quiet);
     let woken = fleet.wake_at().unwrap();
     assert_eq!(woken, quiet.awake + TOGETHER, "the first is a second late at most");
-    assert_eq!(fleet.recheck(quiet.plus(TOGETHER)), keys, "and takes the others along");
+    assert_eq!(fleet.pass(quiet.plus(TOGETHER)), keys, "and takes the others along");
     assert!(fleet.wake_at().unwrap() - woken > Span::seconds(50), "nothing is left for later");
 }
 
@@ -57,7 +57,7 @@ fn an_age_in_a_reason_wakes_nobody_and_goes_along() {
     let because = |fleet: &Fleet| fleet.entries[&key].row.because.clone();
     assert_eq!((because(&fleet), fleet.wake_at()), ("silent 2 min, no tool used in this turn".into(), None));
     // Whatever wakes it next.
-    assert!(fleet.recheck(START.plus(Span::minutes(5))).contains(&key));
+    assert!(fleet.pass(START.plus(Span::minutes(5))).contains(&key));
     assert_eq!(because(&fleet), "silent 5 min, no tool used in this turn");
 }
 
@@ -68,26 +68,25 @@ fn looks_at_the_cpu_are_begun_together_and_end_with_the_limit_they_are_for() {
     let sampling = |fleet: &Fleet| keys.iter().filter(|key| fleet.entries[*key].sampling.is_some()).count();
     let busy = |fleet: &Fleet, n: usize| fleet.entries[&keys[n]].session().live.busy;
     let stuck = START.awake + Limits::default().tool_stuck;
-    fleet.recheck(Moment::of(fleet.wake_at().unwrap()));
+    fleet.pass(Moment::of(fleet.wake_at().unwrap()));
     for key in &keys {
         fleet.judge(key, Moment::of(START.awake + Span::minutes(10) + Span::seconds(1)));
     }
     while sampling(&fleet) == 0 {
         let now = Moment::of(fleet.wake_at().unwrap());
         assert!(now.awake + SAMPLE_TAKES < stuck, "it is begun in time");
-        fleet.take_samples(now);
-        fleet.recheck(now);
+        fleet.pass(now);
     }
     assert_eq!(sampling(&fleet), 2, "the one that is due, and the one of ten seconds later");
     let told = fleet.wake_at().unwrap();
     assert_eq!(told, stuck + TOGETHER, "its end wakes nobody");
-    fleet.take_samples(Moment::of(told));
+    fleet.pass(Moment::of(told));
     assert_eq!(sampling(&fleet), 0, "and is known when the limit is looked at");
     assert!(busy(&fleet, 0).is_some() && busy(&fleet, 1).is_some() && busy(&fleet, 2).is_none());
     // A further look is begun up to half a minute before its time, by whatever comes by.
-    fleet.take_samples(Moment::of(told + Span::seconds(29)));
+    fleet.pass(Moment::of(told + Span::seconds(29)));
     assert_eq!(sampling(&fleet), 0);
-    fleet.take_samples(Moment::of(told + Span::seconds(31)));
+    fleet.pass(Moment::of(told + Span::seconds(31)));
     assert_eq!(sampling(&fleet), 2);
 }
 
@@ -99,7 +98,7 @@ fn no_silence_is_told_more_than_a_second_late() {
     let (mut told, mut wakings) = (Vec::new(), 0);
     while told.len() < keys.len() {
         let at = fleet.wake_at().unwrap();
-        told.extend(fleet.recheck(Moment::of(at)).into_iter().map(|key| (key, at)));
+        told.extend(fleet.pass(Moment::of(at)).into_iter().map(|key| (key, at)));
         wakings += 1;
     }
     for (n, key) in (0..).zip(&keys) {
@@ -138,8 +137,7 @@ fn costs(apart: Span) -> Vec<u32> {
             continue;
         }
         now = Moment::of(wake);
-        let mut changed = fleet.take_samples(now);
-        changed.extend(fleet.recheck(now));
+        let changed = fleet.pass(now);
         // The menu's own ages change too, at the most with each look around.
         let ages = rescan <= wake + if changed.is_empty() { Span::ZERO } else { Span::seconds(20) };
         rescan = if ages { wake + Span::minutes(1) } else { rescan };

@@ -17,6 +17,7 @@ use crate::watch::process::Program;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Of a longer log only its end is read, in bytes.
 const MOST: u64 = 64 << 20;
@@ -45,7 +46,7 @@ impl Log {
     /// All that a process wrote that may be gone. `None` where that cannot be read.
     pub(super) fn whole(path: &Path) -> Option<Self> {
         let mut log = Self::default();
-        log.read_from(&mut open(path).ok()?).ok()?;
+        log.read_from(&mut open(path).ok()?, None).ok()?;
         Some(log)
     }
 
@@ -69,27 +70,28 @@ impl Log {
         !self.open.is_empty() || !self.closed.is_empty()
     }
 
-    /// Reads what is new. A log that cannot be found or read says nothing.
-    pub(super) fn follow(&mut self, program: &Program, homes: &[PathBuf]) {
+    /// Reads what is new, at most until then. A log that cannot be found or read says nothing. Whether all of it was read.
+    pub(super) fn follow(&mut self, program: &Program, homes: &[PathBuf], until: Option<Instant>) -> bool {
         if self.path.is_none() {
             self.path = program.log.clone().or_else(|| homes.iter().find_map(|home| find(&home.join(LOGS), program)));
         }
-        let Some(path) = &self.path else { return };
-        let read = open(path).and_then(|mut file| self.read_from(&mut file));
-        if let Err(error) = read {
+        let Some(path) = &self.path else { return true };
+        open(path).and_then(|mut file| self.read_from(&mut file, until)).unwrap_or_else(|error| {
             tracing::debug!(pid = program.pid, %error, "the log of a Copilot process cannot be read");
-        }
+            true
+        })
     }
 
-    /// Reads what is new. Whether a session was opened or closed there, or that cannot be told.
-    pub(super) fn goes_on(&mut self) -> bool {
+    /// Reads what is new, at most until then. Whether a session was opened or closed there, or that cannot be told.
+    pub(super) fn goes_on(&mut self, until: Option<Instant>) -> bool {
         let Some(path) = self.path.clone() else { return true };
         let before = (self.open.clone(), self.closed.clone());
-        let read = open(&path).and_then(|mut file| self.read_from(&mut file));
-        read.is_err() || before != (self.open.clone(), self.closed.clone())
+        let whole = open(&path).and_then(|mut file| self.read_from(&mut file, until)).unwrap_or(false);
+        !whole || before != (self.open.clone(), self.closed.clone())
     }
 
-    fn read_from(&mut self, file: &mut File) -> io::Result<()> {
+    /// Whether it was read to its end.
+    fn read_from(&mut self, file: &mut File, until: Option<Instant>) -> io::Result<bool> {
         let length = file.metadata()?.len();
         if length < self.read {
             *self = Self { path: self.path.take(), ..Self::default() };
@@ -98,16 +100,21 @@ impl Log {
         file.seek(SeekFrom::Start(self.read))?;
         let mut reader = BufReader::with_capacity(64 << 10, file.take(length - self.read));
         let mut line = Vec::new();
-        loop {
+        for n in 1_u32.. {
+            // A look at the clock takes as long as a line.
+            if n.is_multiple_of(64) && until.is_some_and(|until| until <= Instant::now()) {
+                return Ok(false);
+            }
             line.clear();
             let count = reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)? as u64;
             // A line that is still being written is read when it is whole.
             if count == 0 || !line.ends_with(b"\n") && count < LINE_MAX {
-                return Ok(());
+                break;
             }
             self.read += count;
             self.take(&line);
         }
+        Ok(true)
     }
 
     fn take(&mut self, line: &[u8]) {
@@ -169,7 +176,7 @@ mod tests {
     }
 
     fn opened(log: &mut Log, path: &Path) -> Vec<String> {
-        log.read_from(&mut File::open(path).unwrap()).unwrap();
+        assert!(log.read_from(&mut File::open(path).unwrap(), None).unwrap());
         log.open().map(ToString::to_string).collect()
     }
 
@@ -208,6 +215,20 @@ mod tests {
         }
         assert_eq!(said(b"2026-11-22T01:02:18.498Z \xff\n"), None);
         assert_eq!(said(line(&format!("[INFO] Closing session {A}")).as_bytes()), Some((A, false)));
+    }
+
+    #[test]
+    fn a_long_log_is_read_on_where_it_was_left() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("log");
+        let text = line("[INFO] on and on").repeat(10_000) + &line(&format!("[INFO] Resumed session: {A}"));
+        fs::write(&path, text).unwrap();
+        let (mut log, mut looks) = (Log::default(), 1);
+        while !log.read_from(&mut File::open(&path).unwrap(), Some(Instant::now())).unwrap() {
+            looks += 1;
+        }
+        assert!(looks > 100, "{looks}");
+        assert_eq!(log.open().map(|id| &**id).collect::<Vec<_>>(), [A]);
     }
 
     #[test]

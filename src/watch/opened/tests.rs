@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use super::*;
+use crate::watch::process::programs;
 use crate::watch::store::SESSIONS;
 use std::fs;
 use std::process::{Child, Command, Stdio};

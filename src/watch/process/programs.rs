@@ -10,6 +10,7 @@ mod platform;
 use crate::core::time::Time;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// A Copilot that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +35,33 @@ pub struct Program {
     pub hidden: bool,
 }
 
-/// Every Copilot that runs. `names` are file names of further executables that count as one; `now` is the wall clock.
+/// A search for every Copilot that runs.
 ///
 /// Looks at every process of the machine: some 10 us each on Linux, and 200 us for each Copilot. What cannot be read is not
 /// there.
+#[derive(Debug)]
+pub struct Search {
+    rest: platform::Rest,
+    found: Vec<Program>,
+}
+
+impl Search {
+    /// A search that has looked at nothing.
+    pub fn begin() -> Self {
+        Self { rest: platform::Rest::all(), found: Vec::new() }
+    }
+
+    /// Goes on until then, or to the end: then what was found. `names` are file names of further executables that count as a
+    /// Copilot; `now` is the wall clock.
+    pub fn go_on(&mut self, names: &[String], now: Time, until: Option<Instant>) -> Option<Vec<Program>> {
+        self.rest.look(&mut self.found, names, now, until).then(|| std::mem::take(&mut self.found))
+    }
+}
+
+/// Every Copilot that runs, looked for at one go.
+#[cfg(test)]
 pub fn programs(names: &[String], now: Time) -> Vec<Program> {
-    platform::programs(names, now)
+    Search::begin().go_on(names, now, None).unwrap_or_default()
 }
 
 /// The home that an environment and a working folder make: `COPILOT_HOME`, or else `.copilot` in the user's home.

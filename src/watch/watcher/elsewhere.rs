@@ -47,6 +47,9 @@ impl Source {
         }
     }
 
+    /// Nobody waits for a while: what happens meanwhile is gathered.
+    pub(super) const fn rest(&self) {}
+
     /// Changes what is worth a look.
     pub(super) fn sift(&mut self, change: impl FnOnce(&mut Sieve)) {
         change(&mut self.shared.sieve.lock().unwrap_or_else(PoisonError::into_inner));

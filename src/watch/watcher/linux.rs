@@ -53,12 +53,18 @@ pub(super) struct Source {
     inotify: Arc<OwnedFd>,
     /// The same, known to the runtime that waits for it: made when it is first waited for.
     ready: Option<AsyncFd<Arc<OwnedFd>>>,
+    /// All was read: there is nothing more before the system says so.
+    drained: bool,
     mounts: Mounts,
     tells_of_mounts: bool,
     /// What each watch is on. There may be tens of thousands of them.
     places: HashMap<i32, Places>,
     /// The folders that are watched, but for those of sessions; in the order of their paths.
     folders: BTreeMap<Arc<Path>, (i32, What)>,
+    /// The folders of logs that are not there yet.
+    missing: Vec<PathBuf>,
+    /// Something happened in a folder that is not a session's.
+    stirred: bool,
     /// The sessions that are held. Those that are not are only known by their watch.
     held: HashMap<Key, i32>,
     hints: Hints,
@@ -116,10 +122,13 @@ impl Source {
             sieve,
             inotify,
             ready: None,
+            drained: false,
             mounts: Mounts::default(),
             tells_of_mounts: mounts::are_told(),
             places: HashMap::new(),
             folders: BTreeMap::new(),
+            missing: Vec::new(),
+            stirred: false,
             held: HashMap::new(),
             hints: Hints::default(),
         })
@@ -128,12 +137,15 @@ impl Source {
     pub(super) async fn changed(&mut self) -> Hints {
         let mut at_once = true;
         loop {
-            let all_was_read = self.read();
+            if !self.drained {
+                self.drained = self.read();
+                self.look_for_logs();
+            }
             if self.hints.any() {
                 return Hints { at_once, ..std::mem::take(&mut self.hints) };
             }
             at_once = false;
-            if !all_was_read {
+            if !self.drained {
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -148,7 +160,10 @@ impl Source {
                 biased;
                 ready = ready.readable() => match ready {
                     // What comes from now on is told anew, and what came before is read at the top.
-                    Ok(mut ready) => ready.clear_ready(),
+                    Ok(mut ready) => {
+                        ready.clear_ready();
+                        self.drained = false;
+                    }
                     Err(error) => return unable(&error).await,
                 },
                 told = self.mounts.changed(), if self.tells_of_mounts => {
@@ -156,6 +171,19 @@ impl Source {
                 }
             }
         }
+    }
+
+    /// A folder of logs is made by a process that does more in its home soon: nobody is woken for it alone.
+    fn look_for_logs(&mut self) {
+        if std::mem::take(&mut self.stirred) && self.missing.iter().any(|logs| logs.is_dir()) {
+            self.hints.ways = true;
+        }
+    }
+
+    /// Nobody waits for a while: what happens meanwhile wakes nobody, and is read when it is waited for again.
+    pub(super) fn rest(&mut self) {
+        self.ready = None;
+        self.drained = false;
     }
 
     /// Whether it is told when another folder stands in the place of a home.
@@ -218,7 +246,7 @@ impl Source {
                 refused = Some((path.to_path_buf(), refusal));
             }
         }
-        self.sieve.points = ways.points;
+        (self.sieve.points, self.missing) = (ways.points, ways.missing);
         refused
     }
 
@@ -381,6 +409,7 @@ impl Source {
         let Some(places) = self.places.get(&watch) else { return };
         let went = what.intersects(WENT);
         for place in places.all() {
+            self.stirred |= matches!(place, Place::Folder(_));
             match (place, name) {
                 (Place::Folder(path), Some(name)) => drop(self.sieve.take(&path.join(name), went, &mut self.hints)),
                 (Place::Folder(path), None) => drop(self.sieve.take(path, went, &mut self.hints)),
@@ -455,6 +484,7 @@ mod tests {
 
     fn hints(source: &mut Source) -> Hints {
         assert!(source.read());
+        source.look_for_logs();
         std::mem::take(&mut source.hints)
     }
 
@@ -501,6 +531,32 @@ mod tests {
         hints(&mut source);
         fs::write(&log, "{}\n").unwrap();
         assert_eq!(hints(&mut source).folders, key("one"));
+    }
+
+    #[test]
+    fn a_folder_of_logs_that_comes_is_found_with_what_else_happens() {
+        let scratch = tempfile::tempdir().unwrap();
+        let home = scratch.path().canonicalize().unwrap();
+        let (root, logs) = (home.join("session-state"), home.join("logs"));
+        fs::create_dir(&root).unwrap();
+        let mut source =
+            Source::new(Sieve { roots: vec![vec![root.clone()]], seen: None, ..Sieve::default() }).unwrap();
+        let kept = BTreeSet::new();
+        assert!(source.watch_ways(&[&root], &kept).is_none() && !source.folders.contains_key(&*logs));
+        // What comes and goes beside the sessions is not even told.
+        for name in ["session-store.db-journal", "logs"] {
+            fs::create_dir(home.join(name)).unwrap();
+            let mut events = [MaybeUninit::uninit(); 512];
+            assert_eq!(Reader::new(&*source.inotify, &mut events).next().err(), Some(Errno::AGAIN), "{name}");
+        }
+        fs::write(home.join("made"), "{}").unwrap();
+        fs::rename(home.join("made"), home.join("open-sessions-state.json")).unwrap();
+        assert!(hints(&mut source).ways);
+        assert!(source.watch_ways(&[&root], &kept).is_none() && source.folders.contains_key(&*logs));
+        fs::write(logs.join("process-1700000000000-17.log"), "x").unwrap();
+        assert_eq!(hints(&mut source).logs, [17].into());
+        fs::create_dir(root.join("one")).unwrap();
+        assert!(!hints(&mut source).ways, "once found, they are not looked for");
     }
 
     #[test]

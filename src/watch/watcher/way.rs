@@ -33,6 +33,8 @@ pub(super) struct Ways {
     pub(super) folders: BTreeMap<PathBuf, What>,
     /// Every name on the ways, the first one that does not exist included.
     pub(super) points: HashSet<PathBuf>,
+    /// The folders of logs that are not there: each is looked for when something else happens in its home.
+    pub(super) missing: Vec<PathBuf>,
 }
 
 impl Ways {
@@ -82,15 +84,16 @@ impl Ways {
         self.folders.remove(&here);
         self.points.insert(root.to_owned());
         self.want(root, What::Changes);
-        // Beside the sessions, a home has a file that says what its terminals have open, and the logs of its processes.
+        // Beside the sessions, a home has a file that says what its terminals have open, and the logs of its processes. What else
+        // comes and goes there, journals of a database among it, is nobody's business, whether there are logs or not.
         if let Some(home) = root.parent() {
             self.points.insert(home.to_owned());
+            self.want(home, What::Replaced);
             let logs = home.join(LOGS);
             if logs.is_dir() {
-                self.want(home, What::Replaced);
                 self.want(&logs, What::Changes);
             } else {
-                self.want(home, What::Entries);
+                self.missing.push(logs.clone());
             }
             self.points.insert(logs);
         }
@@ -125,12 +128,13 @@ mod tests {
 
         fs::create_dir_all(&root).unwrap();
         let ways = Ways::to([&*root]);
-        assert_eq!((what(&ways, &root), what(&ways, &home)), (Some(What::Changes), Some(What::Entries)));
-        assert_eq!(what(&ways, &base), Some(What::Itself));
+        assert_eq!((what(&ways, &root), what(&ways, &home)), (Some(What::Changes), Some(What::Replaced)));
+        assert_eq!((what(&ways, &base), &ways.missing), (Some(What::Itself), &vec![home.join(LOGS)]));
         // The logs of its processes come with the first of them.
         fs::create_dir(home.join(LOGS)).unwrap();
         let ways = Ways::to([&*root]);
         assert_eq!((what(&ways, &home.join(LOGS)), what(&ways, &home)), (Some(What::Changes), Some(What::Replaced)));
+        assert!(ways.missing.is_empty());
 
         // By way of a link that leads to a link.
         symlink("home", base.join("first")).unwrap();

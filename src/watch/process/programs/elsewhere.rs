@@ -4,17 +4,31 @@ use super::super::{is_named, runs_copilot};
 use super::{Program, home_of};
 use crate::core::time::{Span, Time};
 use std::ffi::OsString;
+use std::time::Instant;
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
-pub(super) fn programs(names: &[String], _now: Time) -> Vec<Program> {
-    let Some(mut system) = System::new().ok() else { return Vec::new() };
-    let kind = ProcessRefreshKind::nothing()
-        .with_exe(UpdateKind::Always)
-        .with_cmd(UpdateKind::Always)
-        .with_cwd(UpdateKind::Always)
-        .with_environ(UpdateKind::Always);
-    system.refresh_processes_specifics(ProcessesToUpdate::All, true, kind);
-    system.processes().values().filter_map(|process| program(process, names)).collect()
+/// What is still to be looked at: one listing of the system's, which cannot be interrupted.
+#[derive(Debug)]
+pub(super) struct Rest;
+
+impl Rest {
+    pub(super) const fn all() -> Self {
+        Self
+    }
+
+    /// Whether those were all.
+    pub(super) fn look(&mut self, found: &mut Vec<Program>, names: &[String], _: Time, _: Option<Instant>) -> bool {
+        if let Some(mut system) = System::new().ok() {
+            let kind = ProcessRefreshKind::nothing()
+                .with_exe(UpdateKind::Always)
+                .with_cmd(UpdateKind::Always)
+                .with_cwd(UpdateKind::Always)
+                .with_environ(UpdateKind::Always);
+            system.refresh_processes_specifics(ProcessesToUpdate::All, true, kind);
+            found.extend(system.processes().values().filter_map(|process| program(process, names)));
+        }
+        true
+    }
 }
 
 fn program(process: &Process, names: &[String]) -> Option<Program> {

@@ -10,12 +10,36 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-pub(super) fn programs(names: &[String], now: Time) -> Vec<Program> {
-    let birth = births(now);
-    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| *pid != std::process::id()).filter_map(|pid| program(pid, names, &birth)).collect()
+/// The processes that are still to be looked at.
+#[derive(Debug)]
+pub(super) struct Rest(Option<fs::ReadDir>);
+
+impl Rest {
+    pub(super) fn all() -> Self {
+        Self(fs::read_dir("/proc").ok())
+    }
+
+    /// Looks at the next ones, at one at least. Whether those were all.
+    pub(super) fn look(
+        &mut self,
+        found: &mut Vec<Program>,
+        names: &[String],
+        now: Time,
+        until: Option<Instant>,
+    ) -> bool {
+        let birth = births(now);
+        while let Some(entry) = self.0.as_mut().and_then(Iterator::next) {
+            let pid = entry.ok().and_then(|entry| entry.file_name().to_str()?.parse().ok());
+            let Some(pid) = pid.filter(|pid| *pid != std::process::id()) else { continue };
+            found.extend(program(pid, names, &birth));
+            if until.is_some_and(|until| until <= Instant::now()) {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 fn program(pid: u32, names: &[String], birth: impl Fn(u32) -> Option<Birth>) -> Option<Program> {

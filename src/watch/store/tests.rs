@@ -1,0 +1,88 @@
+//! Folders whose locks name processes that live.
+
+use super::*;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A Copilot that does not hold its session before it is told to: a copy of perl by that name.
+struct Copilot {
+    process: Child,
+    tell: ChildStdin,
+    told: BufReader<ChildStdout>,
+}
+
+impl Copilot {
+    fn start(scratch: &Path) -> Self {
+        let program = scratch.join("copilot");
+        // By `cp`: what this process had open for writing may not run (ETXTBSY).
+        assert!(Command::new("cp").arg("/usr/bin/perl").arg(&program).status().unwrap().success());
+        let script = r#"$| = 1; print "ready\n"; chomp(my $hold = <STDIN>);
+            open(F, "+<", $hold) or die; flock(F, 6) or die; print "held\n"; <STDIN>"#;
+        let mut process =
+            Command::new(&program).args(["-e", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (tell, told) = (process.stdin.take().unwrap(), BufReader::new(process.stdout.take().unwrap()));
+        let mut copilot = Self { process, tell, told };
+        copilot.says("ready");
+        copilot
+    }
+
+    fn says(&mut self, word: &str) {
+        let mut line = String::new();
+        self.told.read_line(&mut line).unwrap();
+        assert_eq!(line.trim_end(), word);
+    }
+
+    fn hold(&mut self, path: &Path) {
+        writeln!(self.tell, "{}", path.display()).unwrap();
+        self.says("held");
+    }
+}
+
+impl Drop for Copilot {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn now() -> Time {
+    Time(jiff::Timestamp::now().as_millisecond())
+}
+
+/// What a process has open is looked at once in five seconds, however much it writes, and at once where somebody wrote to the
+/// session's folder.
+#[test]
+fn that_a_process_does_not_hold_a_session_is_believed_for_five_seconds() {
+    for writes in [false, true] {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut copilot = Copilot::start(scratch.path());
+        let pid = copilot.process.id();
+        let path = scratch.path().join("home/session-state/one");
+        fs::create_dir_all(&path).unwrap();
+        let hold = path.join(format!("inuse.{pid}.hold"));
+        fs::write(&hold, "").unwrap();
+        fs::write(path.join(format!("inuse.{pid}.lock")), pid.to_string()).unwrap();
+        // Older than what may just be beginning.
+        let made = now();
+        while now() <= made + SETTLES + Span(100) {
+            std::thread::park_timeout(std::time::Duration::from_millis(50));
+        }
+        let (limits, known) = (Limits::default(), HashSet::from([pid]));
+        let mut folder = Folder::new(path.parent().unwrap(), "one");
+        let mut owner_at = |awake: i64| {
+            let look = Look { now: Moment { wall: now(), awake: Time(1_000_000 + awake) }, limits: &limits };
+            let reading = Reading { look, owner_names: &[], known: &known, openings: &[], all: false, until: None };
+            folder.look(&reading, &mut Vec::new()).unwrap();
+            folder.session.owner.clone()
+        };
+        assert_eq!(owner_at(0), Owner::Unheld { pid });
+        copilot.hold(&hold);
+        if writes {
+            fs::write(path.join("workspace.yaml"), "name: x\n").unwrap();
+        } else {
+            assert_eq!(owner_at(4999), Owner::Unheld { pid });
+        }
+        let owner = owner_at(if writes { 1 } else { 5000 });
+        assert!(matches!(owner, Owner::Alive { .. }), "{owner:?}, written: {writes}");
+    }
+}
