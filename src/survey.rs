@@ -80,6 +80,7 @@ fn look_around(
             seen.recall(&mut folder.session);
             // A folder that has just gone is no session.
             if folder.look(&reading, &mut buffer).is_ok() && is_kept(&folder.session) {
+                folder.forget_log();
                 folders.push(folder);
             }
         }

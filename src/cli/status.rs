@@ -3,7 +3,7 @@
 use super::bars::{Bar, Format};
 use super::table::{Style, lines};
 use super::{Context, NO_HOME, beside, json, say};
-use crate::core::fleet::{Row, ShortIds, distinguish, shorten, sort, summary};
+use crate::core::fleet::{Row, Session, ShortIds, distinguish, shorten, sort, summary};
 use crate::survey::{Survey, survey, survey_listed};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -52,11 +52,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         writeln!(io::stdout(), "{}", bar.text(format))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows: Vec<Row> = sessions
-        .iter()
-        .filter(|session| session.is_listed())
-        .map(|session| session.row(now, &context.config.limits).0)
-        .collect();
+    let problem = |session: &Session| Some((session.id.clone(), session.problem.clone()?));
+    let problems: Vec<_> = sessions.iter().filter_map(problem).collect();
+    // There may be tens of thousands: each is let go of as soon as its row is made.
+    let listed = sessions.into_iter().filter(Session::is_listed);
+    let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
     if arguments.all {
         sort(&mut rows);
     } else {
@@ -81,11 +81,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
                 writeln!(out, "{line}")?;
             }
         }
-        for session in &sessions {
-            if let Some(problem) = &session.problem {
-                out.flush()?;
-                say(&format!("session {}: {problem}", session.id));
-            }
+        for (id, problem) in &problems {
+            out.flush()?;
+            say(&format!("session {id}: {problem}"));
         }
     }
     out.flush()?;

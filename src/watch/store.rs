@@ -1,7 +1,8 @@
 //! Session folders: which there are, and what a look into one tells.
 
 mod locks;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;
 
 pub use locks::numbers_in_use;
@@ -295,6 +296,12 @@ impl Folder {
         self.session.unread = false;
         self.read_workspace();
         self.read_log(reading, buffer)
+    }
+
+    /// Gives back what only another look at the log would need, which would read it anew: of tens of thousands of logs that are
+    /// read whole it is most of what is kept.
+    pub fn forget_log(&mut self) {
+        self.tail = Tail::default();
     }
 
     /// What `workspace.yaml` says, without keeping anything of an old session.
