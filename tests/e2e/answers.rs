@@ -337,6 +337,58 @@ fn of_many_answers_at_once_one_counts_each_time() {
     assert!((1..60).contains(&ours), "they did not meet: {ours}");
 }
 
+/// While an answer is on its way, its question is answered elsewhere, and another one of the same words takes its place: that one is
+/// never hit.
+fn another_takes_its_place(rounds: usize) {
+    let stage = attached();
+    let id = stage.session.id();
+    let asked = || {
+        let read = stage.session.call("session.eventLog.read", json!({"types": ["user_input.requested"], "max": 1000}));
+        read["events"].as_array().unwrap().len()
+    };
+    let mut ours = 0;
+    for round in 1..=rounds {
+        let before = 2 * (round - 1);
+        stage.person.now(Manner::Waits);
+        stage.session.send(&format!("SCRIPT:ask Paint the fence {round}"));
+        stage.pilot.told_beside(&id, "needs-input", COLOR);
+        let mut command = stage.pilot.command_beside(&["answer", &id, "--request", &open(&stage.pilot, &id), "blue"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let started = command.spawn().unwrap();
+        #[expect(clippy::disallowed_methods, reason = "the moments of two who answer are what is tried")]
+        std::thread::sleep(Duration::from_millis((round as u64 * 37) % 230));
+        stage.person.now(Manner::Approves);
+        result(&stage.session, before + 1);
+        stage.person.now(Manner::Waits);
+        stage.session.send(&format!("SCRIPT:ask Paint the gate {round}"));
+        let is_asked = || (asked() == before + 2).then_some(());
+        wait_until(SOON, "the next question is asked", || stage.session.folder.dump(), is_asked);
+        let output = started.wait_with_output().unwrap();
+        // Its server has done all that it was sent before this.
+        stage.session.call("session.metadata.activity", json!({}));
+        let all = ends(&stage.session);
+        assert_eq!(all.len(), before + 1, "another question was answered: {output:?} {all:?}");
+        let was_ours = all[before] == json!({"answer": "blue", "wasFreeform": false});
+        assert_eq!(output.status.code(), Some(if was_ours { 0 } else { 4 }), "{output:?}: {:?}", all[before]);
+        ours += usize::from(was_ours);
+        stage.person.now(Manner::Approves);
+        result(&stage.session, before + 2);
+    }
+    eprintln!("{ours} of {rounds} answers were ours");
+    stage.session.folder.assert_one_chain();
+}
+
+#[test]
+fn an_answer_hits_no_question_that_took_the_place_of_its_own() {
+    another_takes_its_place(3);
+}
+
+#[test]
+#[ignore = "ten times as often: tests/long.sh"]
+fn an_answer_hits_no_question_that_took_the_place_of_its_own_often() {
+    another_takes_its_place(30);
+}
+
 /// A server that froze may have the answer: neither done nor failed.
 #[test]
 fn an_answer_to_a_frozen_server_may_have_happened() {
