@@ -19,6 +19,7 @@ mod e2e {
     mod holding;
     mod homes;
     mod hosted;
+    mod interrupted;
     mod left;
     mod notifications;
     mod orders;
