@@ -84,8 +84,8 @@ async fn listen(
     let silent = |_| zbus::Error::Failure("it does not answer".into());
     let owners = bus.receive_name_owner_changed_with_args(&[(0, WATCHER)]);
     let mut owners = timeout(PATIENCE, owners).await.map_err(silent)??;
-    let panel = timeout(PATIENCE, bus.name_has_owner(BusName::try_from(WATCHER)?)).await;
-    let panel = matches!(panel, Ok(Ok(true)));
+    // Where this fails, the bus may have gone just before we listened: nobody would tell us of that any more.
+    let panel = timeout(PATIENCE, bus.name_has_owner(BusName::try_from(WATCHER)?)).await.map_err(silent)??;
     *was_of_use = true;
     report(Bus::There { panel });
     let mut answers = pin!(sleep(PATIENCE));

@@ -7,8 +7,11 @@ use crate::desk::sessions::Sessions;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
-use std::io::Read;
-use std::os::unix::net::UnixListener;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Case 104.
@@ -169,7 +172,7 @@ fn a_bus_that_refuses_is_told() {
         for connection in listener.incoming().take(2) {
             let mut connection = connection.unwrap();
             let _ = connection.read(&mut [0; 64]);
-            let _ = std::io::Write::write_all(&mut connection, b"REJECTED\r\n");
+            let _ = connection.write_all(b"REJECTED\r\n");
         }
     });
     let mut light = user.light(&bus);
@@ -222,6 +225,50 @@ fn a_panel_that_comes_late_and_never_answers_is_told_and_another_one_gets_the_ic
     light.says("the panel went away");
     let panel = Panel::start(&bus);
     panel.wait_for_icon();
+}
+
+/// A bus that goes just as it is listened to, which nothing tells the listener of: it is looked for again.
+#[test]
+fn a_bus_that_goes_as_soon_as_it_is_listened_to_is_missed() {
+    let (bus, front, sessions) = (Bus::start(), Bus::address_only(), Sessions::new());
+    let (user, _panel) = (User::new(&sessions), Panel::start(&bus));
+    let listener = UnixListener::bind(front.socket()).unwrap();
+    let (real, listened) = (bus.socket(), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&listened);
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (client, server, counted) =
+                (client.unwrap(), UnixStream::connect(&real).unwrap(), Arc::clone(&counted));
+            std::thread::spawn(move || cut_where_it_listens(&client, &server, &counted));
+        }
+    });
+    let light = user.light(&front);
+    let again = || (listened.load(Ordering::SeqCst) > 1).then_some(());
+    wait_until(SOON, "it listens once more", || light.said(), again);
+}
+
+/// Hands on what both say, and cuts the first connection that asks for the owners of the panel's name behind the answer to that.
+fn cut_where_it_listens(client: &UnixStream, server: &UnixStream, listened: &AtomicUsize) {
+    const LISTENS: &[u8] = b"arg0='org.kde.StatusNotifierWatcher'";
+    let ends = AtomicBool::new(false);
+    let hand_on = |mut from: &UnixStream, mut to: &UnixStream, is_client: bool| {
+        let mut bytes = [0; 65536];
+        while let Ok(read @ 1..) = from.read(&mut bytes) {
+            let asks = is_client && bytes[..read].windows(LISTENS.len()).any(|bytes| bytes == LISTENS);
+            if asks && listened.fetch_add(1, Ordering::SeqCst) == 0 {
+                ends.store(true, Ordering::SeqCst);
+            }
+            let cuts = !is_client && ends.load(Ordering::SeqCst);
+            if to.write_all(&bytes[..read]).is_err() || cuts {
+                break;
+            }
+        }
+        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| hand_on(client, server, true));
+        hand_on(server, client, false);
+    });
 }
 
 /// A desktop session that ends without a signal takes its display and its bus along.
