@@ -52,6 +52,8 @@ struct Kept {
     /// The session in the server that runs now; `None` where that is gone.
     live: Option<Session>,
     prompted: bool,
+    /// Nobody could be asked in its last turn.
+    denied: bool,
 }
 
 impl<'a> Actor<'a> {
@@ -97,7 +99,7 @@ impl<'a> Actor<'a> {
         let folder = session.folder.clone();
         wait_until(SOON, "the session has an owner", || folder.dump(), || (!folder.locks().is_empty()).then_some(()));
         self.ledger.note(&folder.id(), now(), Truth::Is("idle"));
-        self.sessions.push(Kept { folder, person, live: Some(session), prompted: false });
+        self.sessions.push(Kept { folder, person, live: Some(session), prompted: false, denied: false });
         self.rest();
     }
 
@@ -146,6 +148,12 @@ impl<'a> Actor<'a> {
             let truth = match (kept.prompted, at_work == Some(index) && kill) {
                 (false, _) => Truth::Absent,
                 (true, true) => Truth::Is("crashed"),
+                // Not one that was killed: that wrote nothing.
+                (true, false)
+                    if kept.denied && kept.folder.types().last().is_some_and(|last| last == "session.shutdown") =>
+                {
+                    Truth::Is("failed")
+                }
                 (true, false) => Truth::Is("ended"),
             };
             self.ledger.note(&kept.folder.id(), at, truth);
@@ -172,7 +180,7 @@ impl<'a> Actor<'a> {
         let words = format!("SCRIPT:{script} Paint fence {}", self.prompts);
         let held = (choice == 0).then(|| self.model.hold("plain", 0));
         let kept = &mut self.sessions[index];
-        kept.prompted = true;
+        (kept.prompted, kept.denied) = (true, script == "denied3");
         kept.person.now(manner);
         let folder = kept.folder.clone();
         let note = |event: &Value, status| self.ledger.note(&folder.id(), time_of(event), Truth::Is(status));
