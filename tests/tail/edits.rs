@@ -67,8 +67,8 @@ pub(crate) fn play(edits: &[u8], folder: &Path, buffer: &mut Vec<u8>) {
             }
             _ => drop(fs::remove_file(&path)),
         }
-        // Whole, or as little at a time as can be.
-        let moment = Moment::of(Time(now + 5));
+        // Whole, or as little at a time as can be; after what was written, however long that took.
+        let moment = Moment::of(Time(Clock::start().now().wall.0 + 5));
         let look = Look { now: moment, limits: &limits };
         if at(2) % 2 == 0 {
             tail.read(&path, &mut facts, look, buffer).unwrap();

@@ -25,9 +25,11 @@ impl Pace {
         (until > now).then_some(until)
     }
 
-    /// Events were taken in.
+    /// Events were taken in. However often that was, for whatever reason, the next ones wait for one step at most: who is awake
+    /// anyway, as in a storm, takes them in all the time.
     pub(super) fn took(&mut self, now: Instant) {
-        self.paid = Some(self.paid.map_or(now, |paid| paid.max(now)) + STEP);
+        let paid = self.paid.map_or(now, |paid| paid.max(now)) + STEP;
+        self.paid = Some(paid.min(now + STEP * (AT_ONCE + 1)));
     }
 }
 
@@ -65,6 +67,17 @@ mod tests {
             assert!((300..350).contains(&wakings), "every {micros} us: {wakings}");
             assert!(longest <= STEP, "every {micros} us: {longest:?}");
         }
+    }
+
+    #[test]
+    fn after_a_storm_that_kept_everybody_awake_nothing_waits_for_longer() {
+        let (mut pace, begun) = (Pace::default(), Instant::now());
+        for n in 0..10_000 {
+            pace.took(begun + Duration::from_millis(n));
+        }
+        let now = begun + Duration::from_secs(10);
+        assert!(pace.rests_until(now).is_none_or(|until| until <= now + STEP), "{pace:?}");
+        assert_eq!(pace.rests_until(now + STEP), None);
     }
 
     #[test]
