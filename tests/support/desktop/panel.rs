@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use zbus::export::futures_core::Stream;
-use zbus::message::Header;
-use zbus::zvariant::{OwnedValue, Value};
+use zbus::message::{Header, Message};
+use zbus::zvariant::{DynamicType, OwnedValue, Value};
 
 const WATCHER: &str = "org.kde.StatusNotifierWatcher";
 const ITEM: &str = "org.kde.StatusNotifierItem";
@@ -117,15 +117,8 @@ impl Panel {
 
     /// A property of the icon.
     pub(crate) fn property(&self, name: &str) -> OwnedValue {
-        let icon = self.icon();
-        let reply = block_on(self.connection.call_method(
-            Some(&*icon),
-            "/StatusNotifierItem",
-            Some("org.freedesktop.DBus.Properties"),
-            "Get",
-            &(ITEM, name),
-        ));
-        reply.unwrap().body().deserialize::<OwnedValue>().unwrap()
+        let reply = self.ask("/StatusNotifierItem", "org.freedesktop.DBus.Properties", "Get", &(ITEM, name));
+        reply.body().deserialize::<OwnedValue>().unwrap()
     }
 
     /// What the icon says when it is pointed at.
@@ -143,16 +136,25 @@ impl Panel {
 
     /// The revision of the layout, and the menu as it is now.
     pub(crate) fn layout(&self) -> (u32, Entry) {
-        let icon = self.icon();
-        let reply = block_on(self.connection.call_method(
-            Some(&*icon),
-            "/MenuBar",
-            Some(MENU),
-            "GetLayout",
-            &(0i32, -1i32, Vec::<String>::new()),
-        ));
-        let (revision, (id, properties, children)): (u32, Raw) = reply.unwrap().body().deserialize().unwrap();
+        let reply = self.ask("/MenuBar", MENU, "GetLayout", &(0i32, -1i32, Vec::<String>::new()));
+        let (revision, (id, properties, children)): (u32, Raw) = reply.body().deserialize().unwrap();
         (revision, entry(id, &properties, children))
+    }
+
+    /// Asks the icon that registered last. One that found the bus slow may just be registering anew: then that one is asked.
+    fn ask<B: serde::Serialize + DynamicType>(&self, path: &str, interface: &str, method: &str, body: &B) -> Message {
+        let asked = || {
+            let icon = self.icon();
+            match block_on(self.connection.call_method(Some(&*icon), path, Some(interface), method, body)) {
+                Err(zbus::Error::MethodError(name, ..))
+                    if name.ends_with(".ServiceUnknown") || name.ends_with(".NoReply") =>
+                {
+                    None
+                }
+                answer => Some(answer.unwrap()),
+            }
+        };
+        wait_until(SOON, "the icon answers", || self.icon(), asked)
     }
 
     /// The entries of the menu, from the top down.
@@ -195,7 +197,7 @@ impl Panel {
     }
 
     /// Clicks the icon with the left button, as a panel that does not ask first whether there is a menu and nothing else.
-    pub(crate) fn click_icon(&self) -> zbus::Result<zbus::Message> {
+    pub(crate) fn click_icon(&self) -> zbus::Result<Message> {
         let icon = self.icon();
         block_on(self.connection.call_method(
             Some(&*icon),
