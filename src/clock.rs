@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 ///
 /// The awake clock starts at the wall clock's reading and then goes by the system's monotonic clock, which stands still while
 /// the machine sleeps and is not moved when the wall clock is set.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     started: Instant,
     awake: Time,
@@ -18,6 +18,11 @@ impl Clock {
     /// Starts the awake clock.
     pub fn start() -> Self {
         Self { started: Instant::now(), awake: wall() }
+    }
+
+    /// A clock that goes on from what another one reads now.
+    pub fn going_on(now: Moment) -> Self {
+        Self { started: Instant::now(), awake: now.awake }
     }
 
     /// Both clocks, now.

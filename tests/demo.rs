@@ -106,8 +106,9 @@ fn every_status_shows_and_nothing_is_left() {
         || format!("{:#?}", demo.panel.menu()),
         || {
             let menu = demo.panel.layout().1;
-            missing
-                .retain(|status| menu.find(&|entry: &Entry| entry.shown().contains(&format!("{status}   "))).is_none());
+            missing.retain(|status| {
+                menu.find(&|entry: &Entry| entry.shown().starts_with(&format!("{status}: "))).is_none()
+            });
             missing.is_empty().then_some(())
         },
     );
@@ -164,7 +165,7 @@ fn a_session_that_the_user_ends_is_shut_down() {
     let demo = Demo::at_speed("2");
     let ended = |title: &str| {
         demo.panel.wait_for(&format!("{title} has ended"), |entry| {
-            entry.shown().contains(title) && entry.shown().contains("ended   ")
+            entry.shown().starts_with('○') && entry.words().contains(title) && entry.words().contains("ended: ")
         });
     };
     let players = demo.players();

@@ -11,6 +11,7 @@ mod support;
 use pilotlight::core::action::Action;
 use pilotlight::core::asked::Question;
 use pilotlight::core::fleet::{Background, Kind, Label, OwnerShown, Row, TurnShown};
+use pilotlight::core::gist::Gist;
 use pilotlight::core::time::Time;
 use pilotlight::core::verdict::Status;
 use serde_json::{Map, Value, json};
@@ -41,6 +42,8 @@ fn row() -> Row {
         label: Label { who: "x".into(), title: None },
         turn: Some(TurnShown { since: Time(0), tools: 1, older: false }),
         ended_denied: false,
+        gist: Gist::default(),
+        looked_at: false,
         question: Some(Question { text: "x".into(), choices: vec!["y".into()] }),
     }
 }

@@ -3,11 +3,9 @@
 //! A session's name is text, and every bar reads its own language out of what it is given: what that language would take for
 //! more than text is escaped for it, or where it knows no way to say it, replaced by what looks like it.
 
-use crate::core::fleet::{Row, distinguish, mark, sort};
+use crate::core::fleet::{Glance, Row, State, distinguish, mark, sort};
 use crate::core::text::{NAME_MAX, plain};
-use crate::core::time::Time;
 use crate::core::verdict::Status;
-use crate::desktop::icon::{self, State};
 use clap::ValueEnum;
 use serde::Serialize;
 
@@ -36,10 +34,10 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    /// These sessions, each with when the user last looked at it.
-    pub(super) fn new(sessions: impl Iterator<Item = (Row, Option<Time>)>) -> Self {
-        let (mut rows, seen): (Vec<Row>, Vec<_>) = sessions.filter(|(row, _)| row.status != Status::Ended).unzip();
-        let state = icon::state(rows.iter().zip(seen));
+    /// These sessions.
+    pub(super) fn new(rows: impl Iterator<Item = Row>) -> Self {
+        let mut rows: Vec<_> = rows.filter(|row| row.status != Status::Ended).collect();
+        let state = Glance::of(rows.iter()).state;
         sort(&mut rows);
         distinguish(&mut rows);
         Self { rows, state }
@@ -180,9 +178,11 @@ fn pango(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::core::fleet::{Background, Kind, Label};
+    use crate::core::gist::Gist;
+    use crate::core::time::Time;
 
-    fn row(name: &str, status: Status) -> (Row, Option<Time>) {
-        let row = Row {
+    fn row(name: &str, status: Status) -> Row {
+        Row {
             id: name.into(),
             name: name.into(),
             label: Label { who: name.into(), title: None },
@@ -200,11 +200,12 @@ mod tests {
             background: Background::default(),
             actions: Vec::new(),
             question: None,
-        };
-        (row, None)
+            gist: Gist::default(),
+            looked_at: false,
+        }
     }
 
-    fn bar(rows: impl IntoIterator<Item = (Row, Option<Time>)>) -> Bar {
+    fn bar(rows: impl IntoIterator<Item = Row>) -> Bar {
         Bar::new(rows.into_iter())
     }
 

@@ -5,7 +5,7 @@ use super::keyboard::Keyboard;
 use super::table::{Style, cut, fit_painted, lines, next_age};
 use super::{Context, LINE_MAX, watch_until_told};
 use crate::config::List;
-use crate::core::fleet::{Row, ShortIds, shorten, summary};
+use crate::core::fleet::{Glance, Row, ShortIds, shorten};
 use crate::core::text::plain;
 use crate::core::time::{Moment, Span, Time};
 use crate::engine::{Fleet, Key, Settings, View};
@@ -85,7 +85,8 @@ impl Live {
         let list = self.list;
         shorten(&mut rows, now.wall - list.ended_for, list.ended_most);
         let style = Style::of_stdout(self.context.color);
-        let mut drawn = vec![format!("Pilotlight{}: {}", if self.context.demo { " demo" } else { "" }, summary(&rows))];
+        let mut drawn =
+            vec![format!("Pilotlight{}: {}", if self.context.demo { " demo" } else { "" }, Glance::of(rows.iter()))];
         drawn.extend(self.notice.clone());
         drawn.push(String::new());
         if rows.is_empty() {

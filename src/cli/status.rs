@@ -3,7 +3,7 @@
 use super::bars::{Bar, Format};
 use super::table::{Style, lines};
 use super::{Context, NO_HOME, beside, json, say};
-use crate::core::fleet::{Row, Session, ShortIds, distinguish, shorten, sort, summary};
+use crate::core::fleet::{Glance, Row, Session, ShortIds, distinguish, shorten, sort};
 use crate::survey::{Survey, survey, survey_listed};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     beside::take_over(&mut sessions, context, now);
     if let Some(format) = arguments.format {
         let listed = sessions.iter().filter(|session| session.is_listed());
-        let bar = Bar::new(listed.map(|session| (session.row(now, &context.config.limits).0, session.seen)));
+        let bar = Bar::new(listed.map(|session| session.row(now, &context.config.limits).0));
         writeln!(io::stdout(), "{}", bar.text(format))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -74,7 +74,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         writeln!(out, "{}", if rows.is_empty() { "[]" } else { "\n]" })?;
     } else {
         let style = Style::of_stdout(context.color);
-        writeln!(out, "{}", summary(&rows))?;
+        writeln!(out, "{}", Glance::of(rows.iter()))?;
         if !rows.is_empty() {
             let short = ShortIds::new(ids.iter().map(|id| &**id));
             for line in lines(&rows, &short, now.wall, style) {

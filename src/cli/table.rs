@@ -174,6 +174,8 @@ mod tests {
             label: Label { who: label.into(), title: None },
             turn: None,
             ended_denied: false,
+            gist: crate::core::gist::Gist::default(),
+            looked_at: false,
             cwd: None,
             branch: None,
             kind: Kind::Terminal,

@@ -131,8 +131,7 @@ struct Texts {
 
 impl View for Texts {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
-        let text =
-            Bar::new(fleet.entries().map(|(_, entry)| (entry.row.clone(), entry.session().seen))).next(self.format);
+        let text = Bar::new(fleet.rows().cloned()).next(self.format);
         if text == self.last {
             return ControlFlow::Continue(());
         }

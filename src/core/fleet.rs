@@ -1,17 +1,19 @@
 //! All sessions together: what is shown of each, in which order, under which name, and what changed.
 
+mod glance;
 mod naming;
 
+pub use super::gist::TurnShown;
+pub use glance::{Glance, Group, State, mark, shorten, sort};
 pub use naming::{Label, ShortIds, TOLD_APART, distinguish, short_id};
 
 use super::action::{Dealings, Reach, offers};
 use super::asked::Question;
+use super::gist::Gist;
 use super::limits::Limits;
 use super::owner::{Owner, UNHELD};
 use super::session::Facts;
-use super::text::counted;
 use super::time::{Moment, Span, Time};
-use super::turn::Turn;
 use super::verdict::{Answer, Live, Status, Verdict, age_step, judge};
 use serde::Serialize;
 
@@ -115,18 +117,12 @@ pub struct Row {
     /// It was shut down while its tools were denied: told as lost permissions.
     #[serde(skip)]
     pub ended_denied: bool,
-}
-
-/// An open turn as it is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct TurnShown {
-    /// Since when it is open.
-    pub since: Time,
-    /// How many tools it has used.
-    pub tools: u32,
-    /// It may be older: its beginning was not read.
+    /// Why it has this status, in the fewest words.
     #[serde(skip)]
-    pub older: bool,
+    pub gist: Gist,
+    /// The user has looked at it since it has this status.
+    #[serde(skip)]
+    pub looked_at: bool,
 }
 
 /// An owner as it is shown.
@@ -211,6 +207,11 @@ impl Session {
             turn: verdict.turn,
             ended_denied: verdict.ended_denied,
             question: verdict.question.clone(),
+            gist: match self.dealings.under_way {
+                Some(action) => Gist::of(&format!("{} under way", action.name())),
+                None => verdict.gist.clone(),
+            },
+            looked_at: self.seen.is_some_and(|seen| seen >= verdict.since),
         };
         (row, verdict)
     }
@@ -219,6 +220,7 @@ impl Session {
         let plain = |status, since, because: String| Verdict {
             status,
             since,
+            gist: if status == Status::Ended { Gist::rested(&because, since) } else { Gist::of(&because) },
             because,
             by_message: false,
             question: None,
@@ -304,6 +306,9 @@ impl Row {
             turn,
             question,
             ended_denied,
+            gist,
+            // Whoever looks is told of it otherwise.
+            looked_at: _,
         } = self;
         let told = |turn: &TurnShown| (turn.since, turn.older);
         *status != before.status
@@ -313,6 +318,7 @@ impl Row {
             || (unseen, owner, background, actions)
                 != (&before.unseen, &before.owner, &before.background, &before.actions)
             || (question, ended_denied) != (&before.question, &before.ended_denied)
+            || gist.without_progress() != before.gist.without_progress()
             || (id, name, label, kind) != (&before.id, &before.name, &before.label, &before.kind)
             || (cwd, branch) != (&before.cwd, &before.branch)
     }
@@ -344,108 +350,4 @@ impl Row {
     fn quiet_since(&self) -> Time {
         self.last_progress.unwrap_or(self.since)
     }
-
-    /// Whether it needs the user.
-    pub const fn needs_you(&self) -> bool {
-        matches!(
-            self.status,
-            Status::NeedsPermission
-                | Status::NeedsInput
-                | Status::PermissionLost
-                | Status::Stuck
-                | Status::Crashed
-                | Status::Failed
-        )
-    }
-}
-
-impl TurnShown {
-    /// That turn, as it is shown.
-    pub(super) const fn of(turn: &Turn) -> Self {
-        Self { since: turn.opened.wall, tools: turn.used, older: !turn.start_known }
-    }
-
-    /// "12 min, 8 tools". Nothing in its first minute, when there is nothing to tell.
-    pub fn words(self, now: Time) -> Option<String> {
-        let took = now - self.since;
-        if took < Span::minutes(1) {
-            return None;
-        }
-        let at_least = if self.older { "at least " } else { "" };
-        let tools = match self.tools {
-            0 => String::new(),
-            n => format!(", {}", counted(n as usize, "tool")),
-        };
-        Some(format!("{at_least}{}{tools}", took.in_minutes()))
-    }
-
-    /// When its words will change, though nothing happens.
-    fn next_words(self, now: Time) -> Time {
-        let minute = Span::minutes(1);
-        let minutes = (now - self.since).max(Span::ZERO).0 / minute.0;
-        self.since + Span((minutes + 1) * minute.0)
-    }
-}
-
-/// Where a status stands in a list: what needs the user first, what is over last.
-pub const fn rank(status: Status) -> u8 {
-    match status {
-        Status::NeedsPermission => 0,
-        Status::NeedsInput => 1,
-        Status::PermissionLost => 2,
-        Status::Stuck => 3,
-        Status::Crashed => 4,
-        Status::Failed => 5,
-        Status::Quiet => 6,
-        Status::Working | Status::Finishing => 7,
-        Status::Idle => 8,
-        Status::Ended => 9,
-    }
-}
-
-/// The mark of a status, which tells it without colour: in Unicode, and in ASCII.
-pub const fn mark(status: Status) -> (&'static str, &'static str) {
-    match status {
-        Status::NeedsPermission => ("⚑", "!"),
-        Status::NeedsInput => ("?", "?"),
-        Status::PermissionLost => ("⊘", "0"),
-        Status::Stuck => ("◷", "@"),
-        Status::Crashed => ("╳", "X"),
-        Status::Failed => ("✗", "x"),
-        Status::Quiet => ("◌", "."),
-        Status::Working => ("▶", ">"),
-        Status::Finishing => ("▷", ">"),
-        Status::Idle => ("✓", "-"),
-        Status::Ended => ("○", "o"),
-    }
-}
-
-/// Sorts for showing: those that need the user first, then the latest change first.
-pub fn sort(rows: &mut [Row]) {
-    rows.sort_by(|a, b| (rank(a.status), b.since, &a.id).cmp(&(rank(b.status), a.since, &b.id)));
-}
-
-/// Leaves of the ended sessions only those that ended after `earliest`, and of these the last `most`. Sorts.
-pub fn shorten(rows: &mut Vec<Row>, earliest: Time, most: usize) {
-    sort(rows);
-    let mut ended = 0;
-    rows.retain(|row| {
-        ended += usize::from(row.status == Status::Ended);
-        row.status != Status::Ended || row.since >= earliest && ended <= most
-    });
-}
-
-/// How many sessions need the user, work, and rest: "2 need you, 3 working, 1 idle".
-pub fn summary(rows: &[Row]) -> String {
-    let count = |wanted: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| wanted(row)).count();
-    let needs = count(&Row::needs_you);
-    let working = count(&|row| matches!(row.status, Status::Working | Status::Finishing | Status::Quiet));
-    let idle = count(&|row| row.status == Status::Idle);
-    let parts: Vec<_> =
-        [(needs, if needs == 1 { "needs you" } else { "need you" }), (working, "working"), (idle, "idle")]
-            .into_iter()
-            .filter(|(n, _)| *n > 0)
-            .map(|(n, what)| format!("{n} {what}"))
-            .collect();
-    if parts.is_empty() { "no session is open".into() } else { parts.join(", ") }
 }

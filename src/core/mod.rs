@@ -9,6 +9,7 @@ pub mod discreet;
 pub mod event;
 pub mod fleet;
 pub mod form;
+pub mod gist;
 pub mod limits;
 pub mod misread;
 pub mod owner;

@@ -57,16 +57,63 @@ pub fn fit(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }
-    let mut used = 1; // the mark
-    let whole = |c: &char| {
-        used += c.width().unwrap_or(0);
-        used <= columns
-    };
-    let mut out: String = text.chars().take_while(whole).collect();
+    let mut out = text[..beginning(text, columns.saturating_sub(1))].to_owned();
     if columns > 0 {
         out.push('…');
     }
     out
+}
+
+/// A text whole, on lines of so many columns. Where a line ends there is one space of the text; in the middle of a word that is
+/// too long for a line it ends in a backslash, as in a shell.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let (mut lines, mut line) = (Vec::new(), None::<String>);
+    let mut rest = Some(text);
+    while let Some(from) = rest {
+        // A space that a backslash makes part of a word is no place to break: the line would look like half a word.
+        let end = from.match_indices(' ').map(|(at, _)| at).find(|&at| !from[..at].ends_with('\\'));
+        let mut word = end.map_or(from, |at| &from[..at]);
+        rest = end.map(|at| &from[at + 1..]);
+        let mut now = match line.take() {
+            Some(line) if line.width() + 1 + word.width() <= columns => line + " ",
+            Some(line) => {
+                lines.push(line);
+                String::new()
+            }
+            None => String::new(),
+        };
+        while now.width() + word.width() > columns {
+            let part = beginning(word, columns.saturating_sub(1));
+            let (part, more) = word.split_at(part.max(word.chars().next().map_or(0, char::len_utf8)));
+            lines.push(format!("{part}\\"));
+            (now, word) = (String::new(), more);
+        }
+        line = Some(now + word);
+    }
+    lines.extend(line);
+    lines
+}
+
+/// How many bytes of a text so many columns show.
+fn beginning(text: &str, columns: usize) -> usize {
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= columns
+    };
+    text.chars().take_while(fits).map(char::len_utf8).sum()
+}
+
+/// The same on so many lines at most; what does not fit them is cut.
+pub fn lines(text: &str, columns: usize, most: usize) -> Vec<String> {
+    let mut lines = wrap(text, columns);
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            *last = fit(&format!("{}…", fit(last, columns.saturating_sub(1)).trim_end_matches('…')), columns);
+        }
+    }
+    lines
 }
 
 /// Characters that are not seen but change what is: marks and overrides of direction, joiners and other format characters
@@ -178,6 +225,31 @@ mod tests {
         ] {
             assert!(!is_seen_whole(sly, 30), "{sly:?}");
         }
+    }
+
+    #[test]
+    fn a_text_on_lines_is_read_back_as_it_was() {
+        assert_eq!(wrap("rm -rf build and more", 10), ["rm -rf", "build and", "more"]);
+        assert_eq!(wrap("cat /a/very/long/path x", 10), ["cat", "/a/very/l\\", "ong/path x"]);
+        assert_eq!(wrap("a b\\ c", 4), ["a", "b\\ c"], "no end that looks like a broken word");
+        assert_eq!(wrap("日本語", 5), ["日本\\", "語"]);
+        assert_eq!(wrap("", 5), [""]);
+        for text in ["a", "one two three four five", &"x".repeat(40), "a\\ b\\ c d", "日本語 の 名前"] {
+            for columns in 3..12 {
+                let lines = wrap(text, columns);
+                assert!(lines.iter().all(|line| line.width() <= columns), "{lines:?}");
+                let mut read = String::new();
+                for (n, line) in lines.iter().enumerate() {
+                    let last = n + 1 == lines.len();
+                    match line.strip_suffix('\\') {
+                        Some(part) if !last => read.push_str(part),
+                        _ => read += &format!("{line}{}", if last { "" } else { " " }),
+                    }
+                }
+                assert!(read == text, "{text:?} {columns} {lines:?}");
+            }
+        }
+        assert_eq!(lines("one two three four", 8, 2), ["one two", "three…"]);
     }
 
     #[test]

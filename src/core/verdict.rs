@@ -12,8 +12,8 @@ pub use status::Status;
 pub use words::age_step;
 
 use super::asked::Question;
-use super::fleet::TurnShown;
 use super::form::Form;
+use super::gist::{Gist, TurnShown};
 use super::limits::Limits;
 use super::owner::Owner;
 use super::session::Facts;
@@ -100,6 +100,8 @@ pub struct Verdict {
     pub since: Time,
     /// Why, in words.
     pub because: String,
+    /// The same in the fewest words.
+    pub gist: Gist,
     /// The status rests on the last message alone: it goes to `idle` when seen.
     pub by_message: bool,
     /// What it asks, where it needs input and that is known.
@@ -132,8 +134,12 @@ pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now:
     // What a process left open when it went runs no longer.
     let runs = !matches!(status, Status::Ended | Status::Crashed) && !matches!(owner, Owner::Opened { .. });
     let turn = turn.filter(|_| runs).map(TurnShown::of);
+    let gist = match turn {
+        Some(turn) if matches!(status, Status::Working | Status::Finishing) => Gist::Turn(turn),
+        _ => found.gist,
+    };
     let (by_message, question, ended_denied) = (found.by_message, found.question, found.ended_denied);
-    Verdict { status, since, because, by_message, question, recheck_at, limit_at, sample_at, turn, ended_denied }
+    Verdict { status, since, because, gist, by_message, question, recheck_at, limit_at, sample_at, turn, ended_denied }
 }
 
 /// A status with its reason, before the rest of the verdict is known.
@@ -141,19 +147,27 @@ struct Found {
     status: Status,
     since: Time,
     because: String,
+    gist: Gist,
     by_message: bool,
     question: Option<Question>,
     ended_denied: bool,
 }
 
 fn found(status: Status, since: Time, because: impl Into<String>) -> Found {
-    Found { status, since, because: because.into(), by_message: false, question: None, ended_denied: false }
+    let because = because.into();
+    let gist = match status {
+        Status::PermissionLost => Gist::of("permissions lost"),
+        Status::Crashed => Gist::rested("gone", since),
+        Status::Idle | Status::Ended => Gist::rested(&because, since),
+        _ => Gist::of(&because),
+    };
+    Found { status, since, because, gist, by_message: false, question: None, ended_denied: false }
 }
 
 /// `needs-input`, in the question's own words.
 fn question_found(question: &Question, since: Time, open: usize) -> Found {
     let asks = found(Status::NeedsInput, since, asks_words(question, open));
-    Found { question: Some(question.clone()), ..asks }
+    Found { question: Some(question.clone()), gist: Gist::of(&format!("“{}”", question.text)), ..asks }
 }
 
 struct Judge<'a> {
@@ -250,11 +264,15 @@ impl<'a> Judge<'a> {
                 1 => format!("asks permission: {}", first.kind),
                 n => format!("asks permission: {}; {n} requests are open", first.kind),
             };
-            return found(Status::NeedsPermission, first.at.wall, what);
+            let gist = first.asks.as_deref().map_or_else(|| Gist::of(&format!("asks for {}", first.kind)), Gist::of);
+            return Found { gist, ..found(Status::NeedsPermission, first.at.wall, what) };
         }
         if let Some(answer) = self.answer().filter(|answer| answer.requests > 0) {
             let what = format!("its server says that {} open", are(answer.requests));
-            return found(Status::NeedsPermission, answer.progress, what);
+            return Found {
+                gist: Gist::of("asks permission"),
+                ..found(Status::NeedsPermission, answer.progress, what)
+            };
         }
         if let Some(lost) = self.permission_lost() {
             return lost;
@@ -273,7 +291,7 @@ impl<'a> Judge<'a> {
             let never_closed = matches!(closed, Some(Closed { ending: Ending::NeverClosed, .. }));
             let suffix = if never_closed { "; answered, never closed its turn" } else { "" };
             let asks = found(Status::NeedsInput, at.wall, format!("its last message ends in a question{suffix}"));
-            return Found { by_message: true, ..asks };
+            return Found { by_message: true, gist: Gist::of("asks a question"), ..asks };
         }
         match turn {
             Some(turn) => self.open(turn),
@@ -306,7 +324,10 @@ impl<'a> Judge<'a> {
         let tool = turn.and_then(Turn::question)?;
         Some(match &tool.question {
             Some(question) => question_found(question, tool.at.wall, 1),
-            None => found(Status::NeedsInput, tool.at.wall, format!("asks a question: {} is open", tool.name)),
+            None => Found {
+                gist: Gist::of("asks a question"),
+                ..found(Status::NeedsInput, tool.at.wall, format!("asks a question: {} is open", tool.name))
+            },
         })
     }
 

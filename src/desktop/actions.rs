@@ -1,252 +1,250 @@
-//! What can be done with one session, as entries of its submenu.
+//! What can be done with one session now, as entries of the menu.
 //!
-//! A request is shown whole, or not at all: what is too long for a line, or would read otherwise than it is, is answered in a
-//! terminal, where it is shown by its server. Each request has entries of its own, named by its id, that stand until the menu
-//! is laid out anew and are disabled when it is over, so that a click meant for one request never answers another. The same holds
-//! for questions and their choices.
+//! A request is shown whole, or not at all: what is too long for three lines, or would read otherwise than it is, is answered in
+//! a terminal, where it is shown by its server. Each request has entries of its own, named by its id, so that a click meant for
+//! one never answers another; so have questions and their choices. Of several the oldest is shown, the next when that is
+//! answered.
 
 use super::details::Source;
-use super::view::{Effect, Item, ItemId, Kind};
+use super::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS, fold};
 use crate::act::{Ask, Order, Reply, Which};
-use crate::core::action::{ALSO_IF_IT_WAITS, Action, Offer, Reach, may_end_unasked, offers, questions};
-use crate::core::form::{Choice, Form, Kind as What, With};
+use crate::core::action::{ALSO_IF_IT_WAITS, Action, Offer, may_end_unasked, offers, questions};
+use crate::core::form::{Form, Kind as What, With};
+use crate::core::gist::Gist;
 use crate::core::misread::reads_as_it_is;
-use crate::core::text::{counted, plain};
+use crate::core::text::{fit, plain, wrap};
 use crate::core::turn::{Call, Request};
-use crate::core::verdict::Asking;
+use crate::core::verdict::Status;
+use unicode_width::UnicodeWidthStr;
 
-/// Lines of a submenu are at most this long, in characters: a menu does not wrap, and grows as wide as its longest line.
-const LINE: usize = 96;
-/// What is asked for is shown in the menu up to this length, in characters.
-const ASKED: usize = 120;
-/// So many requests of one session are shown; the others when these are answered.
-const REQUESTS: usize = 3;
-/// So many questions are; more than one at a time is rare.
-const QUESTIONS: usize = 2;
-/// A choice has an entry up to this length, in characters.
-const CHOICE: usize = 60;
+/// What is asked is shown on so many lines at most.
+pub const LINES: usize = 3;
+/// So many answers to a question stand beside the other actions; more of them in a submenu.
+const ANSWERS: usize = 4;
+/// Sets off what puts a session right from the rows of sessions.
+const INDENT: &str = "     ";
 
-/// So many choices of a question have an entry each.
-const CHOICES: usize = 7;
-
-/// A permission request, or a question, as it was when the menu was laid out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// A permission request.
-    Request(Wanted),
-    /// A question that can be answered from here.
-    Question(Posed),
+/// What a session asks, and the answers that can be given from here.
+#[derive(Debug)]
+pub struct Asked {
+    /// What it asks, or that it cannot be shown here.
+    pub lines: Vec<Item>,
+    /// The answers.
+    pub answers: Vec<Item>,
 }
 
-/// A permission request as it was when the menu was laid out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// Names its entries.
-    call: Call,
-    id: Box<str>,
-    kind: Box<str>,
-    /// What it asks for, where that fits a line and reads as it is.
-    text: Option<Box<str>>,
-}
-
-/// A question as it was when the menu was laid out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Posed {
-    /// Names its entries: its mark.
-    call: Call,
-    id: Box<str>,
-    /// What it asks and its choices, where all of that is seen whole and reads as it is.
-    shown: Option<(Box<str>, Vec<Box<str>>)>,
-    /// There are answers that no entry stands for: words of the user's own.
-    takes_text: bool,
-    can_be_declined: bool,
-}
-
-/// The open requests, then the open questions, that the menu shows.
-pub fn asked(source: &Source<'_>) -> Vec<Asked> {
-    let requests = source.session.facts.requests.iter().map(|request| Asked::Request(Wanted::of(request)));
-    let forms = questions(source.session).iter().filter_map(|asking| asking.form.as_ref().ok());
-    requests.take(REQUESTS).chain(forms.take(QUESTIONS).map(|form| Asked::Question(Posed::of(form)))).collect()
-}
-
-impl Posed {
-    fn of(form: &Form) -> Self {
-        let fits = |choice: &Choice| reads_as_it_is(&choice.words, CHOICE);
-        let is_whole =
-            form.choices.len() <= CHOICES && form.choices.iter().all(fits) && reads_as_it_is(&form.text, ASKED);
-        let words = || form.choices.iter().map(|choice| choice.words.clone()).collect();
-        Self {
-            call: Call::of_number(form.mark()),
-            id: form.request.clone(),
-            shown: is_whole.then(|| (form.text.clone(), words())),
-            takes_text: form.takes_text,
-            can_be_declined: form.can_be_declined() && form.kind != What::Plan,
-        }
-    }
-
-    fn items(&self, source: &Source<'_>, offer: &Offer) -> Vec<Item> {
-        let id = |kind| ItemId::of(source.key, kind);
-        let is_this = |asking: &&Asking| asking.form.as_ref().is_ok_and(|form| form.mark() == self.call.number());
-        let open = questions(source.session).iter().any(|asking| is_this(&asking));
-        let enabled = open && offer.what.is_ok();
-        let why = if open { "" } else { " (answered)" };
-        let answer = |kind, text: String, with| {
-            let reply = Reply::Give { request: self.id.to_string(), shown: self.call.number(), with };
-            Item::action(id(kind), text, enabled, Effect::Act(Order::new(&source.row.id, Ask::Answer(reply))))
-        };
-        let elsewhere = |text: &str| {
-            let effect = Effect::Answer { id: source.row.id.clone(), request: self.id.clone() };
-            Item::action(id(Kind::Answer(self.call)), text, enabled, effect)
-        };
-        let says = |text: String| Item::action(id(Kind::Asks(self.call)), text, true, Effect::Seen);
-        let Some((text, choices)) = &self.shown else {
-            return vec![
-                says(format!("Asks you something that does not fit here{why}")),
-                elsewhere("Show it whole, and answer it, in a terminal"),
-            ];
-        };
-        let mut items = vec![says(format!("Asks: {text}{why}"))];
-        for (index, (number, choice)) in (0..).zip(choices).enumerate() {
-            items.push(answer(Kind::Choice(self.call, number), format!("Answer “{choice}”"), With::Choice(index)));
-        }
-        if self.takes_text {
-            items.push(elsewhere("Answer in your own words, in a terminal"));
-        }
-        if self.can_be_declined {
-            items.push(answer(Kind::Decline(self.call), "Decline to answer".into(), With::Decline));
-        }
-        items
-    }
-}
-
-impl Wanted {
-    fn of(request: &Request) -> Self {
-        let text = request.asks.as_deref().filter(|text| reads_as_it_is(text, ASKED)).map(Into::into);
-        Self { call: request.id, id: request.request.clone(), kind: request.kind.clone(), text }
-    }
-
-    fn items(&self, source: &Source<'_>, offer: &Offer) -> Vec<Item> {
-        let id = |kind| ItemId::of(source.key, kind);
-        let act = |ask| Effect::Act(Order::new(&source.row.id, ask));
-        let open = source.session.facts.requests.iter().any(|request| request.id == self.call);
-        let why = match (&offer.what, open) {
-            (_, false) => " (answered)",
-            (Err(_), true) => " (answer it where it was asked)",
-            (Ok(_), true) => "",
-        };
-        let enabled = open && offer.what.is_ok();
-        let Some(text) = &self.text else {
-            return vec![
-                Item::action(
-                    id(Kind::Asks(self.call)),
-                    format!("Asks: {}{why}", plain(&self.kind, 40)),
-                    true,
-                    Effect::Seen,
-                ),
-                Item::action(
-                    id(Kind::Details(self.call)),
-                    "Show it whole, and answer it, in a terminal",
-                    enabled,
-                    Effect::Details { id: source.row.id.clone(), request: self.id.clone() },
-                ),
-            ];
-        };
-        let which = || Which::Shown { id: self.id.to_string(), text: text.to_string() };
-        vec![
-            Item::action(
-                id(Kind::Asks(self.call)),
-                format!("Asks: {}: {text}{why}", plain(&self.kind, 40)),
-                true,
-                Effect::Seen,
-            ),
-            Item::action(id(Kind::Approve(self.call)), "Approve once", enabled, act(Ask::Approve(which()))),
-            Item::action(id(Kind::Deny(self.call)), "Deny", enabled, act(Ask::Deny(which()))),
-        ]
-    }
-}
-
-/// The entries for these requests and questions, and for every action; the latter are always the same in number and order, but
-/// for the one that lets go of a session that we are attached to.
-pub fn items(source: &Source<'_>, asked: &[Asked]) -> (Vec<Item>, Vec<Item>) {
+/// The oldest permission request that is open, else the oldest question that can be answered from here.
+pub fn asked(source: &Source<'_>) -> Option<Asked> {
     let offers = offers(source.session, source.row.status);
-    let offer = |action| offers.iter().find(|offer| offer.action == action).unwrap_or(&offers[0]);
-    let asked = asked.iter().flat_map(|one| match one {
-        Asked::Request(request) => request.items(source, offer(Action::Approve)),
-        Asked::Question(question) => question.items(source, offer(Action::Answer)),
-    });
-    let asked: Vec<_> = asked.collect();
-    let item = |action, kind, name: &str, ask| {
-        let (text, enabled) = words(name, &offer(action).what);
-        let order = Order::new(&source.row.id, ask).on(source.session.facts.root.as_deref());
-        Item::action(ItemId::of(source.key, kind), text, enabled, Effect::Act(order))
+    if let Some(request) = source.session.facts.requests.first() {
+        return Some(of_request(source, request, of(&offers, Action::Approve).is_ok()));
+    }
+    let form = questions(source.session).iter().find_map(|asking| asking.form.as_ref().ok())?;
+    Some(of_question(source, form, of(&offers, Action::Answer).is_ok()))
+}
+
+fn of(offers: &[Offer; 12], action: Action) -> &Result<String, String> {
+    &offers.iter().find(|offer| offer.action == action).unwrap_or(&offers[0]).what
+}
+
+/// The lines of what is asked, where that is seen whole on them and reads as it is.
+fn whole(head: &str, text: &str) -> Option<Vec<String>> {
+    let lines = wrap(&format!("{head}: {text}"), COLUMNS);
+    (reads_as_it_is(text, LINES * COLUMNS) && lines.len() <= LINES).then_some(lines)
+}
+
+fn lines_of(source: &Source<'_>, call: Call, lines: Vec<String>) -> Vec<Item> {
+    // Enabled, though they only say something: a panel shows what is disabled in a grey that is hard to read. Whoever clicks
+    // one has looked.
+    let line = |(n, line)| Item::action(ItemId::of(source.key, Kind::Asks(call, n)), line, Effect::Seen);
+    (0..).zip(lines.into_iter().map(|line| fit(&line, COLUMNS))).map(line).collect()
+}
+
+fn of_request(source: &Source<'_>, request: &Request, can_answer: bool) -> Asked {
+    let id = |kind| ItemId::of(source.key, kind);
+    let act = |ask| Effect::Act(Order::new(&source.row.id, ask));
+    let (call, open) = (request.id, source.session.facts.requests.len());
+    let kind = plain(&request.kind, 20);
+    let head = if open > 1 { format!("{kind} (1 of {open})") } else { kind.into() };
+    let text = request.asks.as_deref();
+    let Some((text, lines)) = text.and_then(|text| Some((text, whole(&head, text)?))) else {
+        let review = Effect::Details { id: source.row.id.clone(), request: request.request.clone() };
+        let review = Item::action(id(Kind::Details(call)), "Review in a terminal…", review);
+        let lines = lines_of(source, call, vec![format!("{head}: does not fit here")]);
+        return Asked { lines, answers: if can_answer { vec![review] } else { Vec::new() } };
     };
-    let ends = &offer(Action::End).what.clone().and_then(|what| may_end_unasked(source.session).map(|()| what));
-    let end = Item::Submenu {
-        id: ItemId::of(source.key, Kind::Ending),
-        text: words("End this session…", ends).0,
-        enabled: ends.is_ok(),
-        items: vec![
-            item(
-                Action::End,
-                Kind::End,
-                "End it: its tool is killed, it can be resumed",
-                Ask::End { confirmed: false },
-            ),
-            item(Action::ForceQuit, Kind::ForceQuit, "Force quit: nothing more is written down", Ask::ForceQuit),
-        ],
+    let which = || Which::Shown { id: request.request.to_string(), text: text.to_owned() };
+    let answers = vec![
+        Item::action(id(Kind::Approve(call)), "Approve once", act(Ask::Approve(which()))),
+        Item::action(id(Kind::Deny(call)), "Deny", act(Ask::Deny(which()))),
+    ];
+    Asked { lines: lines_of(source, call, lines), answers: if can_answer { answers } else { Vec::new() } }
+}
+
+fn of_question(source: &Source<'_>, form: &Form, can_answer: bool) -> Asked {
+    let id = |kind| ItemId::of(source.key, kind);
+    let call = Call::of_number(form.mark());
+    let answer = |kind, text: String, with| {
+        let reply = Reply::Give { request: form.request.to_string(), shown: form.mark(), with };
+        Item::action(id(kind), text, Effect::Act(Order::new(&source.row.id, Ask::Answer(reply))))
     };
-    let reconnect = if offer(Action::Continue).what.is_ok() { "Reconnect only" } else { "Reconnect" };
-    let stop = match &offer(Action::Stop).what {
+    let elsewhere = |text: &str| {
+        let effect = Effect::Answer { id: source.row.id.clone(), request: form.request.clone() };
+        Item::action(id(Kind::Answer(call)), text, effect)
+    };
+    let choices: Vec<_> = form.choices.iter().map(|choice| format!("Answer “{}”", choice.words)).collect();
+    let fit = choices.len() < ROWS - 1
+        && form
+            .choices
+            .iter()
+            .zip(&choices)
+            .all(|(choice, words)| words.width() <= COLUMNS && reads_as_it_is(&choice.words, COLUMNS));
+    let Some(lines) = whole("Asks", &form.text).filter(|_| fit) else {
+        let lines = lines_of(source, call, vec!["Asks you something that does not fit here".into()]);
+        return Asked {
+            lines,
+            answers: if can_answer { vec![elsewhere("Answer in a terminal…")] } else { Vec::new() },
+        };
+    };
+    let lines = lines_of(source, call, lines);
+    if !can_answer {
+        return Asked { lines, answers: Vec::new() };
+    }
+    let choices = (0..).zip(choices).enumerate();
+    let choice = |(index, (n, words))| answer(Kind::Choice(call, n), words, With::Choice(index));
+    let mut answers: Vec<_> = choices.map(choice).collect();
+    if form.takes_text {
+        answers.push(elsewhere("Answer in your own words…"));
+    }
+    if form.can_be_declined() && form.kind != What::Plan {
+        answers.push(answer(Kind::Decline(call), "Decline to answer".into(), With::Decline));
+    }
+    if answers.len() > ANSWERS {
+        answers = vec![Item::submenu(id(Kind::Answers(call)), "Answer", answers)];
+    }
+    Asked { lines, answers }
+}
+
+/// An action as it is named in the menu.
+type Named = (Action, Kind, &'static str, Ask);
+
+/// The actions beside answers, the best first.
+fn named(offers: &[Offer; 12]) -> [Named; 7] {
+    let reconnect = if of(offers, Action::Continue).is_ok() { "Reconnect only" } else { "Reconnect" };
+    let stop = match of(offers, Action::Stop) {
         Ok(does) if does.contains(ALSO_IF_IT_WAITS) => "Stop the turn, also if it only waits for you",
         _ => "Stop the turn",
     };
-    let mut actions = vec![
-        item(Action::Continue, Kind::Continue, "Reconnect and continue", Ask::Continue),
-        item(Action::Reconnect, Kind::Reconnect, reconnect, Ask::Reconnect { resend: false }),
-        item(Action::Resend, Kind::Resend, "Send the last prompt again", Ask::Reconnect { resend: true }),
-        item(Action::Stop, Kind::Stop, stop, Ask::Stop),
-        end,
-        item(Action::Resume, Kind::Resume, "Resume in a terminal", Ask::Resume),
-        item(Action::ShowTerminal, Kind::ShowTerminal, "Show its terminal", Ask::ShowTerminal),
-    ];
-    if source.session.dealings.reach.is_attached() {
-        actions.push(item(Action::Detach, Kind::Detach, "Let go of it", Ask::Detach));
-    }
-    (asked, actions)
+    [
+        (Action::Continue, Kind::Continue, "Reconnect and continue", Ask::Continue),
+        (Action::Reconnect, Kind::Reconnect, reconnect, Ask::Reconnect { resend: false }),
+        (Action::Resume, Kind::Resume, "Resume in a terminal", Ask::Resume),
+        (Action::Stop, Kind::Stop, stop, Ask::Stop),
+        (Action::ShowTerminal, Kind::ShowTerminal, "Show its terminal", Ask::ShowTerminal),
+        (Action::Resend, Kind::Resend, "Send the last prompt again", Ask::Reconnect { resend: true }),
+        (Action::Detach, Kind::Detach, "Let go of it", Ask::Detach),
+    ]
 }
 
-/// An action's words, and whether it can be used: where it cannot, the words say why.
-fn words(name: &str, what: &Result<String, String>) -> (String, bool) {
-    match what {
-        Ok(_) => (name.into(), true),
-        Err(why) => {
-            let name = name.trim_end_matches('…').split(':').next().unwrap_or(name);
-            (plain(&format!("{name}: no, {why}"), LINE).into(), false)
+fn act(source: &Source<'_>, ask: Ask) -> Effect {
+    Effect::Act(Order::new(&source.row.id, ask).on(source.session.facts.root.as_deref()))
+}
+
+/// What can be done with it now beside answering, the best first.
+pub fn actions(source: &Source<'_>) -> Vec<Item> {
+    let offers = offers(source.session, source.row.status);
+    let id = |kind| ItemId::of(source.key, kind);
+    // To reconnect a terminal's session that nobody runs is to resume it.
+    let twice = of(&offers, Action::Resume).is_ok() && of(&offers, Action::Reconnect) == of(&offers, Action::Resume);
+    let works = |action| of(&offers, action).is_ok() && !(twice && action == Action::Reconnect);
+    let works = named(&offers).into_iter().filter(|(action, ..)| works(*action));
+    let mut items: Vec<_> = works.map(|(_, kind, name, ask)| Item::action(id(kind), name, act(source, ask))).collect();
+    if may_end(source, &offers).is_ok() {
+        let end = act(source, Ask::End { confirmed: false });
+        let ways = vec![
+            Item::text("Its tool is killed; it can be resumed"),
+            Item::action(id(Kind::End), "End it", end),
+            Item::action(id(Kind::ForceQuit), "Force quit: nothing is written down", act(source, Ask::ForceQuit)),
+        ];
+        items.push(Item::submenu(id(Kind::Ending), "End this session…", ways));
+    }
+    items
+}
+
+fn may_end(source: &Source<'_>, offers: &[Offer; 12]) -> Result<(), String> {
+    of(offers, Action::End).clone().and_then(|_| may_end_unasked(source.session))
+}
+
+/// What cannot be done with it now, each with the reason.
+pub fn refused(source: &Source<'_>) -> Vec<String> {
+    let offers = offers(source.session, source.row.status);
+    let refused = |action, name: &str| {
+        let why = match action {
+            Action::End => may_end(source, &offers).err(),
+            action => of(&offers, action).clone().err(),
+        };
+        why.map(|why| plain(&format!("{name}: {why}"), 300).into())
+    };
+    let answers = [(Action::Approve, "Approve or deny"), (Action::Answer, "Answer")];
+    let others = named(&offers).into_iter().map(|(action, _, name, _)| (action, name));
+    answers
+        .into_iter()
+        .chain(others)
+        .chain([(Action::End, "End this session")])
+        .filter_map(|(action, name)| refused(action, name))
+        .collect()
+}
+
+/// What puts it right with one click, named for where it stands below its row. Never an approval, which wants to be read.
+pub fn remedy(source: &Source<'_>) -> Option<Item> {
+    let offers = offers(source.session, source.row.status);
+    let works = |action| of(&offers, action).is_ok();
+    let row = source.row;
+    let gone_on = || {
+        if works(Action::Continue) {
+            Some(("Reconnect ", " and continue", Ask::Continue))
+        } else if works(Action::Resume) {
+            Some(("Resume ", " in a terminal", Ask::Resume))
+        } else if works(Action::Reconnect) {
+            Some(("Reconnect ", "", Ask::Reconnect { resend: false }))
+        } else {
+            None
         }
-    }
-}
-
-/// What our part in the session is: attached, and what came of the last thing that was done.
-pub fn dealings(source: &Source<'_>) -> String {
-    let dealings = &source.session.dealings;
-    let reach = match &dealings.reach {
-        Reach::Hosted(_) => "it runs in a server of ours",
-        Reach::Attached => "attached to its server",
-        Reach::Listens => "its server can be reached",
-        Reach::Refused(_) => "its server refused us",
-        Reach::Nowhere | Reach::Unknown => "none, it is only watched",
     };
-    let doing = dealings.under_way.map(|action| format!("; {} is under way", action.name())).unwrap_or_default();
-    let outcome = dealings.outcome.as_ref().map(|(_, words)| format!("; {words}")).unwrap_or_default();
-    format!("Our part: {reach}{doing}{outcome}")
+    let (before, after, ask) = match row.status {
+        Status::PermissionLost | Status::Crashed => gone_on()?,
+        Status::Failed if row.ended_denied => gone_on()?,
+        Status::Stuck if !matches!(row.gist, Gist::Silent { runs_long: true, .. }) => {
+            match of(&offers, Action::Stop).as_deref() {
+                Ok(does) if does.contains(ALSO_IF_IT_WAITS) => ("Stop ", ", even if it waits for you", Ask::Stop),
+                Ok(_) => ("Stop the turn in ", "", Ask::Stop),
+                Err(_) => return None,
+            }
+        }
+        _ => return None,
+    };
+    let room = COLUMNS - INDENT.width() - before.width() - after.width();
+    let who = fit(&plain(&row.label.who, COLUMNS * 2), room);
+    let text = format!("{INDENT}{before}{who}{after}");
+    Some(Item::action(ItemId::of(source.key, Kind::Remedy), text, act(source, ask)))
 }
 
-/// "Reopen what was open: 3 sessions": those whose process went without a word, as all do when the machine does.
-pub fn reopen(orders: Vec<Order>) -> Item {
+/// "Reopen 2 sessions": those whose process went without a word, as all do when the machine does.
+pub fn reopen(orders: Vec<Order>) -> Option<Item> {
     let text = match orders.len() {
-        0 => "Reopen what was open: nothing was left open".into(),
-        n => format!("Reopen what was open: {}", counted(n, "session")),
+        0 => return None,
+        1 => "Reopen 1 session".to_owned(),
+        n => format!("Reopen {n} sessions"),
     };
-    let enabled = !orders.is_empty();
-    Item::action(ItemId::own(Kind::Reopen), text, enabled, Effect::Reopen(orders))
+    Some(Item::action(ItemId::own(Kind::Reopen), text, Effect::Reopen(orders)))
+}
+
+/// The lines of a list, each on as many as it needs.
+pub fn listed(source: &Source<'_>, texts: &[String], facts: u8, number: u8) -> Vec<Item> {
+    let lines = texts.iter().flat_map(|text| {
+        let wrapped = wrap(text, COLUMNS - 2);
+        wrapped.into_iter().enumerate().map(|(n, line)| if n == 0 { line } else { format!("  {line}") })
+    });
+    let line = |(n, line)| Item::action(ItemId::of(source.key, Kind::Fact(n)), line, Effect::Seen);
+    fold((facts..=u8::MAX).zip(lines).map(line).collect(), ROWS, Some(source.key), number)
 }

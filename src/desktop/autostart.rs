@@ -23,16 +23,17 @@ use macos::Place;
 #[cfg(windows)]
 use windows::Place;
 
-use super::view::{Effect, Item, ItemId, Kind};
-use crate::core::text::plain;
+use super::view::{COLUMNS, Effect, Item, ItemId, Kind};
+use crate::core::text::{lines, plain};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use unicode_width::UnicodeWidthStr;
 
-/// A line of the menu is at most this long, in characters.
-const LINE: usize = 96;
+/// A note in the menu is at most this long, in characters.
+const NOTE: usize = 96;
 /// What was read so long before is read again, also where changes are told: not all that decides can be watched, such as the
 /// program itself. It is read at menus that are made anyway; between them nothing wakes.
 const AGE: Duration = Duration::from_secs(1);
@@ -63,14 +64,16 @@ impl State {
         Self { note: Some(note.into()), ..self }
     }
 
-    /// The entry of the menu.
-    pub fn item(&self) -> Item {
-        let text = match &self.note {
-            Some(note) => plain(&format!("Start at login ({note})"), LINE).into(),
-            None => "Start at login".into(),
-        };
+    /// The entry of the menu; a note that does not fit it stands below.
+    pub fn items(&self) -> Vec<Item> {
         let (id, effect) = (ItemId::own(Kind::StartAtLogin), Effect::StartAtLogin(!self.on));
-        Item::Check { id, text, enabled: self.can, checked: self.on, effect }
+        let note = self.note.as_ref().map(|note| plain(note, NOTE));
+        let whole = note.as_ref().map(|note| format!("Start at login ({note})")).filter(|text| text.width() <= COLUMNS);
+        let below = note.filter(|_| whole.is_none());
+        let text = whole.unwrap_or_else(|| "Start at login".into()).into();
+        let below = below.iter().flat_map(|note| lines(note, COLUMNS - 2, 2));
+        let below = below.map(|line| Item::text(format!("  {line}")));
+        [Item::Check { id, text, enabled: self.can, checked: self.on, effect }].into_iter().chain(below).collect()
     }
 }
 
@@ -209,17 +212,23 @@ fn successor(_program: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::time::Moment;
 
     #[test]
     fn the_entry_says_how_it_is() {
-        let item = |state: &State| match state.item() {
-            Item::Check { text, enabled, checked, effect, .. } => (text, enabled, checked, effect),
-            other => panic!("{other:?}"),
+        let says = |state: &State| {
+            let items = state.items();
+            let Item::Check { enabled, checked, effect, .. } = &items[0] else { panic!("{items:?}") };
+            let words = items.iter().filter_map(Item::words).map(|text| text.at(Moment::default())).collect::<Vec<_>>();
+            (words, *enabled, *checked, effect.clone())
         };
-        assert_eq!(item(&State::on()), ("Start at login".into(), true, true, Effect::StartAtLogin(false)));
-        let off = State::off().because("its entry starts /old/pilotlight");
-        let text = "Start at login (its entry starts /old/pilotlight)";
-        assert_eq!(item(&off), (text.into(), true, false, Effect::StartAtLogin(true)));
+        assert_eq!(says(&State::on()), (vec!["Start at login".into()], true, true, Effect::StartAtLogin(false)));
+        let off = State::off().because("its entry starts /old/pilot");
+        let words = vec!["Start at login (its entry starts /old/pilot)".into()];
+        assert_eq!(says(&off), (words, true, false, Effect::StartAtLogin(true)));
+        let long = State::off().because("its entry starts a program that is not there any more");
+        let words = ["Start at login", "  its entry starts a program that is not there", "  any more"];
+        assert_eq!(says(&long).0, words);
     }
 
     #[cfg(target_os = "linux")]

@@ -1,26 +1,17 @@
-//! What is said of one session in its submenu, and in the notification that a click on its popup raises.
-//!
-//! The lines are always the same in number and order, whatever is known: a line that came and went would be a change of
-//! shape, and close the menu under the user's hand each time a tool starts.
+//! What is known of one session, in words: for `Why` in its submenu, and for the notification that a click on its popup raises.
 
-use super::actions::{self, Asked};
 use super::hush::Notices;
-use super::view::{Effect, Item, ItemId, Kind, Summary};
+use super::view::{COLUMNS, Summary, Text};
+use crate::core::action::Reach;
 use crate::core::alert::Detail;
 use crate::core::fleet::{Row, Session, mark};
+use crate::core::gist::Gist;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
-use crate::core::text::{counted, fit, is_uuid, listed, plain};
-use crate::core::time::Time;
+use crate::core::text::{counted, lines, listed, plain};
+use crate::core::time::Moment;
 use crate::engine::Key;
-use std::path::{Path, PathBuf};
-
-/// Lines of a submenu are at most this long, in characters: a menu does not wrap, and grows as wide as its longest line.
-const LINE: usize = 96;
-/// A label in a row, in columns.
-const NAME: usize = 44;
-/// A reason in a row.
-const REASON: usize = 60;
+use std::path::Path;
 
 /// What a submenu is made of.
 #[derive(Clone, Copy, Debug)]
@@ -42,91 +33,71 @@ pub struct Words<'a> {
     pub limits: &'a Limits,
     /// The user's home, which is written `~`.
     pub user_home: Option<&'a str>,
-    /// Ages are counted up to this.
-    pub aged: Time,
     /// What is muted.
     pub notices: &'a Notices,
 }
 
-/// The row: `⚑ needs-permission   Fix the parser · 2 min · asks permission: shell`.
-pub fn row(source: &Source<'_>, words: &Words<'_>) -> String {
-    let row = source.row;
-    let (shape, _) = mark(row.status);
-    let unseen = if row.unseen { "● " } else { "" };
-    let (name, because) = (row.label.cut(NAME), plain(&row.reason(words.aged), REASON));
-    let muted = if words.notices.quiet.is_muted(&row.id, row.cwd.as_deref()) { " · muted" } else { "" };
-    format!("{shape} {}   {unseen}{name} · {} · {because}{muted}", row.status, row.age(words.aged))
-}
-
-/// The row of a session whose folder is gone.
-pub fn gone(name: &str) -> String {
-    format!("○ gone   {}", fit(name, NAME))
-}
-
-/// The submenu of a session; `asked` are the requests that it shows.
-pub fn submenu(source: &Source<'_>, words: &Words<'_>, asked: &[Asked]) -> Vec<Item> {
-    let Source { key, row, session, path } = *source;
-    let id = |kind| ItemId::of(key, kind);
-    let folder = row.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()).map(Path::to_owned);
-    // Only what has the form of an id reaches a command line or the clipboard: what else a folder may be called is not Copilot's.
-    let resume = is_uuid(&row.id).then(|| format!("copilot --resume={}", row.id));
-    let wants_a_look =
-        row.unseen || super::icon::colours(row, session.seen) && super::icon::keeps_when_seen(row.status);
-    // Enabled, though they only say something: a panel shows what is disabled in a grey that is hard to read. Whoever clicks
-    // one has looked.
-    let mut lines = 0..;
-    let mut fact =
-        |line: String| Item::action(id(Kind::Fact(lines.next().unwrap_or(0))), plain(&line, LINE), true, Effect::Seen);
-    let (mut items, actions) = actions::items(source, asked);
-    if !items.is_empty() {
-        items.push(Item::Separator);
+/// Why it has its status: in at most so many lines, the ages of which are true when they are read. `named`: with the status.
+pub fn reason(row: &Row, named: bool, most: usize) -> Vec<Text> {
+    let named = |words: &str| if named { format!("{}: {words}", row.status) } else { words.to_owned() };
+    match &row.gist {
+        gist @ Gist::Silent { what, .. } => {
+            let what = lines(&named(what), COLUMNS, most.saturating_sub(1)).into_iter().map(Text::from);
+            std::iter::once(Text::age(gist.clone())).chain(what).collect()
+        }
+        _ => lines(&named(&plain(&row.because, 300)), COLUMNS, most).into_iter().map(Text::from).collect(),
     }
-    items.extend(facts(source, words).into_iter().map(&mut fact));
-    items.push(Item::Submenu {
-        id: id(Kind::Why),
-        text: "Why this status".into(),
-        enabled: true,
-        items: why(source, words).into_iter().map(fact).collect(),
-    });
-    items.push(Item::Separator);
-    items.extend(actions);
-    items.push(Item::Separator);
-    items.push(Item::action(
-        id(Kind::OpenFolder),
-        "Open folder",
-        folder.is_some(),
-        Effect::OpenFolder(folder.unwrap_or_default()),
-    ));
-    items.push(Item::action(id(Kind::CopyId), "Copy id", resume.is_some(), Effect::Copy(plain(&row.id, 200).into())));
-    items.push(Item::action(
-        id(Kind::CopyResume),
-        match &resume {
-            Some(_) => format!("Copy “copilot --resume={}…”", crate::core::fleet::short_id(&row.id)),
-            None => "Copy the command that resumes it: its id is none".into(),
-        },
-        resume.is_some(),
-        Effect::Copy(resume.unwrap_or_default()),
-    ));
-    let log = session.has_log.then(|| path.join(crate::watch::store::LOG));
-    items.push(Item::action(
-        id(Kind::OpenLog),
-        "Open log",
-        log.is_some(),
-        Effect::OpenLog(log.unwrap_or_else(PathBuf::new)),
-    ));
-    items.push(Item::action(id(Kind::Seen), "Mark as seen", wants_a_look, Effect::Seen));
-    items.extend(words.notices.of_session(key, row));
-    items
+}
+
+/// What its status rests on, what would change it, and what else is known of it.
+pub fn why(source: &Source<'_>, words: &Words<'_>) -> Vec<Text> {
+    let Source { row, session, .. } = *source;
+    let mut texts = reason(row, true, 3);
+    let mut say = |text: String| texts.extend(lines(&plain(&text, 200), COLUMNS, 2).into_iter().map(Text::from));
+    if let Some(doing) = doing(session) {
+        say(format!("Now: {doing}"));
+    }
+    if let Some(turn) = &session.facts.turn
+        && turn.question().is_none()
+        && session.facts.requests.is_empty()
+    {
+        let (situation, quiet, stuck) = turn.silence_limits(words.limits);
+        say(format!("Silence: quiet after {quiet}, stuck after {stuck} ({situation})"));
+    }
+    let denied = session.facts.denials.after(session.live.attached);
+    if denied > 0 {
+        say(format!("{denied} of the last {} tools denied: nobody could be asked", session.facts.denials.of()));
+    }
+    if let Some(part) = dealings(source) {
+        say(part);
+    }
+    let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
+    say(format!("Folder: {}{branch}", folder(row, words.user_home)));
+    say(format!("Owner: {}", owner(&session.owner)));
+    say(format!("Model: {}", session.facts.model.as_deref().unwrap_or("not known")));
+    if let Some(background) = background(row) {
+        say(format!("Background: {background}"));
+    }
+    if words.notices.quiet.is_muted(&row.id, row.cwd.as_deref()) {
+        say("Muted: it raises no popups".into());
+    }
+    if let Some(last) = row.last_progress {
+        texts.push(Text::age(Gist::Ago("Last activity".into(), last)));
+    }
+    texts
 }
 
 /// The session in the words of a notification: as many of them as the user wants to have on the screen.
-pub fn summary(source: &Source<'_>, words: &Words<'_>) -> Summary {
-    let row = source.row;
-    let facts = facts(source, words);
-    let because = plain(&row.reason(words.aged), 200);
+pub fn summary(source: &Source<'_>, words: &Words<'_>, now: Moment) -> Summary {
+    let Source { row, session, .. } = *source;
     let title = format!("{} {}: {}", mark(row.status).0, row.status, row.label.cut(80));
     let (title, body) = match words.notices.detail {
-        Detail::Full => (title, [&*because, &facts[0], &facts[3], &facts[4]].join("\n")),
+        Detail::Full => {
+            let because = plain(&row.reason(now.wall), 200);
+            let (folder, doing) = (folder(row, words.user_home), doing(session));
+            let now = doing.unwrap_or_else(|| "no turn is open".into());
+            (title, format!("{because}\nFolder: {folder}\nNow: {now}"))
+        }
         Detail::Title => (title, String::new()),
         Detail::None if row.needs_you() => ("A Copilot session needs you".into(), "The menu shows which.".into()),
         Detail::None => ("No Copilot session needs you".into(), "The menu shows how they are.".into()),
@@ -134,30 +105,8 @@ pub fn summary(source: &Source<'_>, words: &Words<'_>) -> Summary {
     Summary { title, body }
 }
 
-/// Folder, branch, model, what goes on, last activity, owner, background work, our part.
-fn facts(source: &Source<'_>, words: &Words<'_>) -> [String; 8] {
-    let Source { row, session, .. } = *source;
-    let folder = row.cwd.as_deref().map_or("not known".into(), |cwd| short_path(cwd, words.user_home));
-    let age = match row.last_progress {
-        None => "none yet".into(),
-        Some(_) => match &*row.age(words.aged) {
-            "now" => "just now".into(),
-            age => format!("{age} ago"),
-        },
-    };
-    [
-        format!("Folder: {folder}"),
-        format!("Branch: {}", row.branch.as_deref().unwrap_or("none")),
-        format!("Model: {}", session.facts.model.as_deref().unwrap_or("not known")),
-        format!("Now: {}", doing(session)),
-        format!("Last activity: {age}"),
-        format!("Owner: {}", owner(&session.owner)),
-        format!("Background: {}", background(row)),
-        actions::dealings(source),
-    ]
-}
-
-fn short_path(path: &str, home: Option<&str>) -> String {
+fn folder(row: &Row, home: Option<&str>) -> String {
+    let Some(path) = row.cwd.as_deref() else { return "not known".into() };
     match home.filter(|home| home.len() > 1).and_then(|home| path.strip_prefix(home)) {
         Some("") => "~".into(),
         Some(rest) if rest.starts_with(['/', '\\']) => format!("~{rest}"),
@@ -166,21 +115,16 @@ fn short_path(path: &str, home: Option<&str>) -> String {
 }
 
 /// The tool that is open and what it works on.
-fn doing(session: &Session) -> String {
+fn doing(session: &Session) -> Option<String> {
     let facts = &session.facts;
-    match &facts.turn {
-        _ if facts.compaction.is_some() => "compacting its log".into(),
-        None => "no turn is open".into(),
-        Some(turn) => match turn.tools.last() {
-            None => "a turn is open, no tool in it".into(),
-            Some(tool) => {
-                let more = turn.tools.len() - 1;
-                let more = if more > 0 { format!("{} more, ", counted(more, "tool")) } else { String::new() };
-                let command = tool.command.as_deref().map(|command| format!(": {command}")).unwrap_or_default();
-                format!("{more}{}{command}", tool.name)
-            }
-        },
+    if facts.compaction.is_some() {
+        return Some("compacting its log".into());
     }
+    let Some(tool) = facts.turn.as_ref()?.tools.last() else { return Some("a turn is open, no tool in it".into()) };
+    let more = facts.turn.as_ref().map_or(0, |turn| turn.tools.len() - 1);
+    let more = if more > 0 { format!("{} more, ", counted(more, "tool")) } else { String::new() };
+    let command = tool.command.as_deref().map(|command| format!(": {command}")).unwrap_or_default();
+    Some(format!("{more}{}{command}", tool.name))
 }
 
 fn owner(owner: &Owner) -> String {
@@ -194,32 +138,24 @@ fn owner(owner: &Owner) -> String {
     }
 }
 
-fn background(row: &Row) -> String {
+fn background(row: &Row) -> Option<String> {
     let (agents, shells) = (row.background.agents, row.background.shells);
     let counts = [(agents, "agent"), (shells, "shell")];
     let parts: Vec<_> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| counted(*n, what)).collect();
-    if parts.is_empty() { "nothing".into() } else { listed(&parts) }
+    (!parts.is_empty()).then(|| listed(&parts))
 }
 
-/// What the status rests on, what would change it, what the turn has come to, and who was refused.
-fn why(source: &Source<'_>, words: &Words<'_>) -> [String; 4] {
-    let Source { row, session, .. } = *source;
-    let limits = words.limits;
-    let changes = match &session.facts.turn {
-        Some(turn) if turn.question().is_none() && session.facts.requests.is_empty() => {
-            let (situation, quiet, stuck) = turn.silence_limits(limits);
-            format!("Silence counts as quiet after {quiet} and as stuck after {stuck}: {situation}")
-        }
-        _ => "Changes with its next event, or the end of its process".into(),
+/// What our part in the session is: attached, and what came of the last thing that was done.
+fn dealings(source: &Source<'_>) -> Option<String> {
+    let dealings = &source.session.dealings;
+    let reach = match &dealings.reach {
+        Reach::Hosted(_) => "it runs in a server of ours",
+        Reach::Attached => "attached to its server",
+        Reach::Listens => "its server can be reached",
+        Reach::Refused(_) => "its server refused us",
+        Reach::Nowhere | Reach::Unknown if dealings.outcome.is_none() => return None,
+        Reach::Nowhere | Reach::Unknown => "it is only watched",
     };
-    let turn = match &session.facts.turn {
-        None => "Turn: none is open".into(),
-        Some(turn) => format!("Turn: open, {} used, {} succeeded", counted(turn.used as usize, "tool"), turn.succeeded),
-    };
-    let (results, denied) = (session.facts.denials.of(), session.facts.denials.after(session.live.attached));
-    let denials = match denied {
-        0 => "Permissions: nothing was denied for want of somebody to ask".into(),
-        _ => format!("Permissions: {denied} of the last {results} tools denied, because nobody could be asked"),
-    };
-    [format!("{}: {}", row.status, row.because), changes, turn, denials]
+    let outcome = dealings.outcome.as_ref().map(|(_, words)| format!("; {words}")).unwrap_or_default();
+    Some(format!("Our part: {reach}{outcome}"))
 }

@@ -19,7 +19,7 @@ use crate::core::alert::{
     About, Alertable, Alerts, Asked, Button, Cause, Completed, Kinds, Now, Popup, PopupId, Posed, Quiet, Request,
     Settings,
 };
-use crate::core::fleet::{Kind as Use, Row, Session, rank};
+use crate::core::fleet::{Kind as Use, Row, Session};
 use crate::core::form::{Form, With};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::Ending;
@@ -218,7 +218,7 @@ impl Herald {
             Clicked::Action(button) => Some(button),
         };
         let there = popup.about.keys().iter().filter_map(|key| Some((key, fleet.get(key)?)));
-        let Some((key, entry)) = there.min_by_key(|(key, entry)| (rank(entry.row.status), *key)) else {
+        let Some((key, entry)) = there.min_by(|(_, a), (_, b)| a.row.place().cmp(&b.row.place())) else {
             return self.hands.note(&refused("that session is gone"));
         };
         match self.next_step(&popup, button, entry) {

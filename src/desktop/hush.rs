@@ -1,6 +1,6 @@
 //! Quiet, as the menu has it: notifications are paused and resumed, sessions and folders are muted.
 //!
-//! The entries are always the same in number and order, as all in a menu are; only their words change.
+//! What does not apply has no entry.
 
 use super::view::{Effect, Item, ItemId, Kind};
 use crate::clock::{self, WallClock};
@@ -107,63 +107,66 @@ impl Notices {
     /// The entry of the footer.
     pub fn submenu(&self) -> Item {
         let pause = self.pause();
-        let state = match (&pause, self.quiet_hours) {
-            _ if !self.enabled => "off, by the config".into(),
-            (Some(pause), _) => pause.clone(),
+        let text = match (&pause, self.quiet_hours) {
+            _ if !self.enabled => "Notifications: off, by the config".into(),
+            (Some(pause), _) => format!("Notifications: {pause}"),
             (None, Some(hours)) => {
                 let [from, to] = <[u16; 2]>::from(hours).map(|minute| WallClock { minute });
-                format!("on, but from {from} to {to}")
+                format!("Notifications: on, but from {from} to {to}")
             }
-            (None, None) => "on".into(),
+            (None, None) => "Notifications".into(),
         };
+        let item = |kind, text: &str, hush| Item::action(ItemId::own(kind), text, Effect::Hush(hush));
+        let mut items = Vec::new();
+        if self.enabled {
+            items.push(item(Kind::PauseHour, "Pause for 1 hour", Hush::Hour));
+            items.push(item(Kind::PauseTomorrow, &format!("Pause until tomorrow, {MORNING}:00"), Hush::Tomorrow));
+            items.push(item(Kind::PauseOn, "Pause until resumed", Hush::UntilResumed));
+            if self.quiet.paused().is_some() {
+                items.push(item(Kind::Unpause, "Resume notifications", Hush::Resume));
+            }
+        }
         let (sessions, folders) = self.quiet.muted();
-        let muted = match (sessions, folders) {
-            (0, 0) => "Unmute all: nothing is muted".into(),
-            _ => format!("Unmute all: {}, {}", counted(sessions, "session"), counted(folders, "folder")),
-        };
-        let item = |kind, text: &str, enabled, hush| Item::action(ItemId::own(kind), text, enabled, Effect::Hush(hush));
-        let items = vec![
-            item(Kind::PauseHour, "Pause for 1 hour", self.enabled, Hush::Hour),
-            item(Kind::PauseTomorrow, &format!("Pause until tomorrow, {MORNING}:00"), self.enabled, Hush::Tomorrow),
-            item(Kind::PauseOn, "Pause until resumed", self.enabled, Hush::UntilResumed),
-            item(Kind::Unpause, "Resume", self.enabled && self.quiet.paused().is_some(), Hush::Resume),
-            item(Kind::UnmuteAll, &muted, sessions + folders > 0, Hush::UnmuteAll),
-            Item::action(ItemId::own(Kind::TestNote), "Test notification", true, Effect::TestNote),
-        ];
-        let text = format!("Notifications: {state}");
-        Item::Submenu { id: ItemId::own(Kind::Notifications), text, enabled: true, items }
+        if sessions + folders > 0 {
+            let muted = format!("Unmute all: {}, {}", counted(sessions, "session"), counted(folders, "folder"));
+            items.push(item(Kind::UnmuteAll, &muted, Hush::UnmuteAll));
+        }
+        items.push(Item::action(ItemId::own(Kind::TestNote), "Test notification", Effect::TestNote));
+        Item::submenu(ItemId::own(Kind::Notifications), text, items)
     }
 
     /// The entries of a session's submenu.
-    pub fn of_session(&self, key: &Key, row: &Row) -> [Item; 2] {
+    pub fn of_session(&self, key: &Key, row: &Row) -> Vec<Item> {
         let is_muted = self.quiet.is_session_muted(&row.id);
         let (text, voice) =
             if is_muted { ("Unmute this session", Voice::Heard) } else { ("Mute this session", Voice::Muted) };
         let effect = Effect::Hush(Hush::Session(row.id.clone(), voice));
-        let session = Item::action(ItemId::of(key, Kind::MuteSession), text, true, effect);
-        let cwd = row.cwd.as_deref();
-        let (text, hush) = match cwd.and_then(|cwd| self.quiet.muted_folder(cwd)) {
-            Some(folder) => ("Unmute its folder", Hush::Folder(folder.into(), Voice::Heard)),
-            None => ("Mute its folder", Hush::Folder(cwd.unwrap_or_default().into(), Voice::Muted)),
-        };
-        let folder = Item::action(ItemId::of(key, Kind::MuteFolder), text, cwd.is_some(), Effect::Hush(hush));
-        [session, folder]
+        let mut items = vec![Item::action(ItemId::of(key, Kind::MuteSession), text, effect)];
+        if let Some(cwd) = row.cwd.as_deref() {
+            let (text, hush) = match self.quiet.muted_folder(cwd) {
+                Some(folder) => ("Unmute its folder", Hush::Folder(folder.into(), Voice::Heard)),
+                None => ("Mute its folder", Hush::Folder(cwd.into(), Voice::Muted)),
+            };
+            items.push(Item::action(ItemId::of(key, Kind::MuteFolder), text, Effect::Hush(hush)));
+        }
+        items
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::time::Moment;
 
     #[test]
     fn what_the_user_wants_is_done_and_worded() {
         let mut notices = Notices::default();
         let now = Time(1_763_700_000_000);
         let title = |notices: &Notices| match notices.submenu() {
-            Item::Submenu { text, .. } => text,
+            Item::Submenu { text, .. } => text.at(Moment::default()),
             other => panic!("{other:?}"),
         };
-        assert_eq!((title(&notices).as_str(), notices.paused()), ("Notifications: on", None));
+        assert_eq!((title(&notices).as_str(), notices.paused()), ("Notifications", None));
         Hush::Hour.apply(&mut notices.quiet, now);
         let until = WallClock::at(now + Span::hours(1));
         assert_eq!(title(&notices), format!("Notifications: paused until {until}"));
@@ -179,9 +182,11 @@ mod tests {
         notices.is_quiet_hour = true;
         assert_eq!(title(&notices), "Notifications: quiet until 7:30");
         assert_eq!(notices.paused().as_deref(), Some("notifications are quiet until 7:30"));
-        let Item::Submenu { items, .. } = notices.submenu() else { panic!() };
-        let resume = items.iter().find(|item| matches!(item, Item::Action { text, .. } if text == "Resume"));
-        assert!(matches!(resume, Some(Item::Action { enabled: false, .. })), "there is no pause to end: {resume:?}");
+        let resume = ItemId::own(Kind::Unpause);
+        let resumes = |notices: &Notices| notices.submenu().children().iter().any(|item| item.id() == Some(&resume));
+        assert!(!resumes(&notices), "there is no pause to end");
+        Hush::Hour.apply(&mut notices.quiet, now);
+        assert!(resumes(&notices));
         notices.enabled = false;
         assert_eq!((title(&notices).as_str(), notices.paused()), ("Notifications: off, by the config", None));
     }
@@ -196,13 +201,12 @@ mod tests {
                 .0
         };
         Hush::Folder("/code/one".into(), Voice::Muted).apply(&mut notices.quiet, Time(0));
-        let [session, folder] = notices.of_session(&(0, "a".into()), &row);
-        let Item::Action { text, effect, .. } = folder else { panic!() };
-        assert_eq!(
-            (&*text, effect),
-            ("Unmute its folder", Effect::Hush(Hush::Folder("/code/one".into(), Voice::Heard)))
-        );
-        let Item::Action { effect: Effect::Hush(mute), .. } = session else { panic!() };
+        let items = notices.of_session(&(0, "a".into()), &row);
+        let [Item::Action { effect: Effect::Hush(mute), .. }, Item::Action { text, effect, .. }] = &items[..] else {
+            panic!("{items:?}")
+        };
+        let heard = Effect::Hush(Hush::Folder("/code/one".into(), Voice::Heard));
+        assert_eq!((text, effect), (&"Unmute its folder".into(), &heard));
         mute.apply(&mut notices.quiet, Time(0));
         assert!(notices.quiet.is_session_muted("a"));
         Hush::UnmuteAll.apply(&mut notices.quiet, Time(0));

@@ -1,12 +1,14 @@
 //! The icon: a pilot flame that tells four states by its shape as well as by its colour, and carries a mark when something
-//! happened that nobody has looked at yet, and another while notifications are paused.
+//! happened that nobody has looked at yet, and another while notifications are paused. [`badge`] draws what stands beside a row.
 //!
 //! The pictures are drawn in `assets/icon/*.svg` and rendered by `assets/icon/render.sh`; the rendered ones are part of the
 //! program. macOS takes the black ones, of which it uses the outline alone, and paints them as its menu bar wants.
 
-use crate::core::fleet::{Row, rank};
-use crate::core::time::Time;
-use crate::core::verdict::Status;
+mod badge;
+
+pub use badge::badge;
+
+pub use crate::core::fleet::State;
 
 /// A picture of `assets/icon` as it was rendered for this system, as PNG.
 macro_rules! rendered {
@@ -40,19 +42,6 @@ pub struct Icon {
     pub contrast: bool,
 }
 
-/// The shape and colour of the icon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    /// Nothing is going on, or nothing that wants anything: a small green flame.
-    Well,
-    /// At least one session works: a tall blue flame.
-    Working,
-    /// A session waits for the user: an amber flame with an exclamation mark.
-    NeedsYou,
-    /// A session is stuck, crashed or failed: a red flame, crossed out.
-    Trouble,
-}
-
 /// A picture: rows of pixels, each red, green, blue, opacity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
@@ -62,36 +51,6 @@ pub struct Picture {
     pub height: u32,
     /// The pixels, four bytes each.
     pub rgba: Vec<u8>,
-}
-
-/// The state that these rows come to: that of the one that needs the user most. `seen` says when the user last looked at a
-/// session: what was seen to fail no longer colours the icon.
-pub fn state<'a>(rows: impl Iterator<Item = (&'a Row, Option<Time>)>) -> State {
-    let mut works = false;
-    let mut first: Option<Status> = None;
-    for (row, seen) in rows {
-        works |= matches!(row.status, Status::Working | Status::Finishing | Status::Quiet);
-        if colours(row, seen) && first.is_none_or(|first| rank(row.status) < rank(first)) {
-            first = Some(row.status);
-        }
-    }
-    match first {
-        Some(Status::Stuck | Status::Crashed | Status::Failed) => State::Trouble,
-        Some(_) => State::NeedsYou,
-        None if works => State::Working,
-        None => State::Well,
-    }
-}
-
-/// Whether a session that needs the user shows in the icon: what failed, crashed or lost its permissions does until it was
-/// looked at, the rest for as long as it lasts.
-pub fn colours(row: &Row, seen: Option<Time>) -> bool {
-    row.needs_you() && !(keeps_when_seen(row.status) && seen.is_some_and(|seen| seen >= row.since))
-}
-
-/// Whether the user's look takes the colour but not the status.
-pub const fn keeps_when_seen(status: Status) -> bool {
-    matches!(status, Status::Failed | Status::Crashed | Status::PermissionLost)
 }
 
 impl Icon {
@@ -214,40 +173,8 @@ fn decode(png: &[u8]) -> anyhow::Result<Picture> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fleet::Session;
-    use crate::core::limits::Limits;
-    use crate::core::time::Moment;
 
     const ALL: [State; 4] = [State::Well, State::Working, State::NeedsYou, State::Trouble];
-
-    fn row(status: Status) -> Row {
-        Row { status, since: Time(1000), ..Session::default().row(Moment::default(), &Limits::default()).0 }
-    }
-
-    fn state_of(rows: &[(Status, Option<Time>)]) -> State {
-        let rows: Vec<_> = rows.iter().map(|(status, seen)| (row(*status), *seen)).collect();
-        state(rows.iter().map(|(row, seen)| (row, *seen)))
-    }
-
-    #[test]
-    fn the_one_that_needs_the_user_most_colours_the_icon() {
-        assert_eq!(state_of(&[]), State::Well);
-        assert_eq!(state_of(&[(Status::Idle, None), (Status::Ended, None)]), State::Well);
-        assert_eq!(state_of(&[(Status::Idle, None), (Status::Quiet, None)]), State::Working);
-        assert_eq!(state_of(&[(Status::Working, None), (Status::Crashed, None)]), State::Trouble);
-        assert_eq!(state_of(&[(Status::Stuck, None), (Status::NeedsInput, None)]), State::NeedsYou);
-    }
-
-    #[test]
-    fn what_was_seen_to_fail_no_longer_colours_it() {
-        for status in [Status::Failed, Status::Crashed, Status::PermissionLost] {
-            assert_ne!(state_of(&[(status, Some(Time(999)))]), State::Well, "{status}");
-            assert_eq!(state_of(&[(status, Some(Time(1000)))]), State::Well, "{status}");
-        }
-        for status in [Status::Stuck, Status::NeedsPermission, Status::NeedsInput] {
-            assert_ne!(state_of(&[(status, Some(Time(5000)))]), State::Well, "{status} lasts");
-        }
-    }
 
     /// The share of pixels that are opaque in one picture and not in the other.
     fn outlines_differ(a: &Picture, b: &Picture) -> usize {

@@ -1,62 +1,49 @@
-//! The rules of places: which row stands where in the menu, and for how long.
+//! The menu: which sessions have a row, in which order, and what stands around them.
 //!
-//! A menu is aimed at. A row that moves between the look and the click makes the user stop the wrong session, so rows keep
-//! their places between two *changes of shape*, whatever becomes of their sessions: one that ends stays where it is,
-//! disabled, and so does one whose folder is gone. Only when something new wants a place is the menu laid out anew: those
-//! that need the user first, then by their start, the ended ones below in "Recent". Words change at once; the first change
-//! of shape is shown at once, further ones at most once a second. A row that is over is tidied away after a minute.
+//! Those that need the user come first, by how much and how long, with what puts three of them right below their rows. Then what
+//! works; what rests is folded into one submenu as soon as there is more than a little of it. However many sessions there are,
+//! the menu fits a small screen.
 //!
-//! Ages are worded in steps. They go along with whatever else changes; when nothing else does they are told once a minute, when
-//! the engine looks around, and never wake the program.
-//!
-//! Everything here is pure: sessions and the time come in, a [`MenuView`] goes out, or nothing where it equals the last.
+//! Everything here is pure: sessions and the time come in, a [`MenuView`] goes out, or nothing where it equals the last. The order
+//! is always that of now; that nothing moves under the pointer is for whoever shows the menu, who alone knows whether it is open.
+//! Further changes of places are at least a second apart.
 
-use super::actions::{self, Asked};
+mod footer;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use super::actions;
 use super::autostart::State as Login;
 use super::details::{self, Source, Words};
 use super::hush::Notices;
-use super::icon::{self, Icon};
-use super::view::{DEMO, Item, ItemId, Kind, MenuView, Summary, same_shape};
+use super::icon::Icon;
+use super::view::{DEMO, Item, ItemId, Kind, MenuView, ROWS, Summary, Text, fold};
 use crate::act::{Ask, Order};
+use crate::clock::Clock;
 use crate::config::{Config, List, Tray};
 use crate::core::action::{Action, Reach, offer};
-use crate::core::fleet::{Kind as Use, Row, summary};
+use crate::core::fleet::{Glance, Group, Kind as Use};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
-use crate::core::text::counted;
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::Status;
-use crate::engine::Key;
-use std::cmp::Reverse;
-use std::collections::HashMap;
-
-mod footer;
-use footer::footer;
 
 /// Two changes of shape are at least this far apart.
 const SHAPE_REST: Span = Span::seconds(1);
-/// Two updates that change nothing but ages are at least this far apart: a minute, less what one look around may come sooner
-/// after the other.
+/// Where no panel says when it opens the menu, its ages are worded anew this often, if something wakes us then.
 const AGE_REST: Span = Span::seconds(59);
-/// A row that is over is moved to "Recent" after this, if nothing moved it before.
-const TIDY_AFTER: Span = Span::minutes(1);
-/// So many sessions have a row. A menu with more does not fit a screen.
-const ROWS: usize = 30;
+/// So many rows fit a screen of 600 lines beside the panel.
+const MOST: usize = 19;
+/// So many of those that need the user have a row at once.
+const NEED: usize = 8;
+/// So many of them have what puts them right below their row.
+const REMEDIES: usize = 3;
+/// So many that rest have a row of their own; more of them are folded.
+const IDLE: usize = 3;
+/// So many sessions are in the menu at all. Panels build all of it at once.
+const SESSIONS: usize = 60;
 
-/// A row's place.
-#[derive(Clone, Debug)]
-struct Place {
-    key: Key,
-    name: String,
-    /// The permission requests that it shows.
-    asked: Vec<Asked>,
-    /// What is in its submenu, for when its session is gone.
-    items: Vec<Item>,
-    /// Since when, by the awake clock, it is over.
-    over: Option<Time>,
-}
-
-/// The menu and its memory of who stands where.
+/// The menu, and what it depends on beside the sessions.
 #[derive(Debug)]
 pub struct Menu {
     limits: Limits,
@@ -69,16 +56,21 @@ pub struct Menu {
     login: Login,
     /// What is wrong with the settings.
     wrong: Option<String>,
-    open: Vec<Place>,
-    recent: Vec<Place>,
-    /// When the menu was last laid out.
-    shaped: Option<Moment>,
-    /// What ages were last counted up to.
-    aged: Moment,
-    /// When, by the awake clock, the menu was last changed for its ages alone.
-    aged_alone: Option<Time>,
-    wake_at: Option<Time>,
+    clock: Option<Clock>,
     shown: Option<MenuView>,
+    /// When, by the awake clock, it was last sent, and last laid out anew.
+    sent: Time,
+    shaped: Time,
+    wake_at: Option<Time>,
+}
+
+/// Sessions by where they belong.
+struct Sorted<'a> {
+    need: Vec<&'a Source<'a>>,
+    busy: Vec<&'a Source<'a>>,
+    idle: Vec<&'a Source<'a>>,
+    ended: Vec<&'a Source<'a>>,
+    left_out: usize,
 }
 
 impl Menu {
@@ -95,13 +87,11 @@ impl Menu {
             notices: Notices::default(),
             login: Login::default(),
             wrong: None,
-            open: Vec::new(),
-            recent: Vec::new(),
-            shaped: None,
-            aged: Moment::default(),
-            aged_alone: None,
-            wake_at: None,
+            clock: None,
             shown: None,
+            sent: Time::default(),
+            shaped: Time::default(),
+            wake_at: None,
         }
     }
 
@@ -115,32 +105,6 @@ impl Menu {
     pub const fn with_icon(mut self, tray: Tray) -> Self {
         self.tray = tray;
         self
-    }
-
-    /// The menu for these sessions, where it differs from the last one.
-    pub fn update<'a>(&mut self, sources: impl Iterator<Item = Source<'a>>, now: Moment) -> Option<MenuView> {
-        let sources: HashMap<&Key, Source<'a>> = sources.map(|source| (source.key, source)).collect();
-        self.note_what_is_over(&sources, now);
-        let wants = self.wants_shape(&sources, now);
-        let rested = self.shaped.map(|shaped| shaped.awake + SHAPE_REST);
-        let reshapes = wants && rested.is_none_or(|at| at <= now.awake);
-        if reshapes {
-            self.lay_out(&sources, now);
-        }
-        let mut view = self.view(&sources);
-        let differs = self.shown.as_ref() != Some(&view);
-        if differs || self.ages_are_due(&sources, now) {
-            // Where there is something to tell anyway the ages go along.
-            self.aged_alone = if differs { self.aged_alone } else { Some(now.awake) };
-            self.aged = now;
-            view = self.view(&sources);
-        }
-        self.wake_at = self.next_wake(now, rested.filter(|_| wants && !reshapes));
-        if self.shown.as_ref() == Some(&view) {
-            return None;
-        }
-        self.shown = Some(view.clone());
-        Some(view)
     }
 
     /// Goes by these settings from the next update on; `wrong` is what is wrong with what the user wrote.
@@ -162,175 +126,176 @@ impl Menu {
 
     /// A session in the words of a notification.
     pub fn details(&self, source: &Source<'_>, now: Moment) -> Summary {
-        let (limits, user_home) = (&self.limits, self.user_home.as_deref());
-        details::summary(source, &Words { limits, user_home, aged: now.wall, notices: &self.notices })
+        details::summary(source, &self.words(), now)
     }
 
-    /// When, by the awake clock, [`update`](Self::update) is to be called though nothing changed, beside the call once a minute
-    /// that keeps the ages true.
+    /// When, by the awake clock, [`update`](Self::update) is to be called though nothing changed.
     pub const fn wake_at(&self) -> Option<Time> {
         self.wake_at
     }
 
-    /// Whether some age that is shown is worded otherwise by now, and may be told alone.
-    fn ages_are_due(&self, sources: &HashMap<&Key, Source<'_>>, now: Moment) -> bool {
-        let mut places = self.open.iter().chain(&self.recent).filter_map(|place| sources.get(&place.key));
-        self.aged_alone.is_none_or(|alone| alone + AGE_REST <= now.awake)
-            && places.any(|source| source.row.next_age(self.aged.wall) <= now.wall)
-    }
-
-    fn next_wake(&self, now: Moment, shape: Option<Time>) -> Option<Time> {
-        let tidy = self.open.iter().filter_map(|place| place.over).min().map(|over| over + TIDY_AFTER);
-        [tidy, shape].into_iter().flatten().filter(|at| *at > now.awake).min()
-    }
-
-    fn note_what_is_over(&mut self, sources: &HashMap<&Key, Source<'_>>, now: Moment) {
-        for place in self.open.iter_mut().chain(&mut self.recent) {
-            let over = sources.get(&place.key).is_none_or(|source| source.row.status == Status::Ended);
-            place.over = over.then(|| place.over.unwrap_or(now.awake));
-        }
-    }
-
-    /// Whether something wants a place that it does not have.
-    fn wants_shape(&self, sources: &HashMap<&Key, Source<'_>>, now: Moment) -> bool {
-        if self.shaped.is_none()
-            || self.open.iter().any(|place| place.over.is_some_and(|at| at + TIDY_AFTER <= now.awake))
-        {
-            return true;
-        }
-        let asks_anew = |place: &Place| {
-            sources.get(&place.key).is_some_and(|source| {
-                let is_shown = |asked: &Asked| place.asked.iter().any(|shown| shown == asked);
-                !actions::asked(source).iter().all(is_shown)
-            })
-        };
-        if self.open.iter().any(asks_anew) {
-            return true;
-        }
-        let stands = |places: &[Place], key: &Key| places.iter().any(|place| place.key == *key);
-        let full = self.open.len() >= ROWS && self.open.iter().all(|place| place.over.is_none());
-        let yields =
-            || self.open.iter().filter_map(|place| sources.get(&place.key)).any(|source| !source.row.needs_you());
-        sources.values().any(|source| {
-            if source.row.status == Status::Ended {
-                let listed = source.row.since >= now.wall - self.list.ended_for;
-                let later = self.recent.len() < self.list.ended_most
-                    || self.shaped.is_some_and(|shaped| source.row.since > shaped.wall);
-                return listed && later && !stands(&self.open, source.key) && !stands(&self.recent, source.key);
+    /// The menu for these sessions, where it differs from the last one.
+    pub fn update<'a>(&mut self, sources: impl Iterator<Item = Source<'a>>, now: Moment) -> Option<MenuView> {
+        let mut sources: Vec<_> = sources.collect();
+        sources.sort_by(|a, b| (a.row.place(), a.key).cmp(&(b.row.place(), b.key)));
+        let clock = *self.clock.get_or_insert_with(|| Clock::going_on(now));
+        let view = self.view(&sources, now, clock);
+        self.wake_at = None;
+        if let Some(shown) = &self.shown {
+            if view == *shown {
+                let renews =
+                    cfg!(not(target_os = "linux")) && self.sent + AGE_REST <= now.awake && has_age(&view.items);
+                self.sent = if renews { now.awake } else { self.sent };
+                return renews.then_some(view);
             }
-            !stands(&self.open, source.key) && (!full || source.row.needs_you() && yields())
-        })
+            if !view.has_shape_of(shown) {
+                let rested = self.shaped + SHAPE_REST;
+                if now.awake < rested {
+                    self.wake_at = Some(rested);
+                    return None;
+                }
+                self.shaped = now.awake;
+            }
+        } else {
+            self.shaped = now.awake;
+        }
+        self.sent = now.awake;
+        self.shown = Some(view.clone());
+        Some(view)
     }
 
-    /// Gives every row its place anew.
-    fn lay_out(&mut self, sources: &HashMap<&Key, Source<'_>>, now: Moment) {
-        let place = |source: &&Source<'_>| Place {
-            key: source.key.clone(),
-            name: source.row.label.to_string(),
-            asked: actions::asked(source),
-            items: Vec::new(),
-            over: None,
-        };
-        let (mut recent, mut open): (Vec<&Source<'_>>, Vec<&Source<'_>>) =
-            sources.values().partition(|source| source.row.status == Status::Ended);
-        let start = |source: &Source<'_>| source.session.about.created.unwrap_or(source.row.since);
-        open.sort_by_key(|source| (!source.row.needs_you(), start(source), source.key.clone()));
-        open.truncate(ROWS);
-        recent.retain(|source| source.row.since >= now.wall - self.list.ended_for);
-        recent.sort_by_key(|source| (Reverse(source.row.since), source.key.clone()));
-        recent.truncate(self.list.ended_most);
-        self.open = open.iter().map(place).collect();
-        self.recent = recent.iter().map(place).collect();
-        self.shaped = Some(now);
+    fn words(&self) -> Words<'_> {
+        Words { limits: &self.limits, user_home: self.user_home.as_deref(), notices: &self.notices }
     }
 
-    fn view(&mut self, sources: &HashMap<&Key, Source<'_>>) -> MenuView {
-        let words = Words {
-            limits: &self.limits,
-            user_home: self.user_home.as_deref(),
-            aged: self.aged.wall,
-            notices: &self.notices,
-        };
-        let rows: Vec<Row> = sources.values().map(|source| source.row.clone()).collect();
-        let seen = sources.values().map(|source| (source.row, source.session.seen));
-        let unseen = rows.iter().filter(|row| row.unseen).count();
+    fn view(&self, sources: &[Source<'_>], now: Moment, clock: Clock) -> MenuView {
+        let glance = Glance::of(sources.iter().map(|source| source.row));
         let paused = self.notices.paused();
-        let coloured = || seen.clone().filter(|(row, seen)| icon::colours(row, *seen)).count();
         let icon = Icon {
-            state: icon::state(seen.clone()),
-            unseen: unseen > 0,
+            state: glance.state,
+            unseen: glance.unseen > 0,
             paused: paused.is_some(),
-            count: if self.tray.count { coloured() } else { 0 },
+            count: if self.tray.count { glance.need_you } else { 0 },
             contrast: self.tray.high_contrast,
         };
-        let attached = |source: &Source<'_>| source.session.dealings.reach.is_attached();
-        let mut summary = if self.demo { format!("{DEMO}{}", summary(&rows)) } else { summary(&rows) };
-        if self.approves_all && sources.values().any(attached) {
-            summary.push_str("; approving all that attached sessions ask");
+        let is_attached = |source: &Source<'_>| source.session.dealings.reach.is_attached();
+        let approves = (self.approves_all && sources.iter().any(is_attached)).then_some(APPROVES);
+        let mut tooltip = if self.demo { format!("{DEMO}{glance}") } else { glance.to_string() };
+        for more in approves.map(str::to_owned).into_iter().chain(paused) {
+            tooltip = format!("{tooltip}; {more}");
         }
-        if let Some(paused) = paused {
-            summary.push_str("; ");
-            summary.push_str(&paused);
-        }
-        if self.wrong.is_some() {
-            summary.push_str("; the settings are wrong, see below");
-        }
-        let mut items = vec![Item::text(match unseen {
-            0 => capital(&summary),
-            n => format!("{}; {n} not looked at yet", capital(&summary)),
-        })];
+        let mut items =
+            vec![Item::text(capital(&if self.demo { format!("{DEMO}{glance}") } else { glance.to_string() }))];
+        items.extend(self.wrong.as_deref().map(footer::wrong));
+        items.extend(approves.map(|approves| Item::text(capital(approves))));
         if self.demo {
-            items.push(Item::text("These sessions play themselves, and silence counts as stuck sooner than usual"));
+            items.push(Item::text("These sessions play themselves"));
         }
+        let reopen = actions::reopen(left_open(sources));
+        let left = MOST.saturating_sub(items.len() + usize::from(reopen.is_some()) + 3);
         items.push(Item::Separator);
-        if self.open.is_empty() {
-            items.push(Item::text("Start “copilot” in a terminal: it will show here"));
-        }
-        items.extend(self.open.iter_mut().map(|place| place.item(sources, &words, false)));
-        let live = rows.iter().filter(|row| row.status != Status::Ended).count();
-        let left_out = live.saturating_sub(self.open.iter().filter(|place| place.over.is_none()).count());
-        if self.open.len() >= ROWS {
-            // Always there once the menu is full, so that its number changes and its shape does not.
-            items.push(Item::text(format!("… and {}: “pilotlight live” shows all", counted(left_out, "more session"))));
-        }
-        let mut recent: Vec<_> = self.recent.iter_mut().map(|place| place.item(sources, &words, true)).collect();
-        let any_recent = !recent.is_empty();
-        if !any_recent {
-            recent.push(Item::text("Nothing ended lately"));
-        }
-        let (id, text) = (ItemId::own(Kind::Recent), "Recent".into());
-        items.push(Item::Submenu { id, text, enabled: any_recent, items: recent });
+        items.extend(self.rows(&self.sorted(sources, now), left, &glance));
         items.push(Item::Separator);
-        let keeps = |(row, seen): (&Row, Option<Time>)| icon::keeps_when_seen(row.status) && icon::colours(row, seen);
-        let ends: Vec<_> = sources.values().filter(|source| ends_with_us(source)).collect();
-        items.extend(footer(
-            unseen > 0 || seen.clone().any(keeps),
-            left_open(sources),
-            &ends,
-            &self.notices,
-            &self.login,
-            self.wrong.as_deref(),
-        ));
-        MenuView { icon, tooltip: summary, items }
+        items.extend(reopen);
+        let ends: Vec<_> = sources.iter().filter(|source| ends_with_us(source)).collect();
+        let unseen = glance.unseen > 0
+            || sources.iter().any(|source| source.row.needs_you() && source.row.is_put_aside_when_seen());
+        items.extend(footer::footer(unseen, &ends, &self.notices, &self.login));
+        MenuView { icon, tooltip, items, clock }
+    }
+
+    fn sorted<'a>(&self, sources: &'a [Source<'a>], now: Moment) -> Sorted<'a> {
+        let mut sorted =
+            Sorted { need: Vec::new(), busy: Vec::new(), idle: Vec::new(), ended: Vec::new(), left_out: 0 };
+        for (n, source) in sources.iter().enumerate() {
+            let group = match source.row.group() {
+                Group::Ended => {
+                    let listed = source.row.since >= now.wall - self.list.ended_for;
+                    if listed && sorted.ended.len() < self.list.ended_most {
+                        sorted.ended.push(source);
+                    }
+                    continue;
+                }
+                _ if n >= SESSIONS => {
+                    sorted.left_out += 1;
+                    continue;
+                }
+                Group::NeedsYou => &mut sorted.need,
+                Group::Quiet | Group::Working | Group::Aside => &mut sorted.busy,
+                Group::Idle => &mut sorted.idle,
+            };
+            group.push(source);
+        }
+        sorted
+    }
+
+    /// The rows of the sessions, for which so many entries are left.
+    fn rows(&self, sorted: &Sorted<'_>, most: usize, glance: &Glance) -> Vec<Item> {
+        let words = self.words();
+        let row = |source: &&Source<'_>| session::row(source, &words);
+        let folded = |text: String, number, rows: Vec<Item>| {
+            Item::submenu(ItemId::own(Kind::Fold(number)), text, fold(rows, ROWS, None, number + 1))
+        };
+        let Sorted { need, busy, idle, ended, left_out } = sorted;
+        let (mut items, mut remedies) = (Vec::new(), 0);
+        for source in need.iter().take(NEED) {
+            items.push(row(source));
+            if let Some(remedy) = actions::remedy(source).filter(|_| remedies < REMEDIES) {
+                remedies += 1;
+                items.push(remedy);
+            }
+        }
+        if need.len() > NEED {
+            let rest: Vec<_> = need[NEED..].iter().map(row).collect();
+            items.push(folded(format!("{} more", rest.len()), 0, rest));
+        }
+        let left = most.saturating_sub(items.len() + usize::from(*left_out > 0));
+        let all_fit = idle.len() <= IDLE && busy.len() + idle.len() + usize::from(!ended.is_empty()) <= left;
+        let idle_folded = if all_fit { 0 } else { idle.len() };
+        let left = left.saturating_sub(usize::from(idle_folded + ended.len() > 0)).max(1);
+        let mut others = Vec::new();
+        if busy.len() <= left {
+            others.extend(busy.iter().map(row));
+        } else {
+            others.extend(busy[..left - 1].iter().map(row));
+            let rest: Vec<_> = busy[left - 1..].iter().map(row).collect();
+            let what = if left > 1 { "more" } else { "working" };
+            others.push(folded(format!("{} {what}", rest.len()), 20, rest));
+        }
+        others.extend(idle[..idle.len() - idle_folded].iter().map(row));
+        let rest: Vec<_> = idle[idle.len() - idle_folded..].iter().chain(ended).map(row).collect();
+        if !rest.is_empty() {
+            let new = idle.iter().filter(|source| source.row.unseen).count();
+            let text = match (idle_folded, new) {
+                (0, _) => format!("{} ended", rest.len()),
+                (_, 0) => format!("{} idle", glance.idle),
+                (_, new) => format!("{} idle, {new} new", glance.idle),
+            };
+            others.push(folded(text, 40, rest));
+        }
+        if *left_out > 0 {
+            others.push(Item::text(format!("{left_out} more: “pilotlight live” shows all")));
+        }
+        if !items.is_empty() && !others.is_empty() {
+            items.push(Item::Separator);
+        }
+        items.extend(others);
+        if need.is_empty() && busy.is_empty() && idle.is_empty() {
+            items.insert(0, Item::text("Start “copilot” in a terminal: it will show here"));
+        }
+        items
     }
 }
 
-impl Place {
-    fn item(&mut self, sources: &HashMap<&Key, Source<'_>>, words: &Words<'_>, recent: bool) -> Item {
-        let id = ItemId::of(&self.key, Kind::Row);
-        let Some(source) = sources.get(&self.key) else {
-            return Item::Submenu { id, text: details::gone(&self.name), enabled: false, items: self.items.clone() };
-        };
-        self.name = source.row.label.to_string();
-        self.items = details::submenu(source, words, &self.asked);
-        // In "Recent" everything is over, and there to be looked at; in its old place it only waits to be moved there.
-        let enabled = recent || self.over.is_none();
-        Item::Submenu { id, text: details::row(source, words), enabled, items: self.items.clone() }
-    }
+/// Said where whatever attached sessions ask for is allowed.
+const APPROVES: &str = "approving all that attached sessions ask";
+
+fn has_age(items: &[Item]) -> bool {
+    items.iter().any(|item| item.words().is_some_and(Text::has_age) || has_age(item.children()))
 }
 
 /// The sessions whose process went without a word: what was open when the machine went down.
-fn left_open(sources: &HashMap<&Key, Source<'_>>) -> Vec<Order> {
+fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
     let was_open = |source: &&Source<'_>| {
         let session = source.session;
         matches!(session.owner, Owner::Gone { .. })
@@ -339,8 +304,8 @@ fn left_open(sources: &HashMap<&Key, Source<'_>>) -> Vec<Order> {
             && !session.unread
             && offer(Action::Resume, session, source.row.status).is_ok()
     };
-    let mut left: Vec<_> = sources.values().filter(was_open).collect();
-    left.sort_by_key(|source| source.key.clone());
+    let mut left: Vec<_> = sources.iter().filter(was_open).collect();
+    left.sort_by_key(|source| source.key);
     left.iter().map(|source| Order::new(&source.row.id, Ask::Resume)).collect()
 }
 
@@ -359,24 +324,11 @@ fn capital(text: &str) -> String {
 }
 
 impl MenuView {
-    /// Whether its sessions play themselves.
-    pub fn is_demo(&self) -> bool {
-        self.tooltip.starts_with(DEMO)
-    }
-
     /// What is shown before the first look at the sessions.
     pub fn before_the_first_look() -> Self {
-        let icon = Icon::of(icon::State::Well);
+        let icon = Icon::of(crate::core::fleet::State::Well);
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
-        items.extend(footer(false, Vec::new(), &[], &Notices::default(), &Login::default(), None));
-        Self { icon, tooltip: "looking for sessions".into(), items }
-    }
-
-    /// Whether the same things stand in the same places.
-    pub fn has_shape_of(&self, other: &Self) -> bool {
-        same_shape(&self.items, &other.items)
+        items.extend(footer::footer(false, &[], &Notices::default(), &Login::default()));
+        Self { icon, tooltip: "looking for sessions".into(), items, clock: Clock::start() }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -50,7 +50,7 @@ impl Tray {
     /// Where the desktop has no place for it: no session bus, one that refuses, or no panel.
     pub fn new(view: &MenuView, runtime: Rc<Runtime>, tell: Tell) -> anyhow::Result<Self> {
         let face = Arc::new(Mutex::new(Face::of(view, picture(view.icon)?)));
-        let shown = Arc::new(Mutex::new(Shown::new(&view.items, Instant::now())));
+        let shown = Arc::new(Mutex::new(Shown::new(view, Instant::now())));
         let item = Item(Arc::clone(&face));
         let menu = Menu { shown: Arc::clone(&shown), tell };
         let connection = runtime.block_on(register(item, menu))?;
@@ -74,7 +74,7 @@ impl Tray {
         self.icon = view.icon;
         let (said, waits) = {
             let mut shown = lock(&self.shown);
-            (shown.show(&view.items, Instant::now()), shown.waits_until())
+            (shown.show(view, Instant::now()), shown.waits_until())
         };
         let told = async {
             let item = SignalEmitter::new(&self.connection, PATH)?;

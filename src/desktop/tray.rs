@@ -5,6 +5,7 @@
 
 use super::icon::Icon;
 use super::view::{Item, MenuView};
+use crate::core::time::Moment;
 use anyhow::Context;
 use std::time::{Duration, Instant};
 use tray_icon::menu::{CheckMenuItem, IsMenuItem, Menu, MenuItem, PredefinedMenuItem, Submenu};
@@ -26,7 +27,13 @@ pub struct Tray {
     entries: Vec<Entry>,
 }
 
-enum Entry {
+/// An entry, and its words as they were last set.
+struct Entry {
+    widget: Widget,
+    says: String,
+}
+
+enum Widget {
     Item(MenuItem),
     Check(CheckMenuItem),
     Submenu(Submenu),
@@ -38,7 +45,7 @@ impl Tray {
     /// # Errors
     /// Where the desktop has no place for it.
     pub fn new(view: &MenuView) -> anyhow::Result<Self> {
-        let (menu, entries) = build(&view.items)?;
+        let (menu, entries) = build(&view.items, view.clock.now())?;
         let builder = TrayIconBuilder::new().with_id(ID).with_tooltip(&view.tooltip).with_menu(Box::new(menu));
         #[cfg(target_os = "macos")]
         let builder = builder.with_icon_templated(picture(view.icon)?);
@@ -62,13 +69,13 @@ impl Tray {
     /// # Errors
     /// Where the desktop refuses; what it shows then is not known.
     pub fn show(&mut self, view: &MenuView) -> anyhow::Result<()> {
+        let now = view.clock.now();
         if view.has_shape_of(&self.shown) {
-            let (before, after) = (flat(&self.shown.items), flat(&view.items));
-            for ((entry, before), after) in self.entries.iter().zip(before).zip(after) {
-                entry.update(before, after);
+            for (entry, item) in self.entries.iter_mut().zip(flat(&view.items)) {
+                entry.update(item, now);
             }
         } else {
-            let (menu, entries) = build(&view.items)?;
+            let (menu, entries) = build(&view.items, now)?;
             self.icon.set_menu(Some(Box::new(menu)));
             self.entries = entries;
             self.laid_out = Instant::now();
@@ -89,51 +96,31 @@ impl Tray {
 }
 
 impl Entry {
-    fn update(&self, before: &Item, after: &Item) {
-        let ((old, was), (text, enabled)) = (words(before), words(after));
-        match self {
-            Self::Item(item) => {
-                if text != old {
-                    item.set_text(escaped(text));
+    fn update(&mut self, item: &Item, now: Moment) {
+        let says = label(item, now);
+        let other = says != self.says;
+        match &self.widget {
+            Widget::Item(entry) if other => entry.set_text(&says),
+            Widget::Submenu(entry) if other => entry.set_text(&says),
+            Widget::Item(_) | Widget::Submenu(_) => {}
+            Widget::Check(entry) => {
+                if other {
+                    entry.set_text(&says);
                 }
-                if enabled != was {
-                    item.set_enabled(enabled);
-                }
-            }
-            Self::Check(item) => {
-                if text != old {
-                    item.set_text(escaped(text));
-                }
-                if enabled != was {
-                    item.set_enabled(enabled);
-                }
+                entry.set_enabled(item.is_enabled());
                 // A click changes the mark before anything was done: what counts is not what we showed last.
-                let checked = is_checked(after);
-                if item.is_checked() != checked {
-                    item.set_checked(checked);
-                }
-            }
-            Self::Submenu(menu) => {
-                if text != old {
-                    menu.set_text(escaped(text));
-                }
-                if enabled != was {
-                    menu.set_enabled(enabled);
+                if entry.is_checked() != is_checked(item) {
+                    entry.set_checked(is_checked(item));
                 }
             }
         }
+        self.says = says;
     }
 }
 
-/// The words of an entry, and whether it can be used.
-fn words(item: &Item) -> (&str, bool) {
-    match item {
-        Item::Text(text) => (text, false),
-        Item::Action { text, enabled, .. }
-        | Item::Check { text, enabled, .. }
-        | Item::Submenu { text, enabled, .. } => (text, *enabled),
-        Item::Separator => ("", false),
-    }
+/// The words of an entry as they are true now, as menus read them.
+fn label(item: &Item, now: Moment) -> String {
+    item.words().map(|text| escaped(&text.at(now))).unwrap_or_default()
 }
 
 const fn is_checked(item: &Item) -> bool {
@@ -150,40 +137,41 @@ fn flat(items: &[Item]) -> Vec<&Item> {
     out
 }
 
-fn build(items: &[Item]) -> anyhow::Result<(Menu, Vec<Entry>)> {
+fn build(items: &[Item], now: Moment) -> anyhow::Result<(Menu, Vec<Entry>)> {
     let (menu, mut entries) = (Menu::new(), Vec::new());
-    fill(items, &mut entries, &mut |item| menu.append(item))?;
+    fill(items, now, &mut entries, &mut |item| menu.append(item))?;
     Ok((menu, entries))
 }
 
 fn fill(
     items: &[Item],
+    now: Moment,
     entries: &mut Vec<Entry>,
     append: &mut dyn FnMut(&dyn IsMenuItem) -> tray_icon::menu::Result<()>,
 ) -> anyhow::Result<()> {
     for item in items {
-        let (text, enabled) = words(item);
+        let (says, enabled) = (label(item, now), item.is_enabled());
         let name = item.id().map(ToString::to_string);
         match item {
             Item::Separator => append(&PredefinedMenuItem::separator())?,
             Item::Text(_) | Item::Action { .. } => {
                 let entry = match name {
-                    Some(name) => MenuItem::with_id(name, escaped(text), enabled, None),
-                    None => MenuItem::new(escaped(text), enabled, None),
+                    Some(name) => MenuItem::with_id(name, &says, enabled, None),
+                    None => MenuItem::new(&says, enabled, None),
                 };
                 append(&entry)?;
-                entries.push(Entry::Item(entry));
+                entries.push(Entry { widget: Widget::Item(entry), says });
             }
             Item::Check { .. } => {
                 let name = name.unwrap_or_default();
-                let entry = CheckMenuItem::with_id(name, escaped(text), enabled, is_checked(item), None);
+                let entry = CheckMenuItem::with_id(name, &says, enabled, is_checked(item), None);
                 append(&entry)?;
-                entries.push(Entry::Check(entry));
+                entries.push(Entry { widget: Widget::Check(entry), says });
             }
             Item::Submenu { items, .. } => {
-                let menu = Submenu::with_id(name.unwrap_or_default(), escaped(text), enabled);
-                entries.push(Entry::Submenu(menu.clone()));
-                fill(items, entries, &mut |item| menu.append(item))?;
+                let menu = Submenu::with_id(name.unwrap_or_default(), &says, enabled);
+                entries.push(Entry { widget: Widget::Submenu(menu.clone()), says });
+                fill(items, now, entries, &mut |item| menu.append(item))?;
                 append(&menu)?;
             }
         }

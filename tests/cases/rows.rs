@@ -2,7 +2,7 @@
 //! user has not seen yet.
 
 use super::story::{PID, START, Story};
-use pilotlight::core::fleet::{About, Kind, Row, Session, shorten, sort, summary};
+use pilotlight::core::fleet::{About, Glance, Kind, Row, Session, State, shorten, sort};
 use pilotlight::core::owner::Owner;
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::verdict::Status::{self, Ended, Idle, NeedsInput, Working};
@@ -164,7 +164,7 @@ fn progress_alone_is_no_difference() {
     assert!(row(&gone.clone().owner_gone(), 2.0).differs_from(&row(&gone, 2.0)), "the owner changed");
 }
 
-/// What needs the user comes first, what is over last; of the same kind, the latest first.
+/// What needs the user comes first, and of those what waits longest; then the latest first, and last what is over.
 #[test]
 fn rows_are_sorted_by_need_and_then_by_time() {
     let mut rows: Vec<_> =
@@ -175,7 +175,9 @@ fn rows_are_sorted_by_need_and_then_by_time() {
     assert!(rows[rows.len() - 2..].iter().all(|row| row.status == Ended), "what is over last");
     assert!(rows[rows.len() - 4..rows.len() - 2].iter().all(|row| row.status == Idle), "before it what rests");
     for pair in rows.windows(2).filter(|pair| pair[0].status == pair[1].status) {
-        assert!(pair[0].since >= pair[1].since, "the latest first");
+        let in_order =
+            if pair[0].needs_you() { pair[0].since <= pair[1].since } else { pair[0].since >= pair[1].since };
+        assert!(in_order, "who waits longest first, else the latest: {pair:#?}");
     }
     let again = {
         let mut again = rows.clone();
@@ -217,15 +219,39 @@ fn a_short_list_leaves_out_what_ended_long_ago() {
 
 #[test]
 fn the_summary_says_how_many_need_the_user_work_and_rest() {
-    let rows = |statuses: &[Status]| statuses.iter().map(|&status| plain("x", status, 0)).collect::<Vec<_>>();
+    let said = |statuses: &[Status]| {
+        let rows: Vec<_> = statuses.iter().map(|&status| plain("x", status, 0)).collect();
+        Glance::of(rows.iter()).to_string()
+    };
     assert_eq!(
-        summary(&rows(&[NeedsInput, Status::Stuck, Working, Status::Finishing, Working, Idle])),
-        "2 need you, 3 working, 1 idle"
+        said(&[NeedsInput, Status::Stuck, Working, Status::Finishing, Working, Status::Quiet, Idle]),
+        "2 need you · 1 quiet · 3 working · 1 idle"
     );
-    assert_eq!(summary(&rows(&[Status::Crashed, Ended])), "1 needs you");
-    assert_eq!(summary(&rows(&[Working])), "1 working");
-    assert_eq!(summary(&rows(&[])), summary(&rows(&[Ended])));
-    assert!(!summary(&[]).is_empty());
+    assert_eq!(said(&[Status::Crashed, Ended]), "1 needs you");
+    assert_eq!(said(&[Working]), "1 working");
+    assert_eq!((said(&[]), said(&[Ended])), ("no session is open".into(), "no session is open".into()));
+}
+
+/// The icon is coloured by the one that needs the user most, for as long as it does.
+#[test]
+fn the_one_that_needs_the_user_most_colours_the_icon() {
+    let state = |statuses: &[Status], looked_at| {
+        let row = |&status| Row { looked_at, ..plain("x", status, 0) };
+        let rows: Vec<_> = statuses.iter().map(row).collect();
+        Glance::of(rows.iter()).state
+    };
+    assert_eq!(state(&[], false), State::Well);
+    assert_eq!(state(&[Idle, Ended], false), State::Well);
+    assert_eq!(state(&[Idle, Status::Quiet], false), State::Working);
+    assert_eq!(state(&[Working, Status::Crashed], false), State::Trouble);
+    assert_eq!(state(&[Status::Stuck, NeedsInput], false), State::NeedsYou);
+    for status in [Status::Failed, Status::Crashed, Status::PermissionLost] {
+        assert_ne!(state(&[status], false), State::Well, "{status}");
+        assert_eq!(state(&[status], true), State::Well, "{status} was seen");
+    }
+    for status in [Status::Stuck, Status::NeedsPermission, NeedsInput] {
+        assert_ne!(state(&[status], true), State::Well, "{status} lasts");
+    }
 }
 
 /// ARCHITECTURE.md, "Unseen".

@@ -7,63 +7,35 @@ use crate::desk::sessions::Sessions;
 use crate::support::{SOON, wait_until};
 use std::time::{Duration, Instant};
 
-fn row_of<'a>(menu: &'a [Entry], name: &str) -> &'a Entry {
-    let found = menu.iter().find(|entry| entry.shown().contains(name));
-    found.unwrap_or_else(|| panic!("no {name:?} in {menu:#?}"))
+/// The ids of the menu's entries, from the top down.
+fn ids(panel: &Panel) -> Vec<i32> {
+    panel.menu().iter().map(|entry| entry.id).collect()
 }
 
 #[test]
-fn a_session_that_ends_while_its_submenu_is_open_stays_where_it_is_disabled() {
-    let (bus, sessions) = (Bus::start(), Sessions::new());
-    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let (one, two) = (sessions.add("the one"), sessions.add("the other"));
-    one.prompt();
-    two.prompt();
-    let _light = user.light(&bus);
-    panel.wait_for_icon();
-    user.agrees(&panel, &one, "working");
-    let before = user.agrees(&panel, &two, "working");
-    let (revision, menu) = panel.layout();
-    one.shut_down();
-    let ended = user.agrees(&panel, &one, "ended");
-    assert!(!ended.enabled && ended.id == row_of(&menu.entries, "the one").id, "{ended:#?}");
-    let (now, layout) = panel.layout();
-    assert_eq!(now, revision, "an open submenu stays open");
-    assert_eq!(row_of(&layout.entries, "the other").id, before.id);
-    // The next change of shape moves it.
-    let three = sessions.add("a third");
-    user.agrees(&panel, &three, "idle");
-    let recent = panel.wait_for("Recent", |entry| entry.label == "Recent" && entry.enabled);
-    assert!(row_of(&recent.entries, "the one").enabled, "there it can be looked at");
-    assert_eq!(panel.menu().iter().filter(|entry| entry.shown().contains("the one")).count(), 0);
-}
-
-#[test]
-fn rows_keep_their_places_until_something_new_wants_one() {
+fn the_order_is_that_of_now() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let made: Vec<_> = ["first", "second", "third"].map(|title| sessions.add(title)).into();
     let _light = user.light(&bus);
     panel.wait_for_icon();
     for session in &made {
-        user.agrees(&panel, session, "idle");
+        session.prompt();
+        user.agrees(&panel, session, "working");
     }
-    let places = || -> Vec<String> {
-        let menu = panel.menu();
-        let names = ["first", "second", "third", "fourth"];
-        let name = |entry: &Entry| names.into_iter().find(|name| entry.shown().contains(name)).map(str::to_owned);
-        menu.iter().filter_map(name).collect()
+    made[2].tool("a", "bash", "x");
+    made[2].ask("r", "a");
+    user.agrees(&panel, &made[2], "needs-permission");
+    let names = || -> Vec<_> {
+        let named = |entry: &Entry| ["first", "second", "third"].into_iter().find(|name| entry.shown().contains(name));
+        panel.menu().iter().filter_map(named).collect()
     };
-    assert_eq!(places(), ["first", "second", "third"]);
-    made[2].prompt();
-    // No request, which would be something new.
-    made[2].answer("Shall I go on?");
-    user.agrees(&panel, &made[2], "needs-input");
-    panel.rest();
-    assert_eq!(places(), ["first", "second", "third"], "words change, places do not");
-    let fourth = sessions.add("fourth");
-    user.agrees(&panel, &fourth, "idle");
-    assert_eq!(places(), ["third", "first", "second", "fourth"], "now what needs the user is first");
+    wait_until(SOON, "what asks is first", || format!("{:?}", names()), || (names()[0] == "third").then_some(()));
+    made[0].shut_down();
+    user.agrees(&panel, &made[0], "ended");
+    let folded = panel.wait_for("what has ended", |entry| entry.shown() == "1 ended");
+    assert!(folded.entries[0].shown().contains("first"), "{folded:#?}");
+    assert_eq!(names(), ["third", "second"]);
 }
 
 /// The folder of a session goes, another one comes, and the new menu has as many entries everywhere as the old one.
@@ -79,13 +51,16 @@ fn case_106_a_click_never_lands_on_another_session() {
     panel.wait_for_icon();
     let aimed_at = user.agrees(&panel, &old, "idle").get("Mark as seen").id;
     old.delete();
-    panel.wait_for("it is gone", |entry| entry.label.starts_with("○ gone"));
-    assert_eq!(panel.wait_for("its items", |entry| entry.label == "Mark as seen").id, aimed_at);
     let new = sessions.add("the new one");
     new.prompt();
     new.answer("Done.");
     let now = user.agrees(&panel, &new, "idle");
-    assert_eq!(panel.menu().iter().filter(|entry| entry.shown().contains("one ·")).count(), 1);
+    wait_until(
+        SOON,
+        "it is gone",
+        || format!("{:#?}", panel.menu()),
+        || panel.layout().1.find(&|entry| entry.shown().contains("the old one")).is_none().then_some(()),
+    );
     assert!(!panel.click(aimed_at), "the id means nothing any more");
     panel.settle();
     assert_eq!(user.row(&new).unwrap()["unseen"], true);
@@ -149,7 +124,7 @@ fn case_106_nor_when_two_sessions_change_places() {
     user.agrees(&panel, &second, "needs-input");
     gone.delete();
     let _new = sessions.add("new");
-    panel.wait_for("the new one", |entry| entry.shown().contains("new ·"));
+    panel.wait_for("the new one", |entry| entry.shown().contains("new — "));
     assert!(panel.menu()[2].shown().contains("second"), "{:#?}", panel.menu());
     panel.rest();
     assert!(panel.click(aimed_at));
@@ -167,19 +142,45 @@ fn while_the_menu_is_open_every_entry_stays_where_it_is() {
     panel.wait_for_icon();
     user.agrees(&panel, &one, "idle");
     user.agrees(&panel, &gone, "idle");
-    let ids = || panel.menu().iter().map(|entry| entry.id).collect::<Vec<_>>();
     panel.open();
-    let (revision, before) = (panel.layout().0, ids());
+    let (revision, before) = (panel.layout().0, ids(&panel));
     let new = sessions.add("new");
     gone.delete();
     one.prompt();
     user.agrees(&panel, &one, "working");
-    panel.wait_for("it is gone", |entry| entry.label.starts_with("○ gone") && !entry.enabled);
+    panel.wait_for("it is gone", |entry| entry.shown().contains("gone — ") && !entry.enabled);
     panel.settle();
-    assert_eq!((panel.layout().0, ids()), (revision, before));
+    assert_eq!((panel.layout().0, ids(&panel)), (revision, before));
     panel.close();
     user.agrees(&panel, &new, "idle");
     assert!(panel.layout().0 != revision);
+}
+
+/// Case 150.
+#[test]
+fn case_150_nothing_moves_when_a_session_asks_while_the_submenu_of_another_is_open() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let (looked_at, other) = (sessions.add("first"), sessions.add("second"));
+    for session in [&looked_at, &other] {
+        session.prompt();
+    }
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &looked_at, "working");
+    let row = user.agrees(&panel, &other, "working");
+    panel.open();
+    panel.open_submenu(row.id);
+    let (revision, before) = (panel.layout().0, ids(&panel));
+    looked_at.tool("a", "bash", "make");
+    looked_at.ask("r", "a");
+    user.agrees(&panel, &looked_at, "needs-permission");
+    panel.settle();
+    assert_eq!((panel.layout().0, ids(&panel)), (revision, before));
+    panel.close();
+    let first = || panel.menu().into_iter().find(|entry| !entry.entries.is_empty());
+    let asks_first = || first().is_some_and(|entry| entry.shown().starts_with('⚑')).then_some(());
+    wait_until(SOON, "what asks is first", || format!("{:#?}", panel.menu()), asks_first);
 }
 
 /// The click that a user opened the menu for.
@@ -194,7 +195,7 @@ fn the_first_click_after_the_menu_was_opened_counts() {
     panel.wait_for_icon();
     user.agrees(&panel, &session, "idle");
     let _new = sessions.add("new");
-    panel.wait_for("the new one", |entry| entry.shown().contains("new ·"));
+    panel.wait_for("the new one", |entry| entry.shown().contains("new — "));
     // Nobody opens a menu and hits an entry sooner than this after it changed.
     let changed = Instant::now();
     wait_until(SOON, "a moment passes", String::new, || (changed.elapsed() > Duration::from_millis(300)).then_some(()));
@@ -211,31 +212,53 @@ fn a_burst_of_changes_is_few_layouts() {
     let _first = sessions.add("session number 0");
     let _light = user.light(&bus);
     panel.wait_for_icon();
-    panel.wait_for("the first row", |entry| entry.shown().contains("number 0 ·"));
+    panel.wait_for("the first row", |entry| entry.shown().contains("number 0 — "));
     let before = panel.signals("LayoutUpdated");
     let begun = Instant::now();
     let made: Vec<_> = (1..=20).map(|n| sessions.add(&format!("session number {n}"))).collect();
-    panel.wait_for("the last row", |entry| entry.shown().contains("number 20 ·"));
+    for session in &made {
+        session.prompt();
+    }
+    panel.wait_for("all work", |entry| entry.shown() == "20 working · 1 idle");
     panel.settle();
     let most = 2 + usize::try_from(begun.elapsed().as_secs()).unwrap();
     let layouts = panel.signals("LayoutUpdated") - before;
     assert!(layouts <= most, "{layouts} layouts of 20 new sessions in {:?}", begun.elapsed());
-    // Twenty changes of words are no change of shape at all.
+    // Twenty changes of words are no change of places at all.
     let before = panel.signals("LayoutUpdated");
     for session in &made {
-        session.prompt();
+        session.tool("a", "bash", "make");
     }
-    wait_until(
-        SOON,
-        "all work",
-        || format!("{:#?}", panel.menu()),
-        || {
-            let menu = panel.menu();
-            (menu.iter().filter(|entry| entry.shown().starts_with("▶ working")).count() == 20).then_some(())
-        },
-    );
+    let says = |entry: &Entry| entry.shown().starts_with("working: bash is open");
+    let count = |menu: &Entry| menu.words().matches("working: bash is open").count();
+    panel.wait_for("the first", says);
+    let all = || (count(&panel.layout().1) == 20).then_some(());
+    wait_until(SOON, "all of them", || format!("{:#?}", panel.menu()), all);
     panel.settle();
     assert_eq!(panel.signals("LayoutUpdated"), before);
+}
+
+/// Of an age nobody is told while the menu is closed. Who opens it is told what is true.
+#[test]
+fn ages_are_worded_when_the_menu_is_about_to_be_shown() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let session = sessions.add("one");
+    session.prompt();
+    let _light = user.light(&bus);
+    panel.wait_for_icon();
+    user.agrees(&panel, &session, "working");
+    panel.settle();
+    let before = panel.all_signals();
+    let begun = Instant::now();
+    wait_until(SOON, "it grows older", String::new, || (begun.elapsed() > Duration::from_secs(6)).then_some(()));
+    panel.settle();
+    assert_eq!(panel.all_signals(), before, "nobody looks");
+    assert!(!panel.about_to_show(), "no place changes");
+    panel.settle();
+    assert_eq!(panel.all_signals(), before + 1, "its age, in one message");
+    let row = user.agrees(&panel, &session, "working").shown();
+    assert!(row.ends_with(" s") && !row.ends_with("just begun"), "{row}");
 }
 
 #[test]

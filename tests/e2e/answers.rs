@@ -175,7 +175,7 @@ fn a_choice_is_clicked_in_the_menu() {
     let id = stage.session.id();
     stage.session.send("SCRIPT:ask Paint the fence");
     stage.pilot.told_beside(&id, "needs-input", COLOR);
-    for says in ["Asks: Which color?", "Answer “red”", "Answer in your own words, in a terminal"] {
+    for says in ["Asks: Which color?", "Answer “red”", "Answer in your own words…"] {
         stage.pilot.menu_says(&id, says);
     }
     stage.pilot.click(&id, "Answer “blue”");

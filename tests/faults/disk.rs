@@ -72,12 +72,12 @@ fn a_full_disk_costs_what_would_be_remembered_and_nothing_else() {
     session.prompt();
     user.agrees(&panel, &session, "working");
     session.answer("Done.");
-    panel.wait_for("it is unseen", |entry| entry.shown().contains("one ·") && entry.shown().contains('●'));
+    panel.wait_for("it is unseen", |entry| entry.shown().starts_with("✓ ● "));
     panel.rest();
     let all = panel.wait_for("Mark all as seen", labelled("Mark all as seen"));
     assert!(panel.click(all.id));
     light.says("what was seen cannot be kept");
-    panel.wait_for("it is seen", |entry| entry.shown().contains("one ·") && !entry.shown().contains('●'));
+    panel.wait_for("it is seen", |entry| entry.shown().starts_with("✓ ") && !entry.shown().contains('●'));
     let inside = PathBuf::from(format!("/proc/{}/root{state}", light.pid()));
     assert_eq!(fs::read_to_string(inside.join("seen.json")).unwrap(), kept, "what was kept is as it was");
     let mut left: Vec<_> = fs::read_dir(&inside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -112,7 +112,7 @@ fn a_read_only_home_is_shown_and_left_alone() {
     session.prompt();
     user.agrees(&panel, &session, "working");
     session.answer("Done.");
-    panel.wait_for("it is unseen", |entry| entry.shown().contains("one ·") && entry.shown().contains('●'));
+    panel.wait_for("it is unseen", |entry| entry.shown().starts_with("✓ ● "));
     panel.rest();
     let all = panel.wait_for("Mark all as seen", labelled("Mark all as seen"));
     assert!(panel.click(all.id));

@@ -46,8 +46,9 @@ fn a_light_that_was_stopped_tells_the_truth_when_it_goes_on() {
     made[4].delete();
     light.signal(Signal::CONT);
     user.agrees(&panel, &made[3], "crashed");
-    panel
-        .wait_for("the deleted one is gone or greyed", |entry| !entry.shown().contains("number 5 ·") || !entry.enabled);
+    panel.wait_for("the deleted one is gone or greyed", |entry| {
+        !entry.shown().contains("number 5 — ") || !entry.enabled
+    });
     // A signal that came meanwhile ends it as soon as it goes on.
     light.signal(Signal::STOP);
     light.signal(Signal::TERM);

@@ -162,5 +162,5 @@ fn busy_sessions_send_a_panel_ten_menus_a_second_at_most() {
     // The one that was on its way, and the one that is due as we stop.
     let most = took.as_secs_f64() * 10.0 + 2.0;
     assert!(sent.iter().all(|(_, count)| (*count as f64) < most), "{sent:?} in {took:?}");
-    assert!(sent[1].1 > 0, "menus are sent all the same: {sent:?}");
+    assert!(sent[0].1 + sent[1].1 > 0, "menus are sent all the same: {sent:?}");
 }

@@ -139,22 +139,25 @@ impl Pilot {
         let what = format!("{label:?} of {id} can be clicked");
         let dump = || self.dump(id);
         let find = || {
-            let row = self.row(id)?;
-            let name: String = row["label"].as_str()?.chars().take(24).collect();
-            let layout = self.panel.layout().1;
-            let submenu = layout.find(&|entry: &Entry| !entry.entries.is_empty() && entry.shown().contains(&name))?;
+            let (row, layout) = (self.row(id)?, self.panel.layout().1);
+            let submenu = layout.find(&|entry: &Entry| entry.is_row_of(row["label"].as_str().unwrap_or_default()))?;
             let fits = |entry: &Entry| entry.shown().starts_with(label) && entry.enabled && entry.entries.is_empty();
             submenu.find(&fits).cloned()
         };
-        wait_until(TOLD, &what, dump, find);
-        self.panel.rest();
-        let entry = wait_until(TOLD, &what, dump, find);
-        assert!(self.panel.click(entry.id), "the menu does not know the entry any more: {entry:?}");
+        // As a hand does: it opens the menu, in which nothing moves from then on, and looks again.
+        wait_until(TOLD, &what, dump, || {
+            find()?;
+            self.panel.rest();
+            self.panel.open();
+            let clicked = find().filter(|entry| self.panel.click(entry.id));
+            self.panel.close();
+            clicked
+        });
     }
 
-    /// Waits until the menu holds an entry whose label contains this.
+    /// Waits until the menu says this, on however many lines.
     pub(crate) fn menu_says(&self, id: &str, text: &str) {
-        let says = || self.panel.layout().1.find(&|entry: &Entry| entry.shown().contains(text)).map(drop);
+        let says = || self.panel.layout().1.words().contains(text).then_some(());
         wait_until(TOLD, &format!("the menu says {text:?}"), || self.dump(id), says);
     }
 
@@ -291,14 +294,7 @@ impl Pilot {
 
     /// Whether an entry of the menu names the session, its status and its reason.
     fn menu_shows(&self, row: &Value) -> bool {
-        let text =
-            |key: &str, most: usize| row[key].as_str().unwrap_or_default().chars().take(most).collect::<String>();
-        let (name, status, because) = (text("label", 24), text("status", 24), text("because", 24));
-        let fits = |entry: &Entry| {
-            let shown = entry.shown();
-            shown.contains(&format!("{status}   ")) && shown.contains(&name) && shown.contains(&because)
-        };
-        self.panel.layout().1.find(&fits).is_some()
+        self.panel.layout().1.find(&|entry: &Entry| entry.says(row)).is_some()
     }
 
     fn dump(&self, id: &str) -> String {

@@ -1,10 +1,14 @@
 //! The rules of a turn that is open: how long it may be silent, and what it works on.
 
 use super::{Found, Judge, SAMPLE_LASTS, SAMPLE_LEAD, Status, found};
+use crate::core::gist::Gist;
 use crate::core::owner::Owner;
-use crate::core::text::{counted, listed};
+use crate::core::text::{COMMAND_MAX, counted, listed, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{Phase, Said, Turn};
+
+/// How the words for an open tool begin whose process is busy.
+const RUNS_LONG: &str = "running long";
 
 impl Judge<'_> {
     /// A turn is open: `stuck`, `quiet`, `finishing` or `working`.
@@ -29,7 +33,7 @@ impl Judge<'_> {
         let (quiet, stuck, situation) = if compacting || tool.is_some() {
             let what = tool.map_or_else(|| "compacting its log".to_owned(), |tool| format!("{} is open", tool.name));
             let (stuck, what) = if self.busy(progress) {
-                (self.limits.tool_busy_stuck, format!("running long: {what}, its process is busy"))
+                (self.limits.tool_busy_stuck, format!("{RUNS_LONG}: {what}, its process is busy"))
             } else {
                 (self.limits.tool_stuck, what)
             };
@@ -63,12 +67,15 @@ impl Judge<'_> {
         open: bool,
         situation: &str,
     ) -> Option<Found> {
+        let runs_long = situation.starts_with(RUNS_LONG);
+        let gist = || Gist::Silent { since: progress, what: plain(situation, COMMAND_MAX), runs_long };
         let told_busy = open && self.answer().is_some_and(|answer| answer.active);
         let may_be_stuck = !told_busy && !self.live.asking;
         // Where it is not stuck, this is still when a look at its process is over, which the words rest on.
         if self.passed(progress, stuck) && may_be_stuck {
             let silence = self.ago(progress).max(stuck);
-            return Some(found(Status::Stuck, progress.wall + stuck, format!("silent {silence}, {situation}")));
+            let stuck = found(Status::Stuck, progress.wall + stuck, format!("silent {silence}, {situation}"));
+            return Some(Found { gist: gist(), ..stuck });
         }
         // Where the limits are one, or crossed, it is quiet meanwhile.
         let quiet = if may_be_stuck { quiet } else { quiet.min(stuck) };
@@ -76,7 +83,8 @@ impl Judge<'_> {
             let silence = self.ago(progress).max(quiet);
             // A process that uses the CPU asks nobody.
             let told = if told_busy && !self.busy(progress) { ": busy, or asking you there" } else { "" };
-            return Some(found(Status::Quiet, progress.wall + quiet, format!("silent {silence}, {situation}{told}")));
+            let quiet = found(Status::Quiet, progress.wall + quiet, format!("silent {silence}, {situation}{told}"));
+            return Some(Found { gist: gist(), ..quiet });
         }
         None
     }

@@ -1,77 +1,71 @@
-//! What stands below the sessions: always the same entries in the same places, so that a hand finds them.
+//! What stands below the sessions: always the same entries in the same order, so that a hand finds them.
 
-use crate::act::Order;
-use crate::core::text::plain;
-use crate::desktop::actions;
+use crate::core::text::{counted, lines, plain};
 use crate::desktop::autostart::State as Login;
 use crate::desktop::details::Source;
 use crate::desktop::hush::Notices;
-use crate::desktop::view::{Effect, Item, ItemId, Kind};
+use crate::desktop::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS};
 
-/// The entries below the sessions. `ends` are those that may end with the program, `wrong` is what is wrong with the settings.
-pub(super) fn footer(
-    any_unseen: bool,
-    left_open: Vec<Order>,
-    ends: &[&Source<'_>],
-    notices: &Notices,
-    login: &Login,
-    wrong: Option<&str>,
-) -> Vec<Item> {
-    let own = ItemId::own;
-    let version = format!("Pilotlight {}", crate::VERSION);
-    let about = [version.as_str(), env!("CARGO_PKG_DESCRIPTION"), "It reads, and touches nothing until you click"];
-    vec![
-        Item::action(own(Kind::SeenAll), "Mark all as seen", any_unseen, Effect::SeenAll),
-        Item::action(own(Kind::Refresh), "Refresh", true, Effect::Refresh),
-        notices.submenu(),
-        actions::reopen(left_open),
-        login.item(),
-        settings(wrong),
-        Item::action(own(Kind::OwnLog), "Open log", true, Effect::OwnLog),
-        diagnostics(),
-        Item::Submenu {
-            id: own(Kind::About),
-            text: "About".into(),
-            enabled: true,
-            items: about.iter().map(|line| Item::text(plain(line, 130))).collect(),
-        },
-        quit(ends),
-    ]
+/// The entries below the sessions. `ends` are those that may end with the program.
+pub(super) fn footer(any_unseen: bool, ends: &[&Source<'_>], notices: &Notices, login: &Login) -> [Item; 3] {
+    [notices.submenu(), settings(any_unseen, login), quit(ends)]
 }
 
-/// Opens the settings; where they are wrong, it says where.
-fn settings(wrong: Option<&str>) -> Item {
-    let text = match wrong {
-        None => "Settings…".to_owned(),
-        // The file's name and place come first, after the folders that it is in.
-        Some(wrong) => format!(
-            "Settings: {}",
-            plain(wrong.rsplit_once(std::path::MAIN_SEPARATOR).map_or(wrong, |(_, name)| name), 110)
-        ),
-    };
-    Item::action(ItemId::own(Kind::Settings), text, true, Effect::OpenSettings)
+/// Where the settings are wrong: what is, and a click opens them.
+pub(super) fn wrong(complaint: &str) -> Item {
+    // The file's name and place come first, after the folders that it is in.
+    let place = complaint.rsplit_once(std::path::MAIN_SEPARATOR).map_or(complaint, |(_, name)| name);
+    let text = format!("Settings: {}", plain(place, 110));
+    Item::action(ItemId::own(Kind::WrongSettings), text, Effect::OpenSettings)
+}
+
+fn words(text: &str, most: usize) -> impl Iterator<Item = Item> {
+    lines(&plain(text, 200), COLUMNS, most).into_iter().map(Item::text)
+}
+
+fn settings(any_unseen: bool, login: &Login) -> Item {
+    let own = ItemId::own;
+    let mut items = login.items();
+    items.extend([
+        Item::action(own(Kind::EditSettings), "Edit settings…", Effect::OpenSettings),
+        Item::action(own(Kind::OwnLog), "Open log", Effect::OwnLog),
+        diagnostics(),
+        Item::action(own(Kind::Refresh), "Refresh", Effect::Refresh),
+    ]);
+    if any_unseen {
+        items.push(Item::action(own(Kind::SeenAll), "Mark all as seen", Effect::SeenAll));
+    }
+    let version = format!("Pilotlight {}", crate::VERSION);
+    let about = [version.as_str(), env!("CARGO_PKG_DESCRIPTION"), "It reads, and touches nothing until you click"];
+    let about = about.into_iter().flat_map(|line| words(line, 3)).collect();
+    items.push(Item::submenu(own(Kind::About), "About", about));
+    Item::submenu(own(Kind::Settings), "Settings", items)
 }
 
 /// What a bug report needs: shown first, copied then.
 fn diagnostics() -> Item {
     let own = ItemId::own;
-    let items = vec![
-        Item::text("What a bug report needs, without names, paths, prompts or commands"),
-        Item::action(own(Kind::ShowDiagnostics), "Show diagnostics", true, Effect::ShowDiagnostics),
-        Item::action(own(Kind::CopyDiagnostics), "Copy what was shown", true, Effect::CopyDiagnostics),
-    ];
-    Item::Submenu { id: own(Kind::Diagnostics), text: "Diagnostics".into(), enabled: true, items }
+    let what = "What a bug report needs, without names, paths, prompts or commands";
+    let mut items: Vec<_> = words(what, 2).collect();
+    items.push(Item::action(own(Kind::ShowDiagnostics), "Show diagnostics", Effect::ShowDiagnostics));
+    items.push(Item::action(own(Kind::CopyDiagnostics), "Copy what was shown", Effect::CopyDiagnostics));
+    Item::submenu(own(Kind::Diagnostics), "Diagnostics", items)
 }
 
 /// The end of the program; where sessions would end with it, they are named, and it takes a second click.
 fn quit(ends: &[&Source<'_>]) -> Item {
-    let quit = |text: &str| Item::action(ItemId::own(Kind::Quit), text, true, Effect::Quit);
+    let quit = |text: &str| Item::action(ItemId::own(Kind::Quit), text, Effect::Quit);
     if ends.is_empty() {
         return quit("Quit");
     }
-    let mut names: Vec<_> = ends.iter().map(|source| source.row.label.cut(60)).collect();
+    let mut names: Vec<_> = ends.iter().map(|source| source.row.label.cut(30)).collect();
     names.sort_unstable();
-    let mut items: Vec<_> = names.iter().map(|name| Item::text(format!("This may end: {name}"))).collect();
+    let left_out = names.len().saturating_sub(ROWS - 2);
+    let mut items: Vec<_> =
+        names.iter().take(ROWS - 2).map(|name| Item::text(format!("This may end: {name}"))).collect();
+    if left_out > 0 {
+        items.push(Item::text(format!("and {}", counted(left_out, "more session"))));
+    }
     items.push(quit("Quit all the same: what ends can be resumed"));
-    Item::Submenu { id: ItemId::own(Kind::Quitting), text: "Quit…".into(), enabled: true, items }
+    Item::submenu(ItemId::own(Kind::Quitting), "Quit…", items)
 }

@@ -6,7 +6,10 @@
 //! Places change only while the menu is closed: what stands under the pointer stays there. Meanwhile words change in place, and
 //! what is gone is disabled.
 
-use crate::desktop::view::{Item, ItemId};
+use crate::core::time::Moment;
+use crate::core::verdict::Status;
+use crate::desktop::icon::badge;
+use crate::desktop::view::{Item, ItemId, Text};
 use std::collections::{BTreeMap, HashMap};
 use zbus::zvariant::{StructureBuilder, Value};
 
@@ -38,14 +41,17 @@ struct Entry {
     /// Which item this is; none for words and lines.
     id: Option<ItemId>,
     looks: Looks,
+    /// Its words as panels were last told of a change in them.
+    said: String,
     entries: Vec<Self>,
 }
 
 /// How an entry looks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Looks {
-    label: String,
+    text: Option<Text>,
     enabled: bool,
+    picture: Option<Status>,
     form: Form,
 }
 
@@ -60,25 +66,32 @@ enum Form {
 
 impl Looks {
     fn of(item: &Item) -> Self {
-        let (label, enabled, form) = match item {
-            Item::Separator => ("", true, Form::Line),
-            Item::Text(text) => (&**text, false, Form::Plain),
-            Item::Action { text, enabled, .. } => (&**text, *enabled, Form::Plain),
-            Item::Check { text, enabled, checked, .. } => (&**text, *enabled, Form::Check(Some(*checked))),
-            Item::Submenu { text, enabled, .. } => (&**text, *enabled, Form::Submenu),
+        let (picture, form) = match item {
+            Item::Separator => (None, Form::Line),
+            Item::Text(_) | Item::Action { .. } => (None, Form::Plain),
+            Item::Check { checked, .. } => (None, Form::Check(Some(*checked))),
+            Item::Submenu { picture, .. } => (*picture, Form::Submenu),
         };
-        Self { label: escaped(label), enabled, form }
+        Self { text: item.words().cloned(), enabled: item.is_enabled(), picture, form }
     }
 
-    fn properties(&self) -> Properties {
+    /// Its words as they are true now, as panels read them.
+    fn label(&self, now: Moment) -> String {
+        self.text.as_ref().map(|text| escaped(&text.at(now))).unwrap_or_default()
+    }
+
+    fn properties(&self, label: String) -> Properties {
         let mut properties = Properties::new();
         if self.form == Form::Line {
             properties.insert("type", "separator".into());
             return properties;
         }
-        properties.insert("label", self.label.clone().into());
+        properties.insert("label", label.into());
         if !self.enabled {
             properties.insert("enabled", false.into());
+        }
+        if let Some(status) = self.picture {
+            properties.insert("icon-data", badge(status).to_vec().into());
         }
         match self.form {
             Form::Submenu => {
@@ -96,23 +109,28 @@ impl Looks {
 
 impl Layout {
     /// Lays the menu out anew.
-    pub(super) fn lay_out(&mut self, items: &[Item]) {
+    pub(super) fn lay_out(&mut self, items: &[Item], now: Moment) {
         let before = std::mem::take(&mut self.entries);
-        self.entries = laid_out(items, before, &mut self.last);
+        self.entries = laid_out(items, before, &mut self.last, now);
     }
 
     /// Takes the words of these items over, where they stand in the same places. False, and nothing is changed, where they do not.
-    pub(super) fn reword(&mut self, items: &[Item], changes: &mut Changes) -> bool {
+    pub(super) fn reword(&mut self, items: &[Item], now: Moment, changes: &mut Changes) -> bool {
         let same = has_places_of(&self.entries, items);
         if same {
-            reword(&mut self.entries, items, changes);
+            reword(&mut self.entries, items, now, changes);
         }
         same
     }
 
+    /// Words the ages as they are true now.
+    pub(super) fn renew(&mut self, now: Moment, changes: &mut Changes) {
+        renew(&mut self.entries, now, changes);
+    }
+
     /// Takes over what can be while every entry stays where it is: the words of what is still there. The rest is disabled.
-    pub(super) fn reword_in_place(&mut self, items: &[Item], changes: &mut Changes) {
-        reword(&mut self.entries, items, changes);
+    pub(super) fn reword_in_place(&mut self, items: &[Item], now: Moment, changes: &mut Changes) {
+        reword(&mut self.entries, items, now, changes);
     }
 
     /// A panel was clicked on this entry: the item, where it is one that can be clicked now.
@@ -131,35 +149,41 @@ impl Layout {
     }
 
     /// An entry with so many levels below it (all where that is negative), as `GetLayout` tells it.
-    pub(super) fn tell(&self, number: i32, depth: i32, names: &[String]) -> Option<Told> {
+    pub(super) fn tell(&self, number: i32, depth: i32, names: &[String], now: Moment) -> Option<Told> {
         if number == ROOT {
             let mut properties = Properties::new();
             properties.insert("children-display", "submenu".into());
-            return Some((ROOT, chosen(properties, names), told(&self.entries, depth, names)));
+            return Some((ROOT, chosen(properties, names), told(&self.entries, depth, names, now)));
         }
         let entry = find(&self.entries, number)?;
-        Some((number, chosen(entry.looks.properties(), names), told(&entry.entries, depth, names)))
+        Some((number, chosen(entry.properties(now), names), told(&entry.entries, depth, names, now)))
     }
 
     /// The properties of these entries, or of all.
-    pub(super) fn properties(&self, numbers: &[i32], names: &[String]) -> Vec<(i32, Properties)> {
+    pub(super) fn properties(&self, numbers: &[i32], names: &[String], now: Moment) -> Vec<(i32, Properties)> {
         let mut all = BTreeMap::new();
         gather(&self.entries, &mut all);
         let wanted = all.into_iter().filter(|(number, _)| numbers.is_empty() || numbers.contains(number));
-        wanted.map(|(number, looks)| (number, chosen(looks.properties(), names))).collect()
+        wanted.map(|(number, entry)| (number, chosen(entry.properties(now), names))).collect()
+    }
+}
+
+impl Entry {
+    fn properties(&self, now: Moment) -> Properties {
+        self.looks.properties(self.looks.label(now))
     }
 }
 
 /// Number, properties, entries.
 pub(super) type Told = (i32, Properties, Vec<Value<'static>>);
 
-fn told(entries: &[Entry], depth: i32, names: &[String]) -> Vec<Value<'static>> {
+fn told(entries: &[Entry], depth: i32, names: &[String], now: Moment) -> Vec<Value<'static>> {
     if depth == 0 {
         return Vec::new();
     }
     let told = |entry: &Entry| {
-        let below = told(&entry.entries, depth.saturating_sub(1).max(-1), names);
-        let fields = StructureBuilder::new().add_field(entry.number).add_field(chosen(entry.looks.properties(), names));
+        let below = told(&entry.entries, depth.saturating_sub(1).max(-1), names, now);
+        let fields = StructureBuilder::new().add_field(entry.number).add_field(chosen(entry.properties(now), names));
         fields.add_field(below).build().ok().map(Value::from)
     };
     entries.iter().filter_map(told).collect()
@@ -171,7 +195,7 @@ fn chosen(mut properties: Properties, names: &[String]) -> Properties {
     properties
 }
 
-fn laid_out(items: &[Item], mut before: Vec<Entry>, last: &mut i32) -> Vec<Entry> {
+fn laid_out(items: &[Item], mut before: Vec<Entry>, last: &mut i32, now: Moment) -> Vec<Entry> {
     let lay = |item: &Item| {
         // Words and lines are told apart by their order alone: nothing can be clicked there.
         let same = |entry: &Entry| entry.id.as_ref() == item.id() && same_form(entry, item);
@@ -183,8 +207,9 @@ fn laid_out(items: &[Item], mut before: Vec<Entry>, last: &mut i32) -> Vec<Entry
                 (*last, Vec::new())
             }
         };
-        let entries = laid_out(item.children(), below, last);
-        Entry { number, id: item.id().cloned(), looks: Looks::of(item), entries }
+        let entries = laid_out(item.children(), below, last, now);
+        let looks = Looks::of(item);
+        Entry { number, id: item.id().cloned(), said: looks.label(now), looks, entries }
     };
     items.iter().map(lay).collect()
 }
@@ -201,7 +226,7 @@ fn same_form(entry: &Entry, item: &Item) -> bool {
     std::mem::discriminant(&entry.looks.form) == std::mem::discriminant(&Looks::of(item).form)
 }
 
-fn reword(entries: &mut [Entry], items: &[Item], changes: &mut Changes) {
+fn reword(entries: &mut [Entry], items: &[Item], now: Moment, changes: &mut Changes) {
     let same = has_places_of(entries, items);
     for (at, entry) in entries.iter_mut().enumerate() {
         let item = match &entry.id {
@@ -212,18 +237,30 @@ fn reword(entries: &mut [Entry], items: &[Item], changes: &mut Changes) {
         };
         let looks = item.map_or_else(|| Looks { enabled: false, ..entry.looks.clone() }, Looks::of);
         if looks != entry.looks {
-            changes.note(entry.number, &entry.looks, &looks);
-            entry.looks = looks;
+            let said = looks.label(now);
+            changes.note(entry.number, (&entry.looks, &entry.said), (&looks, &said));
+            (entry.looks, entry.said) = (looks, said);
         }
         if let Some(item) = item {
-            reword(&mut entry.entries, item.children(), changes);
+            reword(&mut entry.entries, item.children(), now, changes);
         }
     }
 }
 
+fn renew(entries: &mut [Entry], now: Moment, changes: &mut Changes) {
+    for entry in entries {
+        if entry.looks.text.as_ref().is_some_and(Text::has_age) {
+            let said = entry.looks.label(now);
+            changes.note(entry.number, (&entry.looks, &entry.said), (&entry.looks, &said));
+            entry.said = said;
+        }
+        renew(&mut entry.entries, now, changes);
+    }
+}
+
 impl Changes {
-    fn note(&mut self, number: i32, before: &Looks, now: &Looks) {
-        let (mut set, before_set) = (now.properties(), before.properties());
+    fn note(&mut self, number: i32, (before, said): (&Looks, &str), (now, says): (&Looks, &str)) {
+        let (mut set, before_set) = (now.properties(says.to_owned()), before.properties(said.to_owned()));
         let unset: Vec<_> = before_set.keys().copied().filter(|name| !set.contains_key(name)).collect();
         let unsure = matches!(before.form, Form::Check(None));
         set.retain(|name, value| before_set.get(name) != Some(value) || (unsure && *name == "toggle-state"));
@@ -252,9 +289,9 @@ fn find_mut(entries: &mut [Entry], number: i32) -> Option<&mut Entry> {
     })
 }
 
-fn gather<'a>(entries: &'a [Entry], all: &mut BTreeMap<i32, &'a Looks>) {
+fn gather<'a>(entries: &'a [Entry], all: &mut BTreeMap<i32, &'a Entry>) {
     for entry in entries {
-        all.insert(entry.number, &entry.looks);
+        all.insert(entry.number, entry);
         gather(&entry.entries, all);
     }
 }
@@ -267,14 +304,18 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::gist::Gist;
+    use crate::core::time::{Span, Time};
     use crate::desktop::view::{Effect, Kind};
 
+    const NOW: Moment = Moment::of(Time(1_700_000_000_000));
+
     fn seen(id: &str, text: &str) -> Item {
-        Item::action(ItemId::of(&(0, id.into()), Kind::Seen), text, true, Effect::Seen)
+        Item::action(ItemId::of(&(0, id.into()), Kind::Seen), text, Effect::Seen)
     }
 
     fn row(id: &str, items: Vec<Item>) -> Item {
-        Item::Submenu { id: ItemId::of(&(0, id.into()), Kind::Row), text: id.into(), enabled: true, items }
+        Item::submenu(ItemId::of(&(0, id.into()), Kind::Row), id, items)
     }
 
     fn numbers(layout: &Layout) -> Vec<i32> {
@@ -284,24 +325,24 @@ mod tests {
     #[test]
     fn an_entry_keeps_its_number_and_no_other_ever_gets_it() {
         let mut layout = Layout::default();
-        layout.lay_out(&[seen("a", "1"), Item::Separator, seen("b", "2")]);
+        layout.lay_out(&[seen("a", "1"), Item::Separator, seen("b", "2")], NOW);
         let [a, line, b] = numbers(&layout)[..] else { panic!("{layout:?}") };
-        layout.lay_out(&[seen("b", "2"), seen("c", "3"), Item::Separator, seen("a", "1")]);
+        layout.lay_out(&[seen("b", "2"), seen("c", "3"), Item::Separator, seen("a", "1")], NOW);
         let [b_again, c, line_again, a_again] = numbers(&layout)[..] else { panic!("{layout:?}") };
         assert_eq!((a, line, b), (a_again, line_again, b_again));
         assert!(![ROOT, a, line, b].contains(&c));
-        layout.lay_out(&[seen("b", "2")]);
+        layout.lay_out(&[seen("b", "2")], NOW);
         assert_eq!((layout.clicked(a), layout.has(a)), (None, false), "what is gone is not clicked");
-        layout.lay_out(&[seen("a", "1"), seen("b", "2")]);
+        layout.lay_out(&[seen("a", "1"), seen("b", "2")], NOW);
         assert!(![a, b, c, line].contains(&numbers(&layout)[0]), "what comes back has another number");
     }
 
     #[test]
     fn what_moves_into_another_submenu_has_another_number() {
         let mut layout = Layout::default();
-        layout.lay_out(&[row("x", vec![seen("a", "1")]), row("y", vec![])]);
+        layout.lay_out(&[row("x", vec![seen("a", "1")]), row("y", vec![])], NOW);
         let before = layout.entries[0].entries[0].number;
-        layout.lay_out(&[row("x", vec![]), row("y", vec![seen("a", "1")])]);
+        layout.lay_out(&[row("x", vec![]), row("y", vec![seen("a", "1")])], NOW);
         assert_ne!(layout.entries[1].entries[0].number, before);
         assert!(!layout.has(before));
     }
@@ -309,10 +350,10 @@ mod tests {
     #[test]
     fn where_nothing_changes_its_place_only_what_changed_is_said() {
         let (mut layout, mut changes) = (Layout::default(), Changes::default());
-        layout.lay_out(&[seen("a", "one"), seen("b", "two_")]);
+        layout.lay_out(&[seen("a", "one"), seen("b", "two_")], NOW);
         let b = numbers(&layout)[1];
-        assert!(!layout.reword(&[seen("b", "two"), seen("a", "one")], &mut changes), "places changed");
-        assert!(layout.reword(&[seen("a", "one"), seen("b", "2_")], &mut changes));
+        assert!(!layout.reword(&[seen("b", "two"), seen("a", "one")], NOW, &mut changes), "places changed");
+        assert!(layout.reword(&[seen("a", "one"), seen("b", "2_")], NOW, &mut changes));
         let said: Vec<_> = changes.set.iter().map(|(number, set)| (*number, set.get("label").cloned())).collect();
         assert_eq!(said, [(b, Some(Value::from("2__")))]);
         assert_eq!(changes.set[0].1.len(), 1);
@@ -321,17 +362,17 @@ mod tests {
     #[test]
     fn while_every_entry_stays_where_it_is_what_is_gone_is_disabled() {
         let (mut layout, mut changes) = (Layout::default(), Changes::default());
-        layout.lay_out(&[seen("a", "1"), row("x", vec![Item::text("words"), seen("b", "2")]), seen("c", "3")]);
+        layout.lay_out(&[seen("a", "1"), row("x", vec![Item::text("words"), seen("b", "2")]), seen("c", "3")], NOW);
         let [a, x, c] = numbers(&layout)[..] else { panic!("{layout:?}") };
         let b = layout.entries[1].entries[1].number;
-        layout.reword_in_place(&[seen("c", "three"), row("x", vec![seen("d", "4")])], &mut changes);
+        layout.reword_in_place(&[seen("c", "three"), row("x", vec![seen("d", "4")])], NOW, &mut changes);
         assert_eq!(numbers(&layout), [a, x, c]);
         assert_eq!((layout.clicked(a), layout.clicked(b)), (None, None));
         assert!(layout.clicked(c).is_some());
         let set: Vec<_> = changes.set.iter().map(|(number, _)| *number).collect();
         assert_eq!(set, [a, b, c]);
         // When it closes, everything is where it belongs.
-        layout.lay_out(&[seen("c", "three"), row("x", vec![seen("d", "4")])]);
+        layout.lay_out(&[seen("c", "three"), row("x", vec![seen("d", "4")])], NOW);
         assert_eq!(numbers(&layout), [c, x]);
     }
 
@@ -346,26 +387,59 @@ mod tests {
             effect: Effect::StartAtLogin(!checked),
         };
         let (mut layout, mut changes) = (Layout::default(), Changes::default());
-        layout.lay_out(&[check(false)]);
-        assert!(layout.reword(&[check(false)], &mut changes) && changes.is_empty());
+        layout.lay_out(&[check(false)], NOW);
+        assert!(layout.reword(&[check(false)], NOW, &mut changes) && changes.is_empty());
         assert_eq!(layout.clicked(numbers(&layout)[0]), Some(id.clone()));
-        assert!(layout.reword(&[check(false)], &mut changes));
+        assert!(layout.reword(&[check(false)], NOW, &mut changes));
         assert_eq!(changes.set[0].1.get("toggle-state"), Some(&Value::from(0)));
     }
 
     #[test]
     fn words_are_not_clicked_and_an_underline_is_no_key() {
         let mut layout = Layout::default();
-        layout.lay_out(&[Item::text("a_b && c__d"), row("x", vec![seen("a", "1")])]);
+        layout.lay_out(&[Item::text("a_b && c__d"), row("x", vec![seen("a", "1")])], NOW);
         let [text, x] = numbers(&layout)[..] else { panic!("{layout:?}") };
         assert_eq!((layout.clicked(text), layout.clicked(x)), (None, None));
-        assert_eq!(layout.entries[0].looks.label, "a__b && c____d");
-        let (_, _, all) = layout.tell(ROOT, -1, &[]).unwrap();
-        let (_, _, one) = layout.tell(ROOT, 1, &[]).unwrap();
+        assert_eq!(layout.entries[0].said, "a__b && c____d");
+        let (_, _, all) = layout.tell(ROOT, -1, &[], NOW).unwrap();
+        let (_, _, one) = layout.tell(ROOT, 1, &[], NOW).unwrap();
         assert_eq!((all.len(), one.len()), (2, 2));
         assert_ne!(all, one, "one level has no submenus");
-        assert_eq!(layout.tell(x, 0, &["label".to_owned()]).unwrap().1.len(), 1);
-        assert_eq!(layout.properties(&[x], &[]).len(), 1);
-        assert_eq!(layout.properties(&[], &[]).len(), 3);
+        assert_eq!(layout.tell(x, 0, &["label".to_owned()], NOW).unwrap().1.len(), 1);
+        assert_eq!(layout.properties(&[x], &[], NOW).len(), 1);
+        assert_eq!(layout.properties(&[], &[], NOW).len(), 3);
+    }
+
+    /// Of an age nobody is told until the menu is about to be shown, and then of what it is by then, in the same places.
+    #[test]
+    fn ages_are_worded_when_they_are_asked_for() {
+        let done = Gist::Ago("done".into(), NOW.wall);
+        let aged = || Item::action(ItemId::own(Kind::Seen), Text::row("a_b".into(), done.clone()), Effect::Seen);
+        let (mut layout, later) = (Layout::default(), NOW.plus(Span::seconds(65)));
+        layout.lay_out(&[aged(), seen("b", "two")], NOW);
+        let (number, mut changes) = (numbers(&layout)[0], Changes::default());
+        assert!(layout.reword(&[aged(), seen("b", "two")], later, &mut changes) && changes.is_empty());
+        let label = |layout: &Layout| layout.properties(&[number], &[], later)[0].1["label"].clone();
+        assert_eq!(label(&layout), Value::from("a__b — done, 1 min ago"), "who asks is told what is true");
+        layout.renew(later, &mut changes);
+        let said: Vec<_> = changes.set.iter().map(|(number, set)| (*number, set["label"].clone())).collect();
+        assert_eq!((said, changes.unset.len()), (vec![(number, label(&layout))], 0));
+        let mut again = Changes::default();
+        layout.renew(later.plus(Span::seconds(30)), &mut again);
+        assert!(again.is_empty(), "true to the step");
+    }
+
+    #[test]
+    fn a_row_has_the_picture_of_its_status() {
+        let with = |status| {
+            let id = ItemId::of(&(0, "a".into()), Kind::Row);
+            Item::Submenu { id, text: "a".into(), picture: Some(status), items: Vec::new() }
+        };
+        let (mut layout, mut changes) = (Layout::default(), Changes::default());
+        layout.lay_out(&[with(Status::Idle)], NOW);
+        let picture = |status| Value::from(badge(status).to_vec());
+        assert_eq!(layout.properties(&[], &[], NOW)[0].1["icon-data"], picture(Status::Idle));
+        assert!(layout.reword(&[with(Status::Stuck)], NOW, &mut changes));
+        assert_eq!((changes.set[0].1.len(), &changes.set[0].1["icon-data"]), (1, &picture(Status::Stuck)));
     }
 }

@@ -1,8 +1,9 @@
 //! The menu on the bus: `com.canonical.dbusmenu`, as panels call it.
 
 use super::layout::{Changes, Layout, Properties, ROOT, Told};
+use crate::clock::Clock;
 use crate::desktop::lamp;
-use crate::desktop::view::Item;
+use crate::desktop::view::{Item, MenuView};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,29 +33,39 @@ pub(super) struct Shown {
     opened: Option<Instant>,
     heard: Instant,
     laid_out: Instant,
+    /// What ages are counted by.
+    clock: Clock,
 }
 
 impl Shown {
     /// What is shown first.
-    pub(super) fn new(items: &[Item], now: Instant) -> Self {
-        let mut layout = Layout::default();
-        layout.lay_out(items);
-        Self { layout, revision: 1, next: None, open: HashSet::new(), opened: None, heard: now, laid_out: now }
+    pub(super) fn new(view: &MenuView, now: Instant) -> Self {
+        let (mut layout, clock) = (Layout::default(), view.clock);
+        layout.lay_out(&view.items, clock.now());
+        Self { layout, revision: 1, next: None, open: HashSet::new(), opened: None, heard: now, laid_out: now, clock }
     }
 
     /// Shows these from now on; where the menu is open, places change only when it is closed.
-    pub(super) fn show(&mut self, items: &[Item], now: Instant) -> Said {
+    pub(super) fn show(&mut self, view: &MenuView, now: Instant) -> Said {
         let mut changes = Changes::default();
-        self.next = None;
-        if self.layout.reword(items, &mut changes) {
+        (self.next, self.clock) = (None, view.clock);
+        let (items, at) = (&view.items, view.clock.now());
+        if self.layout.reword(items, at, &mut changes) {
             return Said { changes, laid_out: None };
         }
         if !self.is_open(now) {
             return Said { changes, laid_out: Some(self.lay_out(items, now)) };
         }
-        self.layout.reword_in_place(items, &mut changes);
-        self.next = Some(items.to_vec());
+        self.layout.reword_in_place(items, at, &mut changes);
+        self.next = Some(items.clone());
         Said { changes, laid_out: None }
+    }
+
+    /// The menu is about to be shown, or was opened just now: its ages are worded as they are true now. Its places stay.
+    fn renew(&mut self) -> Changes {
+        let mut changes = Changes::default();
+        self.layout.renew(self.clock.now(), &mut changes);
+        changes
     }
 
     fn is_open(&self, now: Instant) -> bool {
@@ -62,7 +73,7 @@ impl Shown {
     }
 
     fn lay_out(&mut self, items: &[Item], now: Instant) -> u32 {
-        self.layout.lay_out(items);
+        self.layout.lay_out(items, self.clock.now());
         self.revision = self.revision.wrapping_add(1);
         self.laid_out = now;
         self.open.clear();
@@ -82,6 +93,7 @@ impl Shown {
                     self.opened = Some(now);
                 }
                 self.open.insert(number);
+                heard.changes = self.renew();
             }
             "closed" => {
                 self.open.remove(&number);
@@ -136,6 +148,7 @@ pub(super) struct Said {
 #[derive(Default)]
 struct Heard {
     clicked: Option<lamp::Told>,
+    changes: Changes,
     laid_out: Option<u32>,
 }
 
@@ -155,15 +168,26 @@ type Event<'a> = (i32, &'a str, Value<'a>, u32);
 impl Menu {
     async fn hear(&self, emitter: &SignalEmitter<'_>, number: i32, event: &str) -> bool {
         let heard = lock(&self.shown).hear(number, event, Instant::now());
-        let Some(Heard { clicked, laid_out }) = heard else { return false };
+        let Some(Heard { clicked, changes, laid_out }) = heard else { return false };
         if let Some(clicked) = clicked {
             (self.tell)(clicked);
         }
+        Self::say(emitter, changes).await;
         if let Some(revision) = laid_out {
             // Fails only with the bus, which is noticed elsewhere.
             let _ = Self::layout_updated(emitter, revision, ROOT).await;
         }
         true
+    }
+}
+
+impl Menu {
+    /// Says which entries have other words now.
+    async fn say(emitter: &SignalEmitter<'_>, changes: Changes) {
+        if !changes.is_empty() {
+            // Fails only with the bus, which is noticed elsewhere.
+            let _ = Self::items_properties_updated(emitter, changes.set, changes.unset).await;
+        }
     }
 }
 
@@ -181,16 +205,18 @@ impl Menu {
         property_names: Vec<String>,
     ) -> fdo::Result<(u32, Told)> {
         let shown = lock(&self.shown);
-        let told = shown.layout.tell(parent_id, recursion_depth, &property_names);
+        let told = shown.layout.tell(parent_id, recursion_depth, &property_names, shown.clock.now());
         told.map(|told| (shown.revision, told)).ok_or_else(|| no_entry(parent_id))
     }
 
     fn get_group_properties(&self, ids: Vec<i32>, property_names: Vec<String>) -> Vec<(i32, Properties)> {
-        lock(&self.shown).layout.properties(&ids, &property_names)
+        let shown = lock(&self.shown);
+        shown.layout.properties(&ids, &property_names, shown.clock.now())
     }
 
     fn get_property(&self, id: i32, name: String) -> fdo::Result<Value<'static>> {
-        let told = lock(&self.shown).layout.tell(id, 0, std::slice::from_ref(&name));
+        let shown = lock(&self.shown);
+        let told = shown.layout.tell(id, 0, std::slice::from_ref(&name), shown.clock.now());
         let (_, mut properties, _) = told.ok_or_else(|| no_entry(id))?;
         properties.remove(&*name).ok_or_else(|| fdo::Error::InvalidArgs(format!("entry {id} has no {name}")))
     }
@@ -223,14 +249,27 @@ impl Menu {
         }
     }
 
-    /// What is shown is always up to date.
-    fn about_to_show(&self, id: i32) -> fdo::Result<bool> {
-        if lock(&self.shown).layout.has(id) { Ok(false) } else { Err(no_entry(id)) }
+    /// Places are always up to date; ages are told before the answer is.
+    async fn about_to_show(&self, #[zbus(signal_emitter)] emitter: SignalEmitter<'_>, id: i32) -> fdo::Result<bool> {
+        let changes = {
+            let mut shown = lock(&self.shown);
+            shown.layout.has(id).then(|| shown.renew())
+        };
+        Self::say(&emitter, changes.ok_or_else(|| no_entry(id))?).await;
+        Ok(false)
     }
 
-    fn about_to_show_group(&self, ids: Vec<i32>) -> (Vec<i32>, Vec<i32>) {
-        let shown = lock(&self.shown);
-        (Vec::new(), ids.into_iter().filter(|id| !shown.layout.has(*id)).collect())
+    async fn about_to_show_group(
+        &self,
+        #[zbus(signal_emitter)] emitter: SignalEmitter<'_>,
+        ids: Vec<i32>,
+    ) -> (Vec<i32>, Vec<i32>) {
+        let (changes, unknown) = {
+            let mut shown = lock(&self.shown);
+            (shown.renew(), ids.into_iter().filter(|id| !shown.layout.has(*id)).collect())
+        };
+        Self::say(&emitter, changes).await;
+        (Vec::new(), unknown)
     }
 
     #[zbus(property)]
@@ -270,11 +309,15 @@ mod tests {
     use crate::desktop::view::{Effect, ItemId, Kind};
 
     fn seen(id: &str) -> Item {
-        Item::action(ItemId::of(&(0, id.into()), Kind::Seen), id, true, Effect::Seen)
+        Item::action(ItemId::of(&(0, id.into()), Kind::Seen), id, Effect::Seen)
+    }
+
+    fn view(items: Vec<Item>) -> MenuView {
+        MenuView { items, ..MenuView::before_the_first_look() }
     }
 
     fn number(shown: &Shown, id: &str) -> i32 {
-        let all = shown.layout.properties(&[], &[]);
+        let all = shown.layout.properties(&[], &[], shown.clock.now());
         all.iter().find(|(_, properties)| properties.get("label") == Some(&Value::from(id.to_owned()))).unwrap().0
     }
 
@@ -285,9 +328,9 @@ mod tests {
     #[test]
     fn places_change_when_the_menu_is_closed() {
         let begun = Instant::now();
-        let mut shown = Shown::new(&[seen("a")], begun);
+        let mut shown = Shown::new(&view(vec![seen("a")]), begun);
         assert!(shown.hear(ROOT, "opened", begun).is_some());
-        let said = shown.show(&[seen("b"), seen("a")], after(begun, 10));
+        let said = shown.show(&view(vec![seen("b"), seen("a")]), after(begun, 10));
         assert!(said.laid_out.is_none() && said.changes.is_empty());
         assert_eq!(shown.hear(ROOT, "closed", after(begun, 20)).unwrap().laid_out, Some(2));
         assert!(number(&shown, "b") > number(&shown, "a"));
@@ -304,15 +347,15 @@ mod tests {
             }
         };
         // Of a panel that never says that it opens the menu, only a rest is known.
-        let mut shown = Shown::new(&[seen("a")], begun);
+        let mut shown = Shown::new(&view(vec![seen("a")]), begun);
         assert!(!aimed(&mut shown, after(begun, 1100)));
         assert!(aimed(&mut shown, after(begun, 1200)));
         // The first click after the menu was opened.
-        let mut shown = Shown::new(&[seen("a")], begun);
+        let mut shown = Shown::new(&view(vec![seen("a")]), begun);
         shown.hear(ROOT, "opened", after(begun, 300));
         assert!(aimed(&mut shown, after(begun, 500)));
         // The layout may have come into the open menu.
-        let mut shown = Shown::new(&[seen("a")], begun);
+        let mut shown = Shown::new(&view(vec![seen("a")]), begun);
         shown.hear(ROOT, "opened", after(begun, 200));
         assert!(!aimed(&mut shown, after(begun, 500)));
     }
@@ -320,9 +363,9 @@ mod tests {
     #[test]
     fn a_panel_that_never_says_that_the_menu_was_closed_is_not_waited_for() {
         let begun = Instant::now();
-        let mut shown = Shown::new(&[seen("a")], begun);
+        let mut shown = Shown::new(&view(vec![seen("a")]), begun);
         shown.hear(ROOT, "opened", begun);
-        shown.show(&[seen("b")], begun);
+        shown.show(&view(vec![seen("b")]), begun);
         assert_eq!(shown.wait_no_longer(after(begun, 59_000)), None);
         assert_eq!(shown.waits_until(), Some(after(begun, 60_000)));
         assert_eq!(shown.wait_no_longer(after(begun, 60_000)), Some(2));
@@ -334,12 +377,12 @@ mod tests {
         let begun = Instant::now();
         let row = |items| {
             let id = ItemId::of(&(0, "x".into()), Kind::Row);
-            Item::Submenu { id, text: "x".into(), enabled: true, items }
+            Item::submenu(id, "x", items)
         };
-        let mut shown = Shown::new(&[row(vec![seen("a")])], begun);
+        let mut shown = Shown::new(&view(vec![row(vec![seen("a")])]), begun);
         let x = number(&shown, "x");
         shown.hear(x, "opened", begun);
-        assert!(shown.show(&[row(vec![seen("b")])], begun).laid_out.is_none());
+        assert!(shown.show(&view(vec![row(vec![seen("b")])]), begun).laid_out.is_none());
         assert_eq!(shown.hear(x, "closed", begun).unwrap().laid_out, Some(2));
         assert!(shown.hear(99, "opened", begun).is_none(), "there is no such entry");
     }

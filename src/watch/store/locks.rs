@@ -81,6 +81,7 @@ pub fn numbers_in_use(folder: &Path) -> Vec<u32> {
     listing.there
 }
 
+/// The same, where nobody tells.
 #[cfg(not(unix))]
 pub const fn numbers_in_use(_: &Path) -> Vec<u32> {
     Vec::new()

@@ -9,6 +9,7 @@ use pilotlight::core::alert::{
 };
 use pilotlight::core::fleet::{Background, Kind, Label, Row, Session};
 use pilotlight::core::form::Form;
+use pilotlight::core::gist::Gist;
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::turn::Ending;
 use pilotlight::core::verdict::Status;
@@ -67,6 +68,8 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         label: Label { who: id.into(), title: Some(format!("Session {id}").into()) },
         turn: None,
         ended_denied: false,
+        gist: Gist::default(),
+        looked_at: false,
         question: None,
     }
 }

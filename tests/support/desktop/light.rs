@@ -90,16 +90,8 @@ impl User {
         let dump = || format!("{:?}\n{:#?}", self.row(session), panel.menu());
         wait_until(SOON, &format!("menu and status say {status}"), dump, || {
             let row = self.row(session)?;
-            let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
-            let menu = panel.layout().1;
-            let entry = menu.find(&|entry: &Entry| entry.shown().contains(&format!("{} · ", text("label"))))?.clone();
-            let shown = entry.shown();
-            let because: String = text("because").chars().take(40).collect();
-            let agrees = text("status") == status
-                && shown.contains(&format!("{status}   "))
-                && shown.contains(&because)
-                && shown.contains('●') == (row["unseen"] == true);
-            agrees.then_some(entry)
+            let entry = panel.layout().1.find(&|entry: &Entry| entry.says(&row))?.clone();
+            (row["status"] == status).then_some(entry)
         })
     }
 }

@@ -2,6 +2,8 @@
 
 use super::bus::Bus;
 use crate::support::{SOON, block_on, spawn, wait_until};
+use pilotlight::core::fleet::mark;
+use pilotlight::core::verdict::Status;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -172,9 +174,21 @@ impl Panel {
         assert!(self.event(0, "opened"));
     }
 
+    /// Says that the submenu of this entry was opened.
+    pub(crate) fn open_submenu(&self, id: i32) {
+        assert!(self.event(id, "opened"));
+    }
+
     /// Says that it was closed.
     pub(crate) fn close(&self) {
         assert!(self.event(0, "closed"));
+    }
+
+    /// Asks, as panels do before they show the menu, whether its layout is to be read again.
+    pub(crate) fn about_to_show(&self) -> bool {
+        let icon = self.icon();
+        let call = self.connection.call_method(Some(&*icon), "/MenuBar", Some(MENU), "AboutToShow", &(0i32,));
+        block_on(call).unwrap().body().deserialize().unwrap()
     }
 
     /// Says what happened to an entry. Whether the program knew its id.
@@ -294,10 +308,41 @@ impl Entry {
         self.entries.iter().find_map(|entry| if fits(entry) { Some(entry) } else { entry.find(fits) })
     }
 
-    /// The entry in it whose label begins so.
+    /// The entry in it, at any depth, whose label begins so.
     pub(crate) fn get(&self, label: &str) -> &Self {
-        let found = self.entries.iter().find(|entry| entry.label.starts_with(label));
-        found.unwrap_or_else(|| panic!("no {label:?} in {self:#?}"))
+        self.find(&|entry| entry.label.starts_with(label)).unwrap_or_else(|| panic!("no {label:?} in {self:#?}"))
+    }
+
+    /// The words in its submenu, at any depth, as one text: a line that ends in a backslash was broken in a word.
+    pub(crate) fn words(&self) -> String {
+        let words = self.entries.iter().map(|entry| format!("{} {}", entry.shown(), entry.words()));
+        words.collect::<String>().replace("\\ ", "")
+    }
+
+    /// Whether it is the row of this session, by its label, which rows cut.
+    pub(crate) fn is_row_of(&self, label: &str) -> bool {
+        let shown = self.shown();
+        let Some((_, name)) = shown.split_once(' ').filter(|_| !self.entries.is_empty()) else { return false };
+        let name = name.strip_prefix("● ").unwrap_or(name);
+        name.starts_with(&format!("{label} — "))
+            || name.split_once("… — ").is_some_and(|(cut, _)| !cut.is_empty() && label.starts_with(cut))
+    }
+
+    /// Whether it is the row of this session of `status --json`, and says the same of it: its mark, whether it is new, and in
+    /// `Why` the status and the reason. Of a silence only the age is worded otherwise.
+    pub(crate) fn says(&self, row: &serde_json::Value) -> bool {
+        let text = |key: &str| row[key].as_str().unwrap_or_default();
+        let (because, status) = (text("because"), text("status"));
+        let because = match because.split_once(", ") {
+            Some((age, because)) if age.starts_with("silent ") => because,
+            _ => because,
+        };
+        let reason: String = format!("{status}: {because}").chars().take(40).collect();
+        let mark = Status::ALL.into_iter().find(|one| one.name() == status).map_or("", |status| mark(status).0);
+        let shown = self.shown();
+        let is_row = self.is_row_of(text("label")) && shown.starts_with(&format!("{mark} "));
+        let why = self.entries.iter().find(|entry| entry.label == "Why").map(Self::words).unwrap_or_default();
+        is_row && shown.contains('●') == (row["unseen"] == true) && why.contains(reason.trim_end())
     }
 
     /// The label as the user reads it: an underline that marks a key is not shown, two are one.
