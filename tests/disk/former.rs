@@ -43,6 +43,10 @@ fn a_killed_owner_whose_lock_was_cleaned_away_is_told_by_its_log() {
     log(&user, dead(&user), AGO * 2, &session, &[OPENS, CLOSES]);
     log(&user, dead(&user), AGO * 3, &session, &[OPENS]);
     assert_eq!(user.row(&session).unwrap()["owner"]["pid"], pid);
+    // What would hold up others while it is read is not read, and then nothing is known.
+    let endless = std::fs::File::create(user.home().join("logs/process-1-1.log")).unwrap();
+    endless.set_len(1 << 30).unwrap();
+    assert_eq!(user.row(&session).unwrap()["status"], "working");
 }
 
 #[test]

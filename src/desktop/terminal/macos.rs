@@ -22,7 +22,7 @@ pub(super) fn open(app: Option<&str>, command: &[OsString], folder: &Path) -> Re
         words.extend(["-a".into(), app.into()]);
     }
     words.push(script.clone().into_os_string());
-    super::start::run(app.unwrap_or("the terminal"), &words, Path::new("/"), &[]).inspect_err(|_| {
+    super::start::run(app.unwrap_or("the terminal"), &words, Path::new("/"), &[], super::WATCHED).inspect_err(|_| {
         let _ = std::fs::remove_file(&script);
     })
 }

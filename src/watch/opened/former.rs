@@ -15,9 +15,12 @@ use std::time::SystemTime;
 
 /// So many logs are read, those that were written last.
 const LOGS_MAX: usize = 32;
+/// And so much of them in all, in bytes: other sessions wait meanwhile, some 20 ms. Real ones have less.
+const BYTES_MAX: u64 = 16 << 20;
 
 /// The process that had a session open when its last event was written, at `last`, if it is gone. `None` where that is not known: where
-/// no log names the session, where the log says that the process closed it, and where any process that had it open may live.
+/// no log names the session, where the log says that the process closed it, where any process that had it open may live, and
+/// where there is too much to read.
 ///
 /// What is known is as good as a lock: a process in a container is known by an id of its own there. Where such a process shows
 /// here, it counts as one that may live.
@@ -29,6 +32,10 @@ pub(crate) fn former_owner(home: &Path, id: &str, last: Time, names: &[String], 
     let mut logs: Vec<_> = logs.map(|(lock, entry)| (lock, written(&entry), entry.path())).collect();
     logs.sort_by_key(|(_, written, _)| Reverse(*written));
     logs.truncate(LOGS_MAX);
+    let length = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
+    if logs.iter().map(|(.., path)| length(path)).sum::<u64>() > BYTES_MAX {
+        return None;
+    }
     let has_open = |path: &Path| Log::whole(path).is_some_and(|log| log.open().any(|open| **open == *id));
     logs.retain(|(.., path)| has_open(path));
     let is_gone = |pid, lock| matches!(owner_of(lock, names, now), Owner::Gone { .. }) && !is_inside_container(pid);

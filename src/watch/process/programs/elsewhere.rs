@@ -18,7 +18,7 @@ impl Rest {
 
     /// Whether those were all.
     pub(super) fn look(&mut self, found: &mut Vec<Program>, names: &[String], _: Time, _: Option<Instant>) -> bool {
-        if let Some(mut system) = System::new().ok() {
+        if let Ok(mut system) = System::new() {
             let kind = ProcessRefreshKind::nothing()
                 .with_exe(UpdateKind::Always)
                 .with_cmd(UpdateKind::Always)
