@@ -68,14 +68,14 @@ impl Judge<'_> {
         situation: &str,
     ) -> Option<Found> {
         let runs_long = situation.starts_with(RUNS_LONG);
-        let gist = || Gist::Silent { since: progress, what: plain(situation, COMMAND_MAX), runs_long };
+        let gist = |what: &str| Gist::Silent { since: progress, what: plain(what, COMMAND_MAX), runs_long };
         let told_busy = open && self.answer().is_some_and(|answer| answer.active);
         let may_be_stuck = !told_busy && !self.live.asking;
         // Where it is not stuck, this is still when a look at its process is over, which the words rest on.
         if self.passed(progress, stuck) && may_be_stuck {
             let silence = self.ago(progress).max(stuck);
             let stuck = found(Status::Stuck, progress.wall + stuck, format!("silent {silence}, {situation}"));
-            return Some(Found { gist: gist(), ..stuck });
+            return Some(Found { gist: gist(situation), ..stuck });
         }
         // Where the limits are one, or crossed, it is quiet meanwhile.
         let quiet = if may_be_stuck { quiet } else { quiet.min(stuck) };
@@ -83,8 +83,9 @@ impl Judge<'_> {
             let silence = self.ago(progress).max(quiet);
             // A process that uses the CPU asks nobody.
             let told = if told_busy && !self.busy(progress) { ": busy, or asking you there" } else { "" };
-            let quiet = found(Status::Quiet, progress.wall + quiet, format!("silent {silence}, {situation}{told}"));
-            return Some(Found { gist: gist(), ..quiet });
+            let situation = format!("{situation}{told}");
+            let quiet = found(Status::Quiet, progress.wall + quiet, format!("silent {silence}, {situation}"));
+            return Some(Found { gist: gist(&situation), ..quiet });
         }
         None
     }
