@@ -21,6 +21,10 @@ pub(crate) fn tell_of_threads() {
         if panic.payload_as_str().is_some_and(about) {
             end(NO_THREAD);
         }
+        // A thread that has just begun, and finds no memory for what the standard library wants for it.
+        if panic.payload_as_str().is_some_and(|words| words.contains("failed to allocate an alternative stack")) {
+            end(NO_MEMORY);
+        }
         usual(panic);
     }));
 }

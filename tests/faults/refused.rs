@@ -120,7 +120,9 @@ impl Account {
         for limit in limits {
             let (status, out, said) = self.run(limit, args);
             let what = format!("{limit}, {args:?}: {status}\n{out}\n{said}");
-            assert!(!said.contains("panicked") && status.signal().is_none(), "{what}");
+            // Where the C library has no memory for a thread that is just starting, it says so and ends the program by itself.
+            let by_libc = said.contains("Fatal glibc error") && said.contains("out of memory");
+            assert!(!said.contains("panicked") && (status.signal().is_none() || by_libc), "{what}");
             match status.code() {
                 Some(0) => well += 1,
                 // What `doctor` finds is its output.
