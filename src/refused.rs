@@ -65,13 +65,26 @@ fn given(memory: *mut u8) -> *mut u8 {
     memory
 }
 
+/// Nothing can be done any more, not even to return an error.
 #[cold]
+#[cfg(unix)]
+fn end(line: &[u8]) -> ! {
+    unsafe extern "C" {
+        /// POSIX: ends the process, and runs nothing of it any more.
+        fn _exit(status: std::ffi::c_int) -> !;
+    }
+    // Straight to the descriptor: whoever was refused may be writing there.
+    let _ = rustix::io::write(rustix::stdio::stderr(), line);
+    // What `exit` would run takes locks, and one that another thread holds which was refused as well is never given back.
+    // SAFETY: it takes any number, and does not return.
+    unsafe { _exit(1) }
+}
+
+/// The same.
+#[cold]
+#[cfg(not(unix))]
 #[expect(clippy::disallowed_methods, reason = "nothing can be done any more, not even to return an error")]
 fn end(line: &[u8]) -> ! {
-    // Straight to the descriptor: whoever was refused may be writing there.
-    #[cfg(unix)]
-    let _ = rustix::io::write(rustix::stdio::stderr(), line);
-    #[cfg(not(unix))]
     let _ = std::io::Write::write_all(&mut std::io::stderr(), line);
     std::process::exit(1)
 }
