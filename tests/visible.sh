@@ -63,13 +63,16 @@ denied() {
     event tool.execution_complete "$1" '{"toolCallId":"'"$2"'","success":false,"error":{"code":"denied","message":"Permission denied and could not request permission from user. Stop."}}'
 }
 
-# A process that passes for Copilot's owns the session: a copy of sleep(1) by that name.
-# The session has an owner: a process by Copilot's name that holds its folder as Copilot does.
+runs_copilot() { [[ $(readlink "/proc/$1/exe") == "$OWNERS/copilot" ]]; }
+
+# The session has an owner: a copy of sleep(1) by Copilot's name that holds its folder as Copilot does. Copilot makes its lock
+# itself, so there is none before the process is Copilot's.
 owned() {
     perl -e 'use Fcntl; $^F = 999; open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die; exec $ARGV[1], 600' \
         "$folder" "$OWNERS/copilot" &
     owner=$!
     owners="$owners $owner"
+    until_true 5 'the owner' runs_copilot "$owner"
     echo "$owner" >"$folder/inuse.$owner.lock"
 }
 
