@@ -3,12 +3,13 @@
 //! The CLI checks no answer. What it was given is read from what the model, or the tool, gets of it.
 
 use super::stage::Stage;
+use super::waiting::Asking;
 use crate::support::home::Home;
 use crate::support::model::Model;
-use crate::support::person::{Manner, Person};
+use crate::support::person::Manner;
 use crate::support::pilotlight::{Pilot, Ran};
 use crate::support::process::signal;
-use crate::support::server::{Client, Server, Session};
+use crate::support::server::Session;
 use crate::support::terminal::Terminal;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
@@ -200,41 +201,26 @@ fn a_choice_is_clicked_on_a_popup() {
     stage.pilot.told_beside(&stage.session.id(), "idle", "");
 }
 
-/// A session with a tool of an MCP server that asks its user, and a Pilotlight that is attached. Fields drop from the top.
-struct Asker {
-    pilot: Pilot,
-    session: Session,
-    _client: Client,
-    person: Person,
-    server: Server,
-    _model: Model,
-    _home: Home,
+/// A session that is attached to, in which a tool of an MCP server will ask.
+fn asker() -> Asking {
+    let asker = Asking::quiet(AT_ONCE);
+    asker.session.send("SCRIPT:plain Hello");
+    asker.session.folder.wait("assistant.turn_end");
+    reconnect(&asker.pilot, &asker.session.id());
+    asker
 }
 
-impl Asker {
-    fn set() -> Self {
-        let (home, model) = (Home::new("project"), Model::start());
-        let server = Server::start(&home, &model);
-        let pilot = Pilot::configured(&[&home], AT_ONCE);
-        let (client, person) = (server.connect(), Person::who(Manner::Waits));
-        let session = server.create_with_asker(&client, &person);
-        session.send("SCRIPT:plain Hello");
-        session.folder.wait("assistant.turn_end");
-        reconnect(&pilot, &session.id());
-        Self { pilot, session, _client: client, person, server, _model: model, _home: home }
-    }
-
-    fn asks(&self, prompt: &str) -> Value {
-        self.session.send(&format!("SCRIPT:mcp {prompt}"));
-        self.pilot.told_beside(&self.session.id(), "needs-input", DATABASE)
-    }
+/// Has it ask.
+fn asks(asker: &Asking, prompt: &str) -> Value {
+    asker.session.send(&format!("SCRIPT:mcp {prompt}"));
+    asker.pilot.told_beside(&asker.session.id(), "needs-input", DATABASE)
 }
 
 #[test]
 fn a_tools_form_is_filled_in_declined_and_put_away() {
-    let asker = Asker::set();
+    let asker = asker();
     let id = asker.session.id();
-    let row = asker.asks("Drop one");
+    let row = asks(&asker, "Drop one");
     assert!(actions(&row).contains(&"answer"), "{row}");
     // Whose tool asks is shown; any text is no answer to it.
     asker.pilot.menu_says(&id, "Asks: asker: Which database shall I drop?");
@@ -244,14 +230,14 @@ fn a_tools_form_is_filled_in_declined_and_put_away() {
     );
     asker.pilot.click(&id, "Answer “prod”");
     result(&asker.session, 1);
-    asker.asks("Drop two");
+    asks(&asker, "Drop two");
     let ran = asker.pilot.run(&["answer", &id, "--request", &open(&asker.pilot, &id), "test"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     result(&asker.session, 2);
-    asker.asks("Drop three");
+    asks(&asker, "Drop three");
     asker.pilot.click(&id, "Decline to answer");
     result(&asker.session, 3);
-    asker.asks("Drop four");
+    asks(&asker, "Drop four");
     let ran = asker.pilot.run(&["answer", &id, "--request", &open(&asker.pilot, &id), "--cancel"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     result(&asker.session, 4);
@@ -266,9 +252,9 @@ fn a_tools_form_is_filled_in_declined_and_put_away() {
 /// Somebody else is first: that is said, and theirs is what counts.
 #[test]
 fn a_question_that_somebody_else_answered_is_not_answered() {
-    let asker = Asker::set();
+    let asker = asker();
     let id = asker.session.id();
-    asker.asks("Drop one");
+    asks(&asker, "Drop one");
     let terminal = on_terminal(&asker.pilot, &["answer", &id]);
     shows(&terminal, "1) test 2) prod Your answer");
     asker.person.now(Manner::Refuses);
@@ -278,12 +264,12 @@ fn a_question_that_somebody_else_answered_is_not_answered() {
     shows(&terminal, "it asks no question that Pilotlight hears of");
     // Another one of the same words is another question.
     asker.person.now(Manner::Waits);
-    asker.asks("Drop two");
+    asks(&asker, "Drop two");
     let terminal = on_terminal(&asker.pilot, &["answer", &id]);
     shows(&terminal, "1) test 2) prod Your answer");
     asker.session.abort();
     asker.pilot.told_beside(&id, "idle", "stopped");
-    asker.asks("Drop three");
+    asks(&asker, "Drop three");
     terminal.press(&["2", "Enter"]);
     shows(&terminal, "no longer open");
     assert_eq!(ends(&asker.session), [json!({"action": "decline"})]);
@@ -393,9 +379,9 @@ fn an_answer_hits_no_question_that_took_the_place_of_its_own_often() {
 /// A server that froze may have the answer: neither done nor failed.
 #[test]
 fn an_answer_to_a_frozen_server_may_have_happened() {
-    let asker = Asker::set();
+    let asker = asker();
     let id = asker.session.id();
-    asker.asks("Drop one");
+    asks(&asker, "Drop one");
     let terminal = on_terminal(&asker.pilot, &["answer", &id]);
     shows(&terminal, "1) test 2) prod Your answer");
     signal(asker.server.pid(), Signal::STOP);

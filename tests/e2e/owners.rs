@@ -7,6 +7,7 @@ use crate::support::pilotlight::{Pilot, Ran};
 use crate::support::process::{is_live, kill, signal};
 use crate::support::server::Server;
 use crate::support::terminal::Terminal;
+use crate::support::tmux;
 use crate::support::{SOON, wait, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -268,9 +269,7 @@ impl Desk {
     }
 
     fn tmux(&self, arguments: &[&str]) -> String {
-        let mut command = Command::new("tmux");
-        command.env_remove("TMUX").arg("-S").arg(self.socket()).args(arguments);
-        Ran::of(command).out
+        tmux::on(&self.socket(), arguments)
     }
 
     /// The terminals that opened.
@@ -280,12 +279,7 @@ impl Desk {
 
     /// Prompts in a terminal, once it takes a prompt.
     fn prompt(&self, pane: &str, words: &str) {
-        let screen = || self.tmux(&["capture-pane", "-p", "-t", pane]);
-        let takes = || screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(());
-        wait_until(SOON, "the resumed terminal takes a prompt", screen, takes);
-        self.tmux(&["send-keys", "-t", pane, "-l", words]);
-        wait_until(SOON, "it shows the prompt", screen, || screen().contains(words).then_some(()));
-        self.tmux(&["send-keys", "-t", pane, "Enter"]);
+        tmux::prompt(&self.socket(), pane, words);
     }
 }
 

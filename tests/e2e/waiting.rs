@@ -15,25 +15,31 @@ use std::time::Duration;
 const LIMITS: &str = "[limits]\ntool-quiet = \"2s\"\ntool-stuck = \"5s\"\nfresh-quiet = \"2s\"\nfresh-stuck = \"5s\"\n";
 
 /// A session in which a tool of an MCP server asks its user a question, which nobody answers. Fields drop from the top.
-struct Asking {
-    pilot: Pilot,
-    session: Session,
+pub(super) struct Asking {
+    pub(super) pilot: Pilot,
+    pub(super) session: Session,
     _client: Client,
-    person: Person,
-    server: Server,
+    pub(super) person: Person,
+    pub(super) server: Server,
     _model: Model,
     home: Home,
 }
 
 impl Asking {
     fn set(config: &str) -> Self {
+        let asking = Self::quiet(config);
+        asking.session.send("SCRIPT:mcp Drop it");
+        asking.session.folder.wait("tool.execution_start");
+        asking
+    }
+
+    /// The same before anything is asked.
+    pub(super) fn quiet(config: &str) -> Self {
         let (home, model) = (Home::new("project"), Model::start());
         let server = Server::start(&home, &model);
         let pilot = Pilot::configured(&[&home], config);
         let (client, person) = (server.connect(), Person::who(Manner::Waits));
         let session = server.create_with_asker(&client, &person);
-        session.send("SCRIPT:mcp Drop it");
-        session.folder.wait("tool.execution_start");
         Self { pilot, session, _client: client, person, server, _model: model, home }
     }
 

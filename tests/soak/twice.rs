@@ -7,9 +7,10 @@ use crate::support::home::{Folder, Home};
 use crate::support::model::Model;
 use crate::support::process::is_live;
 use crate::support::terminal::Terminal;
+use crate::support::tmux;
 use crate::support::{SOON, wait, wait_until};
 use rustix::process::Signal;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::Duration;
 
 /// One person, with one session at a time.
@@ -98,9 +99,7 @@ impl<'a> Hasty<'a> {
     }
 
     fn tmux(&self, arguments: &[&str]) -> String {
-        let mut command = Command::new("tmux");
-        command.env_remove("TMUX").arg("-S").arg(self.pilots.socket()).args(arguments);
-        String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
+        tmux::on(&self.pilots.socket(), arguments)
     }
 
     /// The terminals that opened, each with its process.
@@ -115,12 +114,7 @@ impl<'a> Hasty<'a> {
 
     /// Prompts in a terminal, once it takes a prompt.
     fn prompt(&self, pane: &str, words: &str) {
-        let screen = || self.tmux(&["capture-pane", "-p", "-t", pane]);
-        let takes = || screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(());
-        wait_until(SOON, "the resumed terminal takes a prompt", screen, takes);
-        self.tmux(&["send-keys", "-t", pane, "-l", words]);
-        wait_until(SOON, "it shows the prompt", screen, || screen().contains(words).then_some(()));
-        self.tmux(&["send-keys", "-t", pane, "Enter"]);
+        tmux::prompt(&self.pilots.socket(), pane, words);
     }
 
     /// Hangs up, and waits until the processes are gone.

@@ -4,9 +4,27 @@
 //! was started in it.
 
 use super::process::{PATIENCE, is_live};
-use super::wait;
+use super::{SOON, wait, wait_until};
+use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
+
+/// What tmux says to this, by the server at this socket: one that the program under test started.
+pub(crate) fn on(socket: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new("tmux");
+    command.env_remove("TMUX").arg("-S").arg(socket).args(arguments);
+    String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
+}
+
+/// Prompts a Copilot in a terminal of that server, once it takes a prompt.
+pub(crate) fn prompt(socket: &Path, pane: &str, words: &str) {
+    let screen = || on(socket, &["capture-pane", "-p", "-t", pane]);
+    let takes = || screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(());
+    wait_until(SOON, "the resumed terminal takes a prompt", screen, takes);
+    on(socket, &["send-keys", "-t", pane, "-l", words]);
+    wait_until(SOON, "it shows the prompt", screen, || screen().contains(words).then_some(()));
+    on(socket, &["send-keys", "-t", pane, "Enter"]);
+}
 
 /// One program in one terminal. The terminal hangs up when this value is dropped.
 pub(crate) struct Tmux {
