@@ -12,8 +12,8 @@ readonly WINDOWS=x86_64-pc-windows-msvc MACOS=aarch64-apple-darwin
 # The Copilot CLI that the tests run. Another release may write other events: raise it together with tests/traces.
 # PILOTLIGHT_TEST_RELEASE names another one to try.
 readonly COPILOT=${PILOTLIGHT_TEST_RELEASE:-1.0.102}
-# What checks the dependencies (deny.toml).
-readonly CARGO_DENY=0.20.2
+# Most tests wait for a program, a limit or a server more than they compute, so more of them run at once than there are cores.
+readonly THREADS=6
 
 started_in=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -128,15 +128,6 @@ install_rust() {
     done
 }
 
-# A program of cargo's, by its name and release, in the target folder.
-install_cargo_program() {
-    ! "$target/tools/bin/$1" --version 2>/dev/null | grep -qwF "$2" || return 0
-    # Unoptimised: it runs for seconds, and would be built for minutes.
-    fetch env CARGO_TARGET_DIR="$target/tools/build" \
-        cargo install --locked --quiet --debug --root "$target/tools" --version "$2" "$1"
-    rm -rf "$target/tools/build"
-}
-
 # The path of the Copilot CLI's native program: the package's own `bin` is a script that starts it.
 copilot_program() {
     local arch
@@ -173,7 +164,6 @@ prepare() {
     stage 'packages' install_packages
     stage 'rust' install_rust
     stage 'crates' fetch cargo fetch --locked --quiet
-    stage 'cargo-deny' install_cargo_program cargo-deny "$CARGO_DENY"
     PILOTLIGHT_TEST_COPILOT=$(copilot_program)
     stage 'copilot cli' install_copilot
 }
@@ -209,22 +199,31 @@ integration_tests() {
     done
 }
 
+# test_binary NAME: runs it.
+test_binary() {
+    loud_stage "$1" "${UNIGNORED[@]}" cargo test --locked --quiet --test "$1" -- --test-threads="$THREADS"
+}
+
 main() {
-    local name threads
+    local name soak code=0
     prepare
     stage 'format' cargo fmt --check
-    stage 'dependencies' cargo deny check bans licenses sources
     stage 'clippy (linux)' cargo clippy --locked --quiet --all-targets -- -D warnings
     stage 'clippy (windows, macos)' clippy_elsewhere "$WINDOWS" "$MACOS"
     # Every test at once, so that the times below are those of the tests.
     stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
-    loud_stage 'unit tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins
+    # The soak takes two minutes however fast the machine is, and little of it: it runs beside the others.
+    test_binary soak >"$scratch/soak" &
+    soak=$!
+    loud_stage 'unit tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins -- --test-threads="$THREADS"
     for name in $(integration_tests); do
-        threads=()
-        # These start whole programs, each with threads of its own: more at a time only makes them wait for each other.
-        [[ $name != e2e ]] || threads=(-- --test-threads=3)
-        loud_stage "$name" "${UNIGNORED[@]}" cargo test --locked --quiet --test "$name" "${threads[@]}"
+        [[ $name == e2e || $name == soak ]] || test_binary "$name"
     done
+    wait "$soak" || code=$?
+    cat "$scratch/soak"
+    ((code == 0)) || exit "$code"
+    # Last and alone: its tests use the machine up.
+    test_binary e2e
 }
 
 [[ ${BASH_SOURCE[0]} != "$0" ]] || main "$@"

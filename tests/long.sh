@@ -5,8 +5,19 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=all.sh
 source "$(dirname "${BASH_SOURCE[0]}")/all.sh"
 
+# What checks the dependencies (deny.toml).
+readonly CARGO_DENY=0.20.2
 # What builds and runs the fuzz targets.
 readonly CARGO_FUZZ=0.13.2
+
+# A program of cargo's, by its name and release, in the target folder.
+install_cargo_program() {
+    ! "$target/tools/bin/$1" --version 2>/dev/null | grep -qwF "$2" || return 0
+    # Unoptimised: it runs for seconds, and would be built for minutes.
+    fetch env CARGO_TARGET_DIR="$target/tools/build" \
+        cargo install --locked --quiet --debug --root "$target/tools" --version "$2" "$1"
+    rm -rf "$target/tools/build"
+}
 
 # fuzz TARGET: feeds it with anything, recorded sessions to begin with. What it finds is left in fuzz/artifacts. Without a
 # sanitizer, because no code of ours is unsafe: so it needs no other toolchain, and runs twice as fast.
@@ -36,6 +47,8 @@ PILOTLIGHT_TEST_OLD_COPILOT=${PILOTLIGHT_TEST_COPILOT/copilot-cli/copilot-cli-$O
 export PILOTLIGHT_TEST_OLD_COPILOT
 stage 'older copilot cli' install_old_copilot "$PILOTLIGHT_TEST_OLD_COPILOT"
 stage 'cargo-fuzz' install_cargo_program cargo-fuzz "$CARGO_FUZZ"
+stage 'cargo-deny' install_cargo_program cargo-deny "$CARGO_DENY"
+stage 'dependencies' cargo deny check bans licenses sources
 stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
 loud_stage 'ignored tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2
 # Without benches, the pattern would match nothing and be an error.

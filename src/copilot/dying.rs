@@ -158,31 +158,38 @@ fn case_42_whatever_is_done_touches_one_session_alone() {
 /// Case 41 (PP#285): a recovery that fails at each of its steps says so.
 #[test]
 fn case_41_whatever_is_done_a_server_that_goes_wrong_at_any_call_is_told() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    // Side by side: most of them wait for an answer that never comes.
+    std::thread::scope(|threads| {
         for deed in DEEDS {
-            let (sound, calls) = server(deed, usize::MAX, Wrong::Dies).await;
-            does(deed, &sound).await.unwrap_or_else(|failure| panic!("{deed:?} fails on a sound server: {failure}"));
-            // What its end brings about beside it is none of its steps.
-            let needed = sound.calls.lock().unwrap().iter().rposition(|call| is_of_a_deed(call)).unwrap() + 1;
-            assert!(calls.load(Ordering::SeqCst) >= needed && needed >= 2);
-            for wrong in [Wrong::Dies, Wrong::Babbles, Wrong::Answers, Wrong::Refuses] {
-                for call in 0..needed {
-                    if let (Deed::Resend, Wrong::Answers, true) = (deed, wrong, call + 1 == needed) {
-                        continue; // what is answered to a prompt does not matter: the log tells whether it was taken
-                    }
-                    let what = format!("{deed:?}, {wrong:?} from call {call} of {needed} on");
-                    let (fake, _) = server(deed, call, wrong).await;
-                    let done = timeout(Duration::from_secs(20), does(deed, &fake)).await;
-                    let done = done.unwrap_or_else(|_| panic!("{what}: it is waited for and waited for"));
-                    match done {
-                        Ok(()) => panic!("{what}: taken for done, after {:?}", fake.calls.lock().unwrap()),
-                        Err(failure) => assert!(!failure.to_string().is_empty(), "{what}"),
-                    }
-                }
-            }
+            threads.spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                runtime.block_on(goes_wrong_at_any_call(deed));
+            });
         }
     });
+}
+
+async fn goes_wrong_at_any_call(deed: Deed) {
+    let (sound, calls) = server(deed, usize::MAX, Wrong::Dies).await;
+    does(deed, &sound).await.unwrap_or_else(|failure| panic!("{deed:?} fails on a sound server: {failure}"));
+    // What its end brings about beside it is none of its steps.
+    let needed = sound.calls.lock().unwrap().iter().rposition(|call| is_of_a_deed(call)).unwrap() + 1;
+    assert!(calls.load(Ordering::SeqCst) >= needed && needed >= 2);
+    for wrong in [Wrong::Dies, Wrong::Babbles, Wrong::Answers, Wrong::Refuses] {
+        for call in 0..needed {
+            if let (Deed::Resend, Wrong::Answers, true) = (deed, wrong, call + 1 == needed) {
+                continue; // what is answered to a prompt does not matter: the log tells whether it was taken
+            }
+            let what = format!("{deed:?}, {wrong:?} from call {call} of {needed} on");
+            let (fake, _) = server(deed, call, wrong).await;
+            let done = timeout(Duration::from_secs(20), does(deed, &fake)).await;
+            let done = done.unwrap_or_else(|_| panic!("{what}: it is waited for and waited for"));
+            match done {
+                Ok(()) => panic!("{what}: taken for done, after {:?}", fake.calls.lock().unwrap()),
+                Err(failure) => assert!(!failure.to_string().is_empty(), "{what}"),
+            }
+        }
+    }
 }
 
 /// Whether a call is a step of what is done, and not a look at what came of it or the end of a connection.
