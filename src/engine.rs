@@ -24,6 +24,7 @@ mod server;
 mod settings;
 mod sparing;
 mod telling;
+mod waking;
 mod work;
 
 pub use asking::wants_a_look;
@@ -411,68 +412,6 @@ impl Engine {
         let flow = view.show(&self.fleet, &round.changed, &round.removed, self.clock.now());
         *round = Round::default();
         flow
-    }
-
-    /// The earliest moment at which there is something to do without anything having happened.
-    fn wake_at(&self, view: &dyn View) -> Time {
-        let rescan = self.needs_rescan().then_some(self.rescan_at);
-        // An hour: nothing is due then, but a bound costs nothing and forgives a clock that misbehaves.
-        let idle = self.clock.now().awake + Span::hours(1);
-        let reload = self.source.as_ref().and_then(|source| source.due);
-        let homes = (!self.homes.is_empty() && !self.watcher.tells_of_homes()).then_some(self.homes_at);
-        let again = self.sought.values().filter_map(Sought::again_at).min();
-        // A look at processes that is under way is gone on with anyway.
-        let (lost, processes) = (self.lost.due(), self.processes.due().filter(|_| self.looking.is_none()));
-        let (logs, resumed) = (self.written_at, self.resumed_until);
-        let others =
-            [rescan, homes, reload, view.redraw_at(), self.scarce.look_at(), logs, resumed, again, lost, processes];
-        let late = self.late.iter().map(|late| late.until);
-        self.fleet.wake_at().into_iter().chain(others.into_iter().flatten()).chain(late).fold(idle, Time::min)
-    }
-
-    fn needs_rescan(&self) -> bool {
-        self.fleet.keys().next().is_some() || !self.history.is_empty() || !self.watcher.has_room()
-    }
-
-    /// Judges again what time alone may have changed.
-    fn recheck(&mut self, view: &dyn View, round: &mut Round) {
-        let now = self.clock.now();
-        let changed = self.fleet.pass(now);
-        for pid in self.scarce.due(now.awake) {
-            for key in self.fleet.with_pid(pid) {
-                self.agenda.urgent(key);
-            }
-        }
-        if self.written_at.is_some_and(|at| at <= now.awake) {
-            self.look_into_process_logs();
-        }
-        if self.resumed_until.is_some_and(|until| until <= now.awake) {
-            self.note_resumed();
-        }
-        for (key, sought) in &mut self.sought {
-            if sought.again(now.awake) {
-                self.agenda.urgent(key.clone());
-            }
-        }
-        if self.lost.begin(now.awake) {
-            self.look_at_what_was_lost(round);
-        }
-        if self.looking.is_none() && self.processes.begin(now.awake) {
-            self.begin_to_look_at_processes();
-        }
-        let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
-        round.changed.extend(changed);
-        if self.homes_at <= now.awake {
-            self.homes_at = now.awake + HOMES;
-            if !self.watcher.tells_of_homes() {
-                self.look_at_homes();
-            }
-        }
-        if self.rescan_at <= now.awake + early {
-            self.rescan();
-            round.redraw = true;
-        }
-        round.redraw |= view.redraw_at().is_some_and(|at| at <= now.awake);
     }
 }
 

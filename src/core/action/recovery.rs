@@ -1,0 +1,154 @@
+//! What brings a session back, and sends it on: whether that may be done, and why not.
+//!
+//! Nothing is brought back beside an owner that lives, which would fork its log, and no prompt is sent where a tool may have had
+//! its effect already.
+
+use super::{may_ask, opened, reachable, unheld};
+use crate::core::attempts::ATTEMPTS;
+use crate::core::fleet::{Kind, Session};
+use crate::core::owner::Owner;
+use crate::core::text::is_uuid;
+use crate::core::turn::Closed;
+use crate::core::verdict::Status;
+
+pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, String> {
+    match session.runner() {
+        Owner::Alive { .. } | Owner::Opened { .. } => {
+            if session.dealings.reach.is_attached() && status != Status::Stuck {
+                return Err("Pilotlight is attached to it already".into());
+            }
+            let terminal = session.about.kind == Kind::Terminal;
+            let why = if terminal { "a second owner would fork its log" } else { "it talks to its own program alone" };
+            reachable(session, why)?;
+            attempts_left(session)?;
+            Ok(if status == Status::Stuck && may_ask(session) {
+                "attaches to its server, stops the silent turn unless it turns out to wait for you, and keeps the connection"
+                    .into()
+            } else if status == Status::Stuck {
+                "attaches to its server, stops the silent turn and keeps the connection".into()
+            } else {
+                "attaches to its server, takes over what it asks for and keeps the connection".into()
+            })
+        }
+        _ if session.about.kind == Kind::Sdk => {
+            resumable(session, status)?;
+            attempts_left(session)?;
+            Ok("resumes it in a server of our own, for as long as Pilotlight runs".into())
+        }
+        _ => resume(session, status),
+    }
+}
+
+/// Whether the last turn was denied, or cut off by something that nobody wanted.
+pub fn is_cut_off(session: &Session, status: Status) -> bool {
+    let closed = session.facts.closed.as_ref();
+    match status {
+        Status::PermissionLost | Status::Stuck | Status::Crashed | Status::Failed => true,
+        Status::Ended => session.facts.turn.is_some() || closed.is_some_and(Closed::left_work),
+        Status::NeedsInput | Status::Idle => session.facts.is_left_undone(session.live.left_undone),
+        Status::NeedsPermission | Status::Quiet | Status::Finishing | Status::Working => false,
+    }
+}
+
+/// Whether a prompt of ours may come into it at all: not beside somebody who has it open, and may be about to type.
+fn may_be_sent_to(session: &Session) -> Result<(), String> {
+    match session.owner {
+        Owner::Opened { pid, .. } if !session.dealings.reach.is_attached() => return Err(opened(pid)),
+        Owner::Unheld { pid } => return Err(unheld(pid)),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Whether it can be brought back and sent on: by its last prompt, where nothing ran since, else by a short prompt of ours.
+pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String> {
+    let facts = &session.facts;
+    let dealings = &session.dealings;
+    may_be_sent_to(session)?;
+    if !is_cut_off(session, status) && dealings.goes_on.is_none() {
+        return Err("its last turn was neither denied nor cut off".into());
+    }
+    if facts.marks.prompt.is_none() {
+        return Err("its last prompt is not known".into());
+    }
+    let does = if dealings.reach.is_attached() {
+        if dealings.goes_on.is_none() {
+            attempts_left(session)?;
+        }
+        String::new()
+    } else if session.about.kind == Kind::Sdk || matches!(session.owner, Owner::Alive { .. }) {
+        format!("{}; ", reconnect(session, status)?)
+    } else {
+        return Err("a terminal resumes it: tell it there to go on".into());
+    };
+    let when = if status == Status::PermissionLost && facts.turn.is_some() { "when its turn is over, " } else { "" };
+    let sends = if facts.ran == 0 {
+        "sends your last prompt again"
+    } else {
+        "tells it to go on (your last prompt is not sent again: a tool ran since, or may have)"
+    };
+    Ok(format!("{does}{when}{sends}"))
+}
+
+/// Whether the last prompt may be sent again: not where a tool has had its effect since, or may have.
+pub(super) fn resend(session: &Session, status: Status) -> Result<String, String> {
+    may_be_sent_to(session)?;
+    let facts = &session.facts;
+    if facts.marks.prompt.is_none() {
+        return Err("its last prompt is not known".into());
+    }
+    if facts.ran > 0 {
+        return Err("a tool ran since, and what it did might be done twice".into());
+    }
+    let at_rest = facts.turn.is_none() && !matches!(status, Status::Working | Status::Finishing);
+    if !at_rest && !matches!(status, Status::Stuck | Status::Crashed | Status::Ended) {
+        return Err("its turn is still open".into());
+    }
+    if session.dealings.reach.is_attached() {
+        attempts_left(session)?;
+        return Ok("sends the last prompt again".into());
+    }
+    let by_server = session.about.kind == Kind::Sdk || matches!(session.owner, Owner::Alive { .. });
+    if !by_server {
+        return Err("a terminal resumes it: send it there".into());
+    }
+    Ok(format!("{}; sends the last prompt again", reconnect(session, status)?))
+}
+
+fn attempts_left(session: &Session) -> Result<(), String> {
+    match session.dealings.attempts.counted(&session.facts.marks) {
+        ATTEMPTS.. => Err(format!(
+            "it was tried {ATTEMPTS} times, and no turn has completed since: send it a prompt, or start a new session"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether nobody runs it, so that somebody may.
+fn resumable(session: &Session, status: Status) -> Result<(), String> {
+    match session.runner() {
+        Owner::Alive { pid, .. } => return Err(format!("process {pid} runs it: a second owner would fork its log")),
+        Owner::Opened { pid, .. } => return Err(opened(pid)),
+        Owner::Unheld { pid } => return Err(unheld(pid)),
+        Owner::Unknown { pid } => {
+            return Err(format!(
+                "process {pid} may run it, and cannot be looked at (another user's, a container's, or just ending)"
+            ));
+        }
+        Owner::Gone { .. } => {}
+        Owner::Never if status == Status::Ended || session.facts.shut_down.is_some() => {}
+        Owner::Never => return Err("it was written to a short while ago, and who runs it is not known".into()),
+    }
+    if session.dealings.resumed.is_some() {
+        return Err("it was resumed less than a minute ago, and its new process does not show yet".into());
+    }
+    if !is_uuid(&session.id) {
+        return Err("its id has not the form of one: only Copilot's own ids are handed to a program".into());
+    }
+    Ok(())
+}
+
+pub(super) fn resume(session: &Session, status: Status) -> Result<String, String> {
+    resumable(session, status)?;
+    Ok("resumes it in a terminal, in its folder".into())
+}
