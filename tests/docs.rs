@@ -235,6 +235,33 @@ fn every_status_is_explained() {
     }
 }
 
+/// What is read first is read in a few minutes.
+#[test]
+fn the_readme_is_short_and_so_are_its_sentences() {
+    let pages = pages();
+    let readme = pages.iter().find(|page| page.name() == "README.md").unwrap();
+    assert!(readme.text.lines().count() <= 150, "{} lines", readme.text.lines().count());
+    let long = long_sentences(readme);
+    assert!(long.is_empty(), "{long:#?}");
+}
+
+/// The sentences of more than 25 words. A cell of a table, a heading and an item of a list end one.
+fn long_sentences(page: &Page) -> Vec<String> {
+    let mut text = String::new();
+    for line in page.prose() {
+        let ends = line.is_empty() || line.starts_with(['#', '|', '!']);
+        text += if ends || line.starts_with("- ") { "\n" } else { " " };
+        text += &line.replace('|', "\n");
+        text += if ends { "\n" } else { "" };
+    }
+    let is_word = |word: &&str| word.contains(char::is_alphanumeric);
+    let text = text.replace(". ", ".\n").replace("! ", "!\n").replace("? ", "?\n");
+    text.lines()
+        .filter(|sentence| sentence.split_whitespace().filter(is_word).count() > 25)
+        .map(str::to_owned)
+        .collect()
+}
+
 /// The numbers of the cases that a text names: `case_45_an_open_tool`, `Cases 123 to 125`, `case 76 (PP#426)`.
 fn cases_in(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -321,5 +348,10 @@ fn what_is_wrong_would_be_found() {
     assert_eq!(command_in("exec pilotlight status").unwrap(), "status");
     assert_eq!(command_in("cd pilotlight"), None);
     assert_eq!(anchor("What was tried?"), "what-was-tried");
+    let long = "word ".repeat(26);
+    for (text, count) in [(long.clone(), 1), (format!("A. {long}\n\n    {long}"), 1), (long.replacen(' ', " | ", 1), 0)]
+    {
+        assert_eq!(long_sentences(&page(&text)).len(), count, "{text}");
+    }
     assert!(!parse("[limits]\nfresh = 1\n", Path::new("x")).1.is_empty());
 }

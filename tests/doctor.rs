@@ -1,4 +1,4 @@
-//! `pilotlight doctor`, `diagnostics` and `config`: the real program on made-up homes in which nothing is as it should be, and
+//! `pilotlight doctor`, `diagnostics`, `config` and `setup`: the real program on made-up homes in which nothing is as it should be, and
 //! settings that change while it runs.
 
 #![cfg(target_os = "linux")]
@@ -12,4 +12,5 @@ mod doctor {
     mod diagnostics;
     mod fixes;
     mod settings;
+    mod setup;
 }

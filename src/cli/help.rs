@@ -10,7 +10,7 @@ use std::fmt::Write;
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["tray", "live", "status", "watch", "explain", "replay", "demo"]),
     ("Act", &["approve", "deny", "answer", "stop", "reconnect", "resume", "show"]),
-    ("Set up", &["config", "doctor", "diagnostics", "notify-test"]),
+    ("Set up", &["config", "doctor", "diagnostics", "notify-test", "setup"]),
     ("For shells and packages", &["completions", "man", "help"]),
 ];
 
@@ -44,13 +44,14 @@ pub(super) const ENVIRONMENT: [(&str, &str); 7] = [
     ("CLICOLOR_FORCE", "Neither empty nor 0: colors where the output is no terminal, too."),
     ("CLICOLOR", "0: no colors."),
     ("VISUAL, EDITOR", "What `config --edit` opens the settings in."),
-    ("XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_RUNTIME_DIR", "Where Pilotlight's own files are, on Linux."),
+    ("XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME, XDG_RUNTIME_DIR", "Where Pilotlight's own files are, on Linux."),
 ];
 
 /// Pilotlight's own files, on Linux.
-pub(super) const FILES: [(&str, &str); 3] = [
+pub(super) const FILES: [(&str, &str); 4] = [
     ("~/.config/pilotlight/config.toml", "The settings; `config --print` shows all of them."),
     ("~/.local/state/pilotlight/", "What was looked at, muted and paused, and the log."),
+    ("~/.local/share/", "Completions, desktop entry and unit, where `setup` wrote them."),
     ("~/.copilot/session-state/", "Copilot's sessions: read, never written."),
 ];
 

@@ -18,6 +18,7 @@ mod notify_test;
 mod pages;
 mod pick;
 mod replay;
+mod setup;
 mod status;
 mod table;
 mod tray;
@@ -98,6 +99,8 @@ enum Command {
     Diagnostics,
     /// Show or edit the settings
     Config(config::Arguments),
+    /// Write completions, desktop entry and systemd unit where no package did; asks first
+    Setup(setup::Arguments),
     /// Print what completes the command line in a shell
     Completions(pages::Completions),
     /// Print the manual page, or write all of them into a folder
@@ -158,6 +161,7 @@ pub fn run() -> ExitCode {
         Some(Command::Doctor(arguments)) => doctor::run(&context, &arguments),
         Some(Command::Diagnostics) => diagnostics::run(&context),
         Some(Command::Config(arguments)) => config::run(&context, &arguments),
+        Some(Command::Setup(arguments)) => setup::run(&arguments),
         Some(Command::Completions(arguments)) => pages::completions(&arguments),
         Some(Command::Man(arguments)) => pages::man(&arguments),
     };

@@ -28,9 +28,14 @@ pub(super) struct Man {
 
 pub(super) fn completions(arguments: &Completions) -> anyhow::Result<ExitCode> {
     // In memory first: what generates it does not expect that writing can fail.
+    print(&script(arguments.shell))
+}
+
+/// What completes the command line in this shell.
+pub(super) fn script(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut visible(&CommandLine::command()), "pilotlight", &mut script);
-    print(&script)
+    clap_complete::generate(shell, &mut visible(&CommandLine::command()), "pilotlight", &mut script);
+    script
 }
 
 pub(super) fn man(arguments: &Man) -> anyhow::Result<ExitCode> {

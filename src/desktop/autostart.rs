@@ -17,6 +17,8 @@ mod macos;
 mod windows;
 
 #[cfg(target_os = "linux")]
+pub(crate) use entry::{entry_for, unit_for};
+#[cfg(target_os = "linux")]
 use linux::Place;
 #[cfg(target_os = "macos")]
 use macos::Place;
@@ -146,6 +148,12 @@ impl Login {
     #[cfg(target_os = "linux")]
     pub fn astray(&self) -> Vec<(PathBuf, PathBuf)> {
         self.place.as_ref().map(|place| place.astray()).unwrap_or_default()
+    }
+
+    /// Whether somebody enabled our systemd unit, whatever else starts us.
+    #[cfg(target_os = "linux")]
+    pub fn unit_is_enabled(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| place.unit_is_enabled())
     }
 
     /// Makes it so.

@@ -69,6 +69,23 @@ pub(super) fn turned_on(before: Option<&str>, program: &str, arguments: &[&str])
     }
 }
 
+/// The entry of the menu of programs, as a package has it, for a program at this path.
+#[cfg(target_os = "linux")]
+pub(crate) fn entry_for(packaged: &str, program: &str) -> String {
+    turned_on(Some(packaged), program, &["tray"])
+}
+
+/// The systemd unit, as a package has it, for a program at this path.
+#[cfg(target_os = "linux")]
+pub(crate) fn unit_for(packaged: &str, program: &str) -> String {
+    const START: &str = "ExecStart=";
+    // In quotes, systemd undoes C's escapes; it replaces what stands behind a percent sign everywhere.
+    let inner = program.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").replace('\t', "\\t");
+    let start = format!("{START}\"{}\" tray", inner.replace('%', "%%"));
+    let lines = packaged.lines().map(|line| if line.starts_with(START) { start.as_str() } else { line });
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
 /// What becomes of an entry that must start nothing: it goes where it is as we wrote it, and no other one would count then
 /// (`covers`); else it stays, hidden.
 pub(super) fn turned_off(before: &str, covers: bool) -> Option<String> {
@@ -210,6 +227,18 @@ mod tests {
             assert_eq!(says(&hidden), Says::Nothing("its entry is hidden"), "{hidden}");
             assert_eq!(says(&turned_on(Some(&hidden), program, &["tray"])), Says::Starts(program.into()));
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_package_has_is_written_for_a_program_elsewhere() {
+        let entry = entry_for(include_str!("../../../packaging/linux/pilotlight.desktop"), "/a b/pilotlight");
+        assert_eq!(says(&entry), Says::Starts("/a b/pilotlight".into()));
+        assert!(entry.contains("\nTryExec=/a b/pilotlight\nExec=\"/a b/pilotlight\" tray\n"), "{entry}");
+        assert!(entry.contains("\nCategories=Development;\n") && entry.matches("Exec=").count() == 2, "{entry}");
+        let unit = unit_for(include_str!("../../../packaging/linux/pilotlight.service"), "/100% \"x\\/pilotlight");
+        assert!(unit.contains("\nExecStart=\"/100%% \\\"x\\\\/pilotlight\" tray\nRestart=on-failure\n"), "{unit}");
+        assert!(unit.contains("KillMode=process\n") && !unit.contains("/usr/bin"), "{unit}");
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Place {
     }
 
     /// Enabled, and not masked: a masked unit is a link to nowhere.
-    fn unit_is_enabled(&self) -> bool {
+    pub(super) fn unit_is_enabled(&self) -> bool {
         let masked = |folder: &PathBuf| fs::read_link(folder.join(UNIT)).is_ok_and(|to| to == Path::new("/dev/null"));
         let wanted = |folder: &PathBuf| TARGETS.iter().any(|target| folder.join(target).join(UNIT).exists());
         self.units.iter().any(wanted) && !self.units.iter().any(masked)

@@ -1,0 +1,262 @@
+//! `pilotlight setup`: what a package brings beside the program (completions, the entry in the menu of programs, the systemd
+//! unit), for those who built it themselves. Everything goes into the user's folder of data, where packages that are installed
+//! for one user alone have it; the user's settings are not touched.
+//!
+//! What would be done is listed first. A file is written, renewed or taken away only where it is missing or as we wrote it:
+//! [`file`] knows which is which.
+
+mod file;
+
+use super::ask::confirm;
+use super::{LINE_MAX, USAGE, pages, say};
+use crate::core::text::{counted, plain};
+use crate::desktop::autostart::{Login, own_program};
+use crate::paths;
+use anyhow::Context as _;
+use clap_complete::Shell;
+use file::{File, Form, State};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Exit code: nothing was done, because the user did not want it.
+const REFUSED: u8 = 4;
+const UNIT: &str = "systemd/user/pilotlight.service";
+/// Where zsh is told to look: it knows no folder of the user's by itself.
+const ZSH_FOLDER: &str = "zsh/site-functions";
+/// The shells, and where each looks for what others bring.
+const SHELLS: [(Shell, &str, &str); 3] = [
+    (Shell::Bash, "bash", "bash-completion/completions/pilotlight"),
+    (Shell::Zsh, "zsh", "zsh/site-functions/_pilotlight"),
+    (Shell::Fish, "fish", "fish/vendor_completions.d/pilotlight.fish"),
+];
+
+/// Arguments of `setup`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Take away what an earlier `setup` wrote, and nobody changed since
+    #[arg(long)]
+    remove: bool,
+    /// Do what is listed without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+/// What is done with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Write,
+    Renew,
+    Remove,
+    /// There is nothing to do.
+    Keep,
+    /// It is not ours to touch, for this reason.
+    Leave(&'static str),
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if cfg!(windows) {
+        say(
+            "there is nothing to write on Windows: the installer makes the entries, and a line in your profile completes \
+             commands (`pilotlight completions powershell` prints what it runs)",
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    let data = data_folder().context("no folder of yours is known to write into: set HOME, or XDG_DATA_HOME")?;
+    let program = own_program().context("the system does not say where this program is")?;
+    let packaged = package_of(&program, &data);
+    let login = Login::find(&[]);
+    let files =
+        files(&program, &data, |name| paths::program(Path::new(name), std::env::var_os("PATH").as_deref()).is_some())?;
+    let steps: Vec<_> = files.iter().map(|file| (file, step(file, arguments.remove, &login))).collect();
+    if let Some(share) = packaged.filter(|_| !arguments.remove) {
+        let any = files.iter().any(|file| matches!(file.state(), State::Current | State::Outdated));
+        let older =
+            if any { "; `pilotlight setup --remove` takes away what an earlier one wrote for you alone" } else { "" };
+        say(&format!("{} came with a package, which has all of this in {}{older}", program.display(), share.display()));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let count = list(&program, &steps)?;
+    let verb = if arguments.remove { "Remove" } else { "Write" };
+    if count == 0 {
+        writeln!(io::stdout(), "\nThere is nothing to {}.", verb.to_lowercase())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(io::stdout())?;
+    if !arguments.yes {
+        match confirm(&format!("{verb} {}?", counted(count, "file"))) {
+            Some(true) => {}
+            Some(false) => {
+                say("nothing was changed");
+                return Ok(ExitCode::from(REFUSED));
+            }
+            None => {
+                say("there is no terminal to ask on, so nothing was changed: `--yes` says that it is meant");
+                return Ok(ExitCode::from(USAGE));
+            }
+        }
+    }
+    let mut failed = false;
+    for (file, step) in &steps {
+        if let Err(error) = carry_out(file, *step) {
+            say(&format!("{error:#}"));
+            failed = true;
+        }
+    }
+    let said = if arguments.remove { after_removing(&login) } else { after_writing(&data, &files) };
+    said.iter().try_for_each(|line| writeln!(io::stdout(), "{}", plain(line, LINE_MAX)))?;
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The user's folder of data. Shells look there on macOS, too.
+fn data_folder() -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    named.or_else(|| Some(paths::user_home()?.join(".local/share")))
+}
+
+/// Where the package that this program came with has its files, if there is one.
+fn package_of(program: &Path, data: &Path) -> Option<PathBuf> {
+    const EITHER: [&str; 3] =
+        ["applications/pilotlight.desktop", "bash-completion/completions/pilotlight", "zsh/site-functions/_pilotlight"];
+    let share = program.parent()?.parent()?.join("share");
+    (share != data && EITHER.iter().any(|file| share.join(file).is_file())).then_some(share)
+}
+
+/// What there is to be had, for the programs that are there.
+fn files(program: &Path, data: &Path, is_there: impl Fn(&str) -> bool) -> anyhow::Result<Vec<File>> {
+    let mut files = Vec::new();
+    #[cfg(target_os = "linux")]
+    {
+        use crate::desktop::autostart::{entry_for, unit_for};
+        let program = program.to_str().context("the path of this program is no text, which these files want")?;
+        let entry = entry_for(include_str!("../../packaging/linux/pilotlight.desktop"), program);
+        files.push(File::new(data, "applications/pilotlight.desktop", "the menu of programs", Form::Hash, &entry));
+        let icon = include_str!("../../assets/icon/pilotlight.svg");
+        files.push(File::new(data, "icons/hicolor/scalable/apps/pilotlight.svg", "its icon", Form::Xml, icon));
+        if is_there("systemctl") {
+            let unit = unit_for(include_str!("../../packaging/linux/pilotlight.service"), program);
+            files.push(File::new(data, UNIT, "systemd unit, not enabled by this", Form::Hash, &unit));
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = program;
+    for (shell, name, path) in SHELLS.into_iter().filter(|(_, name, _)| is_there(name)) {
+        let script = String::from_utf8(pages::script(shell)).context("the completions are no text")?;
+        let what = match name {
+            "bash" => "completions for bash",
+            "zsh" => "completions for zsh",
+            _ => "completions for fish",
+        };
+        files.push(File::new(data, path, what, Form::Hash, &script));
+    }
+    Ok(files)
+}
+
+fn step(file: &File, remove: bool, login: &Login) -> Step {
+    match (file.state(), remove) {
+        (State::Theirs(why), _) => Step::Leave(why),
+        (State::Missing, false) => Step::Write,
+        (State::Outdated, false) => Step::Renew,
+        (State::Missing, true) | (State::Current, false) => Step::Keep,
+        (State::Current | State::Outdated, true) => {
+            if file.path.ends_with(UNIT) && is_enabled(login) {
+                return Step::Leave("it is enabled: `systemctl --user disable --now pilotlight` first");
+            }
+            Step::Remove
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn is_enabled(login: &Login) -> bool {
+    login.unit_is_enabled()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_enabled(_login: &Login) -> bool {
+    false
+}
+
+/// Shows what would be done, and counts what changes something.
+fn list(program: &Path, steps: &[(&File, Step)]) -> io::Result<usize> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "For {}:", plain(&program.display().to_string(), LINE_MAX))?;
+    for (file, step) in steps {
+        let (word, note) = match step {
+            Step::Write => ("write", file.what),
+            Step::Renew => ("renew", file.what),
+            Step::Remove => ("remove", file.what),
+            Step::Keep => ("keep", if file.state() == State::Missing { "not there" } else { "as it should be" }),
+            Step::Leave(why) => ("leave", *why),
+        };
+        writeln!(out, "  {word:<7} {}  ({note})", plain(&file.path.display().to_string(), LINE_MAX))?;
+    }
+    Ok(steps.iter().filter(|(_, step)| !matches!(step, Step::Keep | Step::Leave(_))).count())
+}
+
+fn carry_out(file: &File, step: Step) -> anyhow::Result<()> {
+    match step {
+        Step::Write | Step::Renew => file.write(),
+        Step::Remove => file.remove(),
+        Step::Keep | Step::Leave(_) => Ok(()),
+    }
+}
+
+/// What the user has to do for it to work.
+fn after_writing(data: &Path, files: &[File]) -> Vec<String> {
+    let has = |path: &str| files.iter().any(|file| file.path.ends_with(path));
+    let mut lines = vec!["Written. `pilotlight setup --remove` takes it away again.".to_owned()];
+    if has("_pilotlight") {
+        let folder = data.join(ZSH_FOLDER);
+        lines.push(format!(
+            "zsh looks there once ~/.zshrc has this line before `compinit`: fpath=('{}' $fpath)",
+            folder.display()
+        ));
+    }
+    if has(UNIT) {
+        lines.push(
+            "To start at login, tick that in the menu, or run `systemctl --user enable --now pilotlight`: one of them."
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+fn after_removing(login: &Login) -> Vec<String> {
+    let mut lines = vec!["Removed.".to_owned()];
+    if login.state().on {
+        lines.push("Pilotlight is still started at login: the menu has the switch.".to_owned());
+    }
+    lines
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn only_for_what_is_there() {
+        let data = Path::new("/home/u/.local/share");
+        let names = |there: &[&str]| {
+            let files = files(Path::new("/home/u/.cargo/bin/pilotlight"), data, |name| there.contains(&name)).unwrap();
+            files.iter().map(|file| file.path.strip_prefix(data).unwrap().display().to_string()).collect::<Vec<_>>()
+        };
+        let always = ["applications/pilotlight.desktop", "icons/hicolor/scalable/apps/pilotlight.svg"];
+        assert_eq!(names(&[]), always);
+        assert_eq!(names(&["fish"])[2..], ["fish/vendor_completions.d/pilotlight.fish"]);
+        assert_eq!(names(&["bash", "zsh", "fish", "systemctl"]).len(), 6);
+    }
+
+    #[test]
+    fn a_program_of_a_package_is_known_by_what_lies_beside_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (program, share) = (scratch.path().join("bin/pilotlight"), scratch.path().join("share"));
+        let package = |data: &Path| package_of(&program, data);
+        assert_eq!(package(Path::new("/home/u/.local/share")), None);
+        fs::create_dir_all(share.join("applications")).unwrap();
+        fs::write(share.join("applications/pilotlight.desktop"), "").unwrap();
+        assert_eq!(package(Path::new("/home/u/.local/share")), Some(share.clone()));
+        assert_eq!(package(&share), None, "what setup itself wrote for a program in ~/.local/bin");
+    }
+}
