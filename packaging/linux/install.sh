@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Puts a program that was built, and all that belongs to it, where a Linux package has it.
+#
+#   packaging/linux/install.sh PROGRAM ROOT PREFIX      for example: target/dist/pilotlight "$pkgdir" /usr
+#
+# ROOT is the folder that stands for / while the package is made, or nothing. The program prints its own manual and
+# completions, so it must run on this machine.
+set -euo pipefail
+if (($# != 3)); then
+    echo 'Usage: packaging/linux/install.sh PROGRAM ROOT PREFIX' >&2
+    exit 2
+fi
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+program=$(realpath "$1")
+prefix=$3
+to=$2$prefix
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+[[ $program -ef $to/bin/pilotlight ]] || install -Dm755 "$program" "$to/bin/pilotlight"
+"$program" man --dir "$scratch"
+install -Dm644 -t "$to/share/man/man1" "$scratch"/*.1
+complete() {
+    "$program" completions "$1" >"$scratch/completions"
+    install -Dm644 "$scratch/completions" "$to/share/$2"
+}
+complete bash bash-completion/completions/pilotlight
+complete zsh zsh/site-functions/_pilotlight
+complete fish fish/vendor_completions.d/pilotlight.fish
+install -Dm644 -t "$to/share/applications" "$here/packaging/linux/pilotlight.desktop"
+sed "s|^ExecStart=/usr/|ExecStart=$prefix/|" "$here/packaging/linux/pilotlight.service" >"$scratch/pilotlight.service"
+install -Dm644 -t "$to/lib/systemd/user" "$scratch/pilotlight.service"
+for icon in "$here"/assets/icon/hicolor/*/apps/pilotlight.png; do
+    install -Dm644 "$icon" "$to/share/icons/${icon#"$here"/assets/icon/}"
+done
+install -Dm644 -t "$to/share/icons/hicolor/scalable/apps" "$here/assets/icon/pilotlight.svg"
+install -Dm644 -t "$to/share/icons/hicolor/symbolic/apps" "$here/assets/icon/pilotlight-symbolic.svg"
+install -Dm644 -t "$to/share/doc/pilotlight" "$here"/{README,CHANGELOG}.md
+install -Dm644 -t "$to/share/doc/pilotlight/docs" "$here"/docs/*.md
+install -Dm644 -t "$to/share/licenses/pilotlight" "$here"/LICENSE-*
