@@ -89,13 +89,14 @@ recipes() {
     sed -e "s|@VERSION@|$version|g" -e 's|@HOMEPAGE@|https://example.org/p|g' -e "s|@SHA256@|$sum|g" \
         packaging/arch/PKGBUILD.in >"$scratch/arch/PKGBUILD"
     ! grep '@' <(sed '/^# Maintainer/d; s/^#.*//' "$scratch/arch/PKGBUILD") || fail 'the PKGBUILD is not filled in'
-    chmod -R a+rX "$scratch"
-    # makepkg refuses to run as root.
+    chmod a+x "$scratch"
+    ((EUID != 0)) || chown -R nobody "$scratch/arch"
+    # makepkg refuses to run as root, and asks for a pacman that it does not need for this.
     local nobody=()
     ((EUID != 0)) || nobody=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
-    (cd "$scratch/arch" && "${nobody[@]}" env HOME=/nonexistent makepkg --printsrcinfo) >"$scratch/srcinfo"
+    (cd "$scratch/arch" && "${nobody[@]}" env HOME=/nonexistent PACMAN=true makepkg --printsrcinfo) >"$scratch/srcinfo"
     grep -qx "$(printf '\tpkgver = %s' "$version")" "$scratch/srcinfo" || fail 'makepkg reads another version'
-    export NIX_STATE_DIR=$scratch/nix NIX_STORE_DIR=$scratch/nix/store NIX_LOG_DIR=$scratch/nix/log
+    export NIX_CONFIG='build-users-group =' NIX_STATE_DIR=$scratch/nix NIX_STORE_DIR=$scratch/nix/store NIX_LOG_DIR=$scratch/nix/log
     nix-instantiate --parse packaging/nix/flake.nix >/dev/null
     nix-instantiate --eval --strict --json --expr "
         let nixpkgs.legacyPackages.x86_64-linux = {

@@ -76,14 +76,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         say(&format!("{} came with a package, which has all of this in {}{older}", program.display(), share.display()));
         return Ok(ExitCode::SUCCESS);
     }
-    let count = list(&program, &steps)?;
+    let listed = list(&program, &steps);
+    let count = steps.iter().filter(|(_, step)| !matches!(step, Step::Keep | Step::Leave(_))).count();
     let verb = if arguments.remove { "Remove" } else { "Write" };
     if count == 0 {
-        writeln!(io::stdout(), "\nThere is nothing to {}.", verb.to_lowercase())?;
+        writeln!(io::stdout(), "There is nothing to {}.", verb.to_lowercase())?;
         return Ok(ExitCode::SUCCESS);
     }
-    writeln!(io::stdout())?;
     if !arguments.yes {
+        listed?; // what nobody could read is nothing to say yes to
         match confirm(&format!("{verb} {}?", counted(count, "file"))) {
             Some(true) => {}
             Some(false) => {
@@ -133,8 +134,8 @@ fn files(program: &Path, data: &Path, is_there: impl Fn(&str) -> bool) -> anyhow
         files.push(File::new(data, "applications/pilotlight.desktop", "the menu of programs", Form::Hash, &entry));
         let icon = include_str!("../../assets/icon/pilotlight.svg");
         files.push(File::new(data, "icons/hicolor/scalable/apps/pilotlight.svg", "its icon", Form::Xml, icon));
-        if is_there("systemctl") {
-            let unit = unit_for(include_str!("../../packaging/linux/pilotlight.service"), program);
+        let unit = unit_for(include_str!("../../packaging/linux/pilotlight.service"), program);
+        if let Some(unit) = unit.filter(|_| is_there("systemctl")) {
             files.push(File::new(data, UNIT, "systemd unit, not enabled by this", Form::Hash, &unit));
         }
     }
@@ -177,8 +178,8 @@ fn is_enabled(_login: &Login) -> bool {
     false
 }
 
-/// Shows what would be done, and counts what changes something.
-fn list(program: &Path, steps: &[(&File, Step)]) -> io::Result<usize> {
+/// Shows what would be done.
+fn list(program: &Path, steps: &[(&File, Step)]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "For {}:", plain(&program.display().to_string(), LINE_MAX))?;
     for (file, step) in steps {
@@ -191,7 +192,7 @@ fn list(program: &Path, steps: &[(&File, Step)]) -> io::Result<usize> {
         };
         writeln!(out, "  {word:<7} {}  ({note})", plain(&file.path.display().to_string(), LINE_MAX))?;
     }
-    Ok(steps.iter().filter(|(_, step)| !matches!(step, Step::Keep | Step::Leave(_))).count())
+    writeln!(out)
 }
 
 fn carry_out(file: &File, step: Step) -> anyhow::Result<()> {
@@ -205,7 +206,7 @@ fn carry_out(file: &File, step: Step) -> anyhow::Result<()> {
 /// What the user has to do for it to work.
 fn after_writing(data: &Path, files: &[File]) -> Vec<String> {
     let has = |path: &str| files.iter().any(|file| file.path.ends_with(path));
-    let mut lines = vec!["Written. `pilotlight setup --remove` takes it away again.".to_owned()];
+    let mut lines = vec!["Written. `pilotlight setup --remove` takes it all away again.".to_owned()];
     if has("_pilotlight") {
         let folder = data.join(ZSH_FOLDER);
         lines.push(format!(

@@ -75,15 +75,18 @@ pub(crate) fn entry_for(packaged: &str, program: &str) -> String {
     turned_on(Some(packaged), program, &["tray"])
 }
 
-/// The systemd unit, as a package has it, for a program at this path.
+/// The systemd unit, as a package has it, for a program at this path: but without the manual, which only packages bring. `None`
+/// for a path that systemd takes for no program's.
 #[cfg(target_os = "linux")]
-pub(crate) fn unit_for(packaged: &str, program: &str) -> String {
+pub(crate) fn unit_for(packaged: &str, program: &str) -> Option<String> {
     const START: &str = "ExecStart=";
-    // In quotes, systemd undoes C's escapes; it replaces what stands behind a percent sign everywhere.
-    let inner = program.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").replace('\t', "\\t");
-    let start = format!("{START}\"{}\" tray", inner.replace('%', "%%"));
-    let lines = packaged.lines().map(|line| if line.starts_with(START) { start.as_str() } else { line });
-    lines.flat_map(|line| [line, "\n"]).collect()
+    if program.contains(|c: char| "\"'\\".contains(c) || c.is_control()) {
+        return None;
+    }
+    let start = format!("{START}\"{}\" tray", program.replace('%', "%%"));
+    let lines = packaged.lines().filter(|line| !line.starts_with("Documentation=man:"));
+    let lines = lines.map(|line| if line.starts_with(START) { start.as_str() } else { line });
+    Some(lines.flat_map(|line| [line, "\n"]).collect())
 }
 
 /// What becomes of an entry that must start nothing: it goes where it is as we wrote it, and no other one would count then
@@ -236,9 +239,11 @@ mod tests {
         assert_eq!(says(&entry), Says::Starts("/a b/pilotlight".into()));
         assert!(entry.contains("\nTryExec=/a b/pilotlight\nExec=\"/a b/pilotlight\" tray\n"), "{entry}");
         assert!(entry.contains("\nCategories=Development;\n") && entry.matches("Exec=").count() == 2, "{entry}");
-        let unit = unit_for(include_str!("../../../packaging/linux/pilotlight.service"), "/100% \"x\\/pilotlight");
-        assert!(unit.contains("\nExecStart=\"/100%% \\\"x\\\\/pilotlight\" tray\nRestart=on-failure\n"), "{unit}");
-        assert!(unit.contains("KillMode=process\n") && !unit.contains("/usr/bin"), "{unit}");
+        let unit = |program| unit_for(include_str!("../../../packaging/linux/pilotlight.service"), program);
+        assert_eq!(unit("/a\"b/pilotlight"), None);
+        let unit = unit("/100% x/pilotlight").unwrap();
+        assert!(unit.contains("\nExecStart=\"/100%% x/pilotlight\" tray\nRestart=on-failure\n"), "{unit}");
+        assert!(unit.contains("KillMode=process\n") && !unit.contains("/usr/bin") && !unit.contains("man:"), "{unit}");
     }
 
     #[test]
