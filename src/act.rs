@@ -2,8 +2,9 @@
 
 use crate::core::action::Reach;
 use crate::core::asked::Question;
-use crate::core::fleet::Session;
+use crate::core::fleet::{Label, Session};
 use crate::core::form::{Form, With};
+use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::Time;
 use crate::core::verdict::{Answer, Asking, Sample};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,9 @@ pub struct Order {
     /// cannot be named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Box<str>>,
+    /// What people are shown for the session, where whoever gives the order says later what came of it. It goes nowhere else.
+    #[serde(skip)]
+    pub who: Box<str>,
 }
 
 /// What can be asked.
@@ -256,7 +260,13 @@ pub fn real(home: &Path) -> Box<str> {
 impl Order {
     /// An order that is for no turn in particular.
     pub fn new(id: &str, ask: Ask) -> Self {
-        Self { id: id.into(), home: None, ask, turn: None }
+        Self { id: id.into(), home: None, ask, turn: None, who: "".into() }
+    }
+
+    /// The same, for a session that people know by this.
+    #[must_use]
+    pub fn to(self, label: &Label) -> Self {
+        Self { who: plain(&label.who, NAME_MAX), ..self }
     }
 
     /// The same for the session of this home, and no other.

@@ -6,6 +6,9 @@
 //! when the session does something else, is gone, or asks for another thing; then its popup is withdrawn. What became silent
 //! is not told later: the menu has it.
 //!
+//! A session has one popup, three stand at most, and what comes on top is in one summary. A popup says what it said when it was
+//! raised; one that can offer its answers only later is raised once more.
+//!
 //! Everything follows from the sessions, the settings and the time that [`Alerts::update`] is given. Nothing is queued: a
 //! mute, a pause or a changed setting holds from the next update on, and every span is measured on the awake clock, so that
 //! neither sleep nor a hand at the clock brings anything about. Only quiet hours and the end of a pause go by the wall.
@@ -99,6 +102,11 @@ impl Cause {
     const fn is_settled_by_a_look(self) -> bool {
         matches!(self, Self::PermissionLost | Self::Crashed | Self::Failed)
     }
+
+    /// Whether the session waits for an answer, so that its popup waits as well.
+    pub const fn awaits_an_answer(self) -> bool {
+        matches!(self, Self::NeedsPermission | Self::NeedsInput)
+    }
 }
 
 /// A session, as far as notifications are concerned.
@@ -173,7 +181,7 @@ pub struct PopupId(pub u64);
 pub enum Change {
     /// A new one is to be shown.
     Raise(Popup),
-    /// An open one says something else now: of fewer sessions, or as much as is allowed now. Nobody need be told.
+    /// The summary that is open is of other sessions now. It answers nothing, so it may change in its place.
     Replace(Popup),
     /// An open one is to go.
     Withdraw(PopupId),
@@ -195,14 +203,10 @@ pub struct Popup {
     pub title: String,
     /// A few lines, or none.
     pub body: String,
-    /// How pressing it is.
-    pub urgency: Urgency,
     /// It may make a sound.
     pub sound: bool,
-    /// What can be done from it, the next step first.
+    /// What can be done from it: the answers, the next step first, and what quietens it last.
     pub buttons: Vec<Button>,
-    /// Since when it is so, by the log's own clock.
-    pub since: Time,
 }
 
 /// Whom a popup is about.
@@ -210,8 +214,8 @@ pub struct Popup {
 pub enum About {
     /// One session.
     One(Key),
-    /// Several, which came together, or found no room for a popup each. In the order of their keys.
-    Digest(Vec<Key>),
+    /// Several, for which there was no room one by one. In the order of their keys.
+    Summary(Vec<Key>),
 }
 
 impl About {
@@ -219,7 +223,7 @@ impl About {
     pub fn keys(&self) -> &[Key] {
         match self {
             Self::One(key) => std::slice::from_ref(key),
-            Self::Digest(keys) => keys,
+            Self::Summary(keys) => keys,
         }
     }
 }
@@ -233,17 +237,6 @@ pub struct Asked {
     pub text: String,
     /// What stands on the buttons that answer a question, in the order of its choices.
     pub choices: Vec<String>,
-}
-
-/// How pressing a popup is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Urgency {
-    /// It is good to know.
-    Low,
-    /// A session waits.
-    Normal,
-    /// It has waited for long.
-    Critical,
 }
 
 /// What can be done from a popup.

@@ -62,7 +62,7 @@ fn lines_of(source: &Source<'_>, call: Call, lines: Vec<String>) -> Vec<Item> {
 
 fn of_request(source: &Source<'_>, request: &Request, can_answer: bool) -> Asked {
     let id = |kind| ItemId::of(source.key, kind);
-    let act = |ask| Effect::Act(Order::new(&source.row.id, ask));
+    let act = |ask| Effect::Act(Order::new(&source.row.id, ask).to(&source.row.label));
     let (call, open) = (request.id, source.session.facts.requests.len());
     let kind = plain(&request.kind, 20);
     let head = if open > 1 { format!("{kind} (1 of {open})") } else { kind.into() };
@@ -86,7 +86,8 @@ fn of_question(source: &Source<'_>, form: &Form, can_answer: bool) -> Asked {
     let call = Call::of_number(form.mark());
     let answer = |kind, text: String, with| {
         let reply = Reply::Give { request: form.request.to_string(), shown: form.mark(), with };
-        Item::action(id(kind), text, Effect::Act(Order::new(&source.row.id, Ask::Answer(reply))))
+        let order = Order::new(&source.row.id, Ask::Answer(reply)).to(&source.row.label);
+        Item::action(id(kind), text, Effect::Act(order))
     };
     let elsewhere = |text: &str| {
         let effect = Effect::Answer { id: source.row.id.clone(), request: form.request.clone() };
@@ -142,12 +143,13 @@ fn named(offers: &[Offer; 12]) -> [Named; 7] {
         (Action::Stop, Kind::Stop, stop, Ask::Stop),
         (Action::ShowTerminal, Kind::ShowTerminal, "Show its terminal", Ask::ShowTerminal),
         (Action::Resend, Kind::Resend, "Send the last prompt again", Ask::Reconnect { resend: true }),
-        (Action::Detach, Kind::Detach, "Let go of it", Ask::Detach),
+        (Action::Detach, Kind::Detach, "Detach", Ask::Detach),
     ]
 }
 
 fn act(source: &Source<'_>, ask: Ask) -> Effect {
-    Effect::Act(Order::new(&source.row.id, ask).on(source.session.facts.root.as_deref()))
+    let row = source.row;
+    Effect::Act(Order::new(&row.id, ask).on(source.session.facts.root.as_deref()).to(&row.label))
 }
 
 /// What can be done with it now beside answering, the best first.
@@ -211,14 +213,16 @@ pub fn remedy(source: &Source<'_>) -> Option<Item> {
             None
         }
     };
+    // Nothing but its own terminal can put a plain one right.
+    let shown = || works(Action::ShowTerminal).then_some(("Show the terminal of ", "", Ask::ShowTerminal));
     let (before, after, ask) = match row.status {
-        Status::PermissionLost | Status::Crashed => gone_on()?,
+        Status::PermissionLost | Status::Crashed => gone_on().or_else(shown)?,
         Status::Failed if row.ended_denied => gone_on()?,
         Status::Stuck if !matches!(row.gist, Gist::Silent { runs_long: true, .. }) => {
             match of(&offers, Action::Stop).as_deref() {
                 Ok(does) if does.contains(ALSO_IF_IT_WAITS) => ("Stop ", ", even if it waits for you", Ask::Stop),
                 Ok(_) => ("Stop the turn in ", "", Ask::Stop),
-                Err(_) => return None,
+                Err(_) => shown()?,
             }
         }
         _ => return None,

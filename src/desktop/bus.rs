@@ -5,6 +5,7 @@
 //! gone with it, which is how a desktop session ends that nobody sends a signal for.
 
 use crate::alarm::Alarm;
+use crate::core::text::plain;
 use std::future::poll_fn;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -110,12 +111,19 @@ async fn listen(
     }
 }
 
-/// Why the bus cannot be used, in the user's terms.
-fn in_words(error: &zbus::Error) -> String {
+/// Why the bus, or a program on it, cannot be used: a few words for the user.
+pub fn in_words(error: &zbus::Error) -> String {
+    let named = std::env::var("DBUS_SESSION_BUS_ADDRESS").unwrap_or_default();
     match error {
-        zbus::Error::InputOutput(error) => format!("nobody answers there: {error}"),
+        zbus::Error::Connection(_, place) if named.is_empty() => {
+            format!("DBUS_SESSION_BUS_ADDRESS is not set, and nothing answers at {place}")
+        }
+        zbus::Error::Connection(_, place) => format!("nothing answers at {place}"),
+        zbus::Error::InputOutput(error) => format!("nothing answers there: {error}"),
         zbus::Error::Handshake(why) => format!("it refuses us: {why}"),
-        zbus::Error::Address(why) => format!("DBUS_SESSION_BUS_ADDRESS is no address: {why}"),
+        zbus::Error::Address(_) => format!("DBUS_SESSION_BUS_ADDRESS is not an address: {}", plain(&named, 100)),
+        zbus::Error::MethodError(name, ..) if name.as_str().ends_with(".ServiceUnknown") => "there is none".into(),
+        zbus::Error::MethodError(_, Some(why), _) => plain(why, 200).into(),
         other => other.to_string(),
     }
 }

@@ -79,7 +79,7 @@ pub fn why(source: &Source<'_>, words: &Words<'_>) -> Vec<Text> {
         say(format!("Background: {background}"));
     }
     if words.notices.quiet.is_muted(&row.id, row.cwd.as_deref()) {
-        say("Muted: it raises no popups".into());
+        say("Muted: no popups".into());
     }
     if let Some(last) = row.last_progress {
         texts.push(Text::age(Gist::Ago("Last activity".into(), last)));
@@ -134,7 +134,7 @@ fn owner(owner: &Owner) -> String {
         Owner::Opened { pid, .. } => format!("process {pid}, not prompted yet"),
         Owner::Unheld { pid } => format!("not known; process {pid}, which the lock names, does not hold it"),
         Owner::Gone { pid, .. } => format!("process {pid}, which is gone"),
-        Owner::Unknown { pid } => format!("process {pid}, which cannot be looked at"),
+        Owner::Unknown { pid } => format!("process {pid}, which cannot be inspected"),
     }
 }
 
@@ -157,5 +157,5 @@ fn dealings(source: &Source<'_>) -> Option<String> {
         Reach::Nowhere | Reach::Unknown => "it is only watched",
     };
     let outcome = dealings.outcome.as_ref().map(|(_, words)| format!("; {words}")).unwrap_or_default();
-    Some(format!("Our part: {reach}{outcome}"))
+    Some(format!("Pilotlight: {reach}{outcome}"))
 }

@@ -257,16 +257,11 @@ fn words_of_welcome(rows: &[&Row], lit: bool) -> Note {
         format!("{}, {needs}", counted(rows.len(), "Copilot session"))
     };
     let place = if lit {
-        "The flame in your panel shows how they are; click it for the menu."
+        "The icon in your panel shows how they are. Click it for the menu."
     } else {
-        "No panel shows the flame now: `pilotlight live` shows them as a table, and the flame comes when a panel does."
+        "No panel shows the icon yet. `pilotlight live` shows them as a table."
     };
-    let body = format!(
-        "{place}\n\
-         A session in a plain terminal can be watched from outside, stopped by ending it, and resumed: no more. One with a \
-         server can be answered and stopped as well (`copilot --ui-server`; mind that it takes any local caller)."
-    );
-    Note { title: format!("Pilotlight is lit: {found}"), body }
+    Note { title: format!("Pilotlight is running: {found}"), body: place.into() }
 }
 
 #[cfg(test)]
@@ -280,10 +275,15 @@ mod tests {
         let row = |status| Row { status, ..Session::default().row(Moment::default(), &Limits::default()).0 };
         let rows = [row(Status::Working), row(Status::Stuck), row(Status::Idle), row(Status::Idle)];
         let rows: Vec<_> = rows.iter().collect();
-        assert_eq!(words_of_welcome(&rows, true).title, "Pilotlight is lit: 4 Copilot sessions, 1 needs you");
-        assert_eq!(words_of_welcome(&rows[..1], true).title, "Pilotlight is lit: 1 Copilot session, none needs you");
-        assert_eq!(words_of_welcome(&[], false).title, "Pilotlight is lit: No Copilot session is open");
-        assert!(words_of_welcome(&[], false).body.contains("takes any local caller"));
+        assert_eq!(words_of_welcome(&rows, true).title, "Pilotlight is running: 4 Copilot sessions, 1 needs you");
+        assert_eq!(
+            words_of_welcome(&rows[..1], true).title,
+            "Pilotlight is running: 1 Copilot session, none needs you"
+        );
+        assert_eq!(words_of_welcome(&[], false).title, "Pilotlight is running: No Copilot session is open");
+        for lit in [true, false] {
+            assert_eq!(words_of_welcome(&rows, lit).body.lines().count(), 1, "two lines in all");
+        }
     }
 
     #[test]

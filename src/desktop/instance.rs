@@ -22,7 +22,7 @@ pub struct Instance {
 pub enum Claim {
     /// Nobody runs yet; now we do.
     Ours(Instance),
-    /// Somebody does: its note, "process 4711, its light is in the panel".
+    /// Somebody does: its note, "process 4711, its icon is in the panel".
     Theirs(String),
 }
 
@@ -52,7 +52,7 @@ impl Instance {
         match tried {
             Ok(()) => {
                 let instance = Self { _lock: lock, runtime, folder: folder.to_owned() };
-                instance.tell("its light is on its way");
+                instance.tell("its icon is on its way");
                 Ok(Claim::Ours(instance))
             }
             Err(TryLockError::WouldBlock) => {
@@ -66,7 +66,7 @@ impl Instance {
     /// Says where the light is now.
     pub fn tell(&self, place: &str) {
         if let Err(error) = self.runtime.write_note(&format!("process {}, {place}\n", std::process::id())) {
-            tracing::debug!(path = %self.folder.display(), %error, "where the light is cannot be noted");
+            tracing::debug!(path = %self.folder.display(), %error, "where the icon is cannot be noted");
         }
     }
 
@@ -116,9 +116,9 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("made").join("when needed");
         let Ok(Claim::Ours(first)) = Instance::claim(&folder) else { panic!("nobody runs") };
-        first.tell("its light is in the panel");
+        first.tell("its icon is in the panel");
         let Ok(Claim::Theirs(note)) = Instance::claim(&folder) else { panic!("one runs") };
-        assert_eq!(note, format!("process {}, its light is in the panel", std::process::id()));
+        assert_eq!(note, format!("process {}, its icon is in the panel", std::process::id()));
         drop(first);
         assert!(matches!(Instance::claim(&folder), Ok(Claim::Ours(_))));
     }

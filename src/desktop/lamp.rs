@@ -15,6 +15,7 @@ use super::terminal::Terminals;
 use super::tray::Tray;
 use super::view::{Effect, ItemId, MenuView};
 use crate::act::{Ask, Given, Order, Outcome, Report};
+use crate::core::alert::Detail;
 use crate::core::text::is_uuid;
 use crate::engine::{Command, Key};
 use std::ffi::OsString;
@@ -155,6 +156,8 @@ pub struct Hands {
 struct Tools {
     homes: Vec<PathBuf>,
     terminal: Vec<String>,
+    /// How much of a session a popup shows.
+    detail: Detail,
 }
 
 /// Where the herald is told something.
@@ -175,13 +178,13 @@ impl Hands {
         login: Login,
         paper: Paper,
     ) -> Self {
-        let tools = Arc::new(Mutex::new(Tools { homes, terminal }));
+        let tools = Arc::new(Mutex::new(Tools { homes, terminal, detail: Detail::default() }));
         Self { commander, notifier, clipboard: Clipboard::default(), runtime, own_log, tools, herald, login, paper }
     }
 
     /// Goes by these settings from now on, and so do all twins.
-    pub(super) fn configure(&self, homes: &[PathBuf], terminal: &[String]) {
-        let tools = Tools { homes: homes.to_vec(), terminal: terminal.to_vec() };
+    pub(super) fn configure(&self, homes: &[PathBuf], terminal: &[String], detail: Detail) {
+        let tools = Tools { homes: homes.to_vec(), terminal: terminal.to_vec(), detail };
         *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools;
     }
 
@@ -253,24 +256,28 @@ impl Hands {
         }
     }
 
-    /// Has something done with a session, and says what came of it where the menu does not.
+    /// Has something done with a session, and says what came of it, unless that opens a window.
     fn order(&self, order: Order) {
-        let says = matches!(order.ask, Ask::Reconnect { .. } | Ask::Continue);
+        let is_seen = matches!(order.ask, Ask::ShowTerminal | Ask::Resume);
+        let who = order.who.clone();
         let (reply, mut reports) = mpsc::unbounded_channel();
         self.command(Command::Act(Given::by_us(order, reply)));
-        let notifier = self.notifier.clone();
+        let hands = self.twin();
         self.runtime.spawn(async move {
             while let Some(report) = reports.recv().await {
-                let (title, body) = match report {
-                    Report::End(Outcome::Refused(why)) => ("Pilotlight did not do that", why),
-                    Report::End(Outcome::Failed(why)) => ("Pilotlight could not do that", why),
-                    Report::End(Outcome::Unconfirmed(why)) => ("That may have happened", why),
-                    Report::End(Outcome::Done(what)) if says => ("Done", what),
-                    _ => continue,
-                };
-                notifier.send(&Note { title: title.into(), body }, || ());
+                match report {
+                    Report::End(Outcome::Done(_)) if is_seen => {}
+                    Report::End(outcome) => hands.tell(&who, &outcome),
+                    _ => {}
+                }
             }
         });
+    }
+
+    /// Says what came of something that was asked of a session, which is named if popups may name it.
+    pub(super) fn tell(&self, who: &str, outcome: &Outcome) {
+        let names = self.tools.lock().unwrap_or_else(PoisonError::into_inner).detail != Detail::None;
+        self.note(&Note::after(if names && !who.is_empty() { who } else { "Pilotlight" }, outcome));
     }
 
     /// Shows a request or a question whole in a terminal, where it can be answered: this program does, asked for that one.

@@ -184,9 +184,8 @@ impl Menu {
         for more in approves.map(str::to_owned).into_iter().chain(paused) {
             tooltip = format!("{tooltip}; {more}");
         }
-        let mut items =
-            vec![Item::text(capital(&if self.demo { format!("{DEMO}{glance}") } else { glance.to_string() }))];
-        items.extend(self.wrong.as_deref().map(footer::wrong));
+        let mut items: Vec<_> = self.wrong.as_deref().map(footer::wrong).into_iter().collect();
+        items.push(Item::text(capital(&if self.demo { format!("{DEMO}{glance}") } else { glance.to_string() })));
         items.extend(approves.map(|approves| Item::text(capital(approves))));
         if self.demo {
             items.push(Item::text("These sessions play themselves"));
@@ -306,7 +305,7 @@ fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
     };
     let mut left: Vec<_> = sources.iter().filter(was_open).collect();
     left.sort_by_key(|source| source.key);
-    left.iter().map(|source| Order::new(&source.row.id, Ask::Resume)).collect()
+    left.iter().map(|source| Order::new(&source.row.id, Ask::Resume).to(&source.row.label)).collect()
 }
 
 /// Whether a session's work ends when we let go of it, as far as can be told: who else is attached to its server cannot.

@@ -19,8 +19,7 @@ pub use elsewhere::Popups;
 #[cfg(target_os = "linux")]
 pub use popups::Popups;
 
-#[cfg(target_os = "linux")]
-use crate::core::alert::Urgency;
+use crate::act::Outcome;
 use crate::core::alert::{Button, PopupId};
 use crate::core::text::plain;
 use std::sync::Arc;
@@ -108,6 +107,17 @@ impl Note {
         let body = "Notifications are shown here. Sessions that need you look like this.";
         Self { title: "Pilotlight: a test".into(), body: body.into() }
     }
+
+    /// What came of something that was asked of this session.
+    pub fn after(who: &str, outcome: &Outcome) -> Self {
+        let came = match outcome {
+            Outcome::Done(_) => "done",
+            Outcome::Failed(_) => "that did not work",
+            Outcome::Unconfirmed(_) => "that may have happened",
+            Outcome::Refused(_) | Outcome::Unknown => "nothing was done",
+        };
+        Self { title: format!("{who}: {came}"), body: outcome.words().into() }
+    }
 }
 
 impl Notifier {
@@ -171,8 +181,8 @@ pub struct Tried {
 #[cfg(target_os = "linux")]
 pub async fn try_out() -> anyhow::Result<Tried> {
     let shown = async {
-        let bus = server::Bus::connect(None).await?;
-        let server = bus.meet().await?;
+        let bus = server::Bus::connect(None).await.map_err(|error| no_bus(&error))?;
+        let server = bus.meet().await.map_err(|error| no_server(&error))?;
         let number = server.notify(&plain_sheet(&Note::test(), server.can)).await?;
         let about = server.about().await?;
         anyhow::Ok((bus, server, number, about))
@@ -228,6 +238,16 @@ impl Tried {
     pub async fn be_seen(self) {}
 }
 
+#[cfg(target_os = "linux")]
+fn no_bus(error: &zbus::Error) -> anyhow::Error {
+    anyhow::anyhow!("there is no session bus ({})", super::bus::in_words(error))
+}
+
+#[cfg(target_os = "linux")]
+fn no_server(error: &zbus::Error) -> anyhow::Error {
+    anyhow::anyhow!("no notification server can be used ({})", super::bus::in_words(error))
+}
+
 /// What shows notifications here.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Debug)]
@@ -246,7 +266,8 @@ pub struct ServerAbout {
 /// Where nothing does, and why.
 #[cfg(target_os = "linux")]
 pub async fn server_about() -> anyhow::Result<ServerAbout> {
-    let server = server::Bus::connect(None).await?.meet().await?;
+    let bus = server::Bus::connect(None).await.map_err(|error| no_bus(&error))?;
+    let server = bus.meet().await.map_err(|error| no_server(&error))?;
     let name = plain(&server.about().await?, LINE).into();
     Ok(ServerAbout { name, body: server.can.body, actions: server.can.actions })
 }
@@ -309,10 +330,11 @@ fn plain_sheet(note: &Note, can: server::Can) -> server::Sheet {
         body: if can.body { body(&note.body, can.markup) } else { String::new() },
         actions: Vec::new(),
         icon: super::icon::State::Well,
-        urgency: Urgency::Normal,
+        is_quiet: false,
+        waits: false,
         category: None,
         sound: true,
-        sound_name: None,
+        plays: false,
     }
 }
 

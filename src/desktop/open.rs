@@ -17,7 +17,7 @@ pub fn folder(path: &Path) -> anyhow::Result<()> {
     let opened = open::with_detached(path, "Finder");
     #[cfg(not(target_os = "macos"))]
     let opened = that(path);
-    opened.map_err(|error| anyhow::anyhow!("nothing here opens the folder {shown}: {error}"))
+    opened.map_err(|error| unopened("the folder", path, &error))
 }
 
 /// Opens a text of ours in whatever shows text.
@@ -25,9 +25,8 @@ pub fn folder(path: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// Where it is no plain file, or nothing opens it.
 pub fn text(path: &Path) -> anyhow::Result<()> {
-    let shown = path.display();
-    anyhow::ensure!(path.is_file(), "there is no file {shown}");
-    that(path).map_err(|error| anyhow::anyhow!("nothing here opens {shown}: {error}"))
+    anyhow::ensure!(path.is_file(), "there is no file {}", path.display());
+    that(path).map_err(|error| unopened("the file", path, &error))
 }
 
 /// Opens a log in whatever shows text.
@@ -35,10 +34,15 @@ pub fn text(path: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// Where it is no plain file, or nothing opens it.
 pub fn log(path: &Path) -> anyhow::Result<()> {
-    let shown = path.display();
     let plain = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-    anyhow::ensure!(plain, "there is no log {shown}");
-    that(path).map_err(|error| anyhow::anyhow!("nothing here opens the log {shown}: {error}"))
+    anyhow::ensure!(plain, "there is no log {}", path.display());
+    that(path).map_err(|error| unopened("the log", path, &error))
+}
+
+/// What to do where nothing is installed that opens it.
+fn unopened(what: &str, path: &Path, error: &std::io::Error) -> anyhow::Error {
+    let help = if cfg!(target_os = "linux") { "; the package xdg-utils has what opens it" } else { "" };
+    anyhow::anyhow!("nothing here opens {what} {} ({error}){help}", path.display())
 }
 
 #[cfg(target_os = "linux")]
@@ -131,6 +135,14 @@ mod tests {
         assert!(failed.to_string().contains("exit status: 3"), "{failed}");
         assert!(first_of(vec![shell("exit 3"), shell("exit 0")], FAILS_WITHIN).is_ok());
         assert!(first_of(vec![shell("sleep 3")], soon).is_ok(), "it shows it still");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn case_153_where_nothing_opens_it_the_path_and_the_package_are_said() {
+        let failed = first_of(Vec::new(), FAILS_WITHIN).unwrap_err();
+        let said = unopened("the folder", Path::new("/code/billing-api"), &failed).to_string();
+        assert!(said.contains("/code/billing-api") && said.ends_with("xdg-utils has what opens it"), "{said}");
     }
 
     #[test]

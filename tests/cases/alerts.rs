@@ -6,7 +6,7 @@ mod stage;
 mod words;
 
 use super::story::Story;
-use pilotlight::core::alert::{About, Button, Cause, Kinds, Settings, Urgency};
+use pilotlight::core::alert::{About, Button, Cause, Kinds, Settings};
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status;
 use stage::Stage;
@@ -151,7 +151,7 @@ fn a_sub_agents_end_is_not_the_end_of_a_turn() {
 
 /// IR.
 #[test]
-fn case_97_five_that_finish_in_a_second_are_one_digest() {
+fn case_97_five_that_finish_in_a_second_are_one_summary() {
     let mut stage = Stage::with(with_done());
     let ids = ["a", "b", "c", "d", "e"];
     stage.are(&ids, Status::Working).at(100);
@@ -162,7 +162,6 @@ fn case_97_five_that_finish_in_a_second_are_one_digest() {
     assert_eq!(stage.told(), [(101_000, Cause::Done)]);
     let popup = &stage.raised[0].1;
     assert_eq!((&*popup.title, popup.about.keys().len()), ("5 Copilot sessions are done", 5));
-    assert_eq!(popup.urgency, Urgency::Low);
 }
 
 #[test]
@@ -190,19 +189,47 @@ fn case_128_a_run_that_ends_denied_is_told_once() {
 }
 
 #[test]
-fn a_digest_names_only_those_that_still_wait_and_goes_with_the_last() {
+fn a_summary_names_only_those_that_still_wait_and_goes_with_the_last() {
     let mut stage = Stage::new();
-    stage.are(&["a", "b", "c"], Status::Working).at(10).are(&["a", "b", "c"], Status::Failed).at(20);
-    assert_eq!(stage.popup("a").unwrap().body, "Failed: a · Session a\nFailed: b · Session b\nFailed: c · Session c");
-    stage.is("b", Status::Working);
-    let digest = stage.popup("a").unwrap();
-    assert_eq!((&*digest.title, digest.sound), ("2 Copilot sessions need you", false));
-    assert_eq!(digest.body, "Failed: a · Session a\nFailed: c · Session c");
+    let four = ["a", "b", "c", "d"];
+    stage.are(&four, Status::Working).at(10).are(&four, Status::Failed).at(20);
+    let body = "Failed: a · Session a\nFailed: b · Session b\nFailed: c · Session c\nFailed: d · Session d";
+    let first = stage.popup("a").unwrap();
+    assert_eq!(
+        (&*first.title, &*first.body, &first.buttons[..]),
+        ("4 Copilot sessions need you", body, &[Button::Details][..])
+    );
+    stage.is("b", Status::Working).is("d", Status::Working);
+    let summary = stage.popup("a").unwrap();
+    assert_eq!((summary.id, &*summary.title, summary.sound), (first.id, "2 Copilot sessions need you", false));
+    assert_eq!(summary.body, "Failed: a · Session a\nFailed: c · Session c");
     stage.is("c", Status::Crashed).at(30);
     assert_eq!(stage.popup("a").unwrap().title, "1 Copilot session needs you");
-    assert_eq!(stage.popup("c").unwrap().title, "c crashed");
+    assert_eq!(stage.popup("c").unwrap().title, "c crashed", "there is room for it now");
     stage.goes("a");
-    assert_eq!((stage.open.len(), stage.replaced), (1, 2));
+    assert_eq!((stage.open.len(), stage.replaced), (1, 3));
+}
+
+/// Three stand, and one more that sums up the rest, however many come: one after the other, or at once.
+#[test]
+fn three_popups_stand_and_the_rest_is_in_one_summary() {
+    let mut stage = Stage::new();
+    let ids = ["a", "b", "c", "d", "e", "f"];
+    for (n, id) in (0..).zip(ids) {
+        stage.at(10 * n).is(id, Status::NeedsInput);
+    }
+    stage.at(100);
+    assert_eq!(stage.open.len(), 4);
+    let summary = stage.popup("f").unwrap();
+    assert_eq!(summary.about.keys().iter().map(|key| &*key.1).collect::<Vec<_>>(), ["d", "e", "f"]);
+    assert!(ids[..3].iter().all(|id| matches!(stage.popup(id).unwrap().about, About::One(_))));
+    stage.closes("a", true);
+    stage.at(110).is("g", Status::Failed).at(120);
+    assert_eq!(stage.popup("g").unwrap().title, "g failed", "a place that is free again is taken");
+    // Who stands does not move into the summary, nor who is summed up out of it.
+    assert_eq!(stage.popup("f").unwrap().id, summary.id);
+    stage.at(130).are(&["h", "i", "j", "k"], Status::Failed).at(140);
+    assert_eq!((stage.open.len(), stage.popup("k").unwrap().about.keys().len()), (4, 7));
 }
 
 /// superset.
@@ -310,7 +337,7 @@ fn case_107b_another_request_gets_a_popup_of_its_own() {
     let mut stage = Stage::new();
     stage.asks("a", 1, Some("rm -rf build")).at(10);
     let first = stage.popup("a").unwrap();
-    assert_eq!(first.buttons, [Button::Approve, Button::Deny, Button::Mute]);
+    assert_eq!(first.buttons, [Button::Approve, Button::Deny, Button::ShowTerminal, Button::Mute]);
     stage.asks("a", 2, Some("git push --force"));
     assert_eq!(stage.open.len(), 0, "the old one goes at once");
     assert_eq!(stage.alerts.closed(first.id, true), None, "a click on it is for nothing");
@@ -331,33 +358,29 @@ fn the_same_request_is_not_told_twice() {
     assert_eq!(stage.told().len(), 1);
 }
 
-/// What is fetched from a server comes late, and goes with the server.
+/// What is fetched from a server comes late, and goes with the server: the popup says so to whoever clicks then.
 #[test]
 fn a_popup_that_can_offer_approve_only_later_is_raised_anew_and_only_once() {
     let mut stage = Stage::new();
     stage.asks("a", 1, None).at(10);
-    assert_eq!(stage.popup("a").unwrap().buttons, [Button::Details, Button::Mute]);
-    let mut offers = Vec::new();
+    let first = stage.popup("a").unwrap();
+    assert_eq!(first.buttons, [Button::ShowTerminal, Button::Mute]);
     for at in 11..20 {
         let reachable = at % 2 == 1;
         stage.at(at).but("a", |actor| actor.request = Some((1, Some("make".into()), reachable)));
-        offers.push(stage.popup("a").unwrap().asked.is_some());
+        let popup = stage.popup("a").unwrap();
+        assert_eq!((popup.asked.is_some(), popup.buttons[0], popup.sound), (true, Button::Approve, false));
+        assert_ne!(popup.id, first.id, "never in its place");
     }
-    assert_eq!(offers, [true, false, false, false, false, false, false, false, false]);
-    assert_eq!(stage.raised.len(), 3);
-    assert!(stage.raised[1..].iter().all(|(_, popup)| !popup.sound));
-    assert!(stage.popup("a").unwrap().body.ends_with("make\nIt can only be answered where it runs\nSession a"));
-    assert_eq!(stage.open.len(), 1);
+    assert_eq!((stage.raised.len(), stage.open.len(), stage.replaced), (2, 1, 0));
 }
 
 #[test]
-fn what_still_holds_is_told_once_more_and_as_urgent() {
+fn what_still_holds_is_told_once_more() {
     let mut stage = Stage::new();
     stage.is("a", Status::NeedsInput).at(3600);
     assert_eq!(stage.told(), [(1_000, Cause::NeedsInput), (601_000, Cause::NeedsInput)]);
-    let (first, second) = (&stage.raised[0].1, &stage.raised[1].1);
-    assert_eq!((first.urgency, second.urgency), (Urgency::Normal, Urgency::Critical));
-    assert_eq!(second.title, "a still waits for your answer");
+    assert_eq!(stage.raised[1].1.title, "a still waits for your answer");
     assert_eq!(stage.open.len(), 1);
 }
 
@@ -387,14 +410,16 @@ fn what_the_user_put_away_is_not_told_again_and_what_went_by_itself_is() {
     assert_eq!(stage.told().len(), 1, "not where that is off");
 }
 
+/// It waits where answers are waited for, and the menu has the rest.
 #[test]
-fn a_digest_is_told_once_more_for_those_that_still_wait() {
+fn a_summary_is_told_once() {
     let mut stage = Stage::new();
     stage.are(&["a", "b", "c", "d"], Status::NeedsInput).at(300).is("b", Status::Working).at(3600);
-    assert_eq!(stage.told().len(), 2);
-    let again = &stage.raised[1].1;
-    assert!(matches!(&again.about, About::Digest(keys) if keys.len() == 3), "{again:#?}");
-    assert_eq!((again.urgency, stage.open.len()), (Urgency::Critical, 1));
+    assert_eq!((stage.told().len(), stage.open.len()), (1, 1));
+    assert!(stage.popup("a").unwrap().cause.awaits_an_answer());
+    stage.closes("a", false);
+    stage.at(9000);
+    assert_eq!((stage.told().len(), stage.open.len()), (1, 0));
 }
 
 #[test]

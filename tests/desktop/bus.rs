@@ -113,7 +113,7 @@ fn a_panel_that_comes_late_gets_the_icon_and_until_then_the_table_is_there() {
     shows("no panel with a tray is here");
     let panel = Panel::start(&bus);
     panel.wait_for_icon();
-    shows("The light is in your panel");
+    shows("The icon is in your panel");
     user.agrees(&panel, &session, "idle");
 }
 

@@ -135,8 +135,8 @@ fn the_first_run_is_welcomed_once() {
     let _two = sessions.add("two");
     let mut light = user.light(&bus);
     let welcome = popups.wait_for(1);
-    assert_eq!(welcome.title, "Pilotlight is lit: 2 Copilot sessions, 1 needs you");
-    assert!(welcome.body.contains("copilot --ui-server") && welcome.body.contains("any local caller"), "{welcome:?}");
+    assert_eq!(welcome.title, "Pilotlight is running: 2 Copilot sessions, 1 needs you");
+    assert_eq!(welcome.body, "The icon in your panel shows how they are. Click it for the menu.");
     light.signal(rustix::process::Signal::TERM);
     light.ended();
     let _light = user.light(&bus);

@@ -3,8 +3,7 @@
 use crate::desk::bus::Bus;
 use crate::desk::popups::{Manner, Popups as Server};
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::core::alert::{About, Asked, Button, Cause, Change, Popup, PopupId, Urgency};
-use pilotlight::core::time::Time;
+use pilotlight::core::alert::{About, Asked, Button, Cause, Change, Popup, PopupId};
 use pilotlight::desktop::notify::{Clicked, Means, Note, Notifier, Popups};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -83,10 +82,8 @@ fn popup(id: u64) -> Popup {
         asked: Some(Asked { request: id, text: "make".into(), choices: Vec::new() }),
         title: format!("Needs permission: <{id}>"),
         body: "shell\nmake && echo <done>".into(),
-        urgency: Urgency::Normal,
         sound: true,
         buttons: vec![Button::Approve, Button::Deny, Button::Mute],
-        since: Time::default(),
     }
 }
 
@@ -97,7 +94,7 @@ fn a_popup_is_shown_with_its_buttons() {
     desk.raise(1);
     let shown = server.wait_for(1);
     assert_eq!((&*shown.title, &*shown.body), ("Needs permission: <1>", "shell\nmake &amp;&amp; echo &lt;done&gt;"));
-    let actions = ["approve", "Approve once", "deny", "Deny", "mute", "Mute", "default", "Open"];
+    let actions = ["approve", "Approve once", "deny", "Deny", "default", "Open", "mute", "Mute"];
     assert_eq!(shown.actions, actions);
     assert_eq!((shown.replaces, &*shown.icon), (0, "pilotlight"));
     let hint = |name: &str| shown.hint(name).map(str::to_owned);
@@ -106,10 +103,13 @@ fn a_popup_is_shown_with_its_buttons() {
     assert_eq!(hint("desktop-entry").as_deref(), Some("\"pilotlight\""));
     assert_eq!(hint("suppress-sound").as_deref(), Some("false"));
     assert_eq!(hint("image-data").as_deref(), Some("a picture"));
-    let urgent = Popup { urgency: Urgency::Critical, sound: false, cause: Cause::Stuck, ..popup(2) };
-    desk.popups.apply(Change::Raise(urgent));
-    let shown = server.wait_for(2);
-    assert_eq!((shown.hint("urgency"), shown.hint("suppress-sound")), (Some("byte 0x02"), Some("true")));
+    assert_eq!(shown.lasts, 0, "it waits for an answer, and does not expire");
+    for (id, cause, urgency) in [(2, Cause::Stuck, "byte 0x01"), (3, Cause::Done, "byte 0x00")] {
+        desk.popups.apply(Change::Raise(Popup { sound: false, cause, ..popup(id) }));
+        let shown = server.wait_for(usize::try_from(id).unwrap());
+        assert_eq!((shown.hint("urgency"), shown.hint("suppress-sound")), (Some(urgency), Some("true")));
+        assert_eq!(shown.lasts, -1, "as long as the server likes");
+    }
     assert_eq!(server.asked(), 1, "what it can do is asked once");
 }
 
@@ -119,13 +119,8 @@ fn a_server_that_plays_sounds_is_told_which() {
     let bus = Bus::start();
     let (server, desk) =
         (Server::with(&bus, Manner { can: vec!["body", "sound"], ..Manner::default() }), Desk::new(&bus));
-    let cases = [
-        (Urgency::Normal, true, Some("\"message-new-instant\"")),
-        (Urgency::Critical, true, Some("\"dialog-warning\"")),
-        (Urgency::Critical, false, None),
-    ];
-    for (id, (urgency, sound, name)) in (1..).zip(cases) {
-        desk.popups.apply(Change::Raise(Popup { urgency, sound, ..popup(id) }));
+    for (id, (sound, name)) in (1..).zip([(true, Some("\"message-new-instant\"")), (false, None)]) {
+        desk.popups.apply(Change::Raise(Popup { sound, ..popup(id) }));
         assert_eq!(server.wait_for(usize::try_from(id).unwrap()).hint("sound-name"), name);
     }
 }
@@ -217,7 +212,7 @@ fn a_choice_of_a_question_is_a_button() {
     };
     desk.popups.apply(Change::Raise(asks(1)));
     let shown = server.wait_for(1);
-    let actions = ["choice-1", "red", "choice-2", "dark blue", "answer", "Answer…", "mute", "Mute", "default", ""];
+    let actions = ["choice-1", "red", "choice-2", "dark blue", "answer", "Answer…", "default", "", "mute", "Mute"];
     assert_eq!(shown.actions, actions);
     server.click(shown.number, "choice-2");
     let anew = server.wait_for(2).number;
@@ -232,7 +227,7 @@ fn a_choice_of_a_question_is_a_button() {
     };
     let desk = Desk::that(&bus, false);
     desk.popups.apply(Change::Raise(asks(1)));
-    assert_eq!(server.wait_for(1).actions[..4], ["answer", "Answer…", "mute", "Mute"]);
+    assert_eq!(server.wait_for(1).actions[..4], ["answer", "Answer…", "default", ""]);
     drop(desk);
 }
 
@@ -333,7 +328,7 @@ fn a_server_that_is_not_believed_is_offered_no_approval() {
     let (server, desk) = (Server::start(&bus), Desk::that(&bus, false));
     desk.raise(1);
     let shown = server.wait_for(1);
-    assert_eq!(shown.actions, ["review", "Review…", "mute", "Mute", "default", ""]);
+    assert_eq!(shown.actions, ["review", "Review…", "default", "", "mute", "Mute"]);
     desk.click_read(&server, shown.number, "approve");
     server.click(shown.number, "review");
     desk.hears(&[(1, Clicked::Action(Button::Review))]);

@@ -23,7 +23,7 @@ fn log(user: &User) -> String {
 }
 
 #[test]
-fn a_change_counts_at_once_and_a_broken_one_is_told_once() {
+fn case_154_a_change_counts_at_once_and_what_is_wrong_in_it_costs_itself_alone() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel, popups) = (user(&sessions), Panel::start(&bus), Popups::start(&bus));
     let session = sessions.add("the one");
@@ -45,14 +45,23 @@ fn a_change_counts_at_once_and_a_broken_one_is_told_once() {
     }
     let popup = popups.wait_for(1);
     assert_eq!(popup.title, "Pilotlight's settings");
-    assert!(popup.body.contains("config.toml:3:1") && popup.body.contains("stay in force"), "{popup:?}");
+    assert!(popup.body.contains("config.toml:3:1") && popup.body.contains("is ignored"), "{popup:?}");
     wait_until(SOON, "it is in the log", || log(&user), || log(&user).contains("config.toml:3:1").then_some(()));
+    // Case 154: what is right in it counts, and a file that nothing can be read from changes nothing.
+    user.agrees(&panel, &session, "working");
+    fs::write(&config, "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\n").unwrap();
+    good();
+    user.agrees(&panel, &session, "stuck");
+    fs::write(&config, "[limits\n").unwrap();
+    panel.wait_for("it is no TOML", |entry| entry.shown().starts_with("Settings: config.toml:1:8: not TOML"));
+    let popup = popups.wait_for(2);
+    assert!(popup.body.contains("The settings of before stay in force"), "{popup:?}");
     session.metric();
     panel.wait_for("it is stuck as before", |entry| entry.shown().starts_with("stuck: "));
     fs::write(&config, "[limits]\nfresh-quiet = \"1h\"\nfresh-stuck = \"2h\"\n[log]\nlevel = \"error\"\n").unwrap();
     good();
     user.agrees(&panel, &session, "working");
-    assert_eq!(popups.taken().len(), 1, "{:#?}", popups.taken());
+    assert_eq!(popups.taken().len(), 2, "{:#?}", popups.taken());
     let before = log(&user);
     session.answer("Done.");
     user.agrees(&panel, &session, "idle");

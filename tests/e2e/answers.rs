@@ -98,7 +98,7 @@ fn open(pilot: &Pilot, id: &str) -> String {
 fn a_question_is_answered_by_a_command_in_every_way() {
     let stage = attached();
     let (id, pilot) = (stage.session.id(), &stage.pilot);
-    refuses(&pilot.run(&["answer", &id, "--choice", "1"]), "it asks no question that Pilotlight hears of");
+    refuses(&pilot.run(&["answer", &id, "--choice", "1"]), "it asks nothing that Pilotlight can hear");
     for (nth, (arguments, came)) in (1..).zip([
         (&["--choice", "2"][..], "User selected: blue"),
         (&["red"], "User selected: red"),
@@ -191,9 +191,15 @@ fn a_choice_is_clicked_on_a_popup() {
     let popups = stage.pilot.popups();
     stage.session.send("SCRIPT:ask Paint the fence");
     // The question may be told by the log alone for a moment; then the popup comes anew.
-    let has_choices = || popups.taken().into_iter().rev().find(|popup| popup.actions[..2] == ["choice-1", "red"]);
+    let has_choices = || {
+        popups
+            .taken()
+            .into_iter()
+            .rev()
+            .find(|popup| popup.actions.get(..2).is_some_and(|first| first == ["choice-1", "red"]))
+    };
     let popup = wait_until(SOON, "a popup has the choices", || format!("{:#?}", popups.taken()), has_choices);
-    let buttons = ["choice-1", "red", "choice-2", "blue", "answer", "Answer…", "mute", "Mute"];
+    let buttons = ["choice-1", "red", "choice-2", "blue", "answer", "Answer…", "default", ""];
     assert_eq!(popup.actions[..8], buttons, "{popup:#?}");
     assert!(popup.title == "project waits for your answer" && popup.body.starts_with("Which color?\n"), "{popup:#?}");
     popups.click_read(popup.number, "choice-1");
@@ -261,7 +267,7 @@ fn a_question_that_somebody_else_answered_is_not_answered() {
     result(&asker.session, 1);
     asker.pilot.told_beside(&id, "idle", "");
     terminal.press(&["2", "Enter"]);
-    shows(&terminal, "it asks no question that Pilotlight hears of");
+    shows(&terminal, "it asks nothing that Pilotlight can hear");
     // Another one of the same words is another question.
     asker.person.now(Manner::Waits);
     asks(&asker, "Drop two");

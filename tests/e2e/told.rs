@@ -50,17 +50,17 @@ fn a_question_a_failure_and_a_crash_are_told_and_withdrawn() {
 
 /// Cases 97, 99.
 #[test]
-fn three_at_once_are_one_popup_and_the_same_is_not_told_again() {
+fn four_at_once_are_one_popup_and_the_same_is_not_told_again() {
     let (stage, popups) = stage(Manner::Approves, "");
-    let others = [(); 2].map(|()| stage.server.create(&stage.client, Some(&stage.person)));
-    // It finds that all three ask, however slowly they come to it.
+    let others = [(); 3].map(|()| stage.server.create(&stage.client, Some(&stage.person)));
+    // It finds that all of them ask, however slowly they come to it.
     signal(stage.pilot.tray(), Signal::STOP);
     for session in others.iter().chain([&stage.session]) {
         session.send("SCRIPT:question Paint the fence");
         session.folder.wait("assistant.turn_end");
     }
     signal(stage.pilot.tray(), Signal::CONT);
-    let digest = told(&popups, 1, "3 Copilot sessions need you");
+    let digest = told(&popups, 1, "4 Copilot sessions need you");
     for session in others.iter().chain([&stage.session]) {
         session.send("SCRIPT:plain The first");
     }
@@ -78,13 +78,13 @@ fn three_at_once_are_one_popup_and_the_same_is_not_told_again() {
 }
 
 #[test]
-fn what_still_waits_is_told_once_more_as_urgent() {
+fn what_still_waits_is_told_once_more() {
     let (stage, popups) = stage(Manner::Waits, "escalate = \"3s\"\n");
     stage.session.send("SCRIPT:tool Paint the fence");
     let first = told(&popups, 1, "project wants to run");
     let again = told(&popups, 2, "project still wants to run");
     // It carries Approve: the first one is closed, and this one is new.
-    assert_eq!((again.replaces, again.hint("urgency")), (0, Some("byte 0x02")));
+    assert_eq!((again.replaces, again.hint("urgency"), again.lasts), (0, Some("byte 0x01"), 0));
     popups.wait_for_closed(&[first.number]);
     stage.person.now(Manner::Refuses);
     popups.wait_for_closed(&[first.number, again.number]);

@@ -33,11 +33,8 @@ pub(super) struct Episode {
     pub(super) cause: Cause,
     pub(super) mark: Mark,
     pub(super) stage: Stage,
-    /// It was told once more.
-    pub(super) escalated: bool,
-    /// Its popup was given Approve after it was raised; that happens once, so that a server that comes and goes cannot make
-    /// a popup come and go for ever.
-    pub(super) renewed: bool,
+    /// It was told before.
+    pub(super) again: bool,
 }
 
 /// What tells two episodes of one cause apart, where nothing came between them.
@@ -60,32 +57,33 @@ pub(super) enum Stage {
     Waiting(Time),
     /// Its popup is open, and raised once more then.
     Open(PopupId, Option<Time>),
-    /// Its popup went by itself, and is raised once more then.
-    Gone(Time),
 }
 
 impl Episode {
-    /// It is not told once more.
-    const fn tell_once(&mut self) {
-        self.stage = match self.stage {
-            Stage::Open(popup, _) => Stage::Open(popup, None),
-            Stage::Gone(_) => Stage::Silent,
-            stage => stage,
-        };
+    /// It is to be told once more from then on, if it lasts.
+    const fn tell_again(&mut self, from: Time) {
+        self.stage = Stage::Waiting(from);
+        self.again = true;
     }
 }
 
 impl Watched {
-    /// Takes note of how the session is now. `is_new` says that it was not there before.
-    pub(super) fn follow(&mut self, session: &Alertable<'_>, now: &Now, is_new: bool, on: &Settings) {
+    /// Takes note of how the session is now. `is_new` says that it was not there before, `calm` that anything may be told now.
+    pub(super) fn follow(&mut self, session: &Alertable<'_>, now: &Now, is_new: bool, calm: bool, on: &Settings) {
         self.count_stuck(session);
         let Some((cause, mark)) = cause(session, on) else {
             self.episode = None;
             return;
         };
         if let Some(episode) = self.episode.as_mut().filter(|episode| (episode.cause, episode.mark) == (cause, mark)) {
-            if session.row.ended_denied {
-                episode.tell_once();
+            match episode.stage {
+                // A run that is over is not told once more.
+                Stage::Open(popup, Some(_)) if session.row.ended_denied => episode.stage = Stage::Open(popup, None),
+                Stage::Waiting(_) if session.row.ended_denied && episode.again => episode.stage = Stage::Silent,
+                Stage::Open(_, Some(at)) if at <= now.at.awake && calm => {
+                    episode.tell_again(now.at.awake - on.gather);
+                }
+                _ => {}
             }
             return;
         }
@@ -98,7 +96,7 @@ impl Watched {
         // What was already so when we came, or when the session came to us, is no news.
         let was_so = is_new && now.at.wall - session.row.since > OLD_NEWS.min(now.at.awake - now.started);
         let stage = if was_so { Stage::Silent } else { Stage::Waiting(self.ripe(cause, mark, now.at.awake, on)) };
-        self.episode = Some(Episode { cause, mark, stage, escalated: false, renewed: false });
+        self.episode = Some(Episode { cause, mark, stage, again: false });
     }
 
     /// When a cause that holds from `now` on may be told.
@@ -137,44 +135,34 @@ impl Watched {
         }
     }
 
-    /// Whether this cause was told within the cooldown.
-    pub(super) fn was_just_told(&self, cause: Cause, now: Time, on: &Settings) -> bool {
-        self.told[cause as usize].is_some_and(|(at, _)| now < at + on.cooldown)
+    /// Whether its episode may be heard: a cause that was told a moment ago, of another request, is only shown.
+    pub(super) fn may_sound(&self, now: Time, on: &Settings) -> bool {
+        let just_told = |cause: Cause| self.told[cause as usize].is_some_and(|(at, _)| now < at + on.cooldown);
+        self.episode.is_some_and(|episode| episode.again || !just_told(episode.cause))
     }
 
-    /// Its episode is told, by this popup.
-    pub(super) fn tell(&mut self, popup: PopupId, now: Time, on: &Settings) {
+    /// Its episode is told, by this popup: one of its own, which is raised once more after a while, or the summary.
+    pub(super) fn tell(&mut self, popup: PopupId, alone: bool, now: Time, on: &Settings) {
         let Some(episode) = &mut self.episode else { return };
-        let again = on.escalate_after.filter(|_| !episode.escalated && episode.cause != Cause::Done);
+        let again = on.escalate_after.filter(|_| alone && !episode.again && episode.cause != Cause::Done);
         episode.stage = Stage::Open(popup, again.map(|span| now + span));
         self.told[episode.cause as usize] = Some((now, episode.mark));
     }
 
     /// Another popup took the place of the one that told it.
     pub(super) const fn moved(&mut self, popup: PopupId) {
-        if let Some(episode) = &mut self.episode
-            && let Stage::Open(_, again) = episode.stage
-        {
-            episode.stage = Stage::Open(popup, again);
-        }
-    }
-
-    /// It is not told any more.
-    pub(super) const fn silence(&mut self) {
-        if let Some(episode) = &mut self.episode {
-            episode.stage = Stage::Silent;
+        if let Some(Episode { stage: Stage::Open(shown, _), .. }) = &mut self.episode {
+            *shown = popup;
         }
     }
 
     /// Its popup went: the user saw it, or did not.
     pub(super) const fn closed(&mut self, by_user: bool) {
-        if let Some(episode) = &mut self.episode
-            && let Stage::Open(_, again) = episode.stage
-        {
-            episode.stage = match again {
-                Some(at) if !by_user => Stage::Gone(at),
-                _ => Stage::Silent,
-            };
+        let Some(episode) = &mut self.episode else { return };
+        match episode.stage {
+            Stage::Open(_, Some(at)) if !by_user => episode.tell_again(at),
+            Stage::Open(..) => episode.stage = Stage::Silent,
+            Stage::Silent | Stage::Waiting(_) => {}
         }
     }
 }

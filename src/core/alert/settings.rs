@@ -70,25 +70,21 @@ pub struct Settings {
     pub kinds: Kinds,
     /// Popups may make a sound. Default on.
     pub sound: bool,
-    /// Only a turn that took at least this long is told as done. Default 1 min.
+    /// A turn is long if it took at least this. Default 1 min.
     pub done_min: Span,
     /// The same cause of the same session is not told twice within this. Default 5 min.
     pub cooldown: Span,
-    /// What still holds this long after it was told, and was not dismissed, is told once more, as urgent. Default 10 min.
+    /// What still holds this long after it was told, and was not put away, is told once more. Default 10 min.
     pub escalate_after: Option<Span>,
     /// Nothing is told from the first of these minutes of the local day until the second, which may be past midnight.
     pub quiet_hours: Option<(u16, u16)>,
-    /// So many popups may be open at once. Default 8.
-    pub at_most: usize,
-    /// So many causes that come together are one popup; at least 2. Default 3.
-    pub together: usize,
-    /// How long the first of them waits for the others. Default 1 s.
+    /// How long what is to be told waits for what comes together with it. Default 1 s.
     pub gather: Span,
-    /// A permission may be given within this before it is told. Default 2 s.
+    /// A permission that is given within this raises no popup. Default 2 s.
     pub permission_delay: Span,
     /// Nothing is told for this long after our start. Default 30 s.
     pub start_grace: Span,
-    /// Nothing is told for this long after the machine slept. Default 60 s.
+    /// No popups for this long after the machine wakes up. Default 60 s.
     pub wake_grace: Span,
     /// How much a popup shows.
     pub detail: Detail,
@@ -103,8 +99,6 @@ impl Default for Settings {
             cooldown: Span::minutes(5),
             escalate_after: Some(Span::minutes(10)),
             quiet_hours: None,
-            at_most: 8,
-            together: 3,
             gather: Span::seconds(1),
             permission_delay: Span::seconds(2),
             start_grace: Span::seconds(30),

@@ -17,7 +17,7 @@ const WHO: usize = 80;
 /// A question's choices are buttons where there are at most so many, each at most so many characters long.
 const CHOICES: usize = 3;
 const CHOICE: usize = 24;
-/// A digest names so many sessions.
+/// A summary names so many sessions.
 const NAMED: usize = 5;
 /// From so many times in a row on, a session that is stuck is better left behind.
 const STUCK_TOO_OFTEN: u32 = 3;
@@ -45,7 +45,11 @@ pub(super) fn one(
     if detail == Detail::Full {
         lines.extend(match cause {
             Cause::NeedsPermission => asks(session, asked),
-            Cause::NeedsInput => asked.map(|asked| asked.text.clone()),
+            // In its own words, where they are known.
+            Cause::NeedsInput => asked.map(|asked| asked.text.clone()).or_else(|| {
+                let question = session.row.question.as_ref()?;
+                Some(plain(&question.text, LINE).into())
+            }),
             _ => None,
         });
         if lines.is_empty() {
@@ -60,7 +64,7 @@ pub(super) fn one(
 }
 
 /// The words on several sessions.
-pub(super) fn digest(sessions: &[(Cause, &Alertable<'_>)], detail: Detail) -> Words {
+pub(super) fn summary(sessions: &[(Cause, &Alertable<'_>)], detail: Detail) -> Words {
     let done = sessions.iter().filter(|(cause, _)| *cause == Cause::Done).count();
     let needs = sessions.len() - done;
     let of = |n| counted(n, "Copilot session");
@@ -111,39 +115,38 @@ fn posed(session: &Alertable<'_>) -> Option<Asked> {
     })
 }
 
-/// The buttons of a popup on one session, the next step first.
+/// The buttons of a popup on one session: the answer or the next step, the other one, its terminal; what quietens it last.
+/// Where nothing can be answered from here, its terminal is the next step.
 pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Asked>) -> Vec<Button> {
-    use Button::{
-        Answer, Approve, Choice, Continue, Deny, Details, Mute, Reconnect, Resume, Review, ShowTerminal, Stop,
-    };
-    let answerable = session.request.is_some_and(|request| request.answerable);
-    let offered = |button: &&Button| session.row.actions.contains(&button.name());
-    // Of those in one line only the first that can be done.
-    let wanted: &[&[Button]] = match cause {
-        Cause::NeedsPermission if asked.is_some() => return vec![Approve, Deny, Mute],
-        Cause::NeedsPermission if answerable => return vec![Review, Mute],
-        Cause::NeedsPermission => return vec![Details, Mute],
-        Cause::PermissionLost => &[&[Continue], &[Reconnect, Resume]],
-        Cause::Stuck => &[&[Reconnect], &[Stop]],
-        Cause::Crashed => &[&[Reconnect, Resume]],
-        Cause::NeedsInput if let Some(asked) = asked => {
-            let choices = (0..).zip(&asked.choices).map(|(index, _)| Choice(index));
-            // There is room for so many: where words of one's own are an answer as well, they may stand beside two choices.
-            let takes_text = session.question.is_some_and(|posed| posed.form.takes_text);
-            let other = (takes_text && asked.choices.len() < CHOICES).then_some(Answer);
-            return choices.chain(other).chain([Mute]).collect();
-        }
-        Cause::NeedsInput if session.question.is_some() => return vec![Answer, Mute],
+    use Button::{Answer, Approve, Continue, Deny, Details, Mute, Reconnect, Resume, Review, ShowTerminal, Stop};
+    let offered = |button: &Button| session.row.actions.contains(&button.name());
+    let first = |of: &[Button]| of.iter().copied().find(offered);
+    let mut buttons: Vec<_> = match cause {
+        Cause::NeedsPermission if asked.is_some() => vec![Approve, Deny],
+        Cause::NeedsPermission if session.request.is_some_and(|request| request.answerable) => vec![Review],
+        Cause::NeedsInput if let Some(asked) = asked => choices(session, asked),
+        Cause::NeedsInput if session.question.is_some() => vec![Answer],
+        Cause::NeedsPermission => Vec::new(),
         // One that was reconnected and not sent on.
-        Cause::NeedsInput => &[&[Continue], &[ShowTerminal, Resume]],
-        Cause::Failed | Cause::Done => &[&[ShowTerminal, Resume]],
+        Cause::NeedsInput => [first(&[Continue]), first(&[ShowTerminal, Resume])].into_iter().flatten().collect(),
+        Cause::PermissionLost => [first(&[Continue]), first(&[Reconnect, Resume])].into_iter().flatten().collect(),
+        Cause::Stuck => [first(&[Reconnect]), first(&[Stop])].into_iter().flatten().collect(),
+        Cause::Crashed => first(&[Reconnect, Resume]).into_iter().collect(),
+        Cause::Failed | Cause::Done => first(&[ShowTerminal, Resume]).into_iter().collect(),
     };
-    let mut buttons: Vec<_> = wanted.iter().filter_map(|line| line.iter().find(offered)).copied().collect();
+    buttons.extend(first(&[ShowTerminal]).filter(|button| !buttons.contains(button)));
     if buttons.is_empty() {
         buttons.push(Details);
     }
     buttons.push(Mute);
     buttons
+}
+
+/// The choices of a question. There is room for so many: where words of one's own are an answer as well, they may stand beside two.
+fn choices(session: &Alertable<'_>, asked: &Asked) -> Vec<Button> {
+    let takes_text = session.question.is_some_and(|posed| posed.form.takes_text);
+    let other = (takes_text && asked.choices.len() < CHOICES).then_some(Button::Answer);
+    (0..).zip(&asked.choices).map(|(index, _)| Button::Choice(index)).chain(other).collect()
 }
 
 /// What is asked, or why that is not shown.
@@ -155,11 +158,9 @@ fn asks(session: &Alertable<'_>, asked: Option<&Asked>) -> Option<String> {
     let what = request.what?;
     Some(match (reads_as_it_is(what, LINE), request.answerable) {
         (true, true) => what.to_owned(),
-        (true, false) => format!("{what}\nIt can only be answered where it runs"),
-        (false, true) => "What it asks does not fit here, or reads otherwise than it is: see Review…".to_owned(),
-        (false, false) => {
-            "What it asks does not fit here, or reads otherwise than it is: look where it runs".to_owned()
-        }
+        (true, false) => format!("{what}\nAnswer it where it runs"),
+        (false, true) => "Too long to show here, or not what it seems: Review… shows all of it".to_owned(),
+        (false, false) => "Too long to show here, or not what it seems: look where it runs".to_owned(),
     })
 }
 
@@ -191,7 +192,7 @@ fn does(session: &Alertable<'_>, cause: Cause, again: bool) -> String {
     }
 }
 
-/// What a session is, in a digest.
+/// What a session is, in a summary.
 const fn is(cause: Cause) -> &'static str {
     match cause {
         Cause::NeedsPermission => "needs permission",

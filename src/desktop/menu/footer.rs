@@ -1,6 +1,6 @@
 //! What stands below the sessions: always the same entries in the same order, so that a hand finds them.
 
-use crate::core::text::{counted, lines, plain};
+use crate::core::text::{counted, fit, lines, plain};
 use crate::desktop::autostart::State as Login;
 use crate::desktop::details::Source;
 use crate::desktop::hush::Notices;
@@ -15,7 +15,7 @@ pub(super) fn footer(any_unseen: bool, ends: &[&Source<'_>], notices: &Notices, 
 pub(super) fn wrong(complaint: &str) -> Item {
     // The file's name and place come first, after the folders that it is in.
     let place = complaint.rsplit_once(std::path::MAIN_SEPARATOR).map_or(complaint, |(_, name)| name);
-    let text = format!("Settings: {}", plain(place, 110));
+    let text = fit(&format!("Settings: {}", plain(place, 110)), COLUMNS);
     Item::action(ItemId::own(Kind::WrongSettings), text, Effect::OpenSettings)
 }
 
@@ -66,6 +66,6 @@ fn quit(ends: &[&Source<'_>]) -> Item {
     if left_out > 0 {
         items.push(Item::text(format!("and {}", counted(left_out, "more session"))));
     }
-    items.push(quit("Quit all the same: what ends can be resumed"));
+    items.push(quit("Quit anyway: what ends can be resumed"));
     Item::submenu(ItemId::own(Kind::Quitting), "Quit…", items)
 }

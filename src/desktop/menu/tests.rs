@@ -167,7 +167,7 @@ fn what_puts_it_right_stands_below_its_row_for_three_of_them() {
     let shown = names(&world.menu.shown.as_ref().unwrap().items);
     assert_eq!(shown, [&*ids[0], "+", &ids[1], "+", &ids[2], "+", &ids[3], &ids[4]]);
     assert_eq!(world.entries()[3], "     Resume infra in a terminal");
-    let resume = Effect::Act(Order::new(&ids[0], Ask::Resume));
+    let resume = Effect::Act(Order { who: "infra".into(), ..Order::new(&ids[0], Ask::Resume) });
     assert_eq!(world.effect(&ids[0], Kind::Remedy), Some(&resume));
 }
 
@@ -201,6 +201,19 @@ fn an_approval_is_no_remedy_and_what_runs_long_needs_none() {
         "     Stop the turn in stuck",
     ];
     assert_eq!(entries[2..8], expected);
+}
+
+/// Nobody but its own terminal can stop the turn of a session that runs in one: that is what is brought up.
+#[test]
+fn a_session_that_is_stuck_in_a_plain_terminal_is_put_right_there() {
+    let mut world = World::all(&["api"], Status::Stuck);
+    world.session("api").owner = Owner::Alive { pid: 1, started: None };
+    world.session("api").about.kind = Use::Terminal;
+    world.session("api").dealings.reach = Reach::Nowhere;
+    world.after(Span::minutes(1)).unwrap();
+    assert_eq!(world.entries()[3], "     Show the terminal of api");
+    let show = Effect::Act(Order { who: "api".into(), ..Order::new("api", Ask::ShowTerminal) });
+    assert_eq!(world.effect("api", Kind::Remedy), Some(&show));
 }
 
 /// Case 151: a crash that was looked at, whose resume failed.
@@ -279,11 +292,11 @@ fn the_icon_counts_those_that_need_the_user_where_that_is_set() {
 }
 
 #[test]
-fn wrong_settings_are_said_right_below_the_header() {
+fn case_154_wrong_settings_are_said_in_the_first_row() {
     let mut world = World::all(&["a"], Status::Working);
     world.menu.configure(&Config::default(), Some("/home/dev/.config/pilotlight/config.toml:3:1: unknown key".into()));
     world.update().unwrap();
-    assert_eq!(world.entries()[1], "Settings: config.toml:3:1: unknown key");
+    assert_eq!(world.entries()[..2], ["Settings: config.toml:3:1: unknown key", "1 working"]);
     let open = world.menu.shown.as_ref().unwrap().effect_of(&ItemId::own(Kind::WrongSettings));
     assert_eq!(open, Some(&Effect::OpenSettings));
 }
@@ -313,7 +326,7 @@ fn a_submenu_says_what_is_asked_and_offers_what_works() {
     assert_eq!(why[0], "needs-permission: is needs-permission");
     assert_eq!(why.last().unwrap(), "What cannot be done now");
     let refused: Vec<_> = row.children()[7].children().last().unwrap().children().iter().map(text).collect();
-    assert_eq!(refused[..2], ["Answer: it asks no question that Pilotlight", "  hears of"]);
+    assert_eq!(refused[..2], ["Answer: it asks nothing that Pilotlight can", "  hear"]);
 }
 
 #[test]
@@ -368,7 +381,8 @@ fn case_107b_an_item_answers_the_request_that_it_shows_or_none() {
     world.update().unwrap();
     let approve = |request| Kind::Approve(Call::of_number(request));
     let asks = |id: &str, text: &str| Ask::Approve(Which::Shown { id: id.into(), text: text.into() });
-    assert_eq!(world.effect("a", approve(1)), Some(&Effect::Act(Order::new("a", asks("request-1", "make")))));
+    let order = Order { who: "a".into(), ..Order::new("a", asks("request-1", "make")) };
+    assert_eq!(world.effect("a", approve(1)), Some(&Effect::Act(order)));
     // Answered elsewhere, and another one opened: the click that was on its way is for the first.
     world.answered("a");
     world.ask("a", 2, "rm -r .");
@@ -436,7 +450,7 @@ fn a_choice_answers_the_question_that_it_was_shown_with_and_no_other() {
     let first = world.update().unwrap();
     let reply = |request: &str, shown, n| {
         let reply = Reply::Give { request: request.into(), shown, with: With::Choice(n) };
-        Some(Effect::Act(Order::new("a", Ask::Answer(reply))))
+        Some(Effect::Act(Order { who: "a".into(), ..Order::new("a", Ask::Answer(reply)) }))
     };
     assert_eq!(world.effect("a", choice(mark, 1)).cloned(), reply("r1", mark, 1));
     assert_eq!(world.effect("a", choice(mark, 2)), None);
@@ -489,7 +503,7 @@ fn what_is_muted_or_paused_says_so() {
     let muted = |view: &MenuView| {
         let row = view.items[2].children();
         let why = row.iter().find(|item| text(item) == "Why").unwrap();
-        why.children().iter().any(|item| text(item) == "Muted: it raises no popups")
+        why.children().iter().any(|item| text(item) == "Muted: no popups")
     };
     let view = world.update().unwrap();
     assert!(!view.icon.paused && !view.tooltip.contains("paused") && !muted(&view));
@@ -527,7 +541,7 @@ fn what_was_open_when_the_machine_went_down_is_reopened_together() {
         session.owner = Owner::Gone { pid: 1, at: None };
     }
     world.update().unwrap();
-    let orders = ids[..2].iter().map(|id| Order::new(id, Ask::Resume)).collect();
+    let orders = ids[..2].iter().map(|id| Order { who: (*id).into(), ..Order::new(id, Ask::Resume) }).collect();
     let item = ItemId::own(Kind::Reopen);
     assert_eq!(world.menu.shown.as_ref().unwrap().effect_of(&item), Some(&Effect::Reopen(orders)));
 }

@@ -5,7 +5,6 @@
 //! panics where the bus goes away while it begins to listen. Here what did not come from the server that showed the popup
 //! is dropped.
 
-use crate::core::alert::Urgency;
 use crate::desktop::icon::{Icon, State};
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -19,6 +18,12 @@ use zbus::{Connection, MatchRule, MessageStream};
 
 const NAME: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
+/// Urgencies of the specification. The third, critical, breaks into whatever the user does, even where that asks for no disturbance.
+const LOW: u8 = 0;
+const NORMAL: u8 = 1;
+/// How long a popup stays, as the specification has it.
+const NEVER_EXPIRES: i32 = 0;
+const AS_THE_SERVER_LIKES: i32 = -1;
 
 /// A connection to the bus, and what comes over it of notifications.
 pub(super) struct Bus {
@@ -85,13 +90,16 @@ pub(super) struct Sheet {
     /// Each action's name and what stands on it, one after the other.
     pub(super) actions: Vec<String>,
     pub(super) icon: State,
-    pub(super) urgency: Urgency,
+    /// It is good to know, and no more.
+    pub(super) is_quiet: bool,
+    /// It stays until it is answered.
+    pub(super) waits: bool,
     /// What kind of thing it tells, for the server's rules.
     pub(super) category: Option<String>,
     /// The server may play a sound of its own.
     pub(super) sound: bool,
-    /// The sound that it is to play.
-    pub(super) sound_name: Option<&'static str>,
+    /// It is told which.
+    pub(super) plays: bool,
 }
 
 /// Connects to the bus at an address, or to the session's.
@@ -165,16 +173,17 @@ impl Server {
         let category = sheet.category.as_deref();
         let mut hints: HashMap<&str, Value<'_>> = HashMap::from([
             ("desktop-entry", Value::from("pilotlight")),
-            ("urgency", Value::from(sheet.urgency as u8)),
+            ("urgency", Value::from(if sheet.is_quiet { LOW } else { NORMAL })),
             ("suppress-sound", Value::from(!sheet.sound)),
         ]);
         hints.extend(category.map(|category| ("category", Value::from(category))));
-        hints.extend(sheet.sound_name.map(|name| ("sound-name", Value::from(name))));
+        if sheet.plays {
+            hints.insert("sound-name", Value::from("message-new-instant"));
+        }
         if let Some(picture) = picture(sheet.icon) {
             hints.insert("image-data", picture);
         }
-        // The server's own rules say how long it stays: what is urgent, as long as it is wanted.
-        let lasts = -1i32;
+        let lasts = if sheet.waits { NEVER_EXPIRES } else { AS_THE_SERVER_LIKES };
         let call =
             ("Pilotlight", sheet.replaces, "pilotlight", &sheet.title, &sheet.body, &sheet.actions, hints, lasts);
         let owner = UniqueName::from(&self.owner);

@@ -96,7 +96,7 @@ pub(super) fn found(around: &Around, command: &[OsString], folder: &Path, has_en
             let word = shown(word);
             format!("{name} takes its command as a line of text, which {word} must not be put into, and no other terminal is here")
         }
-        None => "no terminal was found here ($TERMINAL or actions.terminal may name one)".into(),
+        None => "no terminal was found: install one (xterm will do), or name yours in the setting actions.terminal".into(),
     })
 }
 

@@ -33,14 +33,14 @@ enum What {
 
 fn settings() -> impl Strategy<Value = Settings> {
     let spans = (0..3000i64, 0..400_000i64, prop::option::of(0..900_000i64), 0..3i64);
-    let counts = (0..6usize, 0..5usize, prop::option::of((0..1440u16, 0..1440u16)));
-    (spans, counts, any::<[bool; 8]>()).prop_map(|((gather, cooldown, again, done), (at_most, together, hours), on)| {
+    let hours = prop::option::of((0..1440u16, 0..1440u16));
+    (spans, hours, any::<[bool; 8]>()).prop_map(|((gather, cooldown, again, done), hours, on)| {
         let detail = if on[7] { Detail::None } else { Detail::Full };
         let kinds = Kinds { done: on[0], stuck: on[1] || on[2], failed: on[3] || on[4], ..Kinds::default() };
         let settings =
             Settings { kinds, sound: on[5], quiet_hours: hours.filter(|_| on[6]), detail, ..Settings::default() };
         let (gather, cooldown, escalate_after) = (Span(gather), Span(cooldown), again.map(Span));
-        Settings { gather, cooldown, escalate_after, at_most, together, done_min: Span::minutes(done), ..settings }
+        Settings { gather, cooldown, escalate_after, done_min: Span::minutes(done), ..settings }
     })
 }
 
@@ -103,12 +103,7 @@ fn happens(stage: &mut Stage, what: What, now: &mut Span) {
         What::Wakes => drop(stage.wakes()),
         What::Minute(minute) => stage.minute = minute,
         What::WallJumps(by) => stage.wall_jumps(now.0 / 1000, Span(by)),
-        What::Sets(settings) => {
-            // A smaller bound does not take away what is open, and the stage would hold it to that.
-            if settings.at_most >= stage.open.len() {
-                stage.alerts.settings = settings;
-            }
-        }
+        What::Sets(settings) => stage.alerts.settings = settings,
     }
 }
 
@@ -141,31 +136,6 @@ proptest! {
         stage.look();
         prop_assert_eq!((stage.alerts.remembered(), stage.open.len()), (0, 0));
     }
-}
-
-#[test]
-fn what_finds_no_room_is_in_a_digest_which_takes_the_last_place() {
-    let mut stage = Stage::with(Settings { at_most: 4, escalate_after: None, ..Settings::default() });
-    for (n, id) in (0..).zip(["a", "b", "c", "d", "e", "f"]) {
-        stage.at(10 * n).is(id, Status::Failed);
-    }
-    stage.at(100);
-    assert_eq!(stage.open.len(), 4);
-    let digest = stage.popup("f").unwrap();
-    assert_eq!(digest.about.keys().iter().map(|key| &*key.1).collect::<Vec<_>>(), ["d", "e", "f"]);
-    stage.closes("a", true);
-    stage.at(110).is("g", Status::Failed).at(120);
-    assert_eq!(stage.popup("g").unwrap().title, "g failed", "a place that is free again is taken");
-}
-
-#[test]
-fn where_one_popup_is_allowed_it_is_for_the_first_and_then_for_all() {
-    let mut stage = Stage::with(Settings { at_most: 1, escalate_after: None, ..Settings::default() });
-    stage.is("a", Status::Failed).at(10).is("b", Status::Failed).at(20);
-    assert_eq!((stage.raised.len(), stage.open.len()), (1, 1), "the menu has the other one");
-    let mut stage = Stage::with(Settings { at_most: 0, ..Settings::default() });
-    stage.is("a", Status::Failed).at(9000);
-    assert_eq!(stage.raised.len(), 0);
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(crate) struct Popup {
     pub(crate) icon: String,
     /// Who sent it, by its name on the bus.
     pub(crate) sender: String,
+    /// How long it stays, in milliseconds: 0 until it is closed, -1 as long as the server likes.
+    pub(crate) lasts: i32,
     /// The hints, as they are written for people; of pictures only that there is one.
     pub(crate) hints: Vec<(String, String)>,
 }
@@ -109,7 +111,7 @@ impl Server {
         body: String,
         actions: Vec<String>,
         hints: HashMap<String, OwnedValue>,
-        _timeout: i32,
+        lasts: i32,
         #[zbus(connection)] connection: &zbus::Connection,
         #[zbus(header)] header: zbus::message::Header<'_>,
     ) -> zbus::fdo::Result<u32> {
@@ -129,7 +131,7 @@ impl Server {
             let number = if replaces == 0 { taken.last } else { replaces };
             let hints = hints.into_iter().map(written).collect();
             let sender = header.sender().unwrap().to_string();
-            taken.popups.push(Popup { title, body, actions, number, replaces, icon, sender, hints });
+            taken.popups.push(Popup { title, body, actions, number, replaces, icon, sender, lasts, hints });
             number
         };
         if self.manner.closes_at_once {

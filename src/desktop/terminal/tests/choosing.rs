@@ -17,9 +17,17 @@ fn name(scene: &Scene, change: impl FnOnce(&mut Terminals)) -> String {
 }
 
 #[test]
+fn case_153_without_a_terminal_it_is_said_what_to_install() {
+    let said = name(&Scene::new(), |_| ());
+    assert_eq!(
+        said,
+        "no terminal was found: install one (xterm will do), or name yours in the setting actions.terminal"
+    );
+}
+
+#[test]
 fn the_settings_come_first_then_the_variable_then_the_desktop() {
     let scene = Scene::new();
-    assert_eq!(name(&scene, |_| ()), "no terminal was found here ($TERMINAL or actions.terminal may name one)");
     for program in ["footclient", "st", "wt"] {
         scene.program(program, "");
     }
