@@ -29,7 +29,7 @@ pub use self::problem::{Position, Problem};
 pub use self::span::parse as parse_span;
 pub use self::value::{COMMAND, FOLDER};
 
-use self::problem::{Report, shown};
+use self::problem::{ALL, Report, shown};
 use self::settings::{SETTINGS, Setting, nearest, table};
 use crate::copilot::servers::ServerSetting;
 use crate::core::alert;
@@ -218,10 +218,7 @@ pub fn load(path: &Path) -> (Config, Vec<Problem>) {
     match read(path) {
         Ok(Some(text)) => parse(&text, path),
         Ok(None) => (Config::default(), Vec::new()),
-        Err(what) => {
-            let instead = "The defaults are used".into();
-            (Config::default(), vec![Problem { path: path.to_owned(), at: None, what, instead }])
-        }
+        Err(what) => (Config::default(), vec![Problem { path: path.to_owned(), at: None, what, instead: ALL.into() }]),
     }
 }
 
@@ -266,11 +263,7 @@ pub fn parse(text: &str, path: &Path) -> (Config, Vec<Problem>) {
         }
         Err(error) => {
             let what = shown(error.message());
-            report.add(
-                error.span().map(|span| span.start),
-                format!("not TOML: {what}"),
-                "All settings have their defaults",
-            );
+            report.add(error.span().map(|span| span.start), format!("not TOML: {what}"), ALL);
             Config::default()
         }
     };

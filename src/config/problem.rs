@@ -12,6 +12,9 @@ const MOST: usize = 20;
 /// How many characters of a text from the file a message shows.
 const SHOWN: usize = 60;
 
+/// What holds instead of a file that nothing can be read from.
+pub(super) const ALL: &str = "All settings have their defaults";
+
 /// One thing that is wrong with a config, and what holds instead. Shown as `FILE:LINE:COLUMN: what.`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -42,6 +45,11 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
+    /// Whether nothing of the file counts, not even what is right.
+    pub fn spoils_all(&self) -> bool {
+        self.instead == ALL
+    }
+
     /// The place and what is wrong there, without what holds instead: `FILE:LINE:COLUMN: what.`
     pub fn complaint(&self) -> String {
         let (path, what) = (printable(self.path.to_string_lossy().chars()), &self.what);

@@ -290,7 +290,7 @@ fn a_file_that_cannot_be_used_is_one_problem() {
         let (config, problems) = load(path);
         assert_eq!(config, Config::default());
         let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        assert_eq!(problems, [format!("{}: {what}. The defaults are used.", path.display())]);
+        assert_eq!(problems, [format!("{}: {what}. All settings have their defaults.", path.display())]);
     };
     says(folder.path(), "is a folder, not a file");
     fs::write(&file, b"# words\n# more\n\xff = 1\n").unwrap();

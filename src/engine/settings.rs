@@ -1,8 +1,8 @@
 //! The settings while the program runs: what is written into the file counts a moment later, without a restart.
 //!
 //! An editor may empty a file before it writes it, or put another in its place; so the file is read when it has been left alone
-//! for a moment. A file with anything wrong in it changes nothing: what was good last stays in force, and it is said where the
-//! file is wrong. What cannot change while the program runs says so.
+//! for a moment. A key that is wrong costs itself alone: the rest counts, and it is said where the file is wrong. A file that
+//! nothing can be read from changes nothing. What cannot change while the program runs says so.
 //!
 //! Where no event tells of it (the folder is another now, or was made since, or there are no watches to be had), the slow look
 //! at everything finds that the file is not the one that was read.
@@ -41,7 +41,7 @@ pub struct Settings<'a> {
     pub config: &'a Config,
     /// The homes that they lead to.
     pub homes: &'a [PathBuf],
-    /// What is wrong with the file; then those of before are in force.
+    /// What is wrong with the file. Where that spoils all of it, those of before are in force.
     pub problems: &'a [Problem],
     /// What counts from the next start on, in words.
     pub later: &'a [String],
@@ -56,10 +56,12 @@ impl Settings<'_> {
         if self.at_start {
             return problems.map(ToString::to_string).collect();
         }
-        let mut lines: Vec<_> = problems.map(Problem::complaint).collect();
-        if let Some(last) = lines.last_mut() {
-            last.push_str(" The settings of before stay in force.");
-        }
+        let mut lines: Vec<_> = problems
+            .map(|problem| match problem.spoils_all() {
+                true => format!("{} The settings of before stay in force.", problem.complaint()),
+                false => problem.to_string(),
+            })
+            .collect();
         lines.extend(later.cloned());
         lines
     }
@@ -159,20 +161,21 @@ impl Engine {
         // It may be a link that leads elsewhere now.
         self.watch_config();
         let Some(followed) = &mut self.source else { return };
-        if !problems.is_empty() {
-            if problems != followed.source.problems {
-                for problem in &problems {
-                    tracing::warn!("{}", problem.complaint());
-                }
-                followed.source.problems = problems;
+        let is_news = problems != followed.source.problems;
+        if is_news {
+            problems.iter().for_each(|problem| tracing::warn!("{problem}"));
+        }
+        let spoilt = problems.iter().any(Problem::spoils_all);
+        followed.source.problems = problems;
+        if spoilt {
+            if is_news {
                 self.tell_settings(view, &[], false);
                 round.redraw = true;
             }
             return;
         }
-        let was_wrong = !std::mem::take(&mut followed.source.problems).is_empty();
         let before = std::mem::replace(&mut followed.good, read.clone());
-        if read != before || was_wrong {
+        if read != before || is_news {
             let later = self.take_settings(read, round);
             tracing::info!(tag = "settings", "the settings were changed");
             later.iter().for_each(|line| tracing::warn!("{line}"));
