@@ -12,6 +12,7 @@ mod control {
     mod callers;
     mod commands;
     mod floods;
+    mod keys;
     mod places;
     mod questions;
     mod resumed;

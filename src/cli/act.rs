@@ -11,7 +11,7 @@ mod staying;
 mod tell;
 
 use super::ask::{confirm, has_terminal};
-use super::pick::{Picked, pick};
+use super::pick::{Picked, complete, pick};
 use super::{Context, USAGE, say};
 use crate::act::{Ask, Order, Outcome, Which};
 use crate::config::Permissions;
@@ -21,6 +21,7 @@ use crate::core::fleet::{Kind, Session};
 use crate::core::misread::misread;
 use crate::core::owner::Owner;
 use carry::carry_out;
+use clap_complete::ArgValueCompleter;
 pub(super) use reply::{Arguments as Reply, reply};
 use std::process::ExitCode;
 use tell::{Shown, Teller, Telling};
@@ -37,8 +38,8 @@ const UNSHOWN: &str = "\0";
 /// Arguments of `reconnect`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Reconnect {
-    /// The session's id, or as much of its beginning as no other shares
-    #[arg(value_name = "ID")]
+    /// The session: its id (any beginning that no other shares), its folder or its title
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     id: String,
     /// Send its last prompt again, if no tool ran since
     #[arg(long)]
@@ -51,8 +52,8 @@ pub(super) struct Reconnect {
 /// Arguments of `stop`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Stop {
-    /// The session's id, or as much of its beginning as no other shares
-    #[arg(value_name = "ID")]
+    /// The session: its id (any beginning that no other shares), its folder or its title
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     id: String,
     /// End the session without asking, where only that stops it
     #[arg(long)]
@@ -62,8 +63,8 @@ pub(super) struct Stop {
 /// Arguments of `approve` and `deny`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Answer {
-    /// The session's id, or as much of its beginning as no other shares
-    #[arg(value_name = "ID")]
+    /// The session: its id (any beginning that no other shares), its folder or its title
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     id: String,
     /// Answer the request of this id, not the one that has been open for longest; `pilotlight explain ID` names them
     #[arg(long, value_name = "RID", conflicts_with = "all")]
@@ -79,8 +80,8 @@ pub(super) struct Answer {
 /// Arguments of `resume` and `show`.
 #[derive(Debug, clap::Args)]
 pub(super) struct One {
-    /// The session's id, or as much of its beginning as no other shares
-    #[arg(value_name = "ID")]
+    /// The session: its id (any beginning that no other shares), its folder or its title
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     id: String,
 }
 

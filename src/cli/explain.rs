@@ -2,7 +2,7 @@
 
 mod then;
 
-use super::pick::pick;
+use super::pick::{complete, pick};
 use super::{Context, LINE_MAX, beside};
 use crate::core::action::{Offer, offers, questions};
 use crate::core::fleet::{Label, Row, Session};
@@ -12,6 +12,7 @@ use crate::core::text::{counted, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{Phase, Said, Turn};
 use crate::core::verdict::{Status, Verdict};
+use clap_complete::ArgValueCompleter;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -19,8 +20,8 @@ use std::process::ExitCode;
 /// Arguments of `explain`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session's id, or as much of its beginning as no other shares
-    #[arg(value_name = "ID")]
+    /// The session: its id (any beginning that no other shares), its folder or its title
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     id: String,
     /// Say what was said of it then, and why, from the log that the tray keeps: HH:MM of today, or a time as in RFC 3339
     #[arg(long, value_name = "TIME")]
@@ -90,7 +91,7 @@ fn owner(session: &Session) -> String {
         Owner::Unheld { pid } => format!("not known: process {pid}, which the lock names, does not hold it"),
         Owner::Gone { pid, .. } => format!("process {pid}, gone: its lock was left behind"),
         Owner::Unknown { pid } => {
-            format!("process {pid}, which cannot be looked at (another user's, a container's, or just ending)")
+            format!("process {pid}, which cannot be inspected (another user's, a container's, or just ending)")
         }
     }
 }

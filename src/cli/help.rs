@@ -16,10 +16,10 @@ const GROUPS: [(&str, &[&str]); 4] = [
 
 /// What is typed first, and what it does.
 pub(super) const EXAMPLES: [(&str, &str); 8] = [
-    ("pilotlight", "the light in the panel; without a panel, the live table"),
+    ("pilotlight", "an icon in the panel; without a panel, the live table"),
     ("pilotlight status", "every session, once"),
     ("pilotlight explain 3aac", "why a session has its status; an id may be cut short"),
-    ("pilotlight approve 3aac", "show its open permission request, and allow it once"),
+    ("pilotlight approve 3aac", "show its permission request, and approve it once"),
     ("pilotlight answer 3aac", "show what it asks you, and answer it"),
     ("pilotlight reconnect 3aac --continue", "from lost permissions to a session that works"),
     ("pilotlight watch --json", "a line for each change, for scripts"),

@@ -34,7 +34,7 @@ use crate::paths;
 use crate::seen::Seen;
 use crate::signals::Signals;
 use anyhow::Context as _;
-use clap::{ColorChoice, FromArgMatches, Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ struct Arguments {
     /// adds
     #[arg(long, value_name = "DIR", global = true)]
     home: Vec<PathBuf>,
-    /// Whether there are colors. Auto: on a terminal, unless NO_COLOR is set, and where CLICOLOR_FORCE is
+    /// When to use colors. Auto: on a terminal, unless NO_COLOR is set, or where CLICOLOR_FORCE is
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     color: ColorChoice,
     #[command(subcommand)]
@@ -63,37 +63,37 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show a light in the panel, with a menu of all sessions (what is done without a command)
+    /// Show an icon in the panel with a menu of all sessions (the default)
     Tray,
-    /// Show the table of all sessions for as long as it is looked at
+    /// Show a live table of all sessions, with keys that act
     Live,
     /// Show every session, once
     Status(status::Arguments),
-    /// Say every change, as it happens
+    /// Print every change as it happens
     Watch(watch::Arguments),
-    /// Say why a session has its status, and what would change it
+    /// Explain why a session has its status, and what would change it
     Explain(explain::Arguments),
-    /// Allow a permission request, once
+    /// Approve a permission request, once
     Approve(act::Answer),
-    /// Refuse a permission request
+    /// Deny a permission request
     Deny(act::Answer),
     /// Answer what a session asks you: a question, a tool's form, a plan
     Answer(act::Reply),
-    /// Abort a session's turn; a session in a terminal is ended, after asking
+    /// Stop a session's turn; a session in a plain terminal is ended, after asking
     Stop(act::Stop),
-    /// Bring a session that lost its client, or its process, back under control
+    /// Reconnect to a session that lost its client or its process
     Reconnect(act::Reconnect),
     /// Resume a session in a terminal
     Resume(act::One),
     /// Bring the terminal of a session to the front
     Show(act::One),
-    /// Run a log through the same judgement, in its own time
+    /// Replay a log by the same rules, in its own time
     Replay(replay::Arguments),
-    /// Show all of this on sessions that play themselves; Copilot is not needed
+    /// Show all of this on scripted sessions; Copilot is not needed
     Demo(demo::Arguments),
     /// Send a notification, and say what this desktop can do with one
     NotifyTest,
-    /// Look for what may keep Pilotlight from working, and say what to do about it
+    /// Check what may keep Pilotlight from working, and what to do about it
     Doctor(doctor::Arguments),
     /// Print what a bug report needs: no names, paths, prompts, commands or tokens are in it
     Diagnostics,
@@ -101,7 +101,7 @@ enum Command {
     Config(config::Arguments),
     /// Write completions, desktop entry and systemd unit where no package did; asks first
     Setup(setup::Arguments),
-    /// Print what completes the command line in a shell
+    /// Print the completion script for a shell
     Completions(pages::Completions),
     /// Print the manual page, or write all of them into a folder
     Man(pages::Man),
@@ -124,6 +124,8 @@ struct Context {
 
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
+    // Asked by a shell: nothing else is done.
+    clap_complete::CompleteEnv::with_factory(Arguments::command).var(pages::COMPLETES).complete();
     crate::refused::tell_of_threads();
     let parsed = help::command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = match parsed {

@@ -4,12 +4,15 @@
 use super::Arguments as CommandLine;
 use super::help::{ENVIRONMENT, EXAMPLES, EXIT_CODES, FILES};
 use anyhow::Context as _;
-use clap::{Command, CommandFactory};
+use clap::CommandFactory;
 use clap_complete::Shell;
+use clap_complete::env::Shells;
 use clap_mangen::roff::{Roff, bold, roman};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+const NAME: &str = "pilotlight";
 
 /// Arguments of `completions`.
 #[derive(Debug, clap::Args)]
@@ -26,15 +29,24 @@ pub(super) struct Man {
     dir: Option<PathBuf>,
 }
 
+/// Named, this variable has the program complete a command line: by what the shell was given, and for nobody else.
+pub(super) const COMPLETES: &str = "PILOTLIGHT_COMPLETE";
+
+/// What has the shell ask this program at each Tab, so that ids, folders and titles are those of now.
 pub(super) fn completions(arguments: &Completions) -> anyhow::Result<ExitCode> {
-    // In memory first: what generates it does not expect that writing can fail.
     print(&script(arguments.shell))
 }
 
-/// What completes the command line in this shell.
+/// The same, as a script.
 pub(super) fn script(shell: Shell) -> Vec<u8> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut visible(&CommandLine::command()), "pilotlight", &mut script);
+    let (shells, mut script) = (Shells::builtins(), Vec::new());
+    if let Some(completer) = shells.completer(&shell.to_string()) {
+        let _ = completer.write_registration(COMPLETES, NAME, NAME, NAME, &mut script); // in memory: it cannot fail
+    }
+    if shell == Shell::Zsh {
+        // Read as the function of that name, at the first Tab, it has to complete as well.
+        script.extend(b"[[ $funcstack[1] != _pilotlight ]] || _clap_dynamic_completer_pilotlight \"$@\"\n");
+    }
     script
 }
 
@@ -78,35 +90,4 @@ fn print(bytes: &[u8]) -> anyhow::Result<ExitCode> {
     out.write_all(bytes)?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The command as its user sees it: what is hidden in its help would be offered by a shell.
-fn visible(command: &Command) -> Command {
-    let name: &'static str = command.get_name().to_owned().leak(); // one for each command, and then this program ends
-    let about = command.get_about().cloned().unwrap_or_default();
-    let arguments = command.get_arguments().filter(|argument| !argument.is_hide_set()).cloned();
-    let commands = command.get_subcommands().filter(|command| !command.is_hide_set()).map(visible);
-    let new = Command::new(name).about(about).args(arguments).subcommands(commands);
-    match command.get_version() {
-        Some(_) => new.version(env!("CARGO_PKG_VERSION")),
-        None => new,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::visible;
-    use clap::{Arg, Command};
-
-    #[test]
-    fn what_the_help_hides_is_not_offered() {
-        let hidden = Command::new("secret").hide(true);
-        let shown =
-            Command::new("status").arg(Arg::new("part").long("part").hide(true)).arg(Arg::new("all").long("all"));
-        let seen = visible(&Command::new("pilotlight").version("1").subcommands([hidden, shown]));
-        let commands: Vec<_> = seen.get_subcommands().collect();
-        assert_eq!(commands.len(), 1);
-        let arguments: Vec<_> = commands[0].get_arguments().map(|argument| argument.get_id().as_str()).collect();
-        assert_eq!(arguments, ["all"]);
-    }
 }

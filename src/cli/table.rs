@@ -58,10 +58,14 @@ const fn colour(status: Status) -> &'static str {
 const NAME_WIDTH: usize = 36;
 /// An id of Copilot's form is no longer; what is longer is a folder that was named by somebody else.
 const ID_WIDTH: usize = 36;
-/// Narrower than this the reason is left out.
-const REASON_WIDTH: usize = 12;
+/// The name's column is no narrower than this, where it is cut at all.
+const NAME_LEAST: usize = 12;
+/// A reason is never narrower: where the other columns leave less, it stands on a line of its own below them.
+const REASON_WIDTH: usize = 30;
+/// So far it is set in there.
+const INDENT: &str = "    ";
 
-/// The rows as lines, sorted as they come; the first line heads the columns. `ids` are all that a command may be given.
+/// The head of the columns, then the rows as they come, each on one line or on two. `ids` are all that a command may be given.
 pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -> Vec<String> {
     let ages: Vec<_> = rows.iter().map(|row| row.age(now)).collect();
     let widest = |texts: &mut dyn Iterator<Item = usize>, least: usize| texts.fold(least, usize::max);
@@ -73,48 +77,56 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
     let labels: Vec<_> = rows.iter().map(|row| row.label.cut(NAME_WIDTH)).collect();
     let widths = rows.iter().zip(&labels).map(|(row, label)| label.width() + 2 * usize::from(row.unseen));
     let name_width = widest(&mut widths.into_iter(), 7).min(NAME_WIDTH);
-    let name_width =
-        room.map_or(name_width, |room| name_width.min(room.saturating_sub(REASON_WIDTH + 2).max(room.min(12))));
-    let reason_width = room.map(|room| room.saturating_sub(name_width + 2));
+    let reasons: Vec<_> = rows.iter().map(|row| row.reason(now)).collect();
+    let least = widest(&mut reasons.iter().map(|reason| reason.width()), 6).min(REASON_WIDTH);
+    let beside = room.is_none_or(|room| room >= NAME_LEAST.min(name_width) + 2 + least);
+    let left = room.map(|room| if beside { room - 2 - least } else { room.max(NAME_LEAST) });
+    let name_width = left.map_or(name_width, |left| name_width.min(left));
+    let reason_width = match style.width {
+        Some(width) if !beside => width.saturating_sub(INDENT.len()),
+        _ => room.map_or(usize::MAX, |room| room.saturating_sub(name_width + 2)),
+    };
     let head = format!(
-        "{}  {}  {}  {}  REASON",
+        "{}  {}  {}  {}{}",
         pad("STATUS", status_width),
         pad("ID", id_width),
         pad("SESSION", name_width),
-        pad("AGE", age_width)
+        pad("AGE", age_width),
+        if beside { "  REASON" } else { "" }
     );
-    let mut lines = vec![paint(&fit(&head, style.width.unwrap_or(usize::MAX)), "1", style)];
-    for (((row, age), id), label) in rows.iter().zip(&ages).zip(&ids).zip(&labels) {
+    let mut lines = vec![paint(&fit(head.trim_end(), style.width.unwrap_or(usize::MAX)), "1", style)];
+    for ((((row, age), id), label), reason) in rows.iter().zip(&ages).zip(&ids).zip(&labels).zip(&reasons) {
         let mark = shape(row.status, style.unicode);
         let status = paint(&pad(&format!("{mark} {}", row.status), status_width), colour(row.status), style);
-        let unseen = if !row.unseen {
-            ""
-        } else if style.unicode {
-            "• "
-        } else {
-            "* "
+        let unseen = match (row.unseen, style.unicode) {
+            (false, _) => "",
+            (true, true) => "• ",
+            (true, false) => "* ",
         };
         let name = pad(&fit(&format!("{unseen}{label}"), name_width), name_width);
-        let mut line = format!("{status}  {}  {name}  {}", pad(id, id_width), pad(age, age_width));
-        match reason_width {
-            Some(width) if width < REASON_WIDTH => {}
-            width => line += &format!("  {}", fit(&row.reason(now), width.unwrap_or(usize::MAX))),
-        }
-        lines.push(line.trim_end().to_owned());
+        let told = format!("{status}  {}  {name}  {}", pad(id, id_width), pad(age, age_width));
+        let reason = fit(reason, reason_width);
+        lines.push(match beside {
+            true => format!("{told}  {reason}").trim_end().to_owned(),
+            false => format!("{}\n{INDENT}{reason}", told.trim_end()),
+        });
     }
     lines
 }
 
-/// Cuts lines to the height of the terminal, saying how many are left out.
-pub(super) fn cut(lines: &mut Vec<String>, height: Option<usize>) {
-    if let Some(height) = height.filter(|&height| lines.len() > height && height > 0) {
-        if height == 1 {
-            return lines.truncate(1);
-        }
-        let left_out = lines.len() - (height - 1);
-        lines.truncate(height - 1);
-        lines.push(format!("... and {}", counted(left_out, "more line")));
-    }
+/// As many rows as a height has room for, with the one at `chosen` among them, and how many are not seen; each row as one or two
+/// lines.
+pub(super) fn window(rows: &[String], chosen: Option<usize>, height: Option<usize>) -> Vec<String> {
+    let tall = |row: &String| row.lines().count();
+    let all: usize = rows.iter().map(tall).sum();
+    let split = |rows: &[String]| rows.iter().flat_map(|row| row.lines().map(str::to_owned)).collect::<Vec<_>>();
+    let Some(height) = height.filter(|height| all > *height) else { return split(rows) };
+    let most = (height.saturating_sub(1) / rows.iter().map(tall).max().unwrap_or(1)).max(1);
+    let from = chosen.map_or(0, |chosen| (chosen + 1).saturating_sub(most));
+    let to = (from + most).min(rows.len());
+    let mut shown = split(&rows[from..to]);
+    shown.push(format!("... and {}", counted(rows.len() - (to - from), "more session")));
+    shown
 }
 
 /// When the age of some row will be worded otherwise.
@@ -208,10 +220,27 @@ mod tests {
         ];
         for width in 1..200 {
             for line in lines(&rows, Time(0), style(Some(width))) {
-                // Below the width of status, age and a little of the name nothing fits, and nothing is hidden either.
-                assert!(line.width() <= width.max(46), "{width}: {line}");
+                for line in line.lines() {
+                    // Below the width of status, age and a little of the name nothing fits, and nothing is hidden either.
+                    assert!(line.width() <= width.max(46), "{width}: {line}");
+                }
             }
         }
+        // At 80 columns all of it is read on one line, with 30 columns for the reason; where there is less, that stands below.
+        for width in [80, 120] {
+            let told = lines(&rows, Time(0), style(Some(width)));
+            assert!(
+                told.iter().all(|line| line.lines().count() == 1 && !line.ends_with("bash is open, 1…")),
+                "{told:#?}"
+            );
+            assert!(told[1].contains("bash is open, 1 background ag"), "{told:#?}");
+        }
+        let narrow = lines(&rows, Time(0), style(Some(60)));
+        let told: Vec<_> = narrow[1].lines().collect();
+        assert_eq!(
+            told,
+            ["▶ working           3653  Fix the parser of the config…  now", "    bash is open, 1 background agent"]
+        );
         assert_eq!(
             lines(&rows, Time(0), style(None))[1],
             "▶ working           3653  Fix the parser of the configuration…  now  bash is open, 1 background agent"
@@ -250,9 +279,12 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_height_is_counted() {
-        let mut lines: Vec<_> = (0..10).map(|n| n.to_string()).collect();
-        cut(&mut lines, Some(4));
-        assert_eq!(lines, ["0", "1", "2", "... and 7 more lines"]);
+    fn what_does_not_fit_the_height_is_counted_and_the_chosen_row_is_seen() {
+        let rows = |lines: usize| (0..10).map(|n| vec![n.to_string(); lines].join("\n")).collect::<Vec<_>>();
+        assert_eq!(window(&rows(1), None, Some(10)).len(), 10);
+        assert_eq!(window(&rows(1), None, Some(4)), ["0", "1", "2", "... and 7 more sessions"]);
+        assert_eq!(window(&rows(1), Some(5), Some(4)), ["3", "4", "5", "... and 7 more sessions"]);
+        assert_eq!(window(&rows(2), Some(9), Some(5)), ["8", "8", "9", "9", "... and 8 more sessions"]);
+        assert_eq!(window(&rows(1), Some(9), Some(0)), ["9", "... and 9 more sessions"]);
     }
 }

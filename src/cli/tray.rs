@@ -11,12 +11,13 @@ use crate::desktop::instance::{Claim, Instance};
 use crate::desktop::paper::Paper;
 use crate::desktop::{self, Start, menu::Menu};
 use crate::doctor::{examine, report::report};
-use crate::engine::View;
+use crate::engine::{Command, View};
 use crate::{log, paths};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedSender;
 
 pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     // A demo is no light of the user's: it claims no place, and no command reaches it.
@@ -82,7 +83,13 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         report(&ground, &examine(&ground))
     };
     let paper = Paper::new(context.config_path.clone(), state_folder.clone(), diagnose);
-    let tell = Box::new(Terminal { context: Arc::new(context), instance, table: None, lit: false });
+    let tell = Box::new(Terminal {
+        context: Arc::new(context),
+        commander: engine.commander(),
+        instance,
+        table: None,
+        lit: false,
+    });
     let start = Start {
         engine,
         menu,
@@ -104,6 +111,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
 /// Tells the user what the menu cannot, on the terminal or standard error.
 struct Terminal {
     context: Arc<Context>,
+    commander: UnboundedSender<Command>,
     instance: Option<Instance>,
     table: Option<Live>,
     lit: bool,
@@ -123,12 +131,12 @@ impl Tell for Terminal {
         say(line);
         self.lit = false;
         if io::stdout().is_terminal() && self.table.is_none() {
-            match Live::new(Arc::clone(&self.context)) {
+            match Live::new(Arc::clone(&self.context), self.commander.clone()) {
                 Ok(table) => self.table = Some(table),
                 Err(error) => tracing::warn!("the table cannot be shown: {error}"),
             }
         }
-        self.note(if self.table.is_some() { "its table is on a terminal" } else { "its light waits for a panel" });
+        self.note(if self.table.is_some() { "its table is on a terminal" } else { "its icon waits for a panel" });
         if let Some(table) = &mut self.table {
             table.notice = Some(line.to_owned());
         }
@@ -138,13 +146,13 @@ impl Tell for Terminal {
         if std::mem::replace(&mut self.lit, true) {
             return;
         }
-        self.note("its light is in the panel");
+        self.note("its icon is in the panel");
         let line = match self.context.demo {
-            false => "the light is in your panel; Ctrl-C ends it, `pilotlight live` shows the table",
-            true => "the demo's light is in your panel; Ctrl-C ends it",
+            false => "the icon is in your panel; Ctrl-C ends Pilotlight, `pilotlight live` shows the table",
+            true => "the demo's icon is in your panel; Ctrl-C ends the demo",
         };
         match &mut self.table {
-            Some(table) => table.notice = Some("The light is in your panel.".into()),
+            Some(table) => table.notice = Some("The icon is in your panel.".into()),
             None if io::stdout().is_terminal() => say(line),
             None => tracing::info!("the icon is in the panel"),
         }

@@ -53,9 +53,11 @@ fn an_id_that_is_unknown_ambiguous_or_empty_exits_with_2() {
     }
     let double = Double::start(&user, |_| done());
     for command in COMMANDS {
-        for (id, words) in
-            [("ffff", "no session's id begins with"), ("0000ab", "2 session's ids begin with"), ("", "an id is needed")]
-        {
+        for (id, words) in [
+            ("ffff", "no session has \"ffff\""),
+            ("0000ab", "\"0000ab\" means 2 sessions"),
+            ("", "name a session by its id"),
+        ] {
             let output = user.run(&[command, id]);
             assert_eq!(output.status.code(), Some(2), "{command} {id:?}: {output:?}");
             assert!(texts(&output).1.contains(words), "{command} {id:?}: {output:?}");

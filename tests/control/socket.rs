@@ -136,7 +136,7 @@ fn case_137_a_tray_that_lets_nobody_in_is_named_as_well() {
     let listener = std::os::unix::net::UnixListener::bind(socket(&user)).unwrap();
     rustix::net::listen(&listener, 0).unwrap();
     let _full = connect(&user);
-    fs::write(folder(&user).join("pilotlight.pid"), "process 4711, its light is in the panel\n").unwrap();
+    fs::write(folder(&user).join("pilotlight.pid"), "process 4711, its icon is in the panel\n").unwrap();
     let mut command = Waits::start(&user);
     let (_, took) = command.says("Pilotlight's tray (process 4711) does not answer; this command waits for it");
     assert!(took < Duration::from_secs(6), "{took:?}");

@@ -30,10 +30,17 @@ fn unknown_flags_and_commands_fail_and_help_does_not() {
 #[test]
 fn completions_and_the_manual_know_what_the_help_shows() {
     let user = User::new();
-    for shell in ["bash", "zsh", "fish"] {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = String::from_utf8(user.run(&["completions", shell]).stdout).unwrap();
-        assert!(script.contains("reconnect") && !script.contains("--part"), "{shell}: {script}");
+        assert!(script.contains("PILOTLIGHT_COMPLETE") && script.contains("pilotlight"), "{shell}: {script}");
     }
+    let completed = |words: &[&str]| completed(&user, words);
+    assert_eq!(completed(&["re"]), ["reconnect", "resume", "replay"]);
+    let options = completed(&["demo", "--"]);
+    assert!(
+        options.iter().any(|option| option == "--home") && !options.iter().any(|option| option == "--part"),
+        "{options:?}"
+    );
     assert_eq!(code(&user, &["completions", "nonsense"]), Some(2));
     let page = String::from_utf8(user.run(&["man"]).stdout).unwrap();
     assert!(page.starts_with(".ie") && page.contains("pilotlight\\-status"), "{page}");
@@ -155,7 +162,7 @@ fn ids_may_be_shortened_while_they_are_not_ambiguous() {
     assert_eq!(code(&user, &["explain", "0000ab01"]), Some(0));
     let ambiguous = user.run(&["explain", "0000ab"]);
     assert_eq!(ambiguous.status.code(), Some(2));
-    assert!(String::from_utf8(ambiguous.stderr).unwrap().contains("2 session's ids begin"));
+    assert!(String::from_utf8(ambiguous.stderr).unwrap().contains("means 2 sessions"));
     assert_eq!(code(&user, &["explain", "ffff"]), Some(2));
 
     // A copied home has the same ids.
@@ -236,4 +243,56 @@ fn what_is_not_a_terminal_gets_no_colour() {
     let table = String::from_utf8(user.run(&["status"]).stdout).unwrap();
     assert!(table.starts_with("1 working\n") && table.contains("▶ working"), "{table}");
     assert!(!table.contains('\u{1b}'));
+}
+
+/// What the program offers a shell for the last of these words.
+fn completed(user: &User, words: &[&str]) -> Vec<String> {
+    let mut line = vec!["--", "pilotlight"];
+    line.extend(words);
+    let ran = user
+        .pilotlight(&line)
+        .env("PILOTLIGHT_COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+        .env("_CLAP_COMPLETE_COMP_TYPE", "9")
+        .env("_CLAP_IFS", "\n")
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    String::from_utf8(ran.stdout).unwrap().lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// By its id, its folder or its title: each is completed, understood, and named where it was mistyped.
+#[test]
+fn a_session_is_named_by_its_id_its_folder_or_its_title() {
+    let user = User::new();
+    let (one, other) = (user.session(1), user.session(2));
+    for (folder, cwd, title) in
+        [(&one, "/code/billing-api", "Write the migration"), (&other, "/code/infra", "Load test")]
+    {
+        folder.workspace(&format!("cwd: {cwd}\nname: {title}\n"));
+        folder.prompt();
+    }
+    for named in [&one.id[..], "billing-api", "/code/billing-api", "Write the migration", "write the MIGRATION"] {
+        let ran = user.run(&["explain", named]);
+        let said = String::from_utf8(ran.stdout).unwrap();
+        assert!(ran.status.success() && said.contains(&*one.id), "{named}: {said}");
+    }
+    let refused = |named: &str| {
+        let ran = user.run(&["stop", named]);
+        assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+        String::from_utf8(ran.stderr).unwrap()
+    };
+    let said = refused("biling-api");
+    assert!(
+        said.contains("no session has \"biling-api\"") && said.contains("billing-api · Write the migration"),
+        "{said}"
+    );
+    other.workspace("cwd: /code/billing-api\nname: Load test\n");
+    let said = refused("billing-api");
+    assert!(said.contains("means 2 sessions: ") && said.contains("Name one by its id"), "{said}");
+    other.workspace("cwd: /code/infra\nname: Load test\n");
+    assert_eq!(completed(&user, &["stop", "bil"]), ["billing-api"]);
+    assert_eq!(completed(&user, &["explain", "Write"]), ["Write\\ the\\ migration"]);
+    let all = completed(&user, &["approve", ""]);
+    assert!(["infra", "Load\\ test"].iter().all(|name| all.iter().any(|one| one == name)), "{all:?}");
 }

@@ -10,18 +10,19 @@ use super::{order, refuse, with};
 use crate::act::{Ask, Outcome, Reply, Report};
 use crate::cli::Context;
 use crate::cli::ask::line;
-use crate::cli::pick::Picked;
+use crate::cli::pick::{Picked, complete};
 use crate::control::{ORDER_MAX, caller};
 use crate::core::form::{Form, Kind, With};
 use crate::core::misread::misread;
+use clap_complete::ArgValueCompleter;
 use std::process::ExitCode;
 
 /// Arguments of `answer`.
 #[derive(Debug, clap::Args)]
 #[group(multiple = true)]
 pub(in crate::cli) struct Arguments {
-    /// The session's id, or as much of its beginning as no other shares
-    #[arg(value_name = "ID")]
+    /// The session: its id (any beginning that no other shares), its folder or its title
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     id: String,
     /// The answer: a choice in its own words, or any text where that is an answer. Without it, and without an option that says
     /// the answer, it is asked for on the terminal

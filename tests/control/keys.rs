@@ -1,0 +1,62 @@
+//! The live table and its keys: a session is chosen and explained, and what acts asks as its command does.
+
+use crate::made_up::User;
+use crate::support::tmux::Tmux;
+use crate::support::{SOON, wait_until};
+use std::time::Duration;
+
+fn shows(table: &Tmux, what: &str) {
+    let shown = || table.screen().contains(what).then_some(());
+    wait_until(SOON, &format!("the terminal shows {what:?}"), || table.screen(), shown);
+}
+
+/// Waits until the row of this session is the chosen one.
+fn is_chosen(table: &Tmux, title: &str) {
+    let chosen = || table.screen().lines().any(|line| line.starts_with("› ") && line.contains(title)).then_some(());
+    wait_until(SOON, &format!("{title:?} is chosen"), || table.screen(), chosen);
+}
+
+#[test]
+fn the_live_table_chooses_explains_and_asks_before_it_ends_a_session() {
+    let user = User::new();
+    let sessions = [user.session(1), user.session(2)];
+    let _owners = sessions.each_ref().map(|session| {
+        session.say("user.message", "{\"content\":\"go\"}");
+        session.owner(&user)
+    });
+    let mut live = user.pilotlight(&["live"]);
+    live.env("TERM", "xterm-256color");
+    let table = Tmux::start(&live, 90, 40);
+    // The one that changed last stands first.
+    is_chosen(&table, "Session 2");
+    shows(&table, "Folder: /home/dev/project");
+    shows(&table, "Enter explain   ↑↓ choose   q quit");
+    table.press(&["Down"]);
+    is_chosen(&table, "Session 1");
+    table.press(&["Down", "Up", "k"]);
+    is_chosen(&table, "Session 2");
+    table.press(&["j"]);
+    is_chosen(&table, "Session 1");
+    table.press(&["Enter"]);
+    shows(&table, &format!("session         {}", sessions[0].id));
+    shows(&table, "Enter goes back to the table.");
+    // What is typed now is for nobody.
+    table.text("q");
+    table.press(&["Enter"]);
+    is_chosen(&table, "Session 1");
+    table.press(&["a"]);
+    shows(&table, "approve does nothing for ");
+    table.press(&["s"]);
+    shows(&table, "End this session? Its tool is killed; it can be resumed. [y/N]");
+    table.text("n");
+    table.press(&["Enter"]);
+    shows(&table, "the session was left as it is");
+    shows(&table, "Enter goes back to the table.");
+    table.press(&["Enter"]);
+    is_chosen(&table, "Session 1");
+    let row = user.row(&sessions[0]).unwrap();
+    assert_eq!(row["status"], "working", "it runs on: {row}");
+    table.press(&["q"]);
+    let ended = || rustix::process::test_kill_process(rustix::process::Pid::from_raw(table.pid.cast_signed())?).err();
+    wait_until(Duration::from_secs(30), "q ends it", || table.screen(), ended);
+}
