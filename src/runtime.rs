@@ -260,7 +260,7 @@ mod tests {
         assert!(Runtime::open(&folder).unwrap().is_none());
         let runtime = Runtime::make(&folder).unwrap();
         assert_eq!(runtime.note(), "");
-        runtime.write_note("process 4711, its light is in the panel").unwrap();
+        runtime.write_note("process 4711, its icon is in the panel").unwrap();
         runtime.write_note("process 4711").unwrap();
         assert_eq!(runtime.note(), "process 4711");
         runtime.lock_file().unwrap();

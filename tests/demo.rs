@@ -169,7 +169,7 @@ fn a_session_that_the_user_ends_is_shut_down() {
         });
     };
     let players = demo.players();
-    let login = demo.left()[0].join("copilot/session-state/de300000-0000-4000-8000-000000000001");
+    let login = demo.left()[0].join("copilot/session-state/de010000-0000-4000-8000-000000000001");
     let wrote = || std::fs::read_to_string(login.join("events.jsonl")).unwrap_or_default();
     wait_until(SOON, "it works", wrote, || wrote().contains("user.message").then_some(()));
     let pid = *players.iter().find(|pid| login.join(format!("inuse.{pid}.lock")).exists()).unwrap();

@@ -43,7 +43,7 @@ pub enum Action {
     Resume,
     /// Bring its terminal to the front.
     ShowTerminal,
-    /// Let go of it, where we are attached.
+    /// Detach, where we are attached.
     Detach,
 }
 
@@ -170,7 +170,7 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
             }
             Owner::Alive { .. } | Owner::Opened { .. } => Err("a program runs it, not a terminal".into()),
             Owner::Unheld { pid } => Err(unheld(pid)),
-            Owner::Never | Owner::Gone { .. } | Owner::Unknown { .. } => Err("nothing runs it".into()),
+            Owner::Never | Owner::Gone { .. } | Owner::Unknown { .. } => Err("no process runs it".into()),
         },
         Action::Detach => match dealings.reach {
             Reach::Hosted(_) => {
@@ -214,7 +214,7 @@ fn reply(session: &Session, status: Status) -> Result<String, String> {
     }
     let by_tool = session.facts.turn.as_ref().and_then(Turn::question).is_some();
     if status != Status::NeedsInput && !by_tool {
-        return Err("it asks no question that Pilotlight hears of".into());
+        return Err("it asks nothing that Pilotlight can hear".into());
     }
     if !by_tool {
         return Err("it asks in its last message: send it a prompt where it runs".into());
@@ -223,7 +223,9 @@ fn reply(session: &Session, status: Status) -> Result<String, String> {
         if session.about.kind == Kind::Terminal { "in its terminal" } else { "in the program that runs it" };
     Err(match session.dealings.reach {
         Reach::Listens | Reach::Refused(_) => {
-            format!("answer it {where_it_runs}, or reconnect first: its server tells only who is attached what it asks")
+            format!(
+                "answer it {where_it_runs}, or reconnect first: its server tells only attached clients what it asks"
+            )
         }
         // A tool that has its answer is open for a moment longer.
         Reach::Attached | Reach::Hosted(_) => {
@@ -247,9 +249,9 @@ fn reachable(session: &Session, instead: &str) -> Result<(), String> {
         (Owner::Alive { .. }, _) if terminal => Err(format!("{instead} (its terminal has no server)")),
         (Owner::Alive { pid, .. }, _) => Err(format!("{instead} (process {pid} listens nowhere)")),
         (Owner::Unknown { pid }, _) => Err(format!(
-            "process {pid} may run it, and cannot be looked at (another user's, a container's, or just ending)"
+            "process {pid} may run it, and cannot be inspected (another user's, a container's, or just ending)"
         )),
-        (Owner::Gone { .. } | Owner::Never, _) => Err("nothing runs it".into()),
+        (Owner::Gone { .. } | Owner::Never, _) => Err("no process runs it".into()),
     }
 }
 
@@ -283,9 +285,9 @@ fn stop(session: &Session, status: Status) -> Result<String, String> {
     }
     let silent = matches!(status, Status::Quiet | Status::Stuck);
     Ok(if silent && may_ask(session) {
-        format!("stops the turn that runs, {ALSO_IF_IT_WAITS}; the session goes on")
+        format!("stops the running turn, {ALSO_IF_IT_WAITS}; the session goes on")
     } else {
-        "stops the turn that runs; the session goes on".into()
+        "stops the running turn; the session goes on".into()
     })
 }
 
@@ -299,7 +301,7 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
         Owner::Unheld { pid } => return Err(unheld(pid)),
         Owner::Unknown { pid } => {
             return Err(format!(
-                "process {pid} cannot be looked at (another user's, a container's, or just ending): it is never signalled"
+                "process {pid} cannot be inspected (another user's, a container's, or just ending): it is never signalled"
             ));
         }
         Owner::Gone { .. } | Owner::Never => return Err("nothing runs it, there is nothing to end".into()),
@@ -308,7 +310,7 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
         return Err(format!("process {pid} is no terminal: end it with the program that started it"));
     }
     if session.contested {
-        return Err("two live processes have a lock on it: end it in the terminal that you want to leave".into());
+        return Err("two live processes have a lock on it: end it in the terminal you want to close".into());
     }
     if session.dealings.others > 0 {
         let others = counted(session.dealings.others, "other session");

@@ -86,8 +86,8 @@ impl Stage {
         cues: &Receiver<Cue>,
     ) -> anyhow::Result<()> {
         for (index, role) in CAST.iter().enumerate() {
-            // Of the form of Copilot's ids, the same at every start, and no real session's.
-            let id = format!("de300000-0000-4000-8000-{:012}", index + 1);
+            // Of the form of Copilot's ids, short to type, the same at every start, and no real session's.
+            let id = format!("de{:02}0000-0000-4000-8000-{0:012}", index + 1);
             fs::create_dir_all(self.folder.join("work").join(role.folder))?;
             let path = self.folder.join(HOME).join(SESSIONS).join(&id);
             self.sessions.push(Session { id, path, log: Log::default(), player: None });

@@ -9,14 +9,16 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
 #[cfg(target_os = "linux")]
 pub(super) fn desktop() -> Vec<Finding> {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
-        return vec![Finding::problem("bus", "it cannot be asked: no thread can be had", "try again").told_to_all()];
+        return vec![
+            Finding::problem("bus", "it cannot be asked: no thread can be started", "try again").told_to_all(),
+        ];
     };
     runtime.block_on(async {
         let connection = match tokio::time::timeout(PATIENCE, zbus::Connection::session()).await {
             Ok(Ok(connection)) => connection,
             failed => {
                 let why = match failed {
-                    Ok(Err(error)) => error.to_string(),
+                    Ok(Err(error)) => crate::desktop::bus::in_words(&error),
                     _ => "it does not answer".into(),
                 };
                 let remedy = "no icon and no notifications; `pilotlight live`, `status` and `watch` work. Start it from your desktop \

@@ -20,13 +20,13 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
     let mut findings = vec![match limit {
         None => Finding::warning(
             CHECK,
-            format!("{need} are needed; how many there may be cannot be told"),
+            format!("{need} needed; the limit cannot be read"),
             "where they run out, Pilotlight says so and looks once a minute",
         )
         .told_to_all(),
         Some(limit) if limit < need => Finding::problem(
             CHECK,
-            format!("{need} are needed, and only {limit} may be had by all programs of yours together"),
+            format!("{need} needed, but all your programs together may have only {limit}"),
             format!(
                 "raise the limit: `sudo sysctl fs.inotify.max_user_watches={}`; the sessions beyond it are looked at once a minute",
                 (need * 2).next_power_of_two()
@@ -35,11 +35,11 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
         .told_to_all(),
         Some(limit) if limit / 2 < need => Finding::warning(
             CHECK,
-            format!("{need} are needed, of {limit} that all programs of yours together may have"),
+            format!("{need} needed, of {limit} for all your programs together"),
             format!("raise the limit before it is reached: `sudo sysctl fs.inotify.max_user_watches={}`", limit * 4),
         )
         .told_to_all(),
-        Some(limit) => Finding::ok(CHECK, format!("{need} are needed, of {limit} that may be had")).told_to_all(),
+        Some(limit) => Finding::ok(CHECK, format!("{need} needed, of {limit} allowed")).told_to_all(),
     }];
     // The only way to know whether one more may be had is to take it, and let it go.
     if let Err(error) = inotify::init(inotify::CreateFlags::CLOEXEC) {
@@ -74,11 +74,11 @@ pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
         return vec![match crate::descriptors::limit() {
             Some(limit) if limit < 256 => Finding::warning(
                 CHECK,
-                format!("a program of yours may have no more than {limit} files open"),
+                format!("your programs may open no more than {limit} files each"),
                 "with many sessions their owners are looked at every 2 s instead of waited for: raise the limit with `ulimit -n`",
             )
             .told_to_all(),
-            _ => Finding::ok(CHECK, "as many files may be open as Pilotlight needs").told_to_all(),
+            _ => Finding::ok(CHECK, "enough files may be open").told_to_all(),
         }];
     };
     vec![if open + reserve(limit) >= limit {

@@ -13,7 +13,7 @@ pub(super) fn copilot(ground: &Ground) -> Vec<Finding> {
     let expanded = named.and_then(|named| expand(named, ground.user_home.as_deref()));
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
         return vec![
-            Finding::problem(CHECK, "it cannot be looked for: no thread can be had", "try again").told_to_all(),
+            Finding::problem(CHECK, "it cannot be looked for: no thread can be started", "try again").told_to_all(),
         ];
     };
     let found = runtime.block_on(async {

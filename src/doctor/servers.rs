@@ -86,10 +86,10 @@ fn settings(ground: &Ground, addresses: &[SocketAddr]) -> Vec<Finding> {
             findings.push(
                 Finding::problem(
                     CHECK,
-                    format!("the token of {address} cannot be had: {trouble}"),
+                    format!("the token for {address} cannot be read: {trouble}"),
                     "correct token-file or token-env in the settings; without it the server refuses us",
                 )
-                .discreet("a token cannot be had"),
+                .discreet("a token cannot be read"),
             );
         } else if addresses.contains(&address) {
             findings.push(Finding::ok(CHECK, format!("{address}: a session's owner listens there")).discreet("in use"));

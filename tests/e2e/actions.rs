@@ -113,7 +113,7 @@ fn lost_permissions_come_back_with_reconnect() {
     stage.told("permission-lost", "");
     stage.session.folder.wait_nth("assistant.turn_end", 4);
     stage.pilot.click(&id, "Reconnect only");
-    stage.pilot.menu_says(&id, "Our part: attached to its server");
+    stage.pilot.menu_says(&id, "Pilotlight: attached to its server");
     stage.told("needs-input", "its last prompt was not carried out");
     stage.session.send("SCRIPT:tool Paint the gate");
     stage.session.folder.wait("permission.requested");
@@ -164,7 +164,7 @@ fn a_crashed_session_is_resumed_in_a_server_of_our_own() {
     assert!(!row["actions"].as_array().unwrap().contains(&"resend".into()), "its tool may have had its effect: {row}");
 
     pilot.click(&id, "Reconnect and continue");
-    pilot.menu_says(&id, "Our part: it runs in a server of ours");
+    pilot.menu_says(&id, "Pilotlight: it runs in a server of ours");
     let begun =
         || (session.folder.types().iter().filter(|kind| *kind == "permission.requested").count() == 2).then_some(());
     wait_until(SOON, "it is told to go on", || format!("{}\n{}", pilot.log(), session.folder.dump()), begun);
@@ -300,7 +300,7 @@ fn a_terminal_with_a_server_is_answered_and_left_running_when_we_quit() {
     terminal.folder.wait_nth("assistant.turn_end", 2);
     pilot.told(&id, "idle", "");
     pilot.click(&id, "Reconnect");
-    pilot.menu_says(&id, "Our part: attached to its server");
+    pilot.menu_says(&id, "Pilotlight: attached to its server");
     pilot.end_tray();
     terminal.enter("SCRIPT:plain And the gate");
     terminal.folder.wait_nth("assistant.turn_end", 3);
@@ -351,7 +351,7 @@ fn a_session_that_loses_its_permissions_is_reconnected_where_that_is_set() {
     let id = stage.session.id();
     stage.session.send("SCRIPT:denied3 Paint the fence");
     stage.session.folder.wait_nth("tool.execution_complete", 3);
-    stage.pilot.menu_says(&id, "Our part: attached to its server");
+    stage.pilot.menu_says(&id, "Pilotlight: attached to its server");
     stage.session.folder.wait_nth("assistant.turn_end", 4);
     stage.session.send("SCRIPT:tool Paint the gate");
     stage.session.folder.wait("permission.requested");

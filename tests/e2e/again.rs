@@ -16,9 +16,9 @@ fn case_37_a_third_recovery_of_a_turn_is_refused() {
     for _ in 0..2 {
         let ran = stage.pilot.run(&["reconnect", &id]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        stage.pilot.menu_says(&id, "Our part: attached to its server");
-        stage.pilot.click(&id, "Let go of it");
-        stage.pilot.menu_says(&id, "Our part: its server can be reached");
+        stage.pilot.menu_says(&id, "Pilotlight: attached to its server");
+        stage.pilot.click(&id, "Detach");
+        stage.pilot.menu_says(&id, "Pilotlight: its server can be reached");
     }
     let third = stage.pilot.run(&["reconnect", &id]);
     assert_eq!(third.code, Some(4), "{third:?}");
@@ -65,7 +65,7 @@ fn case_107e_to_quit_as_the_last_client_of_a_working_session_is_asked_about() {
     stage.session.send("SCRIPT:tool Paint the fence");
     let row = stage.told("needs-permission", "");
     stage.pilot.click(&id, "Reconnect");
-    stage.pilot.menu_says(&id, "Our part: attached to its server");
+    stage.pilot.menu_says(&id, "Pilotlight: attached to its server");
     stage.client.leave();
     // It works on, because we stay.
     stage.pilot.click(&id, "Approve once");
@@ -89,7 +89,7 @@ fn case_107e_to_quit_as_the_last_client_of_a_working_session_is_asked_about() {
     // The first click only opens it.
     stage.pilot.panel().click(first.id);
     assert_eq!(stage.pilot.run(&["stop", "no-such-id"]).code, Some(2));
-    stage.pilot.menu_says(&id, "Our part: attached to its server");
+    stage.pilot.menu_says(&id, "Pilotlight: attached to its server");
     assert!(!stage.session.folder.types().contains(&"session.shutdown".to_owned()));
     assert!(stage.pilot.panel().click(find("Quit all the same").id));
     stage.session.folder.wait("session.shutdown");

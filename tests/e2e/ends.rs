@@ -120,7 +120,7 @@ fn deleted_while_we_are_attached_and_nothing_of_the_connection_is_left() {
     let (id, before) = (stage.session.id(), sockets());
     let ran = stage.pilot.run(&["reconnect", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    stage.pilot.menu_says(&id, "Our part: attached to its server");
+    stage.pilot.menu_says(&id, "Pilotlight: attached to its server");
     assert!(sockets() > before);
     stage.client.delete(&id);
     stage.pilot.told_removed(&id);

@@ -160,9 +160,9 @@ fn reconnects_and_a_stop() {
             if with_tray {
                 let ran = run(&["reconnect", &id]);
                 if ran.code == Some(0) {
-                    stage.pilot.menu_says(&id, "Our part: attached to its server");
-                    stage.pilot.click(&id, "Let go of it");
-                    stage.pilot.menu_says(&id, "Our part: its server can be reached");
+                    stage.pilot.menu_says(&id, "Pilotlight: attached to its server");
+                    stage.pilot.click(&id, "Detach");
+                    stage.pilot.menu_says(&id, "Pilotlight: its server can be reached");
                 }
                 return ran.code;
             }

@@ -18,7 +18,11 @@ pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, Str
                 return Err("Pilotlight is attached to it already".into());
             }
             let terminal = session.about.kind == Kind::Terminal;
-            let why = if terminal { "a second owner would fork its log" } else { "it talks to its own program alone" };
+            let why = if terminal {
+                "a second owner would fork its log"
+            } else {
+                "only the program that started it can talk to it"
+            };
             reachable(session, why)?;
             attempts_left(session)?;
             Ok(if status == Status::Stuck && may_ask(session) {
@@ -132,18 +136,18 @@ fn resumable(session: &Session, status: Status) -> Result<(), String> {
         Owner::Unheld { pid } => return Err(unheld(pid)),
         Owner::Unknown { pid } => {
             return Err(format!(
-                "process {pid} may run it, and cannot be looked at (another user's, a container's, or just ending)"
+                "process {pid} may run it, and cannot be inspected (another user's, a container's, or just ending)"
             ));
         }
         Owner::Gone { .. } => {}
         Owner::Never if status == Status::Ended || session.facts.shut_down.is_some() => {}
-        Owner::Never => return Err("it was written to a short while ago, and who runs it is not known".into()),
+        Owner::Never => return Err("it was written to a moment ago, and its owner is not known".into()),
     }
     if session.dealings.resumed.is_some() {
         return Err("it was resumed less than a minute ago, and its new process does not show yet".into());
     }
     if !is_uuid(&session.id) {
-        return Err("its id has not the form of one: only Copilot's own ids are handed to a program".into());
+        return Err("its id is not in Copilot's form, and no other is passed to a program".into());
     }
     Ok(())
 }
