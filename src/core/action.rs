@@ -264,7 +264,7 @@ pub fn may_ask(session: &Session) -> bool {
 
 fn stop(session: &Session, status: Status) -> Result<String, String> {
     match session.runner() {
-        Owner::Gone { .. } | Owner::Never => return Err("nothing runs it, there is nothing to stop".into()),
+        Owner::Gone { .. } | Owner::Never => return Err("no process runs it, there is nothing to stop".into()),
         Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => {}
     }
     let terminal = session.about.kind == Kind::Terminal;
@@ -304,7 +304,7 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
                 "process {pid} cannot be inspected (another user's, a container's, or just ending): it is never signalled"
             ));
         }
-        Owner::Gone { .. } | Owner::Never => return Err("nothing runs it, there is nothing to end".into()),
+        Owner::Gone { .. } | Owner::Never => return Err("no process runs it, there is nothing to end".into()),
     };
     if session.about.kind != Kind::Terminal {
         return Err(format!("process {pid} is no terminal: end it with the program that started it"));

@@ -391,7 +391,7 @@ impl Work {
     }
 
     async fn show_terminal(self) -> Done {
-        let Some(pid) = self.owner.live() else { return Err(Undone::refused("nothing runs it")) };
+        let Some(pid) = self.owner.live() else { return Err(Undone::refused("no process runs it")) };
         let shown = move || show(pid, &ancestors(pid), terminal_of(pid).as_deref());
         done(apart(shown).await?)
     }

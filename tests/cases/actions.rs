@@ -106,7 +106,7 @@ fn the_table_of_actions_by_owner() {
     assert_eq!(with_server.actions(), all);
     let crashed = Case::of(asking().owner_gone(), 3, Kind::Sdk);
     assert_eq!(crashed.actions(), ["continue", "reconnect", "resume"]);
-    crashed.refuses(Action::Stop, "nothing to stop").refuses(Action::Approve, "nothing runs it");
+    crashed.refuses(Action::Stop, "nothing to stop").refuses(Action::Approve, "no process runs it");
     let crashed = Case::of(asking().owner_gone(), 3, Kind::Terminal);
     assert_eq!(crashed.actions(), ["reconnect", "resume"]);
     let ended = Case::of(Story::prompted().answers(1, "Done.").shutdown(2).owner_gone(), 3, Kind::Terminal);
@@ -279,7 +279,7 @@ fn case_74_and_107g_what_cannot_be_looked_at_is_neither_signalled_nor_resumed() 
     let unknown = Case::of(story, 3, Kind::Terminal);
     assert_eq!(unknown.actions(), [""; 0]);
     for action in [Action::End, Action::ForceQuit, Action::Resume, Action::Reconnect, Action::Stop] {
-        unknown.refuses(action, "cannot be looked at");
+        unknown.refuses(action, "cannot be inspected");
     }
 }
 
@@ -305,7 +305,7 @@ fn only_ids_of_copilots_form_reach_a_command_line() {
 #[test]
 fn a_session_without_an_owner_is_resumed_only_when_it_is_over() {
     let story = mid_tool().owned(Owner::Never);
-    Case::of(story.clone(), 30, Kind::Terminal).refuses(Action::Resume, "a short while ago");
+    Case::of(story.clone(), 30, Kind::Terminal).refuses(Action::Resume, "a moment ago");
     Case::of(story, 700, Kind::Terminal).allows(Action::Resume);
 }
 
@@ -366,7 +366,7 @@ fn a_question_is_answered_where_pilotlight_is_attached_and_nowhere_else() {
     // What was heard is of no use any more where the connection is gone, or the turn is.
     Case::of(heard(form()), 3, Kind::Sdk).reach(Reach::Listens).refuses(Action::Answer, "reconnect first");
     let over = heard(form()).abort(2).server_says(false);
-    Case::of(over, 3, Kind::Sdk).reach(Reach::Attached).refuses(Action::Answer, "it asks no question");
+    Case::of(over, 3, Kind::Sdk).reach(Reach::Attached).refuses(Action::Answer, "it asks nothing");
     let told = story.clone().server_says(true);
     Case::of(told, 3, Kind::Sdk).reach(Reach::Attached).refuses(Action::Answer, "it was answered just now");
     let terminal = Case::of(story.clone(), 3, Kind::Terminal).reach(Reach::Nowhere);
