@@ -339,8 +339,8 @@ impl Work {
 
     async fn resume(self) -> Done {
         let program = self.program().await?;
-        let command =
-            resume_command(&program, &self.site.id).ok_or_else(|| Undone::refused("its id has not the form of one"))?;
+        let command = resume_command(&program, &self.site.id)
+            .ok_or_else(|| Undone::refused("its id is not in the form of Copilot's"))?;
         let inherited = std::env::var_os("COPILOT_HOME");
         let env = resume_env(&self.home, user_home().as_deref(), inherited.as_deref());
         let asks = self.what_copilot_takes_for_an_owner().await;

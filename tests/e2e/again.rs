@@ -91,6 +91,6 @@ fn case_107e_to_quit_as_the_last_client_of_a_working_session_is_asked_about() {
     assert_eq!(stage.pilot.run(&["stop", "no-such-id"]).code, Some(2));
     stage.pilot.menu_says(&id, "Pilotlight: attached to its server");
     assert!(!stage.session.folder.types().contains(&"session.shutdown".to_owned()));
-    assert!(stage.pilot.panel().click(find("Quit all the same").id));
+    assert!(stage.pilot.panel().click(find("Quit anyway").id));
     stage.session.folder.wait("session.shutdown");
 }
