@@ -4,9 +4,14 @@
 //! threads, each program that reads a session's folder wakes one for every file, and so does our own look at a home. Here
 //! nothing is asked for but changes, nobody is woken by a reader, and a change wakes the one thread that follows it up.
 
+mod place;
+#[cfg(test)]
+mod tests;
+
 use super::mounts::{self, Mounts};
 use super::way::{Ways, What};
 use super::{Hints, Key, Refusal, Sieve};
+use place::{Place, Places};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -68,51 +73,6 @@ pub(super) struct Source {
     /// The sessions that are held. Those that are not are only known by their watch.
     held: HashMap<Key, i32>,
     hints: Hints,
-}
-
-/// What a watch is on: usually one place, but a folder may have several names.
-enum Places {
-    One(Place),
-    Several(Box<[Place]>),
-}
-
-#[derive(Clone, PartialEq, Eq)]
-enum Place {
-    /// A session's folder.
-    Session(u32, Arc<str>),
-    /// Any other.
-    Folder(Arc<Path>),
-}
-
-impl Place {
-    fn of(key: &Key) -> Self {
-        Self::Session(u32::try_from(key.0).unwrap_or(u32::MAX), Arc::clone(&key.1))
-    }
-}
-
-impl Places {
-    fn all(&self) -> &[Place] {
-        match self {
-            Self::One(place) => std::slice::from_ref(place),
-            Self::Several(places) => places,
-        }
-    }
-
-    fn add(&mut self, place: Place) {
-        if !self.all().contains(&place) {
-            *self = Self::Several(self.all().iter().cloned().chain([place]).collect());
-        }
-    }
-
-    /// The same without those; `None` if nothing is left.
-    fn without(&self, goes: impl Fn(&Place) -> bool) -> Option<Self> {
-        let mut left: Vec<_> = self.all().iter().filter(|place| !goes(place)).cloned().collect();
-        match left.len() {
-            0 => None,
-            1 => left.pop().map(Self::One),
-            _ => Some(Self::Several(left.into())),
-        }
-    }
 }
 
 impl Source {
@@ -453,143 +413,4 @@ fn wait_on(inotify: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
 async fn unable(error: &io::Error) -> Hints {
     tracing::error!(%error, "file events cannot be waited for; looking once a minute instead");
     pending().await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    /// A home with one session, watched as the engine does it.
-    fn watched() -> (tempfile::TempDir, PathBuf, Source) {
-        let scratch = tempfile::tempdir().unwrap();
-        let (root, seen) = (scratch.path().join("sessions"), scratch.path().join("state/seen.json"));
-        let session = root.join("one");
-        fs::create_dir_all(&session).unwrap();
-        fs::create_dir(seen.parent().unwrap()).unwrap();
-        fs::write(session.join("events.jsonl"), "{}\n").unwrap();
-        let mut source =
-            Source::new(Sieve { roots: vec![vec![root.clone()]], seen: Some(seen.clone()), ..Sieve::default() })
-                .unwrap();
-        for path in [&*root, seen.parent().unwrap()] {
-            assert!(source.watch(path).is_ok() && source.folders.contains_key(path));
-        }
-        assert!(matches!(source.watch_session(&one(), &session), Ok(true)));
-        (scratch, session, source)
-    }
-
-    fn one() -> Key {
-        (0, "one".into())
-    }
-
-    fn hints(source: &mut Source) -> Hints {
-        assert!(source.read());
-        source.look_for_logs();
-        std::mem::take(&mut source.hints)
-    }
-
-    #[test]
-    fn whoever_reads_tells_nothing() {
-        let (scratch, session, mut source) = watched();
-        for _ in 0..100 {
-            assert_eq!(fs::read_dir(scratch.path().join("sessions")).unwrap().count(), 1);
-            assert_eq!(fs::read_dir(&session).unwrap().count(), 1);
-            assert_eq!(fs::read(session.join("events.jsonl")).unwrap(), b"{}\n");
-        }
-        let mut events = [MaybeUninit::uninit(); 512];
-        let mut events = Reader::new(&*source.inotify, &mut events);
-        assert_eq!(events.next().err(), Some(Errno::AGAIN), "not even an event to drop");
-        assert!(!hints(&mut source).any());
-    }
-
-    #[test]
-    fn what_is_written_made_and_removed_is_told() {
-        let (scratch, session, mut source) = watched();
-        let root = session.parent().unwrap().to_owned();
-        let key = |id: &str| [(0, id.into())].into();
-        let log = session.join("events.jsonl");
-        io::Write::write_all(&mut fs::File::options().append(true).open(&log).unwrap(), b"{}\n").unwrap();
-        let told = hints(&mut source);
-        assert!(told.folders == key("one") && told.homes.is_empty() && !told.all, "{told:?}");
-        for (name, is_told) in [("inuse.17.lock", true), ("workspace.yaml", true), ("inuse.17.hold", false)] {
-            fs::write(session.join(name), "x").unwrap();
-            assert_eq!(hints(&mut source).any(), is_told, "{name}");
-        }
-        fs::create_dir(root.join("two")).unwrap();
-        let told = hints(&mut source);
-        assert!(told.folders == key("two") && told.homes.is_empty() && told.gone.is_empty(), "{told:?}");
-        fs::write(scratch.path().join("state/other"), "x").unwrap();
-        assert!(!hints(&mut source).any());
-        fs::rename(scratch.path().join("state/other"), scratch.path().join("state/seen.json")).unwrap();
-        assert!(hints(&mut source).seen);
-        fs::remove_dir_all(&session).unwrap();
-        let told = hints(&mut source);
-        assert!(told.gone.contains(&session) && told.folders == key("one"), "{told:?}");
-        assert!(source.held.is_empty() && source.places.len() == 2, "its watch went with it");
-        fs::create_dir(&session).unwrap();
-        assert!(source.watch_session(&one(), &session).is_ok());
-        hints(&mut source);
-        fs::write(&log, "{}\n").unwrap();
-        assert_eq!(hints(&mut source).folders, key("one"));
-    }
-
-    #[test]
-    fn a_folder_of_logs_that_comes_is_found_with_what_else_happens() {
-        let scratch = tempfile::tempdir().unwrap();
-        let home = scratch.path().canonicalize().unwrap();
-        let (root, logs) = (home.join("session-state"), home.join("logs"));
-        fs::create_dir(&root).unwrap();
-        let mut source =
-            Source::new(Sieve { roots: vec![vec![root.clone()]], seen: None, ..Sieve::default() }).unwrap();
-        let kept = BTreeSet::new();
-        assert!(source.watch_ways(&[&root], &kept).is_none() && !source.folders.contains_key(&*logs));
-        // What comes and goes beside the sessions is not even told.
-        for name in ["session-store.db-journal", "logs"] {
-            fs::create_dir(home.join(name)).unwrap();
-            let mut events = [MaybeUninit::uninit(); 512];
-            assert_eq!(Reader::new(&*source.inotify, &mut events).next().err(), Some(Errno::AGAIN), "{name}");
-        }
-        fs::write(home.join("made"), "{}").unwrap();
-        fs::rename(home.join("made"), home.join("open-sessions-state.json")).unwrap();
-        assert!(hints(&mut source).ways);
-        assert!(source.watch_ways(&[&root], &kept).is_none() && source.folders.contains_key(&*logs));
-        fs::write(logs.join("process-1700000000000-17.log"), "x").unwrap();
-        assert_eq!(hints(&mut source).logs, [17].into());
-        fs::create_dir(root.join("one")).unwrap();
-        assert!(!hints(&mut source).ways, "once found, they are not looked for");
-    }
-
-    #[test]
-    fn watches_asked_for_anew_are_on_what_stands_there_now() {
-        let (scratch, session, mut source) = watched();
-        fs::rename(&session, scratch.path().join("away")).unwrap();
-        fs::create_dir(&session).unwrap();
-        hints(&mut source); // as if they had been lost
-        source.renew();
-        assert!(matches!(source.watch_session(&one(), &session), Ok(true)));
-        assert_eq!((source.folders.len(), source.held.len(), source.places.len()), (2, 1, 3));
-        hints(&mut source);
-        fs::write(session.join("events.jsonl"), "{}\n").unwrap();
-        assert!(hints(&mut source).any());
-        fs::write(scratch.path().join("away/events.jsonl"), "{}\n").unwrap();
-        assert!(!hints(&mut source).any());
-        source.forget(session.parent().unwrap());
-        assert_eq!((source.folders.len(), source.held.len(), source.places.len()), (1, 0, 1));
-    }
-
-    #[test]
-    fn a_folder_with_two_names_is_watched_by_both() {
-        let (scratch, session, mut source) = watched();
-        let link = scratch.path().join("link");
-        std::os::unix::fs::symlink(&session, &link).unwrap();
-        assert!(source.watch(&link).is_ok());
-        assert_eq!(source.places.len(), 3);
-        source.unwatch(&link);
-        fs::write(session.join("events.jsonl"), "{}\n").unwrap();
-        assert!(hints(&mut source).any(), "the other name's watch is left");
-        source.forget(&session);
-        fs::write(session.join("events.jsonl"), "{}\n").unwrap();
-        assert!(!hints(&mut source).any());
-        assert_eq!((source.folders.len(), source.held.len(), source.places.len()), (2, 0, 2));
-    }
 }
