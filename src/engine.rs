@@ -4,7 +4,7 @@
 //! status can change by itself. Beside these there is only a slow rescan, for file systems that lose events, and that only
 //! while there is something to watch. Ages are nothing to wake for: they are worded anew with the rescan.
 //!
-//! Nothing keeps it long, either: what is to be looked at waits in the [`agenda`], and each turn of the loop does some of it.
+//! Nothing keeps it long, either: what is to be looked at waits in the `agenda`, and each turn of the loop does some of it.
 
 mod acting;
 mod agenda;

@@ -42,6 +42,12 @@ install_old_copilot() {
     [[ -x $1 ]] || fail "npm installed @github/copilot $OLD_COPILOT, but without its native program: $1 is missing."
 }
 
+# The documentation, as docs.rs makes it for the systems that Cargo.toml names. DOCS_RS keeps crates from compiling Objective-C.
+document() {
+    DOCS_RS=1 RUSTDOCFLAGS='-D warnings' cargo doc --locked --quiet --no-deps --lib --target x86_64-unknown-linux-gnu \
+        --target "$MACOS" --target "$WINDOWS"
+}
+
 prepare
 PILOTLIGHT_TEST_OLD_COPILOT=${PILOTLIGHT_TEST_COPILOT/copilot-cli/copilot-cli-$OLD_COPILOT}
 export PILOTLIGHT_TEST_OLD_COPILOT
@@ -56,6 +62,8 @@ if compgen -G 'benches/*.rs' >/dev/null; then
     stage 'build benches' cargo bench --locked --quiet --bench '*' --no-run
     loud_stage 'benches' cargo bench --locked --quiet --bench '*'
 fi
+stage 'documentation' document
+stage 'crate' cargo package --locked --quiet --allow-dirty
 stage 'packages for other systems' tests/elsewhere.sh
 # It is installed on this machine, and removed again: for that it must be root.
 if ((EUID == 0)); then

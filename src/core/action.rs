@@ -2,7 +2,7 @@
 //!
 //! What may be done hangs on who owns the session. A live owner with a server is talked to; a live terminal without one can only
 //! be ended; nothing at all is done to a process that cannot be told, or that runs other sessions as well. What nobody runs any
-//! more is resumed ([`recovery`]). Everything here is asked twice: for showing it, and again right before it is done.
+//! more is resumed (`recovery`). Everything here is asked twice: for showing it, and again right before it is done.
 
 mod recovery;
 

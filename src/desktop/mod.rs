@@ -7,7 +7,7 @@
 //!
 //! - [`view`] is the menu as a value; [`menu`] the rules of places; [`details`] the words of one session; [`icon`] the flame.
 //!   None of them knows a desktop, and all are tested without one.
-//! - `tray`, on Linux [`sni`], makes a view stand in the panel, [`lamp`] holds what the main thread needs, and `linux` or
+//! - `tray`, on Linux `sni`, makes a view stand in the panel, [`lamp`] holds what the main thread needs, and `linux` or
 //!   `elsewhere` is its loop.
 //! - [`herald`] raises popups and does what is clicked on them; [`hush`] is what the menu has to quieten it.
 //! - [`feed`] is the engine's view. `bus` tells what becomes of the session bus on Linux.

@@ -6,7 +6,7 @@
 //!
 //! It is written over `zbus` by ourselves, because a click must do what its entry said: the libraries for it number the entries
 //! by their places, so that after a change of places a click that is on its way hits whatever stands there now, and they do not
-//! tell when the menu is open ([`layout`]).
+//! tell when the menu is open (`layout`).
 
 mod item;
 mod layout;
