@@ -115,6 +115,18 @@ impl Icon {
 }
 
 impl Picture {
+    /// The picture as PNG.
+    ///
+    /// # Errors
+    /// Where it has not as many pixels as it says.
+    pub fn png(&self) -> Result<Vec<u8>, png::EncodingError> {
+        let mut out = Vec::new();
+        let mut encoder = png::Encoder::new(&mut out, self.width, self.height);
+        encoder.set_color(png::ColorType::Rgba);
+        encoder.write_header()?.write_image_data(&self.rgba)?;
+        Ok(out)
+    }
+
     /// Draws the two bars of a pause, and what sets them off from the flame: an outline; around those of a template, a gap.
     fn pause(&mut self) {
         let [around, bar] = match cfg!(target_os = "macos") {

@@ -11,6 +11,7 @@ use super::sni::{Tell, Tray};
 use super::view::MenuView;
 use crate::engine::Command;
 use std::future::Future;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +25,8 @@ pub(super) struct Loop {
     runtime: Rc<Runtime>,
     told: UnboundedReceiver<Told>,
     tell: UnboundedSender<Told>,
+    /// Where the icon's picture is put for panels that want a file.
+    state_folder: Option<PathBuf>,
 }
 
 impl Loop {
@@ -33,7 +36,17 @@ impl Loop {
     /// Where the system refuses what a runtime needs.
     pub(super) fn new() -> anyhow::Result<Self> {
         let (tell, told) = mpsc::unbounded_channel();
-        Ok(Self { runtime: Rc::new(Builder::new_current_thread().enable_all().build()?), told, tell })
+        Ok(Self {
+            runtime: Rc::new(Builder::new_current_thread().enable_all().build()?),
+            told,
+            tell,
+            state_folder: None,
+        })
+    }
+
+    /// The same, where things can be put into this folder.
+    pub(super) fn with_state_folder(self, state_folder: Option<PathBuf>) -> Self {
+        Self { state_folder, ..self }
     }
 
     /// Tells this loop something, from any thread.
@@ -48,7 +61,8 @@ impl Loop {
     pub(super) fn run(mut self, mut lamp: Lamp) -> anyhow::Result<()> {
         let clicks: Tell = Arc::new(self.sender());
         let runtime = Rc::clone(&self.runtime);
-        let raise = |view: &MenuView| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks));
+        let folder = self.state_folder.take();
+        let raise = |view: &MenuView| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks), folder.as_deref());
         if let Err(error) = lamp.light(raise) {
             tracing::debug!("no icon yet: {error:#}"); // why is found out, and said, by who follows the bus
         }

@@ -128,6 +128,8 @@ pub fn run(start: Start) -> anyhow::Result<()> {
         Signals::new()?
     };
     let main_loop = Loop::new()?;
+    #[cfg(target_os = "linux")]
+    let main_loop = main_loop.with_state_folder(state_folder.clone());
     let (to_main, commander) = (main_loop.sender(), engine.commander());
     let (news, news_of_desktop) = mpsc::channel();
     let notifier = Notifier::new(runtime.handle().clone());

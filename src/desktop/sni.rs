@@ -11,13 +11,16 @@
 mod item;
 mod layout;
 mod menu;
+mod pictures;
 
 use super::icon::Icon;
 use super::lamp::Told;
 use super::view::MenuView;
 use anyhow::Context;
-use item::{Face, Item, PATH, picture};
+use item::{Face, Item, PATH, drawn};
 use menu::{Menu, PATH as MENU_PATH, Said, Shown, lock};
+use pictures::Pictures;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,21 +43,25 @@ pub struct Tray {
     shown: Arc<Mutex<Shown>>,
     /// The icon that is drawn.
     icon: Icon,
+    pictures: Pictures,
     runtime: Rc<Runtime>,
 }
 
 impl Tray {
-    /// Puts the icon up. This talks to the panel, and waits for it for as long as it takes to answer.
+    /// Puts the icon up, and its picture into `state_folder` for panels that want a file. This talks to the panel, and waits
+    /// for it for as long as it takes to answer.
     ///
     /// # Errors
     /// Where the desktop has no place for it: no session bus, one that refuses, or no panel.
-    pub fn new(view: &MenuView, runtime: Rc<Runtime>, tell: Tell) -> anyhow::Result<Self> {
-        let face = Arc::new(Mutex::new(Face::of(view, picture(view.icon)?)));
+    pub fn new(view: &MenuView, runtime: Rc<Runtime>, tell: Tell, state_folder: Option<&Path>) -> anyhow::Result<Self> {
+        let pictures = Pictures::below(state_folder);
+        let face = Face::of(view, drawn(view.icon, &pictures)?, pictures.folder());
+        let face = Arc::new(Mutex::new(face));
         let shown = Arc::new(Mutex::new(Shown::new(view, Instant::now())));
         let item = Item(Arc::clone(&face));
         let menu = Menu { shown: Arc::clone(&shown), tell };
         let connection = runtime.block_on(register(item, menu))?;
-        Ok(Self { connection, face, shown, icon: view.icon, runtime })
+        Ok(Self { connection, face, shown, icon: view.icon, pictures, runtime })
     }
 
     /// Shows another view; what is equal is left alone.
@@ -65,8 +72,8 @@ impl Tray {
         let (redrawn, retold) = {
             let mut face = self.face.lock().unwrap_or_else(PoisonError::into_inner);
             let redrawn = view.icon != self.icon;
-            let picture = if redrawn { picture(view.icon)? } else { face.picture.clone() };
-            let next = Face::of(view, picture);
+            let drawn = if redrawn { drawn(view.icon, &self.pictures)? } else { face.drawn.clone() };
+            let next = Face::of(view, drawn, self.pictures.folder());
             let retold = (face.title != next.title, face.tooltip != next.tooltip);
             *face = next;
             (redrawn, retold)
@@ -139,8 +146,8 @@ async fn say(connection: &Connection, said: Said) -> zbus::Result<()> {
 /// Lays out what waits for a menu to be closed, where a panel does not say that it was.
 async fn wait_no_longer(connection: Connection, shown: Arc<Mutex<Shown>>, at: Instant) {
     tokio::time::sleep_until(at.into()).await;
-    let laid_out = lock(&shown).wait_no_longer(Instant::now());
-    if laid_out.is_some() {
-        let _ = say(&connection, Said { changes: layout::Changes::default(), laid_out }).await; // fails only with the bus
+    let said = lock(&shown).wait_no_longer(Instant::now());
+    if let Some(said) = said {
+        let _ = say(&connection, said).await; // fails only with the bus
     }
 }

@@ -21,6 +21,8 @@ fn the_menu_says_what_status_says_at_every_step_of_a_session() {
     session.prompt();
     user.agrees(&panel, &session, "working");
     assert_ne!(panel.pixels(), well, "the icon works too");
+    // Panels that draw a picture by its name have the same.
+    assert_eq!(panel.picture(), Some(panel.pixels()));
     assert_eq!(panel.tooltip(), "1 working");
     session.tool("a", "bash", "cargo test");
     let row = user.agrees(&panel, &session, "working");

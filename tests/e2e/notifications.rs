@@ -114,32 +114,13 @@ fn reconnect_on_a_popup_brings_permissions_back() {
     stage.told("needs-input", "its last prompt was not carried out");
 }
 
-/// A program of the desktop's, ended with the test.
-struct Beside(Child);
-
-impl Beside {
-    fn start(program: &str, stage: &Stage) -> Self {
-        let folder = ["/usr/lib/x86_64-linux-gnu/xfce4", "/usr/lib/aarch64-linux-gnu/xfce4"];
-        let program = folder.iter().map(|folder| Path::new(folder).join(program)).find(|path| path.exists()).unwrap();
-        let mut command = Command::new(program);
-        command.env("DBUS_SESSION_BUS_ADDRESS", stage.pilot.bus()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self(command.spawn().unwrap())
-    }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-/// With a real notification server on a display, as `tests/visible/popup.sh` starts it: what is asked is read, and approved
-/// with the mouse, while the live table beside it tells of that.
+/// On the display and the bus of a desktop that `tests/visible/popup.sh` has put up: what is asked is read, and approved with
+/// the mouse, while the live table beside it tells of that. The script knows where the desktop has its buttons.
 #[test]
 #[ignore = "wants a display: tests/visible/popup.sh"]
 fn approve_is_clicked_with_the_mouse() {
     let Some(pictures) = std::env::var_os("PILOTLIGHT_TEST_PICTURES") else { return };
+    let script = std::env::var_os("PILOTLIGHT_TEST_DISPLAY_SCRIPT").unwrap();
     let picture = |name: &str| {
         let mut import = Command::new("import");
         import.args(["-window", "root"]).arg(Path::new(&pictures).join(name));
@@ -150,40 +131,35 @@ fn approve_is_clicked_with_the_mouse() {
         command.args(args);
         Ran::of(command)
     };
+    let button = || {
+        let mut command = Command::new("bash");
+        command.arg(&script).arg("--button");
+        Ran::of(command)
+    };
     let stage = Stage::in_project("billing-api", Manner::Waits, AT_ONCE);
-    let script = stage.home.project().join("deploy.sh");
-    std::fs::write(&script, format!("#!/bin/sh\n{UNTIL_GO}\n")).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let _settings = Beside::start("xfconf/xfconfd", &stage);
-    let _server = Beside::start("notifyd/xfce4-notifyd", &stage);
+    let deploy = stage.home.project().join("deploy.sh");
+    std::fs::write(&deploy, format!("#!/bin/sh\n{UNTIL_GO}\n")).unwrap();
+    std::fs::set_permissions(&deploy, std::fs::Permissions::from_mode(0o755)).unwrap();
     let _table = Table::open(&stage);
     stage.told("idle", "");
     stage.session.send(STORY);
     stage.session.folder.wait("permission.requested");
-    let window = wait_until(SOON, "the popup is on the display", String::new, || {
-        let Ran { out, .. } = xdotool(&["search", "--onlyvisible", "--class", "xfce4-notifyd"]);
-        out.lines().next().map(str::to_owned)
-    });
+    wait_until(SOON, "the popup is on the display", String::new, || (button().code == Some(0)).then_some(()));
     #[expect(clippy::disallowed_methods, reason = "a popup fades in, and nothing tells when it has")]
-    std::thread::sleep(Duration::from_secs(1));
+    std::thread::sleep(Duration::from_secs(2));
     picture("popup.png");
-    // The first of its buttons is at the lower left.
-    let shape = xdotool(&["getwindowgeometry", "--shell", &window]).out;
-    let height = shape.lines().find_map(|line| line.strip_prefix("HEIGHT=")).unwrap().parse::<i32>().unwrap();
+    let place = button().out;
+    let place: Vec<&str> = place.split_whitespace().collect();
     assert_eq!(answers(&stage.session.folder), [""; 0]);
-    let button = (height - 30).to_string();
-    xdotool(&["mousemove", "--window", &window, "50", &button]);
+    xdotool(&["mousemove", place[0], place[1]]);
     #[expect(clippy::disallowed_methods, reason = "the button lights up, and nothing tells when it has")]
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(500));
     picture("popup-pressed.png");
     xdotool(&["click", "1"]);
     stage.session.folder.wait("permission.completed");
     assert_eq!(answers(&stage.session.folder), ["approved"]);
     stage.told("working", "");
-    wait_until(SOON, "the popup is gone", String::new, || {
-        let Ran { code, .. } = xdotool(&["search", "--onlyvisible", "--class", "xfce4-notifyd"]);
-        (code != Some(0)).then_some(())
-    });
+    wait_until(SOON, "the popup is gone", String::new, || (button().code != Some(0)).then_some(()));
     #[expect(clippy::disallowed_methods, reason = "the table on the display draws when its terminal does")]
     std::thread::sleep(Duration::from_secs(1));
     picture("popup-gone.png");

@@ -1,6 +1,11 @@
 # shellcheck shell=bash
 # A display of one's own, for the scripts beside this one and for tests/visible.sh, which source it.
 
+# What every script here needs, each behind the program, or the file, that shows whether it is there.
+readonly DISPLAY_PACKAGES=(Xvfb:xvfb xdotool:xdotool import:imagemagick dbus-run-session:dbus-daemon xsetroot:x11-xserver-utils
+    gdbus:libglib2.0-bin '/usr/share/fonts/truetype/dejavu:fonts-dejavu-core' '/usr/share/icons/Adwaita:adwaita-icon-theme'
+    '/usr/lib/*/gdk-pixbuf-2.0/*/loaders/*svg*:librsvg2-common')
+
 fail() {
     printf '%s\n' "$*" >&2
     exit 1
@@ -50,4 +55,23 @@ on_display() {
     wait "$server" 2>/dev/null || true
     rm -rf "$SCRATCH"
     return "$status"
+}
+
+# begin PROGRAM...: starts a part of the desktop, which is ended with the script; what it says goes nowhere.
+begin() {
+    "$@" >/dev/null 2>&1 &
+    pids+=" $!"
+}
+
+# Whether somebody has this name on the bus.
+has() {
+    gdbus call --session -d org.freedesktop.DBus -o / -m org.freedesktop.DBus.NameHasOwner "$1" | grep -q true
+}
+
+# The popup's window by the class $POPUPS, where one is shown: popup_x, popup_y, popup_width, popup_height.
+popup_window() {
+    local window WINDOW X Y WIDTH HEIGHT SCREEN
+    window=$(xdotool search --onlyvisible --class "$POPUPS" | tail -1) && [[ -n $window ]] || return 1
+    eval "$(xdotool getwindowgeometry --shell "$window")"
+    popup_x=$X popup_y=$Y popup_width=$WIDTH popup_height=$HEIGHT
 }

@@ -1,45 +1,60 @@
 #!/usr/bin/env bash
-# A notification on a real display: Xvfb, xfce4-notifyd, a session of the real Copilot CLI that asks for a permission, and
-# Approve clicked with the mouse. Pictures go to target/visible; with --readme, the popup also to assets/screenshots.
+# A notification on a real display: Xvfb, a desktop's notification server, a session of the real Copilot CLI that asks for a
+# permission, and Approve clicked with the mouse. Pictures go to target/visible/DESKTOP.
+#
+#   tests/visible/popup.sh [xfce|mate|lxqt|gnome|kde]     on this desktop; without a name, XFCE
+#   tests/visible/popup.sh --readme                       and XFCE's to assets/screenshots
 #
 # The test is Rust's, and ignored elsewhere; where the CLI lies, tests/all.sh says. Linux only; installs what is missing.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=display.sh
 source "$(dirname "${BASH_SOURCE[0]}")/display.sh"
 
-readonly PACKAGES=(Xvfb:xvfb openbox:openbox xsetroot:x11-xserver-utils dbus-run-session:dbus-daemon xdotool:xdotool
-    import:imagemagick xterm:xterm '/usr/lib/*/xfce4/notifyd/xfce4-notifyd:xfce4-notifyd' '/usr/share/fonts/truetype/dejavu:fonts-dejavu-core'
-    '/usr/share/icons/Adwaita:adwaita-icon-theme')
-
 inside() {
-    local manager status=0
-    openbox >/dev/null 2>&1 & manager=$!
-    until_true 10 'the window manager' xdotool get_num_desktops
+    local status=0
+    pids=''
+    trap 'for p in $pids; do kill "$p" 2>/dev/null || true; done' EXIT
+    put_up_popups
+    until_true 60 'the notification server' has org.freedesktop.Notifications
     xsetroot -solid '#3b4252'
     cargo test --locked --quiet --test e2e approve_is_clicked_with_the_mouse -- --ignored --nocapture || status=$?
-    kill "$manager"
     return "$status"
 }
 
 main() {
-    local out
+    local out desktop=xfce readme=''
     cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-    out=${CARGO_TARGET_DIR:-$PWD/target}/visible
-    install_packages "${PACKAGES[@]}"
+    case ${1:-} in
+    '') ;;
+    --readme) readme=1 ;;
+    *) desktop=$1 ;;
+    esac
+    [[ -f tests/visible/desktops/$desktop.sh ]] || fail "There is no desktop $desktop, but: $(basename -s .sh tests/visible/desktops/*)"
+    # shellcheck source=desktops/xfce.sh
+    source "tests/visible/desktops/$desktop.sh"
+    out=${CARGO_TARGET_DIR:-$PWD/target}/visible/$desktop
+    install_packages "${DISPLAY_PACKAGES[@]}" xterm:xterm "${PACKAGES[@]}"
     cargo test --locked --quiet --tests --no-run
     mkdir -p "$out"
-    on_display 900x400 PILOTLIGHT_TEST_PICTURES="$out" bash "$PWD/tests/visible/popup.sh" --inside ||
-        fail 'the popup was not approved with the mouse'
-    echo "pictures: $out"
-    [[ ${1:-} == --readme ]] || return 0
-    convert "$out/popup.png" -crop 440x168+460+0 +repage +dither -colors 96 -strip PNG8:assets/screenshots/popup.png
+    VARIANT=${VARIANTS[0]%%:*}
+    on_display 1000x500 "${ENVIRONMENT[@]}" DESKTOP="$desktop" VARIANT="$VARIANT" PILOTLIGHT_TEST_PICTURES="$out" \
+        PILOTLIGHT_TEST_DISPLAY_SCRIPT="$PWD/tests/visible/popup.sh" bash "$PWD/tests/visible/popup.sh" --inside ||
+        fail "the popup was not approved with the mouse on $desktop"
+    echo "$desktop: pictures in $out"
+    [[ -n $readme ]] || return 0
+    convert "$out/popup.png" -crop 440x168+560+0 +repage +dither -colors 96 -strip PNG8:assets/screenshots/popup.png
     # The display has no pointer of its own to be seen; one is drawn where it was.
-    local pointer='translate 540,106 polygon 0,0 0,17 4,13 7,20 10,19 7,12 12,12'
+    local pointer='translate 640,106 polygon 0,0 0,17 4,13 7,20 10,19 7,12 12,12'
     convert -delay 220 "$out/popup.png" -delay 120 '(' "$out/popup-pressed.png" -fill white -stroke black -draw "$pointer" ')' \
-        -delay 260 "$out/popup-gone.png" -loop 0 +dither -colors 64 -layers optimize assets/screenshots/approve.gif
+        -delay 260 "$out/popup-gone.png" -crop 1000x400+0+0 +repage -loop 0 +dither -colors 64 -layers optimize assets/screenshots/approve.gif
 }
 
 case ${1:-} in
---inside) inside ;;
+--inside | --button)
+    # shellcheck source=desktops/xfce.sh
+    source "$(dirname "${BASH_SOURCE[0]}")/desktops/$DESKTOP.sh"
+    # Where Approve is, if a popup is shown.
+    if [[ $1 == --button ]]; then approve_button; else inside; fi
+    ;;
 *) main "$@" ;;
 esac

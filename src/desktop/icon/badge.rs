@@ -1,6 +1,7 @@
 //! The small pictures beside the rows of the menu, where a panel draws any: each status another shape, so that none is told by
 //! its colour alone. The marks in the rows' words say the same.
 
+use super::Picture;
 use crate::core::verdict::Status;
 use std::sync::LazyLock;
 
@@ -16,7 +17,7 @@ const GREEN: [u8; 3] = [0x2f, 0xa3, 0x55];
 const GREY: [u8; 3] = [0x8a, 0x93, 0xa5];
 
 static PICTURES: LazyLock<Vec<Vec<u8>>> =
-    LazyLock::new(|| Status::ALL.iter().map(|status| png(&pixels(*status)).unwrap_or_default()).collect());
+    LazyLock::new(|| Status::ALL.iter().map(|status| drawn(*status).png().unwrap_or_default()).collect());
 
 /// The picture of a status, as PNG.
 pub fn badge(status: Status) -> &'static [u8] {
@@ -64,6 +65,10 @@ const fn colour(status: Status) -> [u8; 3] {
     }
 }
 
+fn drawn(status: Status) -> Picture {
+    Picture { width: SIZE.into(), height: SIZE.into(), rgba: pixels(status) }
+}
+
 fn pixels(status: Status) -> Vec<u8> {
     let [red, green, blue] = colour(status);
     let middle = f32::from(SIZE * FINE) / 2.0;
@@ -74,14 +79,6 @@ fn pixels(status: Status) -> Vec<u8> {
         [red, green, blue, u8::try_from(held * 255 / usize::from(FINE * FINE)).unwrap_or(u8::MAX)]
     };
     (0..SIZE).flat_map(|y| (0..SIZE).flat_map(move |x| pixel(x, y))).collect()
-}
-
-fn png(pixels: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
-    let mut out = Vec::new();
-    let mut encoder = png::Encoder::new(&mut out, SIZE.into(), SIZE.into());
-    encoder.set_color(png::ColorType::Rgba);
-    encoder.write_header()?.write_image_data(pixels)?;
-    Ok(out)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The icon on the bus: `org.kde.StatusNotifierItem`, as panels read it.
 
 use super::menu;
-use crate::desktop::icon::Icon;
+use super::pictures::Pictures;
+use crate::desktop::icon::{Icon, Picture};
 use crate::desktop::view::MenuView;
 use std::sync::{Arc, Mutex, PoisonError};
 use zbus::object_server::SignalEmitter;
@@ -18,21 +19,36 @@ const TITLE: &str = "Pilotlight";
 pub(super) struct Face {
     pub(super) title: String,
     pub(super) tooltip: String,
-    pub(super) picture: Picture,
+    pub(super) drawn: Drawn,
+    /// Where the picture's file is.
+    pub(super) folder: String,
+}
+
+/// The picture, in both ways that panels want it.
+#[derive(Clone)]
+pub(super) struct Drawn {
+    /// Its file's name, without its ending; empty where it has none.
+    pub(super) name: String,
+    pub(super) pixels: Pixels,
 }
 
 impl Face {
-    pub(super) fn of(view: &MenuView, picture: Picture) -> Self {
+    pub(super) fn of(view: &MenuView, drawn: Drawn, folder: String) -> Self {
         let title = if view.is_demo() { format!("{TITLE} demo") } else { TITLE.into() };
-        Self { title, tooltip: view.tooltip.clone(), picture }
+        Self { title, tooltip: view.tooltip.clone(), drawn, folder }
     }
 }
 
 /// Width, height, and the pixels as the bus wants them: each with its opacity first.
-pub(super) type Picture = (i32, i32, Vec<u8>);
+pub(super) type Pixels = (i32, i32, Vec<u8>);
 
-pub(super) fn picture(icon: Icon) -> anyhow::Result<Picture> {
+pub(super) fn drawn(icon: Icon, pictures: &Pictures) -> anyhow::Result<Drawn> {
     let picture = icon.picture()?;
+    let name = pictures.name(&picture);
+    Ok(Drawn { name, pixels: pixels(picture)? })
+}
+
+fn pixels(picture: Picture) -> anyhow::Result<Pixels> {
     let mut data = picture.rgba;
     for pixel in data.chunks_exact_mut(4) {
         pixel.rotate_right(1);
@@ -83,17 +99,23 @@ impl Item {
 
     #[zbus(property)]
     fn icon_name(&self) -> String {
-        String::new()
+        self.face(|face| face.drawn.name.clone())
     }
 
     #[zbus(property)]
     fn icon_theme_path(&self) -> String {
-        String::new()
+        self.face(|face| face.folder.clone())
     }
 
     #[zbus(property)]
-    fn icon_pixmap(&self) -> Vec<Picture> {
-        self.face(|face| vec![face.picture.clone()])
+    fn icon_pixmap(&self) -> Vec<Pixels> {
+        self.face(|face| vec![face.drawn.pixels.clone()])
+    }
+
+    /// What a screen reader says of the picture.
+    #[zbus(property)]
+    fn icon_accessible_desc(&self) -> String {
+        self.face(|face| format!("{}: {}", face.title, face.tooltip))
     }
 
     #[zbus(property)]
@@ -102,7 +124,7 @@ impl Item {
     }
 
     #[zbus(property)]
-    fn overlay_icon_pixmap(&self) -> Vec<Picture> {
+    fn overlay_icon_pixmap(&self) -> Vec<Pixels> {
         Vec::new()
     }
 
@@ -112,7 +134,7 @@ impl Item {
     }
 
     #[zbus(property)]
-    fn attention_icon_pixmap(&self) -> Vec<Picture> {
+    fn attention_icon_pixmap(&self) -> Vec<Pixels> {
         Vec::new()
     }
 
@@ -121,10 +143,13 @@ impl Item {
         String::new()
     }
 
-    /// The name of a picture, pictures, a title, text.
+    /// The name of a picture, pictures, a title, text. What counts is the title: LXQt shows nothing else.
     #[zbus(property)]
-    fn tool_tip(&self) -> (String, Vec<Picture>, String, String) {
-        self.face(|face| (String::new(), vec![face.picture.clone()], TITLE.into(), face.tooltip.clone()))
+    fn tool_tip(&self) -> (String, Vec<Pixels>, String, String) {
+        self.face(|face| {
+            let Drawn { name, pixels } = face.drawn.clone();
+            (name, vec![pixels], face.tooltip.clone(), face.title.clone())
+        })
     }
 
     #[zbus(property)]
@@ -158,7 +183,7 @@ mod tests {
     #[test]
     fn a_pixel_has_its_opacity_first() {
         let icon = Icon { unseen: true, ..Icon::of(State::Trouble) };
-        let (drawn, (width, height, data)) = (icon.picture().unwrap(), picture(icon).unwrap());
+        let (drawn, (width, height, data)) = (icon.picture().unwrap(), pixels(icon.picture().unwrap()).unwrap());
         assert_eq!((width, height), (drawn.width as i32, drawn.height as i32));
         for (rgba, argb) in drawn.rgba.chunks(4).zip(data.chunks(4)) {
             assert_eq!([rgba[3], rgba[0], rgba[1], rgba[2]], argb);

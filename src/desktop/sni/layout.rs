@@ -6,10 +6,11 @@
 //! Places change only while the menu is closed: what stands under the pointer stays there. Meanwhile words change in place, and
 //! what is gone is disabled.
 
+use crate::core::fleet::mark;
 use crate::core::time::Moment;
 use crate::core::verdict::Status;
 use crate::desktop::icon::badge;
-use crate::desktop::view::{Item, ItemId, Text};
+use crate::desktop::view::{Item, ItemId, NEWS, Text};
 use std::collections::{BTreeMap, HashMap};
 use zbus::zvariant::{StructureBuilder, Value};
 
@@ -75,23 +76,24 @@ impl Looks {
         Self { text: item.words().cloned(), enabled: item.is_enabled(), picture, form }
     }
 
-    /// Its words as they are true now, as panels read them.
+    /// Its words as they are true now.
     fn label(&self, now: Moment) -> String {
-        self.text.as_ref().map(|text| escaped(&text.at(now))).unwrap_or_default()
+        self.text.as_ref().map(|text| text.at(now)).unwrap_or_default()
     }
 
-    fn properties(&self, label: String) -> Properties {
+    fn properties(&self, label: &str) -> Properties {
         let mut properties = Properties::new();
         if self.form == Form::Line {
             properties.insert("type", "separator".into());
             return properties;
         }
-        properties.insert("label", label.into());
+        properties.insert("label", escaped(label).into());
         if !self.enabled {
             properties.insert("enabled", false.into());
         }
         if let Some(status) = self.picture {
             properties.insert("icon-data", badge(status).to_vec().into());
+            properties.insert("accessible-desc", spoken(status, label).into());
         }
         match self.form {
             Form::Submenu => {
@@ -108,10 +110,11 @@ impl Looks {
 }
 
 impl Layout {
-    /// Lays the menu out anew.
-    pub(super) fn lay_out(&mut self, items: &[Item], now: Moment) {
+    /// Lays the menu out anew. Of an entry that keeps its number, what is other than it was is told: GNOME's extension reads the
+    /// properties of new numbers alone.
+    pub(super) fn lay_out(&mut self, items: &[Item], now: Moment, changes: &mut Changes) {
         let before = std::mem::take(&mut self.entries);
-        self.entries = laid_out(items, before, &mut self.last, now);
+        self.entries = laid_out(items, before, &mut self.last, now, changes);
     }
 
     /// Takes the words of these items over, where they stand in the same places. False, and nothing is changed, where they do not.
@@ -170,7 +173,7 @@ impl Layout {
 
 impl Entry {
     fn properties(&self, now: Moment) -> Properties {
-        self.looks.properties(self.looks.label(now))
+        self.looks.properties(&self.looks.label(now))
     }
 }
 
@@ -195,21 +198,26 @@ fn chosen(mut properties: Properties, names: &[String]) -> Properties {
     properties
 }
 
-fn laid_out(items: &[Item], mut before: Vec<Entry>, last: &mut i32, now: Moment) -> Vec<Entry> {
+fn laid_out(items: &[Item], mut before: Vec<Entry>, last: &mut i32, now: Moment, changes: &mut Changes) -> Vec<Entry> {
     let lay = |item: &Item| {
+        let looks = Looks::of(item);
         // Words and lines are told apart by their order alone: nothing can be clicked there.
         let same = |entry: &Entry| entry.id.as_ref() == item.id() && same_form(entry, item);
         let known = before.iter().position(same).map(|at| before.remove(at));
-        let (number, below) = match known {
-            Some(entry) => (entry.number, entry.entries),
+        let (number, said, below) = match known {
+            Some(entry) if entry.looks == looks => (entry.number, entry.said, entry.entries),
+            Some(entry) => {
+                let said = looks.label(now);
+                changes.note(entry.number, (&entry.looks, &entry.said), (&looks, &said));
+                (entry.number, said, entry.entries)
+            }
             None => {
                 *last = last.checked_add(1).unwrap_or(1);
-                (*last, Vec::new())
+                (*last, looks.label(now), Vec::new())
             }
         };
-        let entries = laid_out(item.children(), below, last, now);
-        let looks = Looks::of(item);
-        Entry { number, id: item.id().cloned(), said: looks.label(now), looks, entries }
+        let entries = laid_out(item.children(), below, last, now, changes);
+        Entry { number, id: item.id().cloned(), said, looks, entries }
     };
     items.iter().map(lay).collect()
 }
@@ -260,7 +268,7 @@ fn renew(entries: &mut [Entry], now: Moment, changes: &mut Changes) {
 
 impl Changes {
     fn note(&mut self, number: i32, (before, said): (&Looks, &str), (now, says): (&Looks, &str)) {
-        let (mut set, before_set) = (now.properties(says.to_owned()), before.properties(said.to_owned()));
+        let (mut set, before_set) = (now.properties(says), before.properties(said));
         let unset: Vec<_> = before_set.keys().copied().filter(|name| !set.contains_key(name)).collect();
         let unsure = matches!(before.form, Form::Check(None));
         set.retain(|name, value| before_set.get(name) != Some(value) || (unsure && *name == "toggle-state"));
@@ -296,6 +304,13 @@ fn gather<'a>(entries: &'a [Entry], all: &mut BTreeMap<i32, &'a Entry>) {
     }
 }
 
+/// A row for a screen reader: the status in words where the mark is.
+fn spoken(status: Status, label: &str) -> String {
+    let words = label.strip_prefix(mark(status).0).unwrap_or(label).trim_start();
+    let (news, words) = words.strip_prefix(NEWS).map_or(("", words), |words| ("new, ", words));
+    format!("{news}{}: {words}", status.name().replace('-', " "))
+}
+
 /// An underline marks the letter behind it as a key of the menu; two of them are one.
 fn escaped(text: &str) -> String {
     text.replace('_', "__")
@@ -325,24 +340,28 @@ mod tests {
     #[test]
     fn an_entry_keeps_its_number_and_no_other_ever_gets_it() {
         let mut layout = Layout::default();
-        layout.lay_out(&[seen("a", "1"), Item::Separator, seen("b", "2")], NOW);
+        layout.lay_out(&[seen("a", "1"), Item::Separator, seen("b", "2")], NOW, &mut Changes::default());
         let [a, line, b] = numbers(&layout)[..] else { panic!("{layout:?}") };
-        layout.lay_out(&[seen("b", "2"), seen("c", "3"), Item::Separator, seen("a", "1")], NOW);
+        layout.lay_out(
+            &[seen("b", "2"), seen("c", "3"), Item::Separator, seen("a", "1")],
+            NOW,
+            &mut Changes::default(),
+        );
         let [b_again, c, line_again, a_again] = numbers(&layout)[..] else { panic!("{layout:?}") };
         assert_eq!((a, line, b), (a_again, line_again, b_again));
         assert!(![ROOT, a, line, b].contains(&c));
-        layout.lay_out(&[seen("b", "2")], NOW);
+        layout.lay_out(&[seen("b", "2")], NOW, &mut Changes::default());
         assert_eq!((layout.clicked(a), layout.has(a)), (None, false), "what is gone is not clicked");
-        layout.lay_out(&[seen("a", "1"), seen("b", "2")], NOW);
+        layout.lay_out(&[seen("a", "1"), seen("b", "2")], NOW, &mut Changes::default());
         assert!(![a, b, c, line].contains(&numbers(&layout)[0]), "what comes back has another number");
     }
 
     #[test]
     fn what_moves_into_another_submenu_has_another_number() {
         let mut layout = Layout::default();
-        layout.lay_out(&[row("x", vec![seen("a", "1")]), row("y", vec![])], NOW);
+        layout.lay_out(&[row("x", vec![seen("a", "1")]), row("y", vec![])], NOW, &mut Changes::default());
         let before = layout.entries[0].entries[0].number;
-        layout.lay_out(&[row("x", vec![]), row("y", vec![seen("a", "1")])], NOW);
+        layout.lay_out(&[row("x", vec![]), row("y", vec![seen("a", "1")])], NOW, &mut Changes::default());
         assert_ne!(layout.entries[1].entries[0].number, before);
         assert!(!layout.has(before));
     }
@@ -350,7 +369,7 @@ mod tests {
     #[test]
     fn where_nothing_changes_its_place_only_what_changed_is_said() {
         let (mut layout, mut changes) = (Layout::default(), Changes::default());
-        layout.lay_out(&[seen("a", "one"), seen("b", "two_")], NOW);
+        layout.lay_out(&[seen("a", "one"), seen("b", "two_")], NOW, &mut Changes::default());
         let b = numbers(&layout)[1];
         assert!(!layout.reword(&[seen("b", "two"), seen("a", "one")], NOW, &mut changes), "places changed");
         assert!(layout.reword(&[seen("a", "one"), seen("b", "2_")], NOW, &mut changes));
@@ -362,7 +381,11 @@ mod tests {
     #[test]
     fn while_every_entry_stays_where_it_is_what_is_gone_is_disabled() {
         let (mut layout, mut changes) = (Layout::default(), Changes::default());
-        layout.lay_out(&[seen("a", "1"), row("x", vec![Item::text("words"), seen("b", "2")]), seen("c", "3")], NOW);
+        layout.lay_out(
+            &[seen("a", "1"), row("x", vec![Item::text("words"), seen("b", "2")]), seen("c", "3")],
+            NOW,
+            &mut Changes::default(),
+        );
         let [a, x, c] = numbers(&layout)[..] else { panic!("{layout:?}") };
         let b = layout.entries[1].entries[1].number;
         layout.reword_in_place(&[seen("c", "three"), row("x", vec![seen("d", "4")])], NOW, &mut changes);
@@ -372,7 +395,7 @@ mod tests {
         let set: Vec<_> = changes.set.iter().map(|(number, _)| *number).collect();
         assert_eq!(set, [a, b, c]);
         // When it closes, everything is where it belongs.
-        layout.lay_out(&[seen("c", "three"), row("x", vec![seen("d", "4")])], NOW);
+        layout.lay_out(&[seen("c", "three"), row("x", vec![seen("d", "4")])], NOW, &mut Changes::default());
         assert_eq!(numbers(&layout), [c, x]);
     }
 
@@ -387,7 +410,7 @@ mod tests {
             effect: Effect::StartAtLogin(!checked),
         };
         let (mut layout, mut changes) = (Layout::default(), Changes::default());
-        layout.lay_out(&[check(false)], NOW);
+        layout.lay_out(&[check(false)], NOW, &mut Changes::default());
         assert!(layout.reword(&[check(false)], NOW, &mut changes) && changes.is_empty());
         assert_eq!(layout.clicked(numbers(&layout)[0]), Some(id.clone()));
         assert!(layout.reword(&[check(false)], NOW, &mut changes));
@@ -397,10 +420,10 @@ mod tests {
     #[test]
     fn words_are_not_clicked_and_an_underline_is_no_key() {
         let mut layout = Layout::default();
-        layout.lay_out(&[Item::text("a_b && c__d"), row("x", vec![seen("a", "1")])], NOW);
+        layout.lay_out(&[Item::text("a_b && c__d"), row("x", vec![seen("a", "1")])], NOW, &mut Changes::default());
         let [text, x] = numbers(&layout)[..] else { panic!("{layout:?}") };
         assert_eq!((layout.clicked(text), layout.clicked(x)), (None, None));
-        assert_eq!(layout.entries[0].said, "a__b && c____d");
+        assert_eq!(layout.entries[0].properties(NOW)["label"], Value::from("a__b && c____d"));
         let (_, _, all) = layout.tell(ROOT, -1, &[], NOW).unwrap();
         let (_, _, one) = layout.tell(ROOT, 1, &[], NOW).unwrap();
         assert_eq!((all.len(), one.len()), (2, 2));
@@ -416,7 +439,7 @@ mod tests {
         let done = Gist::Ago("done".into(), NOW.wall);
         let aged = || Item::action(ItemId::own(Kind::Seen), Text::row("a_b".into(), done.clone()), Effect::Seen);
         let (mut layout, later) = (Layout::default(), NOW.plus(Span::seconds(65)));
-        layout.lay_out(&[aged(), seen("b", "two")], NOW);
+        layout.lay_out(&[aged(), seen("b", "two")], NOW, &mut Changes::default());
         let (number, mut changes) = (numbers(&layout)[0], Changes::default());
         assert!(layout.reword(&[aged(), seen("b", "two")], later, &mut changes) && changes.is_empty());
         let label = |layout: &Layout| layout.properties(&[number], &[], later)[0].1["label"].clone();
@@ -436,10 +459,37 @@ mod tests {
             Item::Submenu { id, text: "a".into(), picture: Some(status), items: Vec::new() }
         };
         let (mut layout, mut changes) = (Layout::default(), Changes::default());
-        layout.lay_out(&[with(Status::Idle)], NOW);
+        layout.lay_out(&[with(Status::Idle)], NOW, &mut Changes::default());
         let picture = |status| Value::from(badge(status).to_vec());
         assert_eq!(layout.properties(&[], &[], NOW)[0].1["icon-data"], picture(Status::Idle));
         assert!(layout.reword(&[with(Status::Stuck)], NOW, &mut changes));
-        assert_eq!((changes.set[0].1.len(), &changes.set[0].1["icon-data"]), (1, &picture(Status::Stuck)));
+        assert_eq!((changes.set[0].1.len(), &changes.set[0].1["icon-data"]), (2, &picture(Status::Stuck)));
+    }
+
+    #[test]
+    fn a_screen_reader_is_told_the_status_in_words() {
+        let told = |status, label: &str| {
+            let id = ItemId::of(&(0, "x".into()), Kind::Row);
+            let item = Item::Submenu { id, text: label.into(), picture: Some(status), items: Vec::new() };
+            let mut layout = Layout::default();
+            layout.lay_out(&[item], NOW, &mut Changes::default());
+            String::try_from(layout.properties(&[], &[], NOW)[0].1["accessible-desc"].try_clone().unwrap()).unwrap()
+        };
+        assert_eq!(told(Status::NeedsPermission, "⚑ a_b · c — ls"), "needs permission: a_b · c — ls");
+        assert_eq!(told(Status::Idle, "✓ ● a — done"), "new, idle: a — done");
+    }
+
+    /// GNOME's extension reads the properties of an entry once, by its number: in a menu that was laid out anew it showed the
+    /// words of before.
+    #[test]
+    fn an_entry_that_keeps_its_number_is_told_when_its_words_are_others() {
+        let (mut layout, mut changes) = (Layout::default(), Changes::default());
+        layout.lay_out(&[Item::text("No session is open"), seen("a", "one")], NOW, &mut changes);
+        assert!(changes.is_empty(), "{changes:?}");
+        let before = numbers(&layout);
+        layout.lay_out(&[Item::text("1 working"), seen("b", "new"), seen("a", "one")], NOW, &mut changes);
+        assert_eq!(numbers(&layout)[0], before[0]);
+        let [(number, set)] = &changes.set[..] else { panic!("{changes:?}") };
+        assert_eq!((*number, &set["label"]), (before[0], &Value::from("1 working")));
     }
 }

@@ -41,7 +41,7 @@ impl Shown {
     /// What is shown first.
     pub(super) fn new(view: &MenuView, now: Instant) -> Self {
         let (mut layout, clock) = (Layout::default(), view.clock);
-        layout.lay_out(&view.items, clock.now());
+        layout.lay_out(&view.items, clock.now(), &mut Changes::default());
         Self { layout, revision: 1, next: None, open: HashSet::new(), opened: None, heard: now, laid_out: now, clock }
     }
 
@@ -54,7 +54,8 @@ impl Shown {
             return Said { changes, laid_out: None };
         }
         if !self.is_open(now) {
-            return Said { changes, laid_out: Some(self.lay_out(items, now)) };
+            let laid_out = Some(self.lay_out(items, now, &mut changes));
+            return Said { changes, laid_out };
         }
         self.layout.reword_in_place(items, at, &mut changes);
         self.next = Some(items.clone());
@@ -72,8 +73,8 @@ impl Shown {
         !self.open.is_empty() && now.saturating_duration_since(self.heard) < STAYS_OPEN
     }
 
-    fn lay_out(&mut self, items: &[Item], now: Instant) -> u32 {
-        self.layout.lay_out(items, self.clock.now());
+    fn lay_out(&mut self, items: &[Item], now: Instant, changes: &mut Changes) -> u32 {
+        self.layout.lay_out(items, self.clock.now(), changes);
         self.revision = self.revision.wrapping_add(1);
         self.laid_out = now;
         self.open.clear();
@@ -112,7 +113,7 @@ impl Shown {
         if self.open.is_empty()
             && let Some(items) = self.next.take()
         {
-            heard.laid_out = Some(self.lay_out(&items, now));
+            heard.laid_out = Some(self.lay_out(&items, now, &mut heard.changes));
         }
         Some(heard)
     }
@@ -129,11 +130,13 @@ impl Shown {
     }
 
     /// Lays out what waits for the menu to be closed, if that was not said for too long.
-    pub(super) fn wait_no_longer(&mut self, now: Instant) -> Option<u32> {
+    pub(super) fn wait_no_longer(&mut self, now: Instant) -> Option<Said> {
         if self.is_open(now) {
             return None;
         }
-        self.next.take().map(|items| self.lay_out(&items, now))
+        let (items, mut changes) = (self.next.take()?, Changes::default());
+        let laid_out = Some(self.lay_out(&items, now, &mut changes));
+        Some(Said { changes, laid_out })
     }
 }
 
@@ -366,9 +369,9 @@ mod tests {
         let mut shown = Shown::new(&view(vec![seen("a")]), begun);
         shown.hear(ROOT, "opened", begun);
         shown.show(&view(vec![seen("b")]), begun);
-        assert_eq!(shown.wait_no_longer(after(begun, 59_000)), None);
+        assert!(shown.wait_no_longer(after(begun, 59_000)).is_none());
         assert_eq!(shown.waits_until(), Some(after(begun, 60_000)));
-        assert_eq!(shown.wait_no_longer(after(begun, 60_000)), Some(2));
+        assert_eq!(shown.wait_no_longer(after(begun, 60_000)).unwrap().laid_out, Some(2));
         assert_eq!(shown.waits_until(), None);
     }
 

@@ -5,6 +5,9 @@ use crate::support::{SOON, block_on, spawn, wait_until};
 use pilotlight::core::fleet::mark;
 use pilotlight::core::verdict::Status;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use zbus::export::futures_core::Stream;
@@ -123,11 +126,24 @@ impl Panel {
         reply.body().deserialize::<OwnedValue>().unwrap()
     }
 
-    /// What the icon says when it is pointed at.
+    /// What the icon says when it is pointed at, on a panel that shows the title alone.
     pub(crate) fn tooltip(&self) -> String {
         let value = self.property("ToolTip");
-        let (_, _, _, text): (String, Vec<Picture>, String, String) = value.try_into().unwrap();
-        text
+        let (_, _, title, _): (String, Vec<Picture>, String, String) = value.try_into().unwrap();
+        title
+    }
+
+    /// The icon's pixels, as a panel has them that reads the file of its name.
+    pub(crate) fn picture(&self) -> Option<Vec<u8>> {
+        let text = |name| String::try_from(self.property(name)).unwrap();
+        let file = Path::new(&text("IconThemePath")).join(text("IconName")).with_extension("png");
+        let mut reader = png::Decoder::new(BufReader::new(File::open(file).ok()?)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut pixels).unwrap();
+        for pixel in pixels.chunks_exact_mut(4) {
+            pixel.rotate_right(1);
+        }
+        Some(pixels)
     }
 
     /// The icon's pixels.

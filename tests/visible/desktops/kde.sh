@@ -1,0 +1,51 @@
+# shellcheck shell=bash disable=SC2034
+# KDE Plasma: plasmashell with its system tray, and KWin.
+
+PACKAGES=(plasmashell:plasma-workspace kwin_x11:kwin-x11 '/usr/share/plasma/layout-templates/*:plasma-desktop'
+    '/usr/share/icons/breeze:breeze-icon-theme' '/usr/lib/*/qt5/plugins/styles/breeze.so:kde-style-breeze'
+    '/usr/lib/*/qt5/plugins/platformthemes/KDEPlasmaPlatformTheme.so:plasma-integration')
+VARIANTS=(light:1280x800 dark:1024x600)
+ENVIRONMENT=(XDG_CURRENT_DESKTOP=KDE KDE_FULL_SESSION=true KDE_SESSION_VERSION=5 XDG_SESSION_TYPE=x11 XDG_MENU_PREFIX=plasma-
+    QT_QPA_PLATFORM=xcb QT_QUICK_BACKEND=software KWIN_COMPOSE=N PLASMA_USE_QT_SCALING=1)
+PANEL_HEIGHT=36 LINE=9 EDGE=4
+POPUPS=plasmashell
+
+write_settings() {
+    local scheme=BreezeLight theme=breeze-light
+    [[ $VARIANT == light ]] || scheme=BreezeDark theme=breeze-dark
+    printf '[General]\nColorScheme=%s\n[Icons]\nTheme=%s\n[KDE]\nAnimationDurationFactor=0\n' "$scheme" "${theme/-light/}" \
+        >"$XDG_CONFIG_HOME/kdeglobals"
+    printf '[Theme]\nname=%s\n' "$theme" >"$XDG_CONFIG_HOME/plasmarc"
+    printf '[KSplash]\nEngine=none\n' >"$XDG_CONFIG_HOME/ksplashrc"
+    printf '[Basic Settings]\nIndexing-Enabled=false\n' >"$XDG_CONFIG_HOME/baloofilerc"
+}
+
+put_up() {
+    write_settings
+    begin kwin_x11
+    begin kded5
+    begin_panel
+    until_true 60 'the notifications' has org.freedesktop.Notifications
+    until_true 60 'the desktop' lay_out
+}
+
+lay_out() {
+    gdbus call --session -d org.kde.plasmashell -o /PlasmaShell -m org.kde.PlasmaShell.evaluateScript "
+        panels().forEach(function (p) { p.remove(); });
+        desktops().forEach(function (d) { d.wallpaperPlugin = 'org.kde.color'; });
+        var p = new Panel; p.location = 'top'; p.height = $PANEL_HEIGHT;
+        p.addWidget('org.kde.plasma.panelspacer'); p.addWidget('org.kde.plasma.systemtray');"
+}
+
+put_up_popups() {
+    write_settings
+    begin kwin_x11
+    begin_panel
+}
+
+begin_panel() { begin plasmashell --no-respawn; panel=$!; }
+
+approve_button() {
+    popup_window || return 1
+    echo "$((popup_x + 60)) $((popup_y + popup_height - 25))"
+}

@@ -1,0 +1,68 @@
+# shellcheck shell=bash disable=SC2034
+# MATE's panel and its notification daemon. On the light panel the icon is shown by the indicator applet, on the dark one by the
+# panel's own notification area.
+
+PACKAGES=(mate-panel:mate-panel openbox:openbox dconf:dconf-cli /usr/share/icons/mate:mate-icon-theme
+    '/usr/lib/*/gio/modules/libdconfsettings.so:dconf-gsettings-backend'
+    '/usr/share/dbus-1/services/*IndicatorAppletComplete*:mate-indicator-applet'
+    '/usr/libexec/ayatana-indicator-application/ayatana-indicator-application-service:ayatana-indicator-application'
+    '/usr/share/dbus-1/services/*mate*otification*:mate-notification-daemon')
+VARIANTS=(light:1024x600 dark:1024x600)
+ENVIRONMENT=(XDG_CURRENT_DESKTOP=MATE)
+PANEL_HEIGHT=28 LINE=1 EDGE=4
+POPUPS=mate-notification-daemon
+
+put_up() {
+    local applet=IndicatorAppletCompleteFactory::IndicatorAppletComplete
+    if [[ $VARIANT == dark ]]; then
+        applet=NotificationAreaAppletFactory::NotificationArea
+        # It calls Activate at a left click, whatever ItemIsMenu says.
+        BUTTON=3
+        export GTK_THEME=Adwaita:dark
+    fi
+    dconf load / <<X
+[org/mate/panel/general]
+toplevel-id-list=['top']
+object-id-list=['tray']
+
+[org/mate/panel/toplevels/top]
+expand=true
+orientation='top'
+size=$PANEL_HEIGHT
+
+[org/mate/panel/objects/tray]
+object-type='applet'
+toplevel-id='top'
+position=0
+panel-right-stick=true
+locked=true
+applet-iid='$applet'
+
+[org/mate/desktop/interface]
+icon-theme='Adwaita'
+gtk-theme='Adwaita'
+X
+    begin openbox
+    [[ $VARIANT == dark ]] || begin /usr/libexec/ayatana-indicator-application/ayatana-indicator-application-service
+    begin_panel
+    begin_notifier
+}
+
+put_up_popups() {
+    begin openbox
+    begin_notifier
+}
+
+begin_panel() { begin mate-panel --replace; panel=$!; }
+
+begin_notifier() {
+    local daemon
+    for daemon in /usr/lib/*/mate-notification-daemon/mate-notification-daemon /usr/libexec/mate-notification-daemon; do
+        [[ ! -x $daemon ]] || begin "$daemon"
+    done
+}
+
+approve_button() {
+    popup_window || return 1
+    echo "$((popup_x + 60)) $((popup_y + popup_height - 30))"
+}
