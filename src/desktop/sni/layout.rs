@@ -1,7 +1,8 @@
 //! The menu as a panel knows it: a tree of entries, each with a number. Pure: what is to be said on the bus comes out as values.
 //!
-//! An entry keeps its number as long as it stays in its submenu, whatever its words and its place there; another entry never
-//! gets that number. So a click that is still on its way when the menu changes does what its entry said, or nothing.
+//! An entry keeps its number, whatever its words, while it keeps its place, counted from the top or from the end; another entry
+//! never gets that number. So a click that is still on its way when the menu changes does what its entry said, or nothing. What
+//! moves gets a new number: GNOME's extension leaves a number that it knows where it was.
 //!
 //! Places change only while the menu is closed: what stands under the pointer stays there. Meanwhile words change in place, and
 //! what is gone is disabled.
@@ -199,11 +200,16 @@ fn chosen(mut properties: Properties, names: &[String]) -> Properties {
 }
 
 fn laid_out(items: &[Item], mut before: Vec<Entry>, last: &mut i32, now: Moment, changes: &mut Changes) -> Vec<Entry> {
-    let lay = |item: &Item| {
+    let same = |entry: &Entry, item: &Item| entry.id.as_ref() == item.id() && same_form(entry, item);
+    let head = before.iter().zip(items).take_while(|(entry, item)| same(entry, item)).count();
+    let from_end = before[head..].iter().rev().zip(items[head..].iter().rev());
+    let tail = from_end.take_while(|(entry, item)| same(entry, item)).count();
+    let last_ones = before.split_off(before.len() - tail);
+    before.truncate(head);
+    let between = std::iter::repeat_with(|| None).take(items.len() - head - tail);
+    let known = before.into_iter().map(Some).chain(between).chain(last_ones.into_iter().map(Some));
+    let lay = |(item, known): (&Item, Option<Entry>)| {
         let looks = Looks::of(item);
-        // Words and lines are told apart by their order alone: nothing can be clicked there.
-        let same = |entry: &Entry| entry.id.as_ref() == item.id() && same_form(entry, item);
-        let known = before.iter().position(same).map(|at| before.remove(at));
         let (number, said, below) = match known {
             Some(entry) if entry.looks == looks => (entry.number, entry.said, entry.entries),
             Some(entry) => {
@@ -219,7 +225,7 @@ fn laid_out(items: &[Item], mut before: Vec<Entry>, last: &mut i32, now: Moment,
         let entries = laid_out(item.children(), below, last, now, changes);
         Entry { number, id: item.id().cloned(), said, looks, entries }
     };
-    items.iter().map(lay).collect()
+    items.iter().zip(known).map(lay).collect()
 }
 
 fn has_places_of(entries: &[Entry], items: &[Item]) -> bool {
@@ -340,20 +346,34 @@ mod tests {
     #[test]
     fn an_entry_keeps_its_number_and_no_other_ever_gets_it() {
         let mut layout = Layout::default();
-        layout.lay_out(&[seen("a", "1"), Item::Separator, seen("b", "2")], NOW, &mut Changes::default());
-        let [a, line, b] = numbers(&layout)[..] else { panic!("{layout:?}") };
-        layout.lay_out(
-            &[seen("b", "2"), seen("c", "3"), Item::Separator, seen("a", "1")],
-            NOW,
-            &mut Changes::default(),
-        );
-        let [b_again, c, line_again, a_again] = numbers(&layout)[..] else { panic!("{layout:?}") };
-        assert_eq!((a, line, b), (a_again, line_again, b_again));
-        assert!(![ROOT, a, line, b].contains(&c));
-        layout.lay_out(&[seen("b", "2")], NOW, &mut Changes::default());
-        assert_eq!((layout.clicked(a), layout.has(a)), (None, false), "what is gone is not clicked");
-        layout.lay_out(&[seen("a", "1"), seen("b", "2")], NOW, &mut Changes::default());
-        assert!(![a, b, c, line].contains(&numbers(&layout)[0]), "what comes back has another number");
+        let mut laid_out = |items: &[Item]| {
+            layout.lay_out(items, NOW, &mut Changes::default());
+            numbers(&layout)
+        };
+        let before = laid_out(&[seen("a", "1"), Item::Separator, seen("b", "2")]);
+        let with_c = laid_out(&[seen("a", "1"), seen("c", "3"), Item::Separator, seen("b", "2")]);
+        assert_eq!([with_c[0], with_c[2], with_c[3]], before[..], "from the top and from the end");
+        assert!(![ROOT].iter().chain(&before).any(|number| *number == with_c[1]));
+        let without_a = laid_out(&[seen("c", "3"), Item::Separator, seen("b", "2")]);
+        assert_eq!(without_a, with_c[1..]);
+        let again = laid_out(&[seen("a", "1"), seen("c", "3"), Item::Separator, seen("b", "2")]);
+        assert_eq!(again[1..], without_a[..]);
+        assert!(!with_c.contains(&again[0]), "what comes back has another number");
+        assert_eq!((layout.clicked(before[0]), layout.has(before[0])), (None, false), "what is gone is not clicked");
+    }
+
+    /// GNOME's extension (AppIndicator 46) does not move an entry that it knows: it stood in its old place.
+    #[test]
+    fn what_moves_among_others_has_a_new_number() {
+        let mut layout = Layout::default();
+        let mut laid_out = |ids: &str| {
+            let items: Vec<_> = ids.chars().map(|id| seen(&id.to_string(), "")).collect();
+            layout.lay_out(&items, NOW, &mut Changes::default());
+            numbers(&layout)
+        };
+        let (before, after) = (laid_out("habcdz"), laid_out("hbcadz"));
+        assert_eq!((before[0], before[4], before[5]), (after[0], after[4], after[5]));
+        assert!(after[1..4].iter().all(|number| !before.contains(number)), "{before:?} {after:?}");
     }
 
     #[test]
@@ -396,7 +416,8 @@ mod tests {
         assert_eq!(set, [a, b, c]);
         // When it closes, everything is where it belongs.
         layout.lay_out(&[seen("c", "three"), row("x", vec![seen("d", "4")])], NOW, &mut Changes::default());
-        assert_eq!(numbers(&layout), [c, x]);
+        assert_eq!(layout.clicked(numbers(&layout)[0]).unwrap().to_string(), seen("c", "").id().unwrap().to_string());
+        assert_eq!(numbers(&layout).len(), 2);
     }
 
     #[test]
