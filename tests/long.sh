@@ -65,6 +65,16 @@ fi
 stage 'documentation' document
 stage 'crate' cargo package --locked --quiet --allow-dirty
 stage 'packages for other systems' tests/elsewhere.sh
+# Desktops and their packages are installed on this machine, 2 GB in all: for that it must be root.
+for file in tests/visible/desktops/*.sh; do
+    name=$(basename "$file" .sh)
+    if ((EUID == 0)); then
+        stage "desktop $name" tests/visible.sh "$name"
+        stage "popup on $name" tests/visible/popup.sh "$name"
+    else
+        echo "== desktop $name  not tried: that needs root, or run tests/visible.sh $name, which says what to install"
+    fi
+done
 # It is installed on this machine, and removed again: for that it must be root.
 if ((EUID == 0)); then
     stage 'debian package' tests/package.sh

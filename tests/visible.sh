@@ -25,11 +25,14 @@ seen() { grep -o '"36535f61[^"]*"' "$STATE/seen.json" 2>/dev/null | sort -u || t
 says() { "$PROGRAM" --home "$HOME_DIR" status --json | grep -q "$1"; }
 crashed_works() { says '0009".*"status":"working"'; }
 
-# Whether an icon is registered: its name on the bus becomes icon.
+bus() { gdbus call --session --timeout 5 -d org.freedesktop.DBus -o / -m "org.freedesktop.DBus.$1" "${@:2}"; }
+
+# The program's connection that has the menu: its name on the bus becomes icon.
 find_name() {
-    icon=$(gdbus call --session -d org.kde.StatusNotifierWatcher -o /StatusNotifierWatcher \
-        -m org.freedesktop.DBus.Properties.Get org.kde.StatusNotifierWatcher RegisteredStatusNotifierItems |
-        grep -oE ':[0-9]+\.[0-9]+' | head -1 | grep .)
+    for icon in $(bus ListNames | grep -oE ':[0-9]+\.[0-9]+'); do
+        ! bus GetConnectionUnixProcessID "$icon" | grep -q " $program,)" || ! entries | grep -q . || return 0
+    done
+    return 1
 }
 
 # The icon is the only thing in the panel that is coloured: its middle becomes icon_x and icon_y.
@@ -43,7 +46,7 @@ find_icon() {
 
 # What stands in the menu, from the top down: a label or a line each.
 entries() {
-    gdbus call --session -d "$icon" -o /MenuBar -m com.canonical.dbusmenu.GetLayout 0 1 "['label', 'type']" |
+    gdbus call --session --timeout 5 -d "$icon" -o /MenuBar -m com.canonical.dbusmenu.GetLayout 0 1 "['label', 'type']" |
         grep -oE "'label': <('[^']*'|\"[^\"]*\")>|'type': <'separator'>"
 }
 
@@ -93,7 +96,7 @@ open_menu() {
 # menu NAME: a picture of the menu.
 menu() {
     open_menu
-    shot "$1"; cp "$SCRATCH/entries" "$OUT/$VARIANT-$1.txt"
+    shot "$1"
 }
 
 # row WORDS: the middle of the entry with these words.
@@ -128,7 +131,7 @@ closer() { convert "$OUT/$VARIANT-menu.png" -crop "$2" +repage -filter point -re
 # --- What is done -----------------------------------------------------------------------------------------------------
 
 inside() {
-    local width height icon icon_x icon_y menu_x menu_y menu_width menu_height row_height usual_height
+    local width height program icon icon_x icon_y menu_x menu_y menu_width menu_height row_height usual_height
     export HOME_DIR=$HOME/.copilot OWNERS=$SCRATCH/owners
     STATE=$HOME/.local/state/pilotlight CODE=$HOME/code
     pids=''
@@ -141,9 +144,9 @@ inside() {
     until_true 60 'the panel' has org.kde.StatusNotifierWatcher
     xsetroot -solid '#3b4252'
     "$PROGRAM" --home "$HOME_DIR" >/dev/null 2>&1 & pids+=" $!"
-    local program=$!
-    until_true 20 'the icon' find_name
-    until_true 20 'the icon to be drawn' find_icon
+    program=$!
+    until_true 30 'the icon to be drawn' find_icon
+    until_true 20 'the menu on the bus' find_name
     read -r width height < <(xdotool getdisplaygeometry)
     menu 0-sessions
     one_session
@@ -193,12 +196,12 @@ inside() {
 
     # The panel goes, and comes again.
     close_menus
-    kill "$panel"
+    kill -KILL "$panel"
     wait "$panel" || true
     begin_panel
     until_true 60 'the panel to come again' has org.kde.StatusNotifierWatcher
-    until_true 20 'the icon on the new panel' find_name
-    until_true 20 'the icon to be drawn on the new panel' find_icon
+    until_true 30 'the icon to be drawn on the new panel' find_icon
+    until_true 20 'the menu on the bus' find_name
     sleep 1
     forty_sessions
     until_true 30 'forty sessions' says 0040

@@ -1,8 +1,8 @@
 //! The menu as a panel knows it: a tree of entries, each with a number. Pure: what is to be said on the bus comes out as values.
 //!
-//! An entry keeps its number, whatever its words, while it keeps its place, counted from the top or from the end; another entry
-//! never gets that number. So a click that is still on its way when the menu changes does what its entry said, or nothing. What
-//! moves gets a new number: GNOME's extension leaves a number that it knows where it was.
+//! An entry keeps its number, whatever its words, and another entry never gets that number. So a click that is still on its way
+//! when the menu changes does what its entry said, or nothing. Among those that change places some get new numbers, because
+//! GNOME's extension leaves a number that it knows where it was ([`kept`]).
 //!
 //! Places change only while the menu is closed: what stands under the pointer stays there. Meanwhile words change in place, and
 //! what is gone is disabled.
@@ -199,15 +199,33 @@ fn chosen(mut properties: Properties, names: &[String]) -> Properties {
     properties
 }
 
-fn laid_out(items: &[Item], mut before: Vec<Entry>, last: &mut i32, now: Moment, changes: &mut Changes) -> Vec<Entry> {
+/// Which of the entries of before each item is, where it keeps its number. GNOME's extension puts a number that is new at its
+/// place among the old ones, those that are gone included, then takes these away, and moves none. So what it knows already must
+/// stand in the order of before; and where something new follows, nothing in front of it may be gone.
+fn kept(before: &[Entry], items: &[Item]) -> Vec<Option<usize>> {
     let same = |entry: &Entry, item: &Item| entry.id.as_ref() == item.id() && same_form(entry, item);
-    let head = before.iter().zip(items).take_while(|(entry, item)| same(entry, item)).count();
-    let from_end = before[head..].iter().rev().zip(items[head..].iter().rev());
-    let tail = from_end.take_while(|(entry, item)| same(entry, item)).count();
-    let last_ones = before.split_off(before.len() - tail);
-    before.truncate(head);
-    let between = std::iter::repeat_with(|| None).take(items.len() - head - tail);
-    let known = before.into_iter().map(Some).chain(between).chain(last_ones.into_iter().map(Some));
+    let mut kept = vec![None; items.len()];
+    let (mut first, mut end) = (items.len(), before.len());
+    while first > 0
+        && let Some(at) = before[..end].iter().rposition(|entry| same(entry, &items[first - 1]))
+    {
+        (first, end) = (first - 1, at);
+        kept[first] = Some(at);
+    }
+    let mut next = 0;
+    for (kept, item) in kept.iter_mut().zip(&items[..first]) {
+        if next < end && same(&before[next], item) {
+            *kept = Some(next);
+            next += 1;
+        }
+    }
+    kept
+}
+
+fn laid_out(items: &[Item], before: Vec<Entry>, last: &mut i32, now: Moment, changes: &mut Changes) -> Vec<Entry> {
+    let kept = kept(&before, items);
+    let mut before: Vec<_> = before.into_iter().map(Some).collect();
+    let known: Vec<_> = kept.into_iter().map(|at| before.get_mut(at?)?.take()).collect();
     let lay = |(item, known): (&Item, Option<Entry>)| {
         let looks = Looks::of(item);
         let (number, said, below) = match known {
@@ -328,6 +346,9 @@ mod tests {
     use crate::core::gist::Gist;
     use crate::core::time::{Span, Time};
     use crate::desktop::view::{Effect, Kind};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::subsequence;
 
     const NOW: Moment = Moment::of(Time(1_700_000_000_000));
 
@@ -362,18 +383,47 @@ mod tests {
         assert_eq!((layout.clicked(before[0]), layout.has(before[0])), (None, false), "what is gone is not clicked");
     }
 
-    /// GNOME's extension (AppIndicator 46) does not move an entry that it knows: it stood in its old place.
+    /// What GNOME's extension (AppIndicator 46) shows after another layout.
+    fn shown_by_gnome(shown: &[i32], layout: &[i32]) -> Vec<i32> {
+        let (mut after, known) = (shown.to_vec(), shown);
+        for (at, number) in layout.iter().enumerate().filter(|(_, number)| !known.contains(number)) {
+            after.insert(at.min(after.len()), *number);
+        }
+        after.retain(|number| layout.contains(number));
+        after
+    }
+
+    proptest! {
+        #[test]
+        fn gnome_shows_every_entry_in_its_place(
+            menus in vec(subsequence(('a'..='k').collect::<Vec<_>>(), 0..=11).prop_shuffle(), 1..6)
+        ) {
+            let (mut layout, mut shown) = (Layout::default(), Vec::new());
+            for menu in menus {
+                let items: Vec<_> = menu.iter().map(|id| seen(&id.to_string(), "")).collect();
+                layout.lay_out(&items, NOW, &mut Changes::default());
+                shown = shown_by_gnome(&shown, &numbers(&layout));
+                prop_assert_eq!(&shown, &numbers(&layout));
+            }
+        }
+    }
+
     #[test]
-    fn what_moves_among_others_has_a_new_number() {
+    fn what_comes_goes_or_moves_leaves_the_others_their_numbers() {
         let mut layout = Layout::default();
         let mut laid_out = |ids: &str| {
             let items: Vec<_> = ids.chars().map(|id| seen(&id.to_string(), "")).collect();
             layout.lay_out(&items, NOW, &mut Changes::default());
             numbers(&layout)
         };
-        let (before, after) = (laid_out("habcdz"), laid_out("hbcadz"));
-        assert_eq!((before[0], before[4], before[5]), (after[0], after[4], after[5]));
-        assert!(after[1..4].iter().all(|number| !before.contains(number)), "{before:?} {after:?}");
+        let new = |before: &[i32], after: &[i32]| after.iter().filter(|number| !before.contains(number)).count();
+        let (all, came) = (laid_out("abcd"), laid_out("axbcyd"));
+        assert_eq!(new(&all, &came), 2);
+        let gone = laid_out("xcyd");
+        assert_eq!(new(&came, &gone), 0);
+        let moved_up = laid_out("dxcy");
+        assert_eq!(new(&gone, &moved_up), 1);
+        assert_eq!(new(&moved_up, &laid_out("xdcy")), 1);
     }
 
     #[test]
