@@ -52,7 +52,7 @@ fn edit(context: &Context) -> anyhow::Result<ExitCode> {
         say(&format!("{} was not there; it has every setting now, commented out", path.display()));
     }
     if !run_editor(path)? {
-        open::text(path)?;
+        open::text(path).context("neither VISUAL nor EDITOR names an editor")?;
         say(&format!(
             "{} is open; a Pilotlight that runs takes up what you save, and says where it is wrong",
             path.display()

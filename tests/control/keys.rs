@@ -21,8 +21,9 @@ fn the_live_table_chooses_explains_and_asks_before_it_ends_a_session() {
     let user = User::new();
     let sessions = [user.session(1), user.session(2)];
     let _owners = sessions.each_ref().map(|session| {
-        session.say("user.message", "{\"content\":\"go\"}");
-        session.owner(&user)
+        let owner = session.owner(&user);
+        session.prompt();
+        owner
     });
     let mut live = user.pilotlight(&["live"]);
     live.env("TERM", "xterm-256color");

@@ -519,17 +519,6 @@ fn what_went_with_the_bus_is_shown_on_the_next_one() {
 }
 
 #[test]
-fn no_more_than_a_bounded_number_is_kept() {
-    let bus = Bus::start();
-    let (server, desk) = (Server::start(&bus), Desk::new(&bus));
-    for id in 1..=40 {
-        desk.raise(id);
-    }
-    desk.hears(&(33..=40).map(|id| (id, GONE)).collect::<Vec<_>>());
-    server.wait_for(32);
-}
-
-#[test]
 fn at_the_end_all_popups_are_taken_away() {
     let bus = Bus::start();
     let (server, desk) = (Server::start(&bus), Desk::new(&bus));

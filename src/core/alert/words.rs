@@ -53,7 +53,7 @@ pub(super) fn one(
             _ => None,
         });
         if lines.is_empty() {
-            lines.push(plain(&session.row.because, LINE).into_string());
+            lines.push(capitalised(&plain(&session.row.because, LINE)));
         }
     }
     if cause == Cause::Stuck && stuck >= STUCK_TOO_OFTEN {

@@ -1,9 +1,8 @@
 //! The popups of [`alert`](crate::core::alert) on a Linux desktop.
 //!
 //! One task keeps what is shown like what is wanted: it closes what is wanted no more, shows what is new, and tells what
-//! the user did. Whoever wants something only writes it down and is never held up; between two looks of the task at most
-//! [`AT_MOST`] popups are written down, however many changes there were. Every call to the server has its time, and signals
-//! are taken up while one is under way.
+//! the user did. Whoever wants something only writes it down and is never held up. Every call to the server has its time, and
+//! signals are taken up while one is under way.
 //!
 //! What a server refuses, or takes along when it goes, or what finds none, stays wanted: it is tried again, ever more seldom,
 //! and soon where another server comes.
@@ -24,8 +23,6 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 use zbus::names::OwnedUniqueName;
 
-/// So many popups are kept; what comes on top counts as closed.
-const AT_MOST: usize = 32;
 /// So long one is kept; a server that forgot to tell of its end is not waited for for ever.
 const LASTS: Duration = Duration::from_secs(12 * 3600);
 /// What a server tells before it has answered which popup that is about: so much is remembered.
@@ -65,17 +62,17 @@ pub struct Popups {
     wanted: Arc<Mutex<Wanted>>,
     nudge: mpsc::Sender<()>,
     task: JoinHandle<()>,
-    means: Arc<Means>,
 }
 
 impl Popups {
     /// Nothing is shown yet, and no bus is looked for before the first popup.
     pub fn start(means: Means) -> Self {
         let (nudge, nudges) = mpsc::channel(1);
-        let (wanted, means) = (Arc::<Mutex<Wanted>>::default(), Arc::new(means));
+        let wanted = Arc::<Mutex<Wanted>>::default();
+        let runtime = means.runtime.clone();
         let keeper = Keeper {
             wanted: Arc::clone(&wanted),
-            means: Arc::clone(&means),
+            means,
             bus: None,
             server: None,
             announced: None,
@@ -89,18 +86,14 @@ impl Popups {
             late: JoinSet::new(),
             told: false,
         };
-        let task = means.runtime.spawn(keeper.run(nudges));
-        Self { wanted, nudge, task, means }
+        let task = runtime.spawn(keeper.run(nudges));
+        Self { wanted, nudge, task }
     }
 
     /// Makes a change; returns at once.
     pub fn apply(&self, change: Change) {
         let mut wanted = lock(&self.wanted);
         match change {
-            Change::Raise(popup) if wanted.len() >= AT_MOST => {
-                drop(wanted);
-                return (self.means.clicked)(popup.id, Clicked::Closed { by_user: false });
-            }
             Change::Raise(popup) => drop(wanted.insert(popup.id, (popup, State::New))),
             // One that was closed meanwhile does not come back by saying something else.
             Change::Replace(popup) => {
@@ -128,7 +121,7 @@ impl Popups {
 /// The task, and what it knows.
 struct Keeper {
     wanted: Arc<Mutex<Wanted>>,
-    means: Arc<Means>,
+    means: Means,
     bus: Option<Bus>,
     server: Option<Server>,
     /// The last that the bus told of the server, while it was looked for.

@@ -237,7 +237,7 @@ fn a_question_with_few_short_choices_has_them_as_buttons() {
     ] {
         let (_, body, buttons) = posed(question, choices, true);
         assert_eq!(buttons, [Answer, ShowTerminal, Mute], "{question:?}, {choices:?}");
-        assert!(body.starts_with("because of needs-input\n"), "{body:?}");
+        assert!(body.starts_with("Because of needs-input\n"), "{body:?}");
     }
 }
 
