@@ -66,9 +66,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let program = own_program().context("the system does not say where this program is")?;
     let packaged = package_of(&program, &data);
     let login = Login::find(&[]);
-    let files =
-        files(&program, &data, |name| paths::program(Path::new(name), std::env::var_os("PATH").as_deref()).is_some())?;
-    let steps: Vec<_> = files.iter().map(|file| (file, step(file, arguments.remove, &login))).collect();
+    let path = std::env::var_os("PATH");
+    // A shell may have gone since its file was written.
+    let is_there = |name: &str| arguments.remove || paths::program(Path::new(name), path.as_deref()).is_some();
+    let files = files(&program, &data, is_there)?;
+    let steps = files.iter().map(|file| (file, step(file, arguments.remove, &login)));
+    let steps: Vec<_> = steps.filter(|(file, _)| !arguments.remove || file.state() != State::Missing).collect();
     if let Some(share) = packaged.filter(|_| !arguments.remove) {
         let any = files.iter().any(|file| matches!(file.state(), State::Current | State::Outdated));
         let older =
@@ -187,7 +190,7 @@ fn list(program: &Path, steps: &[(&File, Step)]) -> io::Result<()> {
             Step::Write => ("write", file.what),
             Step::Renew => ("renew", file.what),
             Step::Remove => ("remove", file.what),
-            Step::Keep => ("keep", if file.state() == State::Missing { "not there" } else { "as it should be" }),
+            Step::Keep => ("keep", "as it should be"),
             Step::Leave(why) => ("leave", *why),
         };
         writeln!(out, "  {word:<7} {}  ({note})", plain(&file.path.display().to_string(), LINE_MAX))?;
