@@ -49,12 +49,12 @@ fn edit(context: &Context) -> anyhow::Result<ExitCode> {
         .as_deref()
         .context("no folder for settings is known: set HOME, or name a file with PILOTLIGHT_CONFIG")?;
     if make_config(path)? {
-        say(&format!("{} was not there; it has every setting now, commented out", path.display()));
+        say(&format!("made {} with every setting, commented out", path.display()));
     }
     if !run_editor(path)? {
         open::text(path).context("neither VISUAL nor EDITOR names an editor")?;
         say(&format!(
-            "{} is open; a Pilotlight that runs takes up what you save, and says where it is wrong",
+            "{} is open; a running Pilotlight applies what you save, and says where it is wrong",
             path.display()
         ));
         return Ok(ExitCode::SUCCESS);

@@ -274,7 +274,7 @@ impl Context {
     fn unreadable_homes(&self) -> Vec<String> {
         if self.homes.is_empty() {
             return vec![
-                "no folder of yours is known to look for Copilot in: name one with --home DIR or COPILOT_HOME".into(),
+                "no home folder is known to look for Copilot in: name one with --home DIR or COPILOT_HOME".into(),
             ];
         }
         self.homes.iter().filter_map(|home| home_problem(home)).map(|line| plain(&line, LINE_MAX).into()).collect()

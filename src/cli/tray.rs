@@ -28,7 +28,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
             Ok(Claim::Theirs(note)) => {
                 writeln!(
                     io::stdout(),
-                    "Pilotlight runs already: {note}. `pilotlight live` shows the table here as well."
+                    "Pilotlight is already running: {note}. `pilotlight live` shows the table here as well."
                 )?;
                 return Ok(ExitCode::SUCCESS);
             }

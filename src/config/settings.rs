@@ -185,7 +185,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     action(
         "continue-prompt",
-        "What a session is told that is to go on, where its last prompt must not be sent again because a tool ran since.",
+        "The prompt that has a session go on where its last one must not be sent again, because a tool ran since.",
         Field::Prompt(|c| &mut c.actions.continue_prompt),
     ),
     action(

@@ -197,7 +197,7 @@ fn distrust(path: &Path) -> Option<&'static str> {
         return Some("its name is no process");
     };
     let Ok(text) = read_plain(path, ENTRY_LIMIT, is_private) else {
-        return Some("it is no private file of yours that can be read");
+        return Some("it is not a private file of yours, or cannot be read");
     };
     let Ok(entry) = serde_json::from_slice::<Entry>(&text) else { return Some("it is broken") };
     if entry.pid != owner {

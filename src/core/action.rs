@@ -318,7 +318,7 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
     }
     Ok(match action {
         Action::ForceQuit => {
-            format!("kills process {pid}: nothing more is written down, its tool may run on; it can be resumed")
+            format!("kills process {pid}: nothing more is saved, its tool may run on; it can be resumed")
         }
         _ => format!("ends process {pid}: its tool is killed, it can be resumed"),
     })

@@ -166,7 +166,7 @@ pub fn actions(source: &Source<'_>) -> Vec<Item> {
         let ways = vec![
             Item::text("Its tool is killed; it can be resumed"),
             Item::action(id(Kind::End), "End it", end),
-            Item::action(id(Kind::ForceQuit), "Force quit: nothing is written down", act(source, Ask::ForceQuit)),
+            Item::action(id(Kind::ForceQuit), "Force quit: nothing is saved", act(source, Ask::ForceQuit)),
         ];
         items.push(Item::submenu(id(Kind::Ending), "End this session…", ways));
     }

@@ -108,7 +108,7 @@ impl Notices {
     pub fn submenu(&self) -> Item {
         let pause = self.pause();
         let text = match (&pause, self.quiet_hours) {
-            _ if !self.enabled => "Notifications: off, by the config".into(),
+            _ if !self.enabled => "Notifications: off in the config".into(),
             (Some(pause), _) => format!("Notifications: {pause}"),
             (None, Some(hours)) => {
                 let [from, to] = <[u16; 2]>::from(hours).map(|minute| WallClock { minute });
@@ -188,7 +188,7 @@ mod tests {
         Hush::Hour.apply(&mut notices.quiet, now);
         assert!(resumes(&notices));
         notices.enabled = false;
-        assert_eq!((title(&notices).as_str(), notices.paused()), ("Notifications: off, by the config", None));
+        assert_eq!((title(&notices).as_str(), notices.paused()), ("Notifications: off in the config", None));
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl Instance {
     /// # Errors
     /// Where the folder is not ours alone or cannot be written, so that nobody can know. In words for the user.
     pub fn claim(folder: &Path) -> anyhow::Result<Claim> {
-        let failed = || format!("cannot find out whether Pilotlight runs already: {}", folder.display());
+        let failed = || format!("cannot find out whether Pilotlight is already running: {}", folder.display());
         let runtime = match Runtime::make(folder) {
             Ok(runtime) => runtime,
             // Its words name the folder, and what to do.

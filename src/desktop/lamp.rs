@@ -283,7 +283,7 @@ impl Hands {
     /// Shows a request or a question whole in a terminal, where it can be answered: this program does, asked for that one.
     fn details(&self, verb: &[&str], id: &str, request: &str) {
         let Some(program) = autostart::own_program() else {
-            return self.trouble()("this program is not where it was when it was started".into());
+            return self.trouble()("this program was moved or deleted since it was started: start it again".into());
         };
         let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(command) = details_command(program.into(), verb, &tools.homes, id, request) else {

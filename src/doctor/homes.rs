@@ -26,7 +26,7 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
         findings.push(
             Finding::problem(
                 "home",
-                "no folder of yours is known to look for Copilot in",
+                "no home folder is known to look for Copilot in",
                 "name one with --home DIR or COPILOT_HOME",
             )
             .told_to_all(),

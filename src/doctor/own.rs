@@ -139,7 +139,7 @@ fn writable(folder: &Path) -> Finding {
         _ => Finding::problem(
             CHECK,
             format!("{shown} cannot be written"),
-            "what you looked at and muted is forgotten, and no log is kept: make it a folder of yours",
+            "what you looked at and muted is forgotten, and no log is kept: make it a folder that you own",
         )
         .discreet("cannot be written"),
     }
@@ -227,7 +227,7 @@ fn tray_that_runs(folders: &[PathBuf]) -> Vec<Finding> {
         });
         return findings;
     }
-    findings.push(Finding::ok(CHECK, "does not run: `pilotlight` starts it").told_to_all());
+    findings.push(Finding::ok(CHECK, "not running: `pilotlight` starts it").told_to_all());
     findings
 }
 

@@ -37,9 +37,9 @@ pub(super) fn servers(ground: &Ground, sessions: &[Session]) -> Vec<Finding> {
                 } else {
                     "it is another user's: its sessions can be watched, and no more"
                 };
-                let said = format!("where process {pid} listens cannot be told: {error}");
+                let said = format!("cannot find out where process {pid} listens: {error}");
                 findings
-                    .push(Finding::warning(CHECK, said, remedy).discreet("where one process listens cannot be told"));
+                    .push(Finding::warning(CHECK, said, remedy).discreet("cannot find out where one process listens"));
             }
         }
     }

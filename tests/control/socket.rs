@@ -150,7 +150,10 @@ fn the_second_tray_leaves_the_socket_alone_and_the_next_replaces_what_a_dead_one
     let (_session, _owner) = unreachable(&user);
     let tray = Tray::start(&user);
     let second = user.run(&["tray"]);
-    assert!(second.status.success() && String::from_utf8_lossy(&second.stdout).contains("runs already"), "{second:?}");
+    assert!(
+        second.status.success() && String::from_utf8_lossy(&second.stdout).contains("already running"),
+        "{second:?}"
+    );
     reason(&approve(&user));
     tray.end(Signal::KILL);
     assert!(socket(&user).exists(), "it was killed without a word");

@@ -37,7 +37,10 @@ fn case_107_a_second_start_says_where_the_first_is() {
         let second = user.command(Some(&bus), arguments).output().unwrap();
         let said = String::from_utf8_lossy(&second.stdout).into_owned();
         assert!(second.status.success(), "{second:?}");
-        assert!(said.contains(&format!("runs already: process {}, its icon is in the panel", light.pid())), "{said}");
+        assert!(
+            said.contains(&format!("already running: process {}, its icon is in the panel", light.pid())),
+            "{said}"
+        );
         assert_eq!(said.lines().count(), 1);
     }
     assert_eq!(panel.registered(), 1);
