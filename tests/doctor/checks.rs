@@ -139,7 +139,7 @@ fn case_107f_stale_entries_of_servers_are_named_without_their_tokens() {
     assert_eq!(level(&found, "registry", "2147483600.json is passed over: its process is gone"), "warning");
     assert_eq!(level(&found, "registry", "its process does not listen there"), "warning");
     assert_eq!(level(&found, "registry", "7.json is passed over: it is broken"), "warning");
-    assert_eq!(level(&found, "registry", "8.json is passed over: it is no private file"), "warning");
+    assert_eq!(level(&found, "registry", "8.json is passed over: it is not a private file"), "warning");
     assert!(!format!("{found:?}").contains("s3cret"));
 }
 
