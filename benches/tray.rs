@@ -5,6 +5,7 @@
 //!
 //!     cargo bench --bench tray               # idle over 10 s
 //!     cargo bench --bench tray -- 60
+//!     cargo bench --bench tray -- stay HOME  # the first menu of this home; then it stays until its standard input ends
 
 #[cfg(target_os = "linux")]
 #[path = "../tests/support/mod.rs"]
@@ -26,6 +27,7 @@ mod linux {
     use crate::support::desktop::light::{Light, User, sum};
     use crate::support::desktop::panel::Panel;
     use crate::support::desktop::sessions::{Session, Sessions};
+    use std::io::Read;
     use std::time::{Duration, Instant};
 
     const CHANGES: usize = 40;
@@ -33,13 +35,40 @@ mod linux {
     const SETTLES: Duration = Duration::from_secs(8);
 
     pub(super) fn main() {
-        let idle = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(10);
+        let arguments: Vec<_> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+        if let [first, home] = &arguments[..]
+            && first == "stay"
+        {
+            return stay(home.into());
+        }
+        let idle = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(10);
         for live in [5, 50, 500] {
             Desk::new(live).changes();
         }
         for live in [0, 20, 200] {
             Desk::new(live).idle(Duration::from_secs(idle));
         }
+    }
+
+    /// The light on a home that is there, for others to measure: its process is told.
+    fn stay(home: std::path::PathBuf) {
+        let bus = Bus::start();
+        let (user, panel) = (User::of(home), Panel::start(&bus));
+        let begun = Instant::now();
+        let light = user.light(&bus);
+        let until = |what: &dyn Fn() -> bool| {
+            while !what() {
+                assert!(begun.elapsed() < Duration::from_secs(30), "it does not come");
+                wait(Duration::from_micros(500));
+            }
+            begun.elapsed().as_secs_f64() * 1e3
+        };
+        let icon = until(&|| panel.registered() > 0);
+        let looked = || panel.menu().first().is_some_and(|entry| entry.label != "Looking for sessions");
+        let menu = until(&looked);
+        println!("process {} icon_ms {icon:.1} menu_ms {menu:.1}", light.pid());
+        let _ = std::io::stdin().read_to_end(&mut Vec::new()); // whatever ends it, ends it
+        println!("{}", light.memory());
     }
 
     /// A desktop with the light and so many sessions that rest.

@@ -439,7 +439,7 @@ fn reading<'a>(config: &'a Config, known: &'a HashSet<u32>, openings: &'a Openin
         look: Look { now, limits: &config.limits },
         owner_names: &config.owners.names,
         known,
-        openings: openings.all(),
+        openings,
         all: false,
         until: None,
     }

@@ -62,7 +62,7 @@ fn look_around(
         look: Look { now, limits: &config.limits },
         owner_names: &config.owners.names,
         known: &known,
-        openings: openings.all(),
+        openings: &openings,
         all,
         until: None,
     };
@@ -77,9 +77,9 @@ fn look_around(
         let (mut buffer, mut folders) = (Vec::new(), Vec::new());
         for (root, id) in ids {
             let mut folder = Folder::new(root, id);
-            seen.recall(&mut folder.session);
             // A folder that has just gone is no session.
             if folder.look(&reading, &mut buffer).is_ok() && is_kept(&folder.session) {
+                seen.recall(&mut folder.session);
                 folder.forget_log();
                 folders.push(folder);
             }

@@ -18,6 +18,7 @@ mod faults {
     mod floods;
     mod killed;
     mod limits;
+    mod memory;
     mod refused;
     mod spaces;
     mod stopped;

@@ -2,7 +2,7 @@
 //! what the running tray knows, so that both say the same. Where no tray has asked about a silent session, it asks that one's
 //! server itself, as the tray would: without attaching, and once.
 
-use super::{Context, runtime};
+use super::{Context, runtime, say};
 use crate::act::{Ask, Order, Report, Said, real};
 use crate::control;
 use crate::copilot::look::{LOOKED_WITHIN, Told, look};
@@ -14,7 +14,7 @@ use crate::core::time::Moment;
 use crate::core::verdict::Answer;
 use crate::engine::wants_a_look;
 use crate::paths;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, is_stopped, process_in};
 use crate::watch::process::listening;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,16 +77,19 @@ fn take_over_from_tray(sessions: &mut [Session], homes: &[PathBuf]) {
     let first = async {
         for folder in &folders {
             // A folder that is not as it should be is no place to ask in; who gives orders says so.
-            if let Ok(Some(_checked)) = Runtime::open(folder)
-                && let Some(said) = ask(folder).await
-            {
-                return Some(said);
+            let Ok(Some(checked)) = Runtime::open(folder) else { continue };
+            match timeout(SAID_WITHIN, ask(folder)).await {
+                Ok(None) => {}
+                Ok(said) => return said,
+                Err(_) => {
+                    say(&silent(process_in(&checked.note()), "what it knows beside the logs is left out here"));
+                    return None;
+                }
             }
         }
         None
     };
-    let said = runtime.block_on(async { timeout(SAID_WITHIN, first).await });
-    let Ok(Some(said)) = said else { return };
+    let Some(said) = runtime.block_on(first) else { return };
     let homes: Vec<_> = homes.iter().map(|home| real(home)).collect();
     for said in said.into_iter().filter(|said| homes.contains(&said.home)) {
         // Where two homes have one of that id, it is not told which is meant.
@@ -94,6 +97,22 @@ fn take_over_from_tray(sessions: &mut [Session], homes: &[PathBuf]) {
         if let (Some(session), None) = (named.next(), named.next()) {
             said.apply(session);
         }
+    }
+}
+
+/// What to say of a tray that does not answer, what comes of that here, and what to do.
+pub(super) fn silent(tray: Option<u32>, meanwhile: &str) -> String {
+    match tray {
+        Some(process) if is_stopped(process) => {
+            format!(
+                "Pilotlight's tray (process {process}) is stopped: `kill -CONT {process}` lets it go on; {meanwhile}"
+            )
+        }
+        Some(process) => format!(
+            "Pilotlight's tray (process {process}) does not answer; {meanwhile}; if it hangs, end process {process} and try \
+             again"
+        ),
+        None => format!("Pilotlight's tray does not answer; {meanwhile}; if it hangs, end it and try again"),
     }
 }
 

@@ -102,6 +102,11 @@ impl Agenda {
         }
     }
 
+    /// How many are to be looked at when there is time.
+    pub(super) fn others(&self) -> usize {
+        self.others.len()
+    }
+
     /// Nothing of this home is to be looked at any more.
     pub(super) fn forget_home(&mut self, home: usize) {
         self.urgent.retain(|key| key.0 != home);

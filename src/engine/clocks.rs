@@ -7,6 +7,7 @@ use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span};
 use crate::core::verdict::Status;
+use crate::watch::opened::Openings;
 use crate::watch::store::{Folder, LOG, Reading};
 use crate::watch::tail::Look;
 use std::collections::HashSet;
@@ -68,7 +69,14 @@ impl Desk {
 
     fn reading(&self) -> Reading<'_> {
         let look = Look { now: self.now, limits: &self.limits };
-        Reading { look, owner_names: &self.names, known: &self.known, openings: &[], all: false, until: None }
+        Reading {
+            look,
+            owner_names: &self.names,
+            known: &self.known,
+            openings: Openings::NONE,
+            all: false,
+            until: None,
+        }
     }
 
     /// Both clocks go on by this, and what is due is done.
@@ -84,7 +92,7 @@ impl Desk {
             look: Look { now: self.now, limits: &self.limits },
             owner_names: &self.names,
             known: &self.known,
-            openings: &[],
+            openings: Openings::NONE,
             all: false,
             until: None,
         };

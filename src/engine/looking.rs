@@ -238,6 +238,10 @@ impl Engine {
 
     /// Goes on with the listing of a home.
     fn list_some(&mut self) {
+        // The names wait for their look here, and there may be tens of thousands: no more are taken than can be looked at soon.
+        if self.agenda.others() >= NAMES {
+            return;
+        }
         let Some(mut listing) = self.agenda.listings.pop_front() else { return };
         let home = listing.home;
         for _ in 0..NAMES {
@@ -293,7 +297,6 @@ impl Engine {
             };
         }
         let mut folder = Folder::new(&self.homes[key.0], &key.1);
-        self.seen.recall(&mut folder.session);
         let Ok(mut looked) = folder.look(&reading, &mut self.buffer) else { return self.remove(key, round) };
         if folder.session.unread {
             if folder.session.has_log && self.recent_from().is_some_and(|from| from <= folder.session.touched) {
@@ -304,6 +307,7 @@ impl Engine {
             }
             return;
         }
+        self.seen.recall(&mut folder.session);
         if !WATCHES_TREES && self.watcher.watch_session(key, folder.path()) {
             // What was written between the look and the watch was not told.
             looked = folder.look(&reading, &mut self.buffer).unwrap_or(looked);

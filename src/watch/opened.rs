@@ -61,7 +61,7 @@ pub struct Opening {
     hidden: bool,
 }
 
-/// What a look found.
+/// What a look found, in the order of the ids.
 #[derive(Clone, Debug, Default)]
 pub struct Openings(Vec<Opening>);
 
@@ -92,11 +92,6 @@ struct Known {
 }
 
 impl Opening {
-    /// Whether it is of this session.
-    pub fn is_of(&self, root: Option<&Path>, id: &str) -> bool {
-        self.id.as_deref() == Some(id) && Some(&*self.root) == root
-    }
-
     /// The owner that it makes of its process.
     pub fn owner(&self) -> Owner {
         let (pid, started) = (self.pid, self.started);
@@ -105,15 +100,31 @@ impl Opening {
 }
 
 impl Openings {
+    /// None.
+    #[cfg(test)]
+    pub(crate) const NONE: &'static Self = &Self(Vec::new());
+
+    /// What was found, in the order in which it was.
+    fn new(mut found: Vec<Opening>) -> Self {
+        found.sort_by(|one, other| one.id.cmp(&other.id));
+        Self(found)
+    }
+
     /// All of them.
     pub fn all(&self) -> &[Opening] {
         &self.0
     }
 
+    /// The process that has this session open. Each folder is looked up here, and there may be tens of thousands of them.
+    pub fn of(&self, root: &Path, id: &str) -> Option<&Opening> {
+        let from = self.0.partition_point(|opening| opening.id.as_deref() < Some(id));
+        let mut of_id = self.0[from..].iter().take_while(|opening| opening.id.as_deref() == Some(id));
+        of_id.find(|opening| *opening.root == *root)
+    }
+
     /// The process that has a session open, or may be about to open it.
     pub fn opener(&self, root: &Path, id: &str) -> Option<&Opening> {
-        let of_root = || self.0.iter().filter(|opening| opening.root == root);
-        of_root().find(|opening| opening.id.as_deref() == Some(id)).or_else(|| of_root().find(|it| it.id.is_none()))
+        self.of(root, id).or_else(|| self.0.iter().find(|opening| opening.root == root && opening.id.is_none()))
     }
 
     /// The process of this id is gone.
@@ -208,7 +219,7 @@ impl Openers {
                 return None;
             }
         }
-        Some(Openings(std::mem::take(&mut looking.openings)))
+        Some(Openings::new(std::mem::take(&mut looking.openings)))
     }
 
     /// Whether processes that wrote in their logs may have opened or closed a session since the last look. Of those that are known

@@ -1,5 +1,6 @@
 //! Session folders: which there are, and what a look into one tells.
 
+mod glimpse;
 mod locks;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
@@ -7,7 +8,7 @@ mod tests;
 
 pub use locks::numbers_in_use;
 
-use super::opened::{Openers, Opening, former_owner};
+use super::opened::{Openers, Opening, Openings, former_owner};
 use super::process::{Claim, Lock, SLACK, claim};
 use super::tail::{Found, Look, Tail};
 use super::workspace;
@@ -90,7 +91,7 @@ pub struct Reading<'a> {
     /// Processes that are Copilot's, and whose end will be told.
     pub known: &'a HashSet<u32>,
     /// The sessions that processes have open without a lock.
-    pub openings: &'a [Opening],
+    pub openings: &'a Openings,
     /// Read even the logs that are too old to matter.
     pub all: bool,
     /// When a look is broken off; `None`: it takes as long as the log does.
@@ -115,7 +116,7 @@ pub fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> Owner {
         look: Look { now: Moment { wall: now, awake: now }, limits: &limits },
         owner_names: names,
         known: &known,
-        openings: openings.all(),
+        openings: &openings,
         all: false,
         until: None,
     };
@@ -185,6 +186,9 @@ impl Folder {
     /// # Errors
     /// Where the folder is gone.
     pub fn look(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> io::Result<Looked> {
+        if self.is_history_at_first_sight(reading) {
+            return Ok(Looked::Whole);
+        }
         let log_path = self.path.join(LOG);
         let folder = match fs::symlink_metadata(&self.path) {
             Ok(folder) if folder.is_dir() => folder,
@@ -213,6 +217,24 @@ impl Folder {
         self.find_former_owner(reading);
         self.witness(&owner, progress);
         Ok(if all_listed { looked } else { Looked::More })
+    }
+
+    /// Whether a glimpse tells that nobody has it open, and that its log is too old to matter.
+    fn is_history_at_first_sight(&mut self, reading: &Reading<'_>) -> bool {
+        let is_new = !self.was_listed && self.listing.is_none() && self.session.facts.progress.is_none();
+        if !is_new || reading.all || self.opening(reading).is_some() {
+            return false;
+        }
+        let Some(glimpse) = glimpse::glimpse(&self.path) else { return false };
+        (self.session.touched, self.session.has_log) = (glimpse.touched, glimpse.has_log);
+        // Without a lock it has no owner.
+        self.session.unread = self.session.owner == Owner::Never && self.is_history(reading);
+        self.session.unread
+    }
+
+    /// The process that has it open without a lock.
+    fn opening<'a>(&self, reading: &Reading<'a>) -> Option<&'a Opening> {
+        reading.openings.of(self.path.parent()?, &self.session.id)
     }
 
     /// What is written while a process owns the session is no older than the process, though the clock on the wall was set
@@ -365,8 +387,7 @@ impl Folder {
         } else {
             owner
         };
-        let root = self.path.parent();
-        let opening = reading.openings.iter().find(|opening| opening.is_of(root, &self.session.id));
+        let opening = self.opening(reading);
         self.opened = opening.map(|opening| opening.pid);
         let holders = &mut self.session.holders;
         holders.extend(self.opened.filter(|pid| !holders.contains(pid)));
@@ -481,14 +502,24 @@ fn read_workspace(path: &Path, meta: &Metadata) -> io::Result<About> {
 
 /// When a file was last written, by the wall clock.
 fn modified(meta: &Metadata) -> Time {
-    // Years 0001 to 9999, as far as times can be told: a file may claim any.
-    const EARLIEST: Time = Time(-62_135_596_800_000);
-    const LATEST: Time = Time(253_402_207_200_000);
     let Ok(modified) = meta.modified() else { return Time::default() };
     let span = |age: std::time::Duration| Span(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
     let at = match modified.duration_since(UNIX_EPOCH) {
         Ok(age) => Time::default() + span(age),
         Err(before) => Time::default() - span(before.duration()),
     };
+    told(at)
+}
+
+/// The same, from the numbers that the system gives: seconds since 1970, and nanoseconds.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn at(seconds: i64, nanoseconds: i64) -> Time {
+    told(Time(seconds.saturating_mul(1000).saturating_add(nanoseconds / 1_000_000)))
+}
+
+/// Years 0001 to 9999, as far as times can be told: a file may claim any.
+fn told(at: Time) -> Time {
+    const EARLIEST: Time = Time(-62_135_596_800_000);
+    const LATEST: Time = Time(253_402_207_200_000);
     at.clamp(EARLIEST, LATEST)
 }

@@ -80,8 +80,12 @@ struct Waits {
 
 impl Waits {
     fn start(user: &User) -> Self {
-        let said = user.scratch.path().join("waits");
-        let mut command = user.pilotlight(&["approve", "00000001"]);
+        Self::start_as(user, &["approve", "00000001"])
+    }
+
+    fn start_as(user: &User, args: &[&str]) -> Self {
+        let said = user.scratch.path().join(format!("waits-{}", args.join("-")));
+        let mut command = user.pilotlight(args);
         let child = command.stderr(fs::File::create(&said).unwrap()).stdout(Stdio::null()).spawn().unwrap();
         Self { child, said, begun: Instant::now(), ran: ran() }
     }
@@ -125,6 +129,50 @@ fn case_137_a_tray_that_does_not_answer_is_named_within_two_seconds() {
     let status = command.child.wait().unwrap();
     assert_eq!(status.code(), Some(4), "{}", fs::read_to_string(&command.said).unwrap());
     drop((idle, more));
+}
+
+/// Whatever is asked of a tray that stands still: it is named, with what to do. Orders wait for it; who only looks goes on without.
+#[test]
+fn case_137_every_command_names_a_tray_that_stands_still() {
+    let user = User::new();
+    let (_session, _owner) = unreachable(&user);
+    // The tray may hold it: that is asked for.
+    let (gone, program) = (user.session(2), "client_name: sdk\n");
+    gone.workspace(&format!("id: {}\ncwd: /home/dev/project\n{program}", gone.id));
+    let owner = gone.owner(&user);
+    gone.prompt();
+    owner.kill();
+    let tray = Tray::start(&user);
+    tray.signal(Signal::STOP);
+    let pid = tray.pid();
+    let named = format!("Pilotlight's tray (process {pid}) is stopped: `kill -CONT {pid}` lets it go on");
+    let orders: [&[&str]; 8] = [
+        &["approve", "00000001"],
+        &["deny", "00000001"],
+        &["answer", "00000001", "yes"],
+        &["stop", "00000001", "--yes"],
+        &["reconnect", "00000001"],
+        &["reconnect", "00000002", "--continue"],
+        &["resume", "00000002"],
+        &["show", "00000001"],
+    ];
+    let mut waiting: Vec<_> = orders.iter().map(|args| Waits::start_as(&user, args)).collect();
+    for (order, args) in waiting.iter_mut().zip(orders) {
+        let (took, _) = order.says(&named);
+        println!("{args:?}: named after {took:.1?}");
+    }
+    for args in [&["status"][..], &["status", "--json"], &["status", "--format", "tmux"], &["explain", "00000002"]] {
+        let begun = ran();
+        let output = user.run(args);
+        let (took, said) = (ran() - begun, String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
+        assert!(said.contains(&named) && said.contains("is left out here"), "{args:?}: {said}");
+        assert!(took < Duration::from_secs(6), "{args:?}: {took:?}");
+    }
+    for mut order in waiting {
+        order.child.kill().unwrap();
+        order.child.wait().unwrap();
+    }
 }
 
 /// As many clients wait to be let in as the system allows: the command waits with them, and says so.

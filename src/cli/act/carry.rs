@@ -3,6 +3,7 @@
 use super::staying::{self, Watching, ask_here, is_let_go, serving};
 use super::tell::Tell;
 use crate::act::{Ask, Given, Order, Outcome, Report, Which};
+use crate::cli::beside::silent;
 use crate::cli::pick::Picked;
 use crate::cli::{Context, runtime, say};
 use crate::control::{self, Asked};
@@ -11,7 +12,7 @@ use crate::core::owner::Owner;
 use crate::core::turn::Call;
 use crate::engine::Command;
 use crate::paths;
-use crate::runtime::{Runtime, is_stopped, process_in};
+use crate::runtime::{Runtime, process_in};
 use crate::signals::Signals;
 use crate::survey::survey;
 use std::io;
@@ -146,18 +147,9 @@ async fn hand_over(
     follow(asked, first, tell).await.map(Some)
 }
 
-/// What to say of a tray that does not answer, and what to do.
+/// What to say of a tray that does not hear of the order.
 fn unheard(tray: Option<u32>) -> String {
-    const WAITS: &str = "this command waits for it, and Ctrl-C takes it back";
-    match tray {
-        Some(process) if is_stopped(process) => {
-            format!("Pilotlight's tray (process {process}) is stopped: `kill -CONT {process}` lets it go on; {WAITS}")
-        }
-        Some(process) => format!(
-            "Pilotlight's tray (process {process}) does not answer; {WAITS}; if it hangs, end process {process} and try again"
-        ),
-        None => format!("Pilotlight's tray does not answer; {WAITS}; if it hangs, end it and try again"),
-    }
+    silent(tray, "this command waits for it, and Ctrl-C takes it back")
 }
 
 /// Tells every report up to the end.

@@ -109,7 +109,8 @@ fn case_116_a_command_line_names_the_session_and_the_environment_its_home() {
         assert!(of(&found, &other).is_empty());
         let opening = &found.all()[0];
         assert!(matches!(opening.owner(), Owner::Opened { started: Some(_), .. }));
-        assert!(opening.is_of(Some(&home.join(SESSIONS)), A) && !opening.is_of(Some(&home.join(SESSIONS)), B));
+        let root = home.join(SESSIONS);
+        assert!(found.of(&root, A) == Some(opening) && found.of(&root, B).is_none() && found.of(&other, A).is_none());
         let mut child = world.processes.pop().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
@@ -196,12 +197,31 @@ fn what_differs_between_two_looks_is_told() {
         started: None,
         hidden: false,
     };
-    let before = Openings(vec![opening(1, A), opening(2, B)]);
-    let after = Openings(vec![opening(1, A), opening(3, B)]);
+    let before = Openings::new(vec![opening(1, A), opening(2, B)]);
+    let after = Openings::new(vec![opening(1, A), opening(3, B)]);
     let root = Path::new("/home/session-state");
     assert_eq!(after.differing(&before), [(root, B)].into());
     assert!(before.differing(&before).is_empty());
     let mut less = before.clone();
     less.forget(1);
     assert_eq!(less.differing(&before), [(root, A)].into());
+}
+
+#[test]
+fn an_opening_is_found_by_its_folder_and_its_id() {
+    let opening = |pid, root: &str, id: Option<&str>| Opening {
+        pid,
+        root: root.into(),
+        id: id.map(Into::into),
+        started: None,
+        hidden: false,
+    };
+    let (one, other) = (Path::new("/one"), Path::new("/other"));
+    let all =
+        [(1, "/other", Some(B)), (2, "/one", None), (3, "/one", Some(A)), (4, "/other", Some(A)), (5, "/one", Some(A))];
+    let found = Openings::new(all.map(|(pid, root, id)| opening(pid, root, id)).into());
+    let pid = |root, id| found.of(root, id).map(|opening| opening.pid);
+    assert_eq!((pid(one, A), pid(other, A), pid(other, B), pid(one, B)), (Some(3), Some(4), Some(1), None));
+    let opener = |root, id| found.opener(root, id).map(|opening| opening.pid);
+    assert_eq!((opener(one, A), opener(one, B), opener(other, "x")), (Some(3), Some(2), None));
 }

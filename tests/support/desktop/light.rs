@@ -28,9 +28,14 @@ pub(crate) struct Light {
 impl User {
     /// A user who never ran the program, and whose sessions are these.
     pub(crate) fn new(sessions: &Sessions) -> Self {
+        Self::of(sessions.home())
+    }
+
+    /// The same, with this home of Copilot's.
+    pub(crate) fn of(home: PathBuf) -> Self {
         let scratch = tempfile::Builder::new().prefix("pilotlight-user-").tempdir().unwrap();
         std::fs::create_dir(scratch.path().join("run")).unwrap();
-        Self { scratch, home: sessions.home() }
+        Self { scratch, home }
     }
 
     /// The program with these arguments, on this bus.
