@@ -44,6 +44,7 @@ use crate::config::Config;
 use crate::core::fleet::Session;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Status;
+use crate::heap;
 use crate::ledger::Ledger;
 use crate::log::story;
 use crate::seen::Seen;
@@ -319,6 +320,9 @@ impl Engine {
                 || self.looking.is_some()
                 || !self.untold.is_empty()
                 || !self.unwatched.is_empty();
+            if !is_busy && self.agenda.was_long() {
+                heap::give_back();
+            }
             if is_busy || stormy {
                 // The runtime hears of signals and sockets only while nothing is ready, and in a storm something always is.
                 tokio::task::yield_now().await;

@@ -23,7 +23,7 @@
 //! is ours alone, [`seen`] what the user has looked at, [`kept`] how that is written down, [`ended`] what ended with one of our
 //! processes, [`ledger`] what our processes must know of each other's doings, [`log`] what we say of ourselves, [`clock`] is the
 //! one place that reads the time, [`alarm`] the one that waits for it, [`signals`] the one that is told to stop, and
-//! [`descriptors`] sees to it that they last.
+//! [`descriptors`] sees to it that they last. What the allocator has to spare, `heap` gives back.
 
 /// The version, with the commit that a release was built from: `0.1.0 (1a2b3c4d5e6f)`. Builds for testing have the number alone
 /// (build.rs).
@@ -43,6 +43,7 @@ pub mod desktop;
 pub mod doctor;
 pub mod ended;
 pub mod engine;
+mod heap;
 pub mod kept;
 pub mod ledger;
 pub mod log;

@@ -25,6 +25,8 @@ pub(super) struct Agenda {
     since: HashMap<Key, Instant>,
     /// Homes that are being listed.
     pub(super) listings: VecDeque<Listing>,
+    /// It was long, and is done.
+    was_long: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,9 +128,14 @@ impl Agenda {
     pub(super) fn is_busy(&mut self) -> bool {
         let busy = !self.only_reads() || !self.long.is_empty();
         if !busy && self.queued.capacity() + self.others.capacity() > 256 {
-            *self = Self::default();
+            *self = Self { was_long: true, ..Self::default() };
         }
         busy
+    }
+
+    /// Whether it was long, and was done since this was asked.
+    pub(super) const fn was_long(&mut self) -> bool {
+        std::mem::replace(&mut self.was_long, false)
     }
 }
 

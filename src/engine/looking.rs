@@ -3,6 +3,7 @@
 use super::agenda::Listing;
 use super::{Engine, FIRST, Key, RESCAN, Round, Stands, reading};
 use crate::core::time::Span;
+use crate::heap;
 use crate::signals::Signals;
 use crate::watch::identity::Identity;
 use crate::watch::store::{Folder, Looked, is_absence, session_ids};
@@ -171,6 +172,7 @@ impl Engine {
 
     pub(super) fn rescan(&mut self) {
         self.rescan_at = self.clock.now().awake + RESCAN;
+        heap::give_back();
         self.openers.forget_strangers();
         self.look_at_config();
         self.begin_to_look_at_processes();
@@ -412,6 +414,7 @@ impl Engine {
         }
         if self.unwatched.is_empty() {
             self.unwatched.shrink_to_fit();
+            heap::give_back();
             self.tell_trouble();
         }
     }
