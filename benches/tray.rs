@@ -56,16 +56,20 @@ mod linux {
         let (user, panel) = (User::of(home), Panel::start(&bus));
         let begun = Instant::now();
         let light = user.light(&bus);
-        let until = |what: &dyn Fn() -> bool| {
+        let until = |what: &mut dyn FnMut() -> bool| {
             while !what() {
                 assert!(begun.elapsed() < Duration::from_secs(30), "it does not come");
                 wait(Duration::from_micros(500));
             }
             begun.elapsed().as_secs_f64() * 1e3
         };
-        let icon = until(&|| panel.registered() > 0);
-        let looked = || panel.menu().first().is_some_and(|entry| entry.label != "Looking for sessions");
-        let menu = until(&looked);
+        let icon = until(&mut || panel.registered() > 0);
+        // Asked as a panel asks: once for each time that it is told to.
+        let mut told = usize::MAX;
+        let menu = until(&mut || {
+            let before = std::mem::replace(&mut told, panel.signals("LayoutUpdated"));
+            told != before && panel.menu().first().is_some_and(|entry| entry.label != "Looking for sessions")
+        });
         println!("process {} icon_ms {icon:.1} menu_ms {menu:.1}", light.pid());
         let _ = std::io::stdin().read_to_end(&mut Vec::new()); // whatever ends it, ends it
         println!("{}", light.memory());

@@ -135,6 +135,9 @@ pub struct Tail {
     anew: Option<Box<Anew>>,
 }
 
+/// So much room for the beginning of a line is kept for the next.
+const CARRIED: usize = 512;
+
 /// Where reading began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Begun {
@@ -167,8 +170,8 @@ impl Carry {
     }
 
     fn clear(&mut self) {
-        // A long line's memory is given back.
-        if self.head.capacity() > BLOCK {
+        // A long line's memory is given back: hundreds of logs may be followed.
+        if self.head.capacity() > CARRIED {
             *self = Self::default();
         }
         self.head.clear();
