@@ -5,11 +5,13 @@ use crate::desk::light;
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
 use crate::made_up::User;
-use crate::support::{SOON, wait_until};
+use crate::support::wait_until;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// When it is to be back at the latest.
+const WITHIN: Duration = Duration::from_secs(300);
 /// So much more than before may stay, in KiB.
 const STAYS: u64 = 3 << 10;
 
@@ -53,13 +55,13 @@ fn storm(sessions: &Path, folders: u32) {
 }
 
 /// Waits until a program that had so much before has no more to speak of.
-fn comes_back(pid: u32, before: [u64; 3], within: Duration) {
+fn comes_back(pid: u32, before: [u64; 3]) {
     let (begun, dump) = (Instant::now(), || format!("KiB before, and now: {before:?}, {:?}", memory(pid)));
-    wait_until(within, "memory comes back", dump, || (memory(pid)[0] <= before[0] + STAYS).then_some(()));
+    wait_until(WITHIN, "memory comes back", dump, || (memory(pid)[0] <= before[0] + STAYS).then_some(()));
     println!("{} (own, all, at most), {:.1?} after the storm", dump(), begun.elapsed());
 }
 
-fn watch_after(folders: u32, within: Duration) {
+fn watch_after(folders: u32) {
     let user = User::new();
     let session = user.session(0xffff_ffff);
     let _owner = session.owner(&user);
@@ -74,12 +76,12 @@ fn watch_after(folders: u32, within: Duration) {
         session.prompt();
         watch.told(&session, "working");
         let left = || watch.latest().into_values().filter(|row| row["removed"] != true).count();
-        wait_until(within.max(SOON), "all that went was told", || left().to_string(), || (left() == 1).then_some(()));
+        wait_until(WITHIN, "all that went was told", || left().to_string(), || (left() == 1).then_some(()));
     }
-    comes_back(watch.pid(), before, within);
+    comes_back(watch.pid(), before);
 }
 
-fn tray_after(folders: u32, within: Duration) {
+fn tray_after(folders: u32) {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (light::User::new(&sessions), Panel::start(&bus));
     let session = sessions.add("the one that stays");
@@ -95,23 +97,25 @@ fn tray_after(folders: u32, within: Duration) {
         session.answer("Done.");
         user.agrees(&panel, &session, "idle");
     }
-    comes_back(light.pid(), before, within);
+    comes_back(light.pid(), before);
 }
 
 #[test]
+#[ignore = "waits for the rescan, which comes once a minute"]
 fn memory_of_a_watch_comes_back_after_a_storm() {
-    watch_after(500, SOON);
+    watch_after(500);
 }
 
+/// With what the menu and the popups needed.
 #[test]
+#[ignore = "waits for the rescan, which comes once a minute"]
 fn memory_of_a_tray_comes_back_after_a_storm() {
-    tray_after(500, SOON);
+    tray_after(500);
 }
 
 #[test]
 #[ignore = "five thousand folders, twice"]
 fn memory_comes_back_within_five_minutes_of_a_storm_of_five_thousand_folders() {
-    const WITHIN: Duration = Duration::from_secs(300);
-    watch_after(5000, WITHIN);
-    tray_after(5000, WITHIN);
+    watch_after(5000);
+    tray_after(5000);
 }
