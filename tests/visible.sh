@@ -35,15 +35,6 @@ find_name() {
     return 1
 }
 
-# The icon is the only thing in the panel that is coloured: its middle becomes icon_x and icon_y.
-find_icon() {
-    local width height x y
-    read -r width height x y < <(import -window root -crop "x$PANEL_HEIGHT+0+0" +repage png:- |
-        convert - -colorspace HCL -channel G -separate +channel -threshold 35% -trim -format '%w %h %X %Y\n' info: | tr -d +)
-    ((width >= 6 && width <= PANEL_HEIGHT && height >= 6)) || return 1
-    icon_x=$((x + width / 2)) icon_y=$((y + height / 2))
-}
-
 # What stands in the menu, from the top down: a label or a line each.
 entries() {
     gdbus call --session --timeout 5 -d "$icon" -o /MenuBar -m com.canonical.dbusmenu.GetLayout 0 1 "['label', 'type']" |

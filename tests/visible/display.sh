@@ -75,3 +75,12 @@ popup_window() {
     eval "$(xdotool getwindowgeometry --shell "$window")"
     popup_x=$X popup_y=$Y popup_width=$WIDTH popup_height=$HEIGHT
 }
+
+# The icon is the only thing in the panel that is coloured: its middle becomes icon_x and icon_y.
+find_icon() {
+    local width height x y
+    read -r width height x y < <(import -window root -crop "x$PANEL_HEIGHT+0+0" +repage png:- |
+        convert - -colorspace HCL -channel G -separate +channel -threshold 35% -trim -format '%w %h %X %Y\n' info: | tr -d +)
+    ((width >= 6 && width <= PANEL_HEIGHT && height >= 6)) || return 1
+    icon_x=$((x + width / 2)) icon_y=$((y + height / 2))
+}

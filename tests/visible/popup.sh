@@ -2,8 +2,8 @@
 # A notification on a real display: Xvfb, a desktop's notification server, a session of the real Copilot CLI that asks for a
 # permission, and Approve clicked with the mouse. Pictures go to target/visible/DESKTOP.
 #
-#   tests/visible/popup.sh [xfce|mate|lxqt|gnome|kde]     on this desktop; without a name, XFCE
-#   tests/visible/popup.sh --readme                       and XFCE's to assets/screenshots
+#   tests/visible/popup.sh [xfce|mate]     on this desktop; without a name, XFCE
+#   tests/visible/popup.sh --readme        and XFCE's to assets/screenshots
 #
 # The test is Rust's, and ignored elsewhere; where the CLI lies, tests/all.sh says. Linux only; installs what is missing.
 set -euo pipefail
@@ -32,9 +32,10 @@ main() {
     [[ -f tests/visible/desktops/$desktop.sh ]] || fail "There is no desktop $desktop, but: $(basename -s .sh tests/visible/desktops/*)"
     # shellcheck source=desktops/xfce.sh
     source "tests/visible/desktops/$desktop.sh"
+    declare -F approve_button >/dev/null || fail "Where $desktop has its buttons is not known here: not tried."
     out=${CARGO_TARGET_DIR:-$PWD/target}/visible/$desktop
     install_packages "${DISPLAY_PACKAGES[@]}" xterm:xterm "${PACKAGES[@]}"
-    cargo test --locked --quiet --tests --no-run
+    cargo test --locked --quiet --test e2e --no-run
     mkdir -p "$out"
     VARIANT=${VARIANTS[0]%%:*}
     on_display 1000x500 "${ENVIRONMENT[@]}" DESKTOP="$desktop" VARIANT="$VARIANT" PILOTLIGHT_TEST_PICTURES="$out" \

@@ -46,12 +46,6 @@ leave_overview() {
     sleep 1
 }
 
-put_up_popups() {
-    prepare
-    gsettings set org.gnome.shell enabled-extensions '@as []'
-    begin_panel
-}
-
 begin_panel() {
     begin gnome-shell --x11
     panel=$!

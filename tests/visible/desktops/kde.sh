@@ -8,7 +8,6 @@ VARIANTS=(light:1280x800 dark:1024x600)
 ENVIRONMENT=(XDG_CURRENT_DESKTOP=KDE KDE_FULL_SESSION=true KDE_SESSION_VERSION=5 XDG_SESSION_TYPE=x11 XDG_MENU_PREFIX=plasma-
     QT_QPA_PLATFORM=xcb QT_QUICK_BACKEND=software KWIN_COMPOSE=N PLASMA_USE_QT_SCALING=1)
 PANEL_HEIGHT=36 LINE=9 EDGE=4
-POPUPS=plasmashell
 
 write_settings() {
     local scheme=BreezeLight theme=breeze-light
@@ -37,15 +36,4 @@ lay_out() {
         p.addWidget('org.kde.plasma.panelspacer'); p.addWidget('org.kde.plasma.systemtray');"
 }
 
-put_up_popups() {
-    write_settings
-    begin kwin_x11
-    begin_panel
-}
-
 begin_panel() { begin plasmashell --no-respawn; panel=$!; }
-
-approve_button() {
-    popup_window || return 1
-    echo "$((popup_x + 60)) $((popup_y + popup_height - 25))"
-}

@@ -8,7 +8,6 @@ ENVIRONMENT=(XDG_CURRENT_DESKTOP=LXQt QT_QPA_PLATFORM=xcb QT_QPA_PLATFORMTHEME=l
 PANEL_HEIGHT=32 LINE=1 EDGE=4
 # It calls Activate at a left click, whatever ItemIsMenu says.
 BUTTON=3
-POPUPS=lxqt-notificationd
 
 write_settings() {
     local own=$XDG_CONFIG_HOME/lxqt palette=''
@@ -71,17 +70,6 @@ put_up() {
     begin_notifier
 }
 
-put_up_popups() {
-    write_settings
-    begin openbox
-    begin_notifier
-}
-
 begin_panel() { begin lxqt-panel; panel=$!; }
 
 begin_notifier() { begin lxqt-notificationd; }
-
-approve_button() {
-    popup_window || return 1
-    echo "$((popup_x + 60)) $((popup_y + popup_height - 25))"
-}

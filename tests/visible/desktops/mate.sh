@@ -55,14 +55,15 @@ put_up_popups() {
 
 begin_panel() { begin mate-panel --replace; panel=$!; }
 
+# Where its daemon is, its service's file says.
 begin_notifier() {
     local daemon
-    for daemon in /usr/lib/*/mate-notification-daemon/mate-notification-daemon /usr/libexec/mate-notification-daemon; do
-        [[ ! -x $daemon ]] || begin "$daemon"
-    done
+    daemon=$(sed -n 's/^Exec=//p' /usr/share/dbus-1/services/org.freedesktop.mate.Notifications.service)
+    begin "$daemon"
 }
 
+# The first of its buttons is in the middle, below the text.
 approve_button() {
     popup_window || return 1
-    echo "$((popup_x + 60)) $((popup_y + popup_height - 30))"
+    echo "$((popup_x + popup_width - 197)) $((popup_y + popup_height - 26))"
 }
