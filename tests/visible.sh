@@ -127,7 +127,8 @@ inside() {
     STATE=$HOME/.local/state/pilotlight CODE=$HOME/code
     pids=''
     owners=''
-    trap 'shot last; cp "$STATE/pilotlight.log" "$OUT/$VARIANT-program.log"; for p in $owners $pids $(cat "$SCRATCH/resumed" 2>/dev/null); do kill "$p" 2>/dev/null || true; done' EXIT
+    trap 'shot last; cp "$STATE/pilotlight.log" "$OUT/$VARIANT-program.log"; for p in $owners $pids $(cat "$SCRATCH/resumed" 2>/dev/null); do kill "$p" 2>/dev/null || true; done
+        sleep 0.5; for p in $pids; do kill -KILL "$p" 2>/dev/null || true; done' EXIT # not every panel heeds the first
     PATH=$SCRATCH/bin:$PATH
     mkdir -p "$HOME_DIR/session-state" "$STATE" "$XDG_CONFIG_HOME"
     make_copilot
