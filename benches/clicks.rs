@@ -206,8 +206,7 @@ mod linux {
 
         /// Deletes the session, once the tray is done with it. What is gone keeps its place in the menu for a while, disabled.
         fn leave(&self, session: &Session) {
-            self.panel
-                .wait_for("it is attached", |entry| entry.shown().contains("attached to its server"));
+            self.panel.wait_for("it is attached", |entry| entry.shown().contains("attached to its server"));
             session.folder.assert_one_chain();
             self.client.delete(&session.id());
             let shown = |entry: &Entry| entry.enabled && entry.shown().contains(FOLDER);
