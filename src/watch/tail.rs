@@ -276,9 +276,9 @@ impl Tail {
             self.anew = Some(anew);
             return Ok(Found::More);
         }
+        let has_grown = anew.has_grown(&meta);
         (*self, *facts) = anew.done();
-        // It may have grown while it was read.
-        Ok(if meta.len() > self.read { Found::More } else { Found::Grown })
+        Ok(if has_grown { Found::More } else { Found::Grown })
     }
 
     /// Folds what follows, up to `length`: what is written from now on comes with an event of its own. Whether that was all,

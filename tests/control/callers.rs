@@ -110,7 +110,7 @@ fn case_107c_the_tray_refuses_an_agents_answer() {
     tray.says("an order over the control socket was refused: an agent must not");
 
     // Who connected and went before it could be looked at may have been anybody.
-    tray.signal(Signal::STOP);
+    tray.freeze();
     let script = ask(r#"{"approve":{"these":[]}}"#).replace("print <$s>", "exit 7");
     let status = Command::new("sh").args(["-c", &script]).status().unwrap();
     assert_eq!(status.code(), Some(7));

@@ -113,7 +113,7 @@ fn case_137_a_tray_that_does_not_answer_is_named_within_two_seconds() {
     let took = ran() - begun;
     println!("with 400 idle clients a command is answered after {took:?}");
     assert!(took < Duration::from_secs(5), "{took:?}");
-    tray.signal(Signal::STOP);
+    tray.freeze();
     let more: Vec<_> = (0..400).map(|_| connect(&user)).collect();
     let mut command = Waits::start(&user);
     let pid = tray.pid();
@@ -143,7 +143,7 @@ fn case_137_every_command_names_a_tray_that_stands_still() {
     gone.prompt();
     owner.kill();
     let tray = Tray::start(&user);
-    tray.signal(Signal::STOP);
+    tray.freeze();
     let pid = tray.pid();
     let named = format!("Pilotlight's tray (process {pid}) is stopped: `kill -CONT {pid}` lets it go on");
     let orders: [&[&str]; 8] = [

@@ -1,5 +1,6 @@
 //! Two trays: the real one, without a desktop, and a double that takes orders and answers as the test says.
 
+use crate::made_up::freeze::freeze;
 use crate::made_up::{User, wait_until};
 use pilotlight::act::{Order, Report};
 use rustix::process::{Pid, Signal, kill_process};
@@ -60,6 +61,10 @@ impl Tray {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub(crate) fn freeze(&self) {
+        freeze(self.child.id());
     }
 
     /// Signals it, and waits for its end.

@@ -129,7 +129,7 @@ fn four_at_once_are_one_popup() {
     let desk = Desk::new(AT_ONCE);
     let all = ["one", "two", "three", "four"].map(|title| desk.working(title));
     // It finds all of them, however slowly they are written.
-    desk.light.signal(Signal::STOP);
+    desk.light.freeze();
     for session in &all {
         session.fail("it is broken");
     }

@@ -61,6 +61,14 @@ impl Desk {
         popup
     }
 
+    /// Waits until the answers to all popups so far have come: one more, of this number, is shown and taken back.
+    fn has_heard(&self, server: &Server, id: u32) {
+        self.raise(id.into());
+        assert_eq!(server.wait_for(usize::try_from(id).unwrap()).number, id);
+        self.popups.apply(Change::Withdraw(PopupId(id.into())));
+        server.wait_for_closed(&[id]);
+    }
+
     fn heard(&self) -> Vec<(u64, Clicked)> {
         self.heard.lock().unwrap().clone()
     }
@@ -396,6 +404,7 @@ fn what_went_with_its_server_is_shown_by_the_next_one_and_not_heard_again() {
     desk.raise(1);
     desk.raise(2);
     let number = first.wait_for(2).number;
+    desk.has_heard(&first, 3);
     first.end();
     let second = Server::with(&bus, Manner { can: vec!["body"], ..Manner::default() });
     second.click(number, "approve");

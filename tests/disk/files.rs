@@ -9,12 +9,7 @@ use std::time::Duration;
 /// Case 86 (UP): a session's folder is deleted and made again.
 #[test]
 fn case_86_a_deleted_folder_is_told_and_may_come_back() {
-    let user = User::new();
-    let session = user.session(1);
-    let owner = session.owner(&user);
-    session.prompt();
-    let watch = user.watch();
-    watch.told(&session, "working");
+    let (user, session, owner, watch) = User::working(1);
     fs::remove_dir_all(&session.path).unwrap();
     watch.until(&session, "it is told as removed", |row| row["removed"] == true);
     assert!(user.row(&session).is_none());
@@ -267,12 +262,7 @@ fn an_old_session_that_is_resumed_is_told_at_once() {
 /// Progress alone prints nothing; each change of status prints one line.
 #[test]
 fn progress_alone_prints_nothing() {
-    let user = User::new();
-    let session = user.session(1);
-    let _owner = session.owner(&user);
-    session.prompt();
-    let watch = user.watch();
-    watch.told(&session, "working");
+    let (_user, session, _owner, watch) = User::working(1);
     for _ in 0..20 {
         session.say("session.info", r#"{"message":"x"}"#);
     }

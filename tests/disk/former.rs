@@ -76,12 +76,7 @@ fn where_nothing_tells_who_runs_it_no_owner_is_called_gone() {
 /// Who saw it end remembers, whatever is left on disk.
 #[test]
 fn an_owner_that_was_seen_to_end_stays_gone_without_its_lock() {
-    let user = User::new();
-    let session = user.session(1);
-    let owner = session.owner(&user);
-    session.prompt();
-    let watch = user.watch();
-    watch.told(&session, "working");
+    let (_user, session, owner, watch) = User::working(1);
     let lock = session.path.join(format!("inuse.{}.lock", owner.pid()));
     owner.kill();
     watch.told(&session, "crashed");

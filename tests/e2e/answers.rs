@@ -4,6 +4,7 @@
 
 use super::stage::Stage;
 use super::waiting::Asking;
+use crate::support::freeze::freeze;
 use crate::support::home::Home;
 use crate::support::model::Model;
 use crate::support::person::Manner;
@@ -389,7 +390,7 @@ fn an_answer_to_a_frozen_server_may_have_happened() {
     asks(&asker, "Drop one");
     let terminal = on_terminal(&asker.pilot, &["answer", &id]);
     shows(&terminal, "1) test 2) prod Your answer");
-    signal(asker.server.pid(), Signal::STOP);
+    freeze(asker.server.pid());
     terminal.press(&["2", "Enter"]);
     shows(&terminal, "may have happened: ");
     shows(&terminal, "exited with 5");

@@ -2,6 +2,7 @@
 
 use super::reach::{Reach, ignored, open, unseen};
 use super::stage::Stage;
+use crate::support::freeze::freeze;
 use crate::support::home::Folder;
 use crate::support::person::Manner;
 use crate::support::process::signal;
@@ -210,7 +211,7 @@ fn late_stops(runs: usize) {
     stage.session.send("SCRIPT:hang Paint the fence");
     stage.told("working", "");
     for _ in 0..runs {
-        signal(stage.pilot.tray(), Signal::STOP);
+        freeze(stage.pilot.tray());
         let mut one = Staying::start(stage.pilot.command_beside(&["stop", &id]));
         one.says("is stopped");
         one.signal(Signal::INT);
@@ -243,7 +244,7 @@ fn late_stop_beside_a_turn() {
     let id = stage.session.id();
     stage.session.send("SCRIPT:hang Paint the fence");
     stage.told("working", "");
-    signal(stage.pilot.tray(), Signal::STOP);
+    freeze(stage.pilot.tray());
     let mut one = Staying::start(stage.pilot.command_beside(&["stop", &id]));
     one.says("is stopped");
     stage.session.abort();
@@ -273,7 +274,7 @@ fn late_answers_beside_a_request() {
     stage.session.send("SCRIPT:tool Paint the fence");
     let first = stage.session.folder.wait("permission.requested")["data"]["requestId"].clone();
     stage.told("needs-permission", "");
-    signal(stage.pilot.tray(), Signal::STOP);
+    freeze(stage.pilot.tray());
     let mut late = ["approve", "deny"].map(|verb| {
         let one = Staying::start(stage.pilot.command_beside(&[verb, "--all", &id]));
         one.says("is stopped");
@@ -310,7 +311,7 @@ fn case_130_what_a_frozen_server_was_sent_may_have_happened() {
         let pid = reach.server.pid();
         move |step: Step, _: String| {
             if step == at {
-                signal(pid, Signal::STOP);
+                freeze(pid);
             }
         }
     };
@@ -359,7 +360,7 @@ fn case_130_a_command_says_what_the_disk_says() {
     let id = stage.session.id();
     stage.session.send("SCRIPT:hang Paint the fence");
     stage.told("working", "");
-    signal(stage.server.pid(), Signal::STOP);
+    freeze(stage.server.pid());
     let mut one = Staying::start(stage.pilot.command_beside(&["stop", &id]));
     one.says("the tray is at work on it");
     one.signal(Signal::INT);

@@ -2,6 +2,7 @@
 
 use super::stage::Stage;
 use crate::support::desktop::popups::{Popup, Popups};
+use crate::support::freeze::freeze;
 use crate::support::home::Home;
 use crate::support::model::Model;
 use crate::support::person::Manner;
@@ -54,7 +55,7 @@ fn four_at_once_are_one_popup_and_the_same_is_not_told_again() {
     let (stage, popups) = stage(Manner::Approves, "");
     let others = [(); 3].map(|()| stage.server.create(&stage.client, Some(&stage.person)));
     // It finds that all of them ask, however slowly they come to it.
-    signal(stage.pilot.tray(), Signal::STOP);
+    freeze(stage.pilot.tray());
     for session in others.iter().chain([&stage.session]) {
         session.send("SCRIPT:question Paint the fence");
         session.folder.wait("assistant.turn_end");

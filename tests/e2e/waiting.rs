@@ -1,6 +1,7 @@
 //! What only waits for a person: never called stuck, as far as each connection can know, and never aborted where it is known.
 
 use super::stage::Stage;
+use crate::support::freeze::freeze;
 use crate::support::home::Home;
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
@@ -146,7 +147,7 @@ fn case_126_a_tool_that_works_is_running_long_wherever_one_looks() {
 #[test]
 fn case_126_a_server_that_hangs_holds_nothing_up() {
     let asking = Asking::set(LIMITS);
-    signal(asking.server.pid(), Signal::STOP);
+    freeze(asking.server.pid());
     asking.pilot.told(&asking.id(), "stuck", "silent");
     signal(asking.server.pid(), Signal::CONT);
 }

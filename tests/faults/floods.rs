@@ -196,12 +196,7 @@ fn a_storm_of_five_thousand_folders_holds_nobody_up() {
 }
 
 fn storm_of_folders(folders: u32) {
-    let user = User::new();
-    let other = user.session(0);
-    let _owner = other.owner(&user);
-    other.prompt();
-    let watch = user.watch();
-    watch.told(&other, "working");
+    let (user, other, _owner, watch) = User::working(0);
     let pulse = Pulse { session: &other, watch: &watch };
     pulse.session.answer();
     let worst = beat_while(&pulse, 20, |n| {

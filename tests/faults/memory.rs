@@ -62,12 +62,7 @@ fn comes_back(pid: u32, before: [u64; 3]) {
 }
 
 fn watch_after(folders: u32) {
-    let user = User::new();
-    let session = user.session(0xffff_ffff);
-    let _owner = session.owner(&user);
-    session.prompt();
-    let watch = user.watch();
-    watch.told(&session, "working");
+    let (user, session, _owner, watch) = User::working(0xffff_ffff);
     let before = memory(watch.pid());
     for _ in 0..2 {
         storm(&user.sessions(), folders);

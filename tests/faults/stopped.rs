@@ -19,7 +19,7 @@ fn a_light_that_was_stopped_tells_the_truth_when_it_goes_on() {
         user.agrees(&panel, session, "idle");
     }
     for _ in 0..3 {
-        light.signal(Signal::STOP);
+        light.freeze();
         made[0].prompt();
         made[1].prompt();
         made[1].tool("a", "bash", "make");
@@ -30,7 +30,7 @@ fn a_light_that_was_stopped_tells_the_truth_when_it_goes_on() {
         user.agrees(&panel, &made[0], "working");
         user.agrees(&panel, &made[1], "needs-permission");
         user.agrees(&panel, &made[2], "idle");
-        light.signal(Signal::STOP);
+        light.freeze();
         made[0].answer("Done.");
         made[1].permit("r");
         made[1].tool_done("a");
@@ -40,7 +40,7 @@ fn a_light_that_was_stopped_tells_the_truth_when_it_goes_on() {
         user.agrees(&panel, &made[1], "idle");
     }
     // Its owner dies and its folder goes while nobody looks.
-    light.signal(Signal::STOP);
+    light.freeze();
     made[3].prompt();
     made[3].kill();
     made[4].delete();
@@ -50,7 +50,7 @@ fn a_light_that_was_stopped_tells_the_truth_when_it_goes_on() {
         !entry.shown().contains("number 5 — ") || !entry.enabled
     });
     // A signal that came meanwhile ends it as soon as it goes on.
-    light.signal(Signal::STOP);
+    light.freeze();
     light.signal(Signal::TERM);
     assert!(light.runs());
     light.signal(Signal::CONT);

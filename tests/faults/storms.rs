@@ -90,7 +90,7 @@ fn events_that_are_lost_cost_nothing_but_a_look() {
         session.prompt();
         watch.told(session, "working");
     }
-    watch.signal(Signal::STOP);
+    watch.freeze();
     // Two files in turn: the same event twice in a row is kept once.
     for n in 0..queue() {
         sessions[(n % 2) as usize].append("\n");

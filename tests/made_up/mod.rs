@@ -5,6 +5,9 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+#[path = "../support/freeze.rs"]
+#[allow(dead_code, clippy::duplicate_mod, reason = "some test binaries use the support as well, or stop nothing")]
+pub(crate) mod freeze;
 #[allow(clippy::duplicate_mod, reason = "some test binaries use the sessions of the panel as well")]
 pub(crate) mod holder;
 #[path = "../support/ran.rs"]
@@ -49,6 +52,17 @@ impl User {
         let user = Self { scratch: tempfile::tempdir().unwrap() };
         fs::create_dir_all(user.sessions()).unwrap();
         user
+    }
+
+    /// One with a session that works, and a `watch` that has told so.
+    pub(crate) fn working(n: u32) -> (Self, Folder, Owner, Watch) {
+        let user = Self::new();
+        let session = user.session(n);
+        let owner = session.owner(&user);
+        session.prompt();
+        let watch = user.watch();
+        watch.told(&session, "working");
+        (user, session, owner, watch)
     }
 
     /// `COPILOT_HOME`.
@@ -271,6 +285,10 @@ impl Watch {
 
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub(crate) fn freeze(&self) {
+        freeze::freeze(self.pid());
     }
 
     /// The last line of each session.

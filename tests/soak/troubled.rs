@@ -4,6 +4,7 @@
 use super::actor::Chance;
 use super::deeds::Deeds;
 use super::pilots::Pilots;
+use crate::support::freeze::freeze;
 use crate::support::home::{Folder, Home};
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
@@ -88,7 +89,7 @@ impl<'a> Troubled<'a> {
         let (pid, before, span) = (self.server.pid(), self.below(250), self.below(7000));
         let started: Vec<Child> = commands.into_iter().map(|mut command| command.spawn().unwrap()).collect();
         wait(before, || None::<()>);
-        signal(pid, Signal::STOP);
+        freeze(pid);
         wait(span, || None::<()>);
         signal(pid, Signal::CONT);
         let outputs = started.into_iter().map(|child| child.wait_with_output().unwrap()).collect();

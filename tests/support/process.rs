@@ -1,5 +1,6 @@
 //! Processes that the tests started: each is named by its pid, and ended by it.
 
+use super::freeze::state;
 use super::{SOON, block_on, wait_until};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::time::Duration;
@@ -20,12 +21,8 @@ pub(crate) fn is_live(pid: u32) -> bool {
 /// Kills exactly this process, and waits until nothing of it runs any more. It may still want to be reaped.
 pub(crate) fn kill(pid: u32) {
     signal(pid, Signal::KILL);
-    let stat = format!("/proc/{pid}/stat");
-    let over = || {
-        let stat = std::fs::read_to_string(&stat).unwrap_or_default();
-        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-        matches!(state, None | Some('Z' | 'X')).then_some(())
-    };
+    let folder = format!("/proc/{pid}");
+    let over = || matches!(state(folder.as_ref()), None | Some('Z' | 'X')).then_some(());
     wait_until(SOON, "the killed process is gone", String::new, over);
 }
 

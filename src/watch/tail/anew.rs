@@ -60,8 +60,42 @@ impl Anew {
         Ok(true)
     }
 
+    /// Whether the log has grown since it was begun. One that was cut meanwhile has not: all that stands there was read.
+    pub(super) fn has_grown(&self, meta: &Metadata) -> bool {
+        meta.len() > self.length
+    }
+
     /// What it came to.
     pub(super) fn done(self) -> (Tail, Facts) {
         (self.tail, self.facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::limits::Limits;
+    use crate::core::time::{Moment, Time};
+    use crate::watch::tail::Look;
+
+    /// Case 86 (UP): what was cut while it was read was called "long, and still being read" by who looks once.
+    #[test]
+    fn a_log_that_is_cut_while_it_is_read_has_not_grown() {
+        let scratch = tempfile::NamedTempFile::new().unwrap();
+        let prompt =
+            r#"{"type":"user.message","data":{"content":"do it"},"id":"a","timestamp":"2026-01-01T00:00:00.000Z"}"#;
+        let limits = Limits::default();
+        let look = Look { now: Moment::default(), limits: &limits };
+        let pass = Pass { look, written: Time(i64::MAX), lead: Span::ZERO, until: None };
+        for (becomes, events, has_grown) in [(0, 0, false), (50, 0, false), (200, 1, true), (120, 1, false)] {
+            let text = format!("{prompt}\n{}", " ".repeat(120 - prompt.len() - 1));
+            std::fs::write(scratch.path(), &text).unwrap();
+            let file = File::options().read(true).write(true).open(scratch.path()).unwrap();
+            let mut anew = Anew::new(&file.metadata().unwrap(), None, pass);
+            file.set_len(becomes).unwrap();
+            assert!(anew.read_on(&file, pass, &mut vec![0; 4096]).unwrap(), "{becomes}: that is all there is");
+            assert_eq!(anew.has_grown(&file.metadata().unwrap()), has_grown, "{becomes}");
+            assert_eq!(anew.done().1.events, events, "{becomes}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::bus::Bus;
 use super::panel::{Entry, Panel};
 use super::sessions::{Session, Sessions};
+use crate::support::freeze::freeze;
 use crate::support::ran::ran;
 use crate::support::{SOON, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -126,6 +127,11 @@ impl Light {
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Stops all of it, until it is sent a `CONT`.
+    pub(crate) fn freeze(&self) {
+        freeze(self.child.id());
     }
 
     /// Waits for its end, and tells how it ended and how long that took, as far as the machine had time for it.
