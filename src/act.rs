@@ -346,7 +346,7 @@ impl Outcome {
     pub fn words(&self) -> &str {
         match self {
             Self::Done(words) | Self::Failed(words) | Self::Unconfirmed(words) | Self::Refused(words) => words,
-            Self::Unknown => "there is no such session any more",
+            Self::Unknown => "this session no longer exists",
         }
     }
 }

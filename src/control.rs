@@ -129,7 +129,7 @@ async fn accept(mut listener: place::Listener, house: Arc<House>) {
                 }
                 Ok(None) => {} // another user's, closed
                 Err(error) => {
-                    tracing::warn!(%error, "a command cannot be let in over the control socket");
+                    tracing::warn!(%error, "cannot accept a command on the control socket");
                     is_paused = true;
                 }
             },
@@ -161,8 +161,7 @@ fn make_room(guests: &mut Vec<(task::Id, Guest)>, process: Option<u32>, scarce: 
 /// Tells a client that there is no room for it.
 async fn turn_away(stream: place::ServerStream) -> io::Result<()> {
     let (_, mut to) = tokio::io::split(stream);
-    refuse(&mut to, "the tray is at work on as many orders as it takes at once; try again when one is done".into())
-        .await
+    refuse(&mut to, "the tray is busy with as many orders as it takes at once; try again when one is done".into()).await
 }
 
 /// One client: its order in, its reports out.
@@ -175,7 +174,7 @@ async fn converse(
     let (mut from, mut to) = tokio::io::split(stream);
     let read = tokio::select! {
         read = timeout(PATIENCE, read_order(&mut from)) => read,
-        _ = dismissed => return refuse(&mut to, "no order came, and others wanted to be heard; try again".into()).await,
+        _ = dismissed => return refuse(&mut to, "no order came, and other clients were waiting; try again".into()).await,
     };
     let order = match read {
         Ok(Ok(Some(order))) => order,
@@ -221,7 +220,7 @@ async fn read_order(from: &mut ReadHalf<place::ServerStream>) -> Result<Option<O
         None => Ok(None),
         Some(b'\n') => serde_json::from_slice(&line).map(Some).map_err(|error| {
             format!(
-                "the tray does not understand this order ({error}); if it is of another version, quit it from its menu and \
+                "the tray does not understand this order ({error}); if it is another version, quit it from its menu and \
                  start `pilotlight` again"
             )
         }),

@@ -296,7 +296,7 @@ impl Engine {
     pub async fn run(mut self, mut signals: Signals, view: &mut dyn View) {
         let mut round = Round::default();
         let (version, level) = (env!("CARGO_PKG_VERSION"), crate::log::level());
-        tracing::info!(target: story::TARGET, tag = story::START, version, level, "Pilotlight begins to look");
+        tracing::info!(target: story::TARGET, tag = story::START, version, level, "Pilotlight starts watching");
         let mut alarm = Alarm::default();
         self.watch_seen();
         self.begin_to_follow_config(view);
@@ -394,7 +394,7 @@ impl Engine {
         }
         self.leave_late();
         self.acting.leave(LEAVING).await;
-        tracing::info!(target: story::TARGET, tag = story::END, "Pilotlight looks no more");
+        tracing::info!(target: story::TARGET, tag = story::END, "Pilotlight stops watching");
     }
 
     fn show(&mut self, round: &mut Round, view: &mut dyn View) -> ControlFlow<()> {

@@ -99,7 +99,7 @@ impl Seen {
             let oldest = times[times.len() - REMEMBERED];
             self.at.retain(|_, at| *at >= oldest);
         }
-        let failed = || format!("what was seen cannot be kept in {}", path.display());
+        let failed = || format!("what you have seen cannot be saved in {}", path.display());
         let text = serde_json::to_vec_pretty(&self.at).with_context(failed)?;
         kept::replace(&path, &text).with_context(failed)
     }

@@ -108,8 +108,7 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
                 Some(false) => return Ok(refuse("the session was left as it is")),
                 None => {
                     return Ok(refuse(
-                        "only its end stops a session in a terminal, and there is no terminal to ask on whether that is meant: \
-                         `--yes` says so",
+                        "stopping a session in a plain terminal ends it, and there is no terminal here to ask you on: add `--yes` if you mean it",
                     ));
                 }
             }
@@ -189,7 +188,9 @@ fn answer(context: &Context, arguments: &Answer, verb: &Verb) -> anyhow::Result<
             return carry_out(context, session, &all, false, &mut Telling::of(&session.label));
         }
         if arguments.ask && !has_terminal() {
-            return Ok(refuse("there is no terminal to ask on; without `--ask` the request is shown and answered"));
+            return Ok(refuse(
+                "there is no terminal here to ask you on; without `--ask` the request is shown and answered at once",
+            ));
         }
         let mut ids = meant(arguments, session);
         if ids.is_empty() {
@@ -227,9 +228,9 @@ fn answer_one(
     let Some(text) = shown.request else {
         let looked = match looked {
             // It was only looked at: whatever broke off, nothing was sent.
-            Outcome::Unconfirmed(_) => {
-                Outcome::Failed("the request could not be shown, the look at it broke off: nothing was answered".into())
-            }
+            Outcome::Unconfirmed(_) => Outcome::Failed(
+                "the request could not be shown, because reading it broke off: nothing was answered".into(),
+            ),
             looked => looked,
         };
         tell::end(&looked);
@@ -239,7 +240,7 @@ fn answer_one(
         return Ok(refuse(&format!("the request could not be written out ({error}): it was left open")));
     }
     if verb.is_read && !arguments.ask && text.lines().any(|line| misread(line).is_some()) {
-        let why = "part of the request may read as something else than it is, so it was left open. Look at it, and answer with";
+        let why = "part of the request may not be what it looks like, so it was left open. Read it, and answer with";
         return Ok(refuse(&format!("{why} `pilotlight approve --ask {}`", session.id)));
     }
     if arguments.ask && confirm(verb.question) != Some(true) {

@@ -82,7 +82,7 @@ fn take_over_from_tray(sessions: &mut [Session], homes: &[PathBuf]) {
                 Ok(None) => {}
                 Ok(said) => return said,
                 Err(_) => {
-                    say(&silent(process_in(&checked.note()), "what it knows beside the logs is left out here"));
+                    say(&silent(process_in(&checked.note()), "what only it knows is missing here"));
                     return None;
                 }
             }

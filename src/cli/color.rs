@@ -1,10 +1,10 @@
-//! Whether what is printed has colors: `--color`, else what the environment asks for (no-color.org, bixense.com/clicolors), else
+//! Whether what is printed has colours: `--color`, else what the environment asks for (no-color.org, bixense.com/clicolors), else
 //! where there is a terminal.
 
 use clap::ColorChoice;
 use std::io::{self, IsTerminal};
 
-/// Whether standard output is to have colors.
+/// Whether standard output is to have colours.
 pub(super) fn on_stdout(choice: ColorChoice) -> bool {
     let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     has_colors(choice, io::stdout().is_terminal(), env)

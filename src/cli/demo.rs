@@ -59,8 +59,7 @@ pub(super) fn run(users: Context, arguments: &Arguments) -> anyhow::Result<ExitC
     let _ = std::fs::write(state.join(WELCOMED), "");
     let stuck = config.limits.fresh_stuck;
     say(&format!(
-        "this is a demo. Its sessions play themselves, over and over, every status within {LENGTH} s; silence counts as stuck \
-         after {stuck} already. Nothing of yours is read or changed. Ctrl-C or Quit ends it"
+        "this is a demo: its sessions play themselves in a loop, and show every status within {LENGTH} s; silence counts as stuck after {stuck} here. Nothing of yours is read or changed. Ctrl-C or Quit ends it"
     ));
     let context = Context {
         named_homes: Vec::new(),

@@ -21,7 +21,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.fix && !has_terminal() {
-        say("`--fix` asks before each repair, and there is no terminal to ask on: nothing was done");
+        say("`--fix` asks before each repair, and there is no terminal here to ask you on: nothing was done");
         return Ok(ExitCode::from(USAGE));
     }
     let ground = context.ground();
@@ -74,7 +74,7 @@ fn summary(examined: &Examined) -> String {
 fn put_right(examined: &Examined) -> io::Result<bool> {
     let fixes: Vec<_> = examined.findings.iter().filter_map(|finding| finding.fix.as_ref()).collect();
     if fixes.is_empty() {
-        writeln!(io::stdout(), "There is nothing that Pilotlight could put right by itself.")?;
+        writeln!(io::stdout(), "There is nothing that Pilotlight can fix by itself.")?;
         return Ok(false);
     }
     let mut any = false;
@@ -88,7 +88,7 @@ fn put_right(examined: &Examined) -> io::Result<bool> {
                 any = true;
                 writeln!(io::stdout(), "{}", plain(&done, LINE_MAX))?;
             }
-            Err(error) => say(&format!("it could not be put right: {error:#}")),
+            Err(error) => say(&format!("it could not be fixed: {error:#}")),
         }
     }
     Ok(any)

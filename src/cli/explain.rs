@@ -107,7 +107,7 @@ fn about(page: &mut Page, session: &Session, row: &Row) {
     if let Some(tokens) = facts.context_tokens {
         page.line("context", format!("{tokens} tokens sent with the last request"));
     }
-    page.line("log", format!("{} read, {} left out as no event", counted_events(facts.events), facts.skipped));
+    page.line("log", format!("{} read, {} skipped that were not events", counted_events(facts.events), facts.skipped));
     let background = row.background;
     if background.agents + background.shells > 0 {
         let (agents, shells) = (counted(background.agents, "agent"), counted(background.shells, "shell"));

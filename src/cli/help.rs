@@ -40,9 +40,9 @@ pub(super) const EXIT_CODES: [(&str, &str); 6] = [
 pub(super) const ENVIRONMENT: [(&str, &str); 7] = [
     ("COPILOT_HOME", "The home of Copilot to look at, where --home names none."),
     ("PILOTLIGHT_CONFIG", "The file with the settings, in place of the usual one."),
-    ("NO_COLOR", "Not empty: no colors, unless --color says otherwise."),
-    ("CLICOLOR_FORCE", "Neither empty nor 0: colors where the output is no terminal, too."),
-    ("CLICOLOR", "0: no colors."),
+    ("NO_COLOR", "Not empty: no colours, unless --color says otherwise."),
+    ("CLICOLOR_FORCE", "Neither empty nor 0: colours even where the output is not a terminal."),
+    ("CLICOLOR", "0: no colours."),
     ("VISUAL, EDITOR", "What `config --edit` opens the settings in."),
     ("XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME, XDG_RUNTIME_DIR", "Where Pilotlight's own files are, on Linux."),
 ];

@@ -52,10 +52,10 @@ const NO_HOME: u8 = 3;
 struct Arguments {
     /// A Copilot home to watch; may be given several times. Without it: $COPILOT_HOME, else ~/.copilot, and what the config
     /// adds
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, value_name = "DIR", global = true, display_order = 900)]
     home: Vec<PathBuf>,
-    /// When to use colors. Auto: on a terminal, unless NO_COLOR is set, or where CLICOLOR_FORCE is
-    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    /// When to use colours. With auto: on a terminal unless NO_COLOR is set, and wherever CLICOLOR_FORCE is
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto", display_order = 901)]
     color: ColorChoice,
     #[command(subcommand)]
     command: Option<Command>,
@@ -194,7 +194,7 @@ fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) if error.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::StorageFull) => {
-            say(&format!("what there is to say cannot be written: {error:#}"));
+            say(&format!("the output cannot be written: {error:#}"));
             ExitCode::FAILURE
         }
         Err(error) => {
@@ -273,9 +273,7 @@ impl Context {
     /// Why a home cannot be read, for those that cannot.
     fn unreadable_homes(&self) -> Vec<String> {
         if self.homes.is_empty() {
-            return vec![
-                "no home folder is known to look for Copilot in: name one with --home DIR or COPILOT_HOME".into(),
-            ];
+            return vec!["cannot tell where Copilot's home is: name it with --home DIR or COPILOT_HOME".into()];
         }
         self.homes.iter().filter_map(|home| home_problem(home)).map(|line| plain(&line, LINE_MAX).into()).collect()
     }
@@ -319,5 +317,5 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("the system refuses what is needed to wait")
+        .context("the system refuses what waiting for events needs")
 }

@@ -10,7 +10,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
     context.tell_problems();
     let runtime = runtime()?;
     let tried = runtime.block_on(notify::try_out());
-    let mut tried = tried.context("no notification can be shown; the menu and `pilotlight live` tell the same")?;
+    let mut tried = tried.context("no notification can be shown; the menu and `pilotlight live` show the same")?;
     let mut out = io::stdout().lock();
     for line in std::mem::take(&mut tried.lines) {
         writeln!(out, "{line}")?;

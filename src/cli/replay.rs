@@ -68,7 +68,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     out.flush()?;
     if replay.facts.skipped > 0 {
         super::say(&format!(
-            "{} of {} were no events and were left out",
+            "{} of {} were not events and were skipped",
             crate::core::text::counted(usize::try_from(replay.facts.skipped).unwrap_or(usize::MAX), "line"),
             replay.facts.skipped + replay.facts.events
         ));

@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let data = data_folder().context("no folder of yours is known to write into: set HOME, or XDG_DATA_HOME")?;
+    let data = data_folder().context("there is no folder to write into: set HOME or XDG_DATA_HOME")?;
     let program = own_program().context("the system does not say where this program is")?;
     let packaged = package_of(&program, &data);
     let login = Login::find(&[]);
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(share) = packaged.filter(|_| !arguments.remove) {
         let any = files.iter().any(|file| matches!(file.state(), State::Current | State::Outdated));
         let older =
-            if any { "; `pilotlight setup --remove` takes away what an earlier one wrote for you alone" } else { "" };
+            if any { "; `pilotlight setup --remove` removes what an earlier setup wrote for you alone" } else { "" };
         say(&format!("{} came with a package, which has all of this in {}{older}", program.display(), share.display()));
         return Ok(ExitCode::SUCCESS);
     }
@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::from(REFUSED));
             }
             None => {
-                say("there is no terminal to ask on, so nothing was changed: `--yes` says that it is meant");
+                say("there is no terminal here to ask you on, so nothing was changed: add `--yes` if you mean it");
                 return Ok(ExitCode::from(USAGE));
             }
         }
@@ -132,7 +132,8 @@ fn files(program: &Path, data: &Path, is_there: impl Fn(&str) -> bool) -> anyhow
     #[cfg(target_os = "linux")]
     {
         use crate::desktop::autostart::{entry_for, unit_for};
-        let program = program.to_str().context("the path of this program is no text, which these files want")?;
+        let program =
+            program.to_str().context("the path of this program is not valid UTF-8, which these files need")?;
         let entry = entry_for(include_str!("../../packaging/linux/pilotlight.desktop"), program);
         files.push(File::new(data, "applications/pilotlight.desktop", "the menu of programs", Form::Hash, &entry));
         let icon = include_str!("../../assets/icon/pilotlight.svg");
@@ -145,7 +146,7 @@ fn files(program: &Path, data: &Path, is_there: impl Fn(&str) -> bool) -> anyhow
     #[cfg(not(target_os = "linux"))]
     let _ = program;
     for (shell, name, path) in SHELLS.into_iter().filter(|(_, name, _)| is_there(name)) {
-        let script = String::from_utf8(pages::script(shell)).context("the completions are no text")?;
+        let script = String::from_utf8(pages::script(shell)).context("the completions are not valid UTF-8")?;
         let what = match name {
             "bash" => "completions for bash",
             "zsh" => "completions for zsh",
@@ -209,7 +210,7 @@ fn carry_out(file: &File, step: Step) -> anyhow::Result<()> {
 /// What the user has to do for it to work.
 fn after_writing(data: &Path, files: &[File]) -> Vec<String> {
     let has = |path: &str| files.iter().any(|file| file.path.ends_with(path));
-    let mut lines = vec!["Written. `pilotlight setup --remove` takes it all away again.".to_owned()];
+    let mut lines = vec!["Written. `pilotlight setup --remove` removes all of it.".to_owned()];
     if has("_pilotlight") {
         let folder = data.join(ZSH_FOLDER);
         lines.push(format!(
@@ -229,7 +230,7 @@ fn after_writing(data: &Path, files: &[File]) -> Vec<String> {
 fn after_removing(login: &Login) -> Vec<String> {
     let mut lines = vec!["Removed.".to_owned()];
     if login.state().on {
-        lines.push("Pilotlight is still started at login: the menu has the switch.".to_owned());
+        lines.push("Pilotlight still starts at login: its menu has the switch.".to_owned());
     }
     lines
 }

@@ -11,13 +11,13 @@ use std::process::ExitCode;
 /// Arguments of `status`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// As JSON: an array with one object a session
+    /// As JSON: an array with one object per session
     #[arg(long)]
     json: bool,
-    /// As another bar wants it, once; `watch --format` goes on
+    /// In the form that another bar takes, once; `watch --format` keeps going
     #[arg(long, value_enum, conflicts_with_all = ["json", "all"])]
     format: Option<Format>,
-    /// Every session that is on disk, not only those that are open or ended lately
+    /// Every session on disk, not only those that are open or ended lately
     #[arg(long)]
     all: bool,
 }

@@ -50,7 +50,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         match &instance {
             Some(instance) => tracing::warn!("{reason:#}; using {} instead", instance.folder().display()),
             // Better two lights than none.
-            None => tracing::warn!("commands cannot hand anything to this tray: {reason:#}"),
+            None => tracing::warn!("commands cannot reach this tray: {reason:#}"),
         }
     }
     context.tell_problems();

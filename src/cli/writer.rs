@@ -65,7 +65,7 @@ impl Writer {
     pub(super) fn write(&self, block: Vec<u8>) -> bool {
         let waiting = self.shared.waiting.fetch_add(block.len(), Ordering::Relaxed) + block.len();
         if waiting > WAITING_MAX {
-            let error = io::Error::other("whoever reads the output is too far behind");
+            let error = io::Error::other("the reader of the output is too far behind");
             self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             return false;
         }

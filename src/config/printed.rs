@@ -22,7 +22,7 @@ pub fn changed(config: &Config) -> Vec<(String, Option<String>)> {
 /// A whole `config.toml` with every key at its present value, each with its meaning, form and default before it. Reading it
 /// gives `config` back.
 pub fn print(config: &Config) -> String {
-    let mut out = String::from("# The settings of Pilotlight. Each key may be left out, and has its default then.\n");
+    let mut out = String::from("# Pilotlight's settings. A key that is left out has its default.\n");
     let (mut table, default) = ("", Config::default());
     for setting in SETTINGS {
         if setting.table != table {

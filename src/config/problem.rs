@@ -91,7 +91,7 @@ impl<'t> Report<'t> {
             .map(|(offset, what, instead)| problem(offset.map(|offset| position(self.text, offset)), what, instead))
             .collect();
         if more > 0 {
-            problems.push(problem(None, format!("{more} more of such problems"), String::new()));
+            problems.push(problem(None, format!("{more} more like these"), String::new()));
         }
         problems
     }

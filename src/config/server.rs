@@ -64,7 +64,7 @@ fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<S
             "token-file" => TokenSource::File(as_file(value)?),
             "token-env" => TokenSource::Env(as_variable(value)?),
             "token" => {
-                let what = "a token must not stand in the config: `token-file` names a file that holds it, `token-env` an \
+                let what = "a token must not be in the config: `token-file` names a file that holds it, `token-env` an \
                             environment variable";
                 return Err(Wrong { at: key.span().start, what: what.into() });
             }
@@ -89,14 +89,14 @@ fn as_address(value: &Spanned<DeValue<'_>>) -> Result<SocketAddr, Wrong> {
     let form = |what: &str| wrong(value, format!("`{TABLE}.address` must be {}; {what}", KEYS[0].1));
     let text = value.get_ref().as_str().ok_or_else(|| named_type(0, value))?;
     let Ok(written) = text.parse::<SocketAddr>() else {
-        let what = if text.starts_with("localhost:") { "a name is not looked up" } else { "this is no such address" };
+        let what = if text.starts_with("localhost:") { "names are not looked up" } else { "this is not one" };
         return Err(form(what));
     };
     let address = SocketAddr::new(written.ip().to_canonical(), written.port());
     if !address.ip().is_loopback() {
         Err(form(&format!("{address} is not on this machine's loopback, and nothing is sent anywhere else")))
     } else if address.port() == 0 {
-        Err(form("0 is no port"))
+        Err(form("0 is not a port"))
     } else {
         Ok(address)
     }
@@ -111,7 +111,7 @@ fn as_variable(value: &Spanned<DeValue<'_>>) -> Result<String, Wrong> {
     let text = value.get_ref().as_str().ok_or_else(|| named_type(2, value))?;
     let is_name = |c: char| c == '_' || c.is_ascii_alphanumeric();
     if text.is_empty() || !text.chars().all(is_name) || text.starts_with(|c: char| c.is_ascii_digit()) {
-        return Err(wrong(value, format!("`{TABLE}.token-env` must be {}; this is no such name", KEYS[2].1)));
+        return Err(wrong(value, format!("`{TABLE}.token-env` must be {}; this is not one", KEYS[2].1)));
     }
     Ok(text.to_owned())
 }
@@ -129,7 +129,7 @@ pub(super) fn print(servers: &[ServerSetting]) -> String {
     for (key, form) in KEYS {
         out += &format!("# {key} takes {form}.\n");
     }
-    out += "# With neither of the last two, the server is one that wants no token. Default: none\n";
+    out += "# Leave out the last two for a server that wants no token. Default: none\n";
     let text = |text: &str| toml::Value::from(text).to_string();
     for ServerSetting { address, token } in servers {
         out += &format!("\n{HEAD}\naddress = \"{address}\"\n");

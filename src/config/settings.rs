@@ -108,7 +108,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     limit(
         "resumed",
-        "A turn resumed with pending work, or older than its owner, in which nothing is open: over after this.",
+        "A turn that was resumed with pending work, or is older than its owner, and has nothing open: over after this.",
         |c| &mut c.limits.resumed,
     ),
     limit("ownerless", "A session that never had an owner counts as ended after this silence.", |c| {
@@ -144,14 +144,14 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting {
         table: "tray",
         key: "count",
-        meaning: "Whether the icon carries the number of sessions that need you.",
+        meaning: "Show the number of sessions that need you on the icon.",
         at_most: &[],
         field: Field::Switch(|c| &mut c.tray.count),
     },
     Setting {
         table: "tray",
         key: "high-contrast",
-        meaning: "Whether the icon is black and white: its shape tells how things are, on a panel of any colour.",
+        meaning: "Draw the icon in black and white; its shape still tells how things are, on a panel of any colour.",
         at_most: &[],
         field: Field::Switch(|c| &mut c.tray.high_contrast),
     },
@@ -168,24 +168,22 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     action(
         "permissions",
-        "What becomes of permission requests in sessions that Pilotlight is attached to: you are asked, all are approved, or \
-         they are left to others.",
+        "What to do with permission requests in sessions that Pilotlight is attached to: ask you, approve all, or leave them to other clients.",
         Field::Permissions(|c| &mut c.actions.permissions),
     ),
     action(
         "auto-reconnect",
-        "Reconnect by itself to sessions that lost their permissions, when the turn that was denied is over, at most twice each.",
+        "Reconnect unasked to sessions that lost their permissions, once the denied turn is over, at most twice each.",
         Field::Switch(|c| &mut c.actions.auto_reconnect),
     ),
     action(
         "resend",
-        "Where it reconnects by itself, have the session go on: by its last prompt, if no tool ran since, else by \
-         `continue-prompt`.",
+        "After reconnecting unasked, have the session go on: with its last prompt if no tool ran since, else with `continue-prompt`.",
         Field::Switch(|c| &mut c.actions.resend),
     ),
     action(
         "continue-prompt",
-        "The prompt that has a session go on where its last one must not be sent again, because a tool ran since.",
+        "The prompt that tells a session to go on where its last one must not be sent again, because a tool ran since.",
         Field::Prompt(|c| &mut c.actions.continue_prompt),
     ),
     action(
@@ -193,7 +191,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Ask a session's server what it does before the session is called stuck, over a connection that attaches to nothing.",
         Field::Switch(|c| &mut c.actions.ask_servers),
     ),
-    notice("enabled", "Whether there are any notifications.", Field::Switch(|c| &mut c.notifications.enabled)),
+    notice("enabled", "Show notifications at all.", Field::Switch(|c| &mut c.notifications.enabled)),
     notice(
         "needs-permission",
         "Notify when a session waits for a permission.",
@@ -229,12 +227,12 @@ pub(super) const SETTINGS: &[Setting] = &[
     notice("sound", "Popups may make a sound.", Field::Switch(|c| &mut c.notifications.rules.sound)),
     notice(
         "cooldown",
-        "A session is not notified for the same thing twice within this.",
+        "Do not notify twice about the same thing in a session within this.",
         Field::Span(|c| &mut c.notifications.rules.cooldown),
     ),
     notice(
         "escalate",
-        "What still holds after this, and was not dismissed, is notified once more.",
+        "Notify once more about what still holds after this and was not dismissed.",
         Field::Wait(|c| &mut c.notifications.rules.escalate_after),
     ),
     notice(
@@ -244,12 +242,12 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     notice(
         "detail",
-        "What a popup shows: all of it, the session's name and what it does, or neither.",
+        "What a popup shows: everything, only the session's name and what it does, or neither.",
         Field::Detail(|c| &mut c.notifications.rules.detail),
     ),
     notice(
         "permission-delay",
-        "A permission that is given within this raises no popup.",
+        "Show no popup for a permission that is given within this.",
         Field::Span(|c| &mut c.notifications.rules.permission_delay),
     ),
     notice(

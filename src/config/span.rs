@@ -22,7 +22,7 @@ pub fn parse(text: &str) -> Result<Span, &'static str> {
         let (unit, after) = after.split_at(after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len()));
         let unit = if unit == "min" { "m" } else { unit };
         if number.is_empty() {
-            return Err("is no number with a unit");
+            return Err("is not a number with a unit");
         }
         if unit.is_empty() {
             return Err("lacks a unit (ms, s, m, h or d)");
@@ -97,9 +97,9 @@ mod tests {
         for (text, why) in [
             ("", "is empty"),
             ("  ", "is empty"),
-            ("soon", "is no number with a unit"),
-            ("-2m", "is no number with a unit"),
-            ("+2m", "is no number with a unit"),
+            ("soon", "is not a number with a unit"),
+            ("-2m", "is not a number with a unit"),
+            ("+2m", "is not a number with a unit"),
             ("1.5h", "lacks a unit (ms, s, m, h or d)"),
             ("90", "lacks a unit (ms, s, m, h or d)"),
             ("1h30", "lacks a unit (ms, s, m, h or d)"),
@@ -107,13 +107,13 @@ mod tests {
             ("2M", "has an unknown unit (known are ms, s, m, h and d)"),
             ("30m1h", "must have the larger unit first, and each once"),
             ("1m1m", "must have the larger unit first, and each once"),
-            ("1h, 30m", "is no number with a unit"),
+            ("1h, 30m", "is not a number with a unit"),
             ("0s", "is not positive"),
             ("0d0ms", "is not positive"),
             ("36501d", TOO_LONG),
             ("99999999999999999999s", TOO_LONG),
             ("9223372036854775807d", TOO_LONG),
-            ("٣s", "is no number with a unit"),
+            ("٣s", "is not a number with a unit"),
         ] {
             assert_eq!(parse(text), Err(why), "{text}");
         }

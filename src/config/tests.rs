@@ -140,7 +140,7 @@ fn a_wrong_value_costs_its_key_alone() {
                 .to_owned(),
             format!("4:15: `limits.fresh-quiet` {span}; this is of type boolean. The default, \"1m\", is used."),
             format!(
-                "5:15: `limits.fresh-stuck` {span}; \"soon\" is no number with a unit. The default, \"2m\", is used."
+                "5:15: `limits.fresh-stuck` {span}; \"soon\" is not a number with a unit. The default, \"2m\", is used."
             ),
             format!("6:14: `limits.tool-quiet` {span}; this is not positive. The default, \"10m\", is used."),
             format!("7:14: `limits.tool-stuck` {span}; this is of type float. The default, \"11m\", is used."),
@@ -252,7 +252,7 @@ fn what_a_message_shows_of_a_file_is_harmless() {
     let problems = wrong("\"\\u001b[2J\\n\\u202e\" = 1\n[limits]\n\"a\\u0007\" = 2\ncrashed = \"\\u001b[1m\"\n");
     assert_eq!(problems[0], r"1:1: unknown key `\u{1b}[2J\n\u{202e}`. It is ignored.");
     assert_eq!(problems[1], r"3:1: unknown key `limits.a\u{7}`. It is ignored.");
-    assert!(problems[2].contains(r#""\u{1b}[1m" is no number"#), "{problems:?}");
+    assert!(problems[2].contains(r#""\u{1b}[1m" is not a number"#), "{problems:?}");
     let long = wrong(&format!("{} = 1", "k".repeat(500_000)));
     assert!(long.len() == 1 && long[0].len() < 200, "{}", long[0].len());
 }
@@ -262,7 +262,7 @@ fn of_very_many_problems_the_first_are_told_and_the_rest_counted() {
     let problems = wrong(&(0..1000).rev().map(|n| format!("zz{n} = 1\n")).collect::<String>());
     assert_eq!(problems.len(), 21);
     assert!(problems[0].starts_with("1:1: ") && problems[19].starts_with("20:1: "), "{problems:?}");
-    assert_eq!(problems[20], "980 more of such problems.");
+    assert_eq!(problems[20], "980 more like these.");
 }
 
 #[test]

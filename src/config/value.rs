@@ -61,13 +61,13 @@ pub(super) fn as_switch(value: &Spanned<DeValue<'_>>) -> Result<bool, Wrong> {
 pub(super) fn as_permissions(value: &Spanned<DeValue<'_>>) -> Result<Permissions, Wrong> {
     let text = value.get_ref().as_str().ok_or_else(|| wrong_type(value))?;
     let named = Permissions::ALL.into_iter().find(|permissions| permissions.word() == text);
-    named.ok_or_else(|| wrong(value, format!("\"{}\" is none of them", shown(text))))
+    named.ok_or_else(|| wrong(value, format!("\"{}\" is not one of them", shown(text))))
 }
 
 pub(super) fn as_log_level(value: &Spanned<DeValue<'_>>) -> Result<LogLevel, Wrong> {
     let text = value.get_ref().as_str().ok_or_else(|| wrong_type(value))?;
     let named = LogLevel::ALL.into_iter().find(|level| level.word() == text);
-    named.ok_or_else(|| wrong(value, format!("\"{}\" is none of them", shown(text))))
+    named.ok_or_else(|| wrong(value, format!("\"{}\" is not one of them", shown(text))))
 }
 
 /// What a popup shows, each by its word.
@@ -77,7 +77,7 @@ pub(super) const DETAILS: [(Detail, &str); 3] =
 pub(super) fn as_detail(value: &Spanned<DeValue<'_>>) -> Result<Detail, Wrong> {
     let text = value.get_ref().as_str().ok_or_else(|| wrong_type(value))?;
     let named = DETAILS.into_iter().find(|(_, word)| *word == text);
-    named.map(|(detail, _)| detail).ok_or_else(|| wrong(value, format!("\"{}\" is none of them", shown(text))))
+    named.map(|(detail, _)| detail).ok_or_else(|| wrong(value, format!("\"{}\" is not one of them", shown(text))))
 }
 
 /// A span of time; none for no time at all.
@@ -150,7 +150,7 @@ pub(super) fn as_terminal(value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, W
     let Some(program) = words.first() else { return Ok(words) };
     let path = Path::new(program);
     let amiss = if program.is_empty() || program.starts_with('-') || is_placeholder(program) {
-        Some("its first word is no program")
+        Some("its first word is not a program")
     } else if program.contains(std::path::is_separator) && !path.is_absolute() && !path.starts_with("~") {
         Some("its first word is a path, but neither absolute nor beginning with ~/")
     } else if words.iter().filter(|word| *word == COMMAND).count() > 1 {

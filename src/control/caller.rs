@@ -55,8 +55,7 @@ pub(super) fn may_ask(ask: &Ask, caller: Option<u32>, judge: &Judge) -> Result<(
         return Ok(());
     }
     let unknown = || {
-        "an agent must not answer permission requests or questions, or send prompts, and who asks for this cannot be told: the process \
-         has gone, or is not shown; do it from the menu"
+        "an agent must not answer permission requests or questions, or send prompts, and it is unclear who asks: the process is gone or hidden; do it from the menu"
             .to_owned()
     };
     let caller = caller.ok_or_else(unknown)?;
@@ -104,7 +103,7 @@ mod tests {
                 Ask::Answer(Reply::Give { request: "r".into(), shown: 1, with: With::Choice(0) }),
             ] {
                 let reason = may_ask(&ask, caller, &Judge::default()).unwrap_err();
-                assert!(reason.contains("cannot be told"), "{caller:?}: {reason}");
+                assert!(reason.contains("it is unclear who asks"), "{caller:?}: {reason}");
             }
             // Where that approves all that the session asks for.
             let approves = Judge { approves_all: true, ..Judge::default() };

@@ -29,10 +29,10 @@ pub async fn ask(folder: &Path, order: &Order) -> io::Result<Option<Asked>> {
     let mut line = serde_json::to_vec(order)?;
     line.push(b'\n');
     if line.len() > ORDER_MAX {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the order is longer than the tray takes"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the order is longer than the tray accepts"));
     }
     let failed = |error: io::Error| {
-        let words = format!("the tray that runs cannot be asked over {}: {error}", place::shown(folder));
+        let words = format!("the running tray cannot be reached over {}: {error}", place::shown(folder));
         io::Error::new(error.kind(), words)
     };
     let Some(mut stream) = place::connect(folder).await.map_err(failed)? else { return Ok(None) };
@@ -74,7 +74,7 @@ impl Asked {
         self.heard().await?;
         self.read_line().await?;
         let report = serde_json::from_slice(&self.line).map_err(|error| {
-            let words = format!("the tray's answer is not understood ({error}); is it of another version?");
+            let words = format!("the tray's answer makes no sense here ({error}); is it another version?");
             io::Error::new(io::ErrorKind::InvalidData, words)
         })?;
         self.line.clear();

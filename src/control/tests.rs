@@ -299,7 +299,7 @@ fn case_137_whoever_gives_an_order_is_heard_before_those_who_only_wait() {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let reason = refused(&answer);
-        let expected = if n == 0 { "others wanted to be heard" } else { "no order came within 5 s" };
+        let expected = if n == 0 { "other clients were waiting" } else { "no order came within 5 s" };
         assert!(reason.contains(expected), "{n}: {reason}");
     }
     // Several at once, none of which waits for another.

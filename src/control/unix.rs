@@ -76,7 +76,7 @@ impl Listener {
         let (stream, _) = self.0.accept().await?;
         let Ok(peer) = stream.peer_cred() else { return Ok(None) }; // it has gone already
         if peer.uid() != geteuid().as_raw() {
-            tracing::warn!("the control socket was tried by another user (number {})", peer.uid());
+            tracing::warn!("another user (number {}) tried the control socket", peer.uid());
             return Ok(None);
         }
         let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0);

@@ -47,9 +47,7 @@ pub enum Fault {
     #[error("{0} was started without a token, but was sent one; remove the server's token from the settings")]
     TokenUnexpected(Place),
     /// Whoever answers there is no Copilot server.
-    #[error(
-        "what listens as {0} does not speak as a Copilot server does; correct the server's address in the settings"
-    )]
+    #[error("what listens as {0} does not speak like a Copilot server; correct the server's address in the settings")]
     NotCopilot(Place),
     /// The server speaks another version of the protocol.
     #[error("{0} speaks version {1} of the protocol, and Pilotlight speaks {ours}; bring the older of the two up to date", ours = github_copilot_sdk::SDK_PROTOCOL_VERSION)]

@@ -191,7 +191,7 @@ pub(super) async fn find(site: &Site, steps: Steps<'_>) -> Result<(Link, Activit
         }
     }
     if faults.is_empty() {
-        return Err(Failure::refusal(Step::Attach, "no server is known that could have this session"));
+        return Err(Failure::refusal(Step::Attach, "no known server could have this session"));
     }
     let why = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     Err(Failure { step: Step::Attach, why, next: None, refused: false, sent: false, faults })
@@ -371,7 +371,7 @@ pub(super) async fn abort(link: &Link, site: &Site, steps: Steps<'_>) -> Result<
         }
         Ok(Err(fault)) => return Err(failed(Step::Verify, fault).unconfirmed()),
         Err(_) => {
-            let why = format!("told to stop, the session still works after {} s", SEEN_WITHIN.as_secs());
+            let why = format!("the session was told to stop, and still works after {} s", SEEN_WITHIN.as_secs());
             return Err(Failure::because(Step::Verify, &why, next).unconfirmed());
         }
     }
@@ -409,7 +409,7 @@ pub async fn resend(
 ) -> Result<String, Failure> {
     let mut sight = site.sight.clone();
     if sight.borrow().prompt != last {
-        let why = "another prompt was sent meanwhile; what was meant for the turn before it is not done to this one";
+        let why = "another prompt was sent meanwhile; this was meant for the turn before it, and nothing was done";
         return Err(Failure::refusal(Step::Resend, why));
     }
     if matches!(prompt, Prompt::Again(_)) && sight.borrow().ran > 0 {

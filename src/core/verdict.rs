@@ -445,15 +445,15 @@ impl<'a> Judge<'a> {
         let background = self.background_words();
         if let Some(at) = self.facts.compaction.filter(|_| self.former.is_none()) {
             let (quiet, stuck) = (self.limits.tool_quiet, self.limits.tool_stuck);
-            let silent = self.silent(progress, quiet, stuck, true, "compacting its log");
+            let silent = self.silent(progress, quiet, stuck, true, "compacting its history");
             return silent
-                .unwrap_or_else(|| found(Status::Working, at.wall, format!("compacting its log{background}")));
+                .unwrap_or_else(|| found(Status::Working, at.wall, format!("compacting its history{background}")));
         }
         if agents > 0 {
             return found(Status::Working, since, background.trim_start_matches(", "));
         }
         if self.live.has_active_work == Some(true) {
-            return found(Status::Working, since, "its server says that it has active work");
+            return found(Status::Working, since, "its server reports active work");
         }
         let why = rest_words(self.facts, closed);
         found(Status::Idle, since, format!("{why}{background}"))

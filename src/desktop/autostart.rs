@@ -179,7 +179,7 @@ impl Login {
         let ended = place.follow(told).await;
         self.followed.store(false, Ordering::Relaxed);
         if let Err(error) = ended {
-            tracing::info!("changes of what is started at login are not noticed: {error}");
+            tracing::info!("changes to \"Start at login\" go unnoticed: {error}");
         }
     }
 }
@@ -191,7 +191,7 @@ impl Login {
 fn arguments(homes: &[PathBuf]) -> anyhow::Result<Vec<&str>> {
     let mut words = vec!["tray"];
     for home in homes {
-        let home = home.to_str().with_context(|| format!("the path of {} is no text", home.display()))?;
+        let home = home.to_str().with_context(|| format!("the path of {} is not valid UTF-8", home.display()))?;
         words.extend(["--home", home]);
     }
     Ok(words)

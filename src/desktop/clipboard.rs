@@ -50,7 +50,7 @@ fn copy(board: &mut Option<arboard::Clipboard>, text: String) -> Result<(), Stri
     };
     copied.map_err(|error| match wayland {
         true => {
-            format!("{error}. Under Wayland, the package wl-clipboard is needed for copying: install it and try again")
+            format!("{error}. Copying under Wayland needs the package wl-clipboard: install it and try again")
         }
         false => error.to_string(),
     })

@@ -118,7 +118,7 @@ fn folder(row: &Row, home: Option<&str>) -> String {
 fn doing(session: &Session) -> Option<String> {
     let facts = &session.facts;
     if facts.compaction.is_some() {
-        return Some("compacting its log".into());
+        return Some("compacting its history".into());
     }
     let Some(tool) = facts.turn.as_ref()?.tools.last() else { return Some("a turn is open, no tool in it".into()) };
     let more = facts.turn.as_ref().map_or(0, |turn| turn.tools.len() - 1);

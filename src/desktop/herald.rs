@@ -202,7 +202,7 @@ impl Herald {
         let text = serde_json::to_vec_pretty(&self.notices.quiet).map_err(Into::into);
         if let Err(error) = text.and_then(|text| kept::replace(path, &text)) {
             tracing::warn!(
-                "mutes and pauses cannot be kept in {}: {error:#}; they end with the program",
+                "mutes and pauses cannot be saved in {}: {error:#}; they end with the program",
                 path.display()
             );
         }

@@ -117,7 +117,7 @@ impl Lamp {
                 self.hands.act(id.session.as_ref(), effect.clone());
                 self.show_again();
             }
-            None => tracing::debug!("a click on what is not shown any more"),
+            None => tracing::debug!("a click on something that is no longer shown"),
         }
     }
 
@@ -287,8 +287,7 @@ impl Hands {
         };
         let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(command) = details_command(program.into(), verb, &tools.homes, id, request) else {
-            let why = "the id of the session or of its request has not the form that Copilot gives them, and nothing else is \
-                       handed to a terminal; answer it where it was asked";
+            let why = "the id of the session or of its request is not in Copilot's form, and nothing else is passed to a terminal; answer it where it was asked";
             return self.trouble()(why.into());
         };
         let (terminals, failed) = (Terminals::new(Some(tools.terminal.clone())), self.trouble());

@@ -287,7 +287,7 @@ impl Menu {
 }
 
 /// Said where whatever attached sessions ask for is allowed.
-const APPROVES: &str = "approving all that attached sessions ask";
+const APPROVES: &str = "approving all that attached sessions ask for";
 
 fn has_age(items: &[Item]) -> bool {
     items.iter().any(|item| item.words().is_some_and(Text::has_age) || has_age(item.children()))

@@ -225,7 +225,7 @@ fn serve(folder: &Path, judge: Judge, commander: UnboundedSender<Command>) -> Op
         let _ = commander.send(Command::Act(given)); // fails only when the engine has ended
     };
     control::serve(folder, judge, orders)
-        .inspect_err(|error| tracing::warn!("commands cannot hand anything to this tray: {error}"))
+        .inspect_err(|error| tracing::warn!("commands cannot reach this tray: {error}"))
         .ok()
 }
 
@@ -236,6 +236,6 @@ fn serve(folder: &Path, judge: Judge, commander: UnboundedSender<Command>) -> Op
     reason = "the panel may hold the main thread for ever, and Quit must not wait for it"
 )]
 fn leave() -> ! {
-    tracing::debug!("the panel does not answer; leaving without its goodbye");
+    tracing::debug!("the panel does not answer; quitting without waiting for it");
     std::process::exit(0)
 }

@@ -193,7 +193,7 @@ pub async fn try_out() -> anyhow::Result<Tried> {
     let lines = vec![
         "A test notification was sent.".to_owned(),
         format!("Shown by: {}", plain(&about, LINE)),
-        format!("More than a title: {}", yes(server.can.body)),
+        format!("Text below the title: {}", yes(server.can.body)),
         match server.can.actions {
             true => "Clicks and buttons: yes, if it shows them; some servers only tell of a click".into(),
             false => "Clicks and buttons: no; the menu has all of them".into(),

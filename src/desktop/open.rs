@@ -41,8 +41,8 @@ pub fn log(path: &Path) -> anyhow::Result<()> {
 
 /// What to do where nothing is installed that opens it.
 fn unopened(what: &str, path: &Path, error: &std::io::Error) -> anyhow::Error {
-    let help = if cfg!(target_os = "linux") { "; the package xdg-utils has what opens it" } else { "" };
-    anyhow::anyhow!("nothing here opens {what} {} ({error}){help}", path.display())
+    let help = if cfg!(target_os = "linux") { "; install the package xdg-utils for that" } else { "" };
+    anyhow::anyhow!("nothing here can open {what} {} ({error}){help}", path.display())
 }
 
 #[cfg(target_os = "linux")]
@@ -82,7 +82,7 @@ fn first_of(openers: Vec<std::process::Command>, fails_within: std::time::Durati
         std::thread::Builder::new().name("opener".into()).spawn(wait)?;
         match ended.recv_timeout(fails_within) {
             Ok(Ok(status)) if !status.success() => {
-                failed = std::io::Error::other(format!("{} ends with {status}", opener.get_program().display()));
+                failed = std::io::Error::other(format!("{} failed with {status}", opener.get_program().display()));
             }
             _ => return Ok(()),
         }
@@ -142,7 +142,10 @@ mod tests {
     fn case_153_where_nothing_opens_it_the_path_and_the_package_are_said() {
         let failed = first_of(Vec::new(), FAILS_WITHIN).unwrap_err();
         let said = unopened("the folder", Path::new("/code/billing-api"), &failed).to_string();
-        assert!(said.contains("/code/billing-api") && said.ends_with("xdg-utils has what opens it"), "{said}");
+        assert!(
+            said.contains("/code/billing-api") && said.ends_with("install the package xdg-utils for that"),
+            "{said}"
+        );
     }
 
     #[test]

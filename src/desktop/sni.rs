@@ -97,7 +97,7 @@ impl Tray {
             say(&self.connection, said).await
         };
         if let Err(error) = self.runtime.block_on(told) {
-            tracing::debug!("the panel was not told: {error}"); // the bus is gone: noticed by who follows it
+            tracing::debug!("the panel could not be told: {error}"); // the bus is gone: noticed by who follows it
         }
         if let Some(at) = waits {
             self.runtime.spawn(wait_no_longer(self.connection.clone(), Arc::clone(&self.shown), at));
@@ -117,7 +117,7 @@ impl Drop for Tray {
 /// Puts both on the bus, under no name but the connection's own: GNOME's extension loses one in three icons that take another.
 async fn register(item: Item, menu: Menu) -> anyhow::Result<Connection> {
     let built = zbus::connection::Builder::session()?.serve_at(PATH, item)?.serve_at(MENU_PATH, menu)?.build().await;
-    let connection = built.context("the icon cannot be put up")?;
+    let connection = built.context("the icon cannot be shown")?;
     let name = connection.unique_name().context("the bus gave us no name")?.to_string();
     let path = "/StatusNotifierWatcher";
     let registered =
@@ -127,7 +127,7 @@ async fn register(item: Item, menu: Menu) -> anyhow::Result<Connection> {
         Err(zbus::Error::MethodError(name, ..)) if name.as_str() == "org.freedesktop.DBus.Error.ServiceUnknown" => {
             anyhow::bail!("no panel with a tray is on the bus")
         }
-        Err(error) => Err(error).context("the icon cannot be put up"),
+        Err(error) => Err(error).context("the icon cannot be shown"),
     }
 }
 

@@ -175,7 +175,7 @@ impl Terminals {
         let Some((program, arguments)) = command.split_first() else { return Err("there is nothing to run".into()) };
         let name = shown(program);
         let found = paths::program(Path::new(program), self.around.path.as_deref());
-        let found = found.ok_or_else(|| format!("there is no program {name} here (actions.copilot may name it)"))?;
+        let found = found.ok_or_else(|| format!("there is no program {name} here (actions.copilot can name it)"))?;
         Ok(std::iter::once(found.into_os_string()).chain(arguments.iter().cloned()).collect())
     }
 
@@ -208,7 +208,7 @@ impl Terminals {
         };
         match self.around.home.clone().filter(|home| is_local_folder(home)) {
             Some(home) => (home, Some(format!("in your home, {why}"))),
-            None => (std::env::temp_dir(), Some(format!("in the folder for what is temporary, {why}"))),
+            None => (std::env::temp_dir(), Some(format!("in the temporary folder, {why}"))),
         }
     }
 }

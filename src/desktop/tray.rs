@@ -52,7 +52,7 @@ impl Tray {
         #[cfg(not(target_os = "macos"))]
         let builder = builder.with_icon(picture(view.icon)?);
         Ok(Self {
-            icon: builder.build().context("the icon cannot be put up")?,
+            icon: builder.build().context("the icon cannot be shown")?,
             laid_out: Instant::now(),
             shown: view.clone(),
             entries,

@@ -79,11 +79,11 @@ async fn notifications() -> Finding {
         Ok(Err(error)) => Finding::problem(
             CHECK,
             format!("nothing shows notifications: {error:#}"),
-            "install or start a notification server (dunst, mako, your desktop's); the menu tells the same",
+            "install or start a notification server (dunst, mako, your desktop's); the menu shows the same",
         )
         .discreet("nothing shows notifications"),
         Err(_) => {
-            Finding::problem(CHECK, "the notification server does not answer", "restart it; the menu tells the same")
+            Finding::problem(CHECK, "the notification server does not answer", "restart it; the menu shows the same")
                 .told_to_all()
         }
     }

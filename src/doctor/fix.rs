@@ -99,7 +99,7 @@ fn comment_out(path: &Path) -> anyhow::Result<String> {
     let shown = path.display();
     let text = fs::read_to_string(path).with_context(|| format!("{shown} cannot be read"))?;
     let Some((repaired, lines)) = commented(&text, path) else {
-        bail!("what is wrong with {shown} is not a matter of single lines: `pilotlight config --edit` opens it");
+        bail!("the trouble with {shown} is not in single lines: `pilotlight config --edit` opens it");
     };
     let copy = free_name(path, "before-fix")?;
     fs::copy(path, &copy).with_context(|| format!("no copy of {shown} can be kept, so nothing was changed"))?;

@@ -24,12 +24,8 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
     let mut findings = Vec::new();
     if ground.homes.is_empty() {
         findings.push(
-            Finding::problem(
-                "home",
-                "no home folder is known to look for Copilot in",
-                "name one with --home DIR or COPILOT_HOME",
-            )
-            .told_to_all(),
+            Finding::problem("home", "cannot tell where Copilot's home is", "name one with --home DIR or COPILOT_HOME")
+                .told_to_all(),
         );
     }
     let Survey { sessions, .. } = survey(&ground.homes, &ground.config, &ground.seen, false);
@@ -65,7 +61,7 @@ fn one_home(home: &Path, number: usize) -> Finding {
         Err(error) => Finding::problem(
             CHECK,
             format!("the Copilot home {shown} cannot be read: {error}"),
-            "its sessions are not seen: give yourself leave to read it, or take it out of the settings",
+            "its sessions are not seen: give yourself permission to read it, or take it out of the settings",
         )
         .discreet(format!("{place}: cannot be read")),
     }
@@ -176,15 +172,15 @@ fn logs(homes: &[std::path::PathBuf], sessions: &[Session]) -> Vec<Finding> {
             Ok(length) if length > HUGE => Finding::warning(
                 CHECK,
                 format!("{} has {} MiB", path.display(), length >> 20),
-                "it is read, but not all of it: /compact does not shorten it, a new session begins a new one",
+                "only part of it is read; /compact does not shorten it, a new session begins a new one",
             )
             .discreet(format!("one of {} MiB", length >> 20)),
             Ok(_) if session.facts.skipped > 0 => Finding::warning(
                 CHECK,
-                format!("{}: {} of it are no events, and were left out", path.display(), lines(session.facts.skipped)),
+                format!("{}: {} of it are not events, and were skipped", path.display(), lines(session.facts.skipped)),
                 "the rest is read; where a status is wrong because of it, please report it with `pilotlight diagnostics`",
             )
-            .discreet(format!("{} of one are no events", lines(session.facts.skipped))),
+            .discreet(format!("{} of one are not events", lines(session.facts.skipped))),
             Ok(_) => {
                 sound += 1;
                 continue;
@@ -196,13 +192,13 @@ fn logs(homes: &[std::path::PathBuf], sessions: &[Session]) -> Vec<Finding> {
             Err(LogError::NotAFile(what)) => Finding::problem(
                 CHECK,
                 format!("{} is {what}, not a file: it is neither opened nor followed", path.display()),
-                "Copilot writes no such thing: look who put it there, and move it away once the session is over",
+                "Copilot writes no such thing: find out who put it there, and move it away once the session is over",
             )
             .discreet(format!("one is {what}")),
             Err(LogError::Io(error)) => Finding::problem(
                 CHECK,
                 format!("{} cannot be read: {error}", path.display()),
-                "its session is not judged: give yourself leave to read it",
+                "its session's status is unknown: give yourself permission to read it",
             )
             .discreet("one cannot be read"),
         };
@@ -214,7 +210,7 @@ fn logs(homes: &[std::path::PathBuf], sessions: &[Session]) -> Vec<Finding> {
     }
     if left_out > 0 {
         let more = format!("{left_out} more that are broken or huge");
-        findings.push(Finding::warning(CHECK, more, "put right those above, and look again").told_to_all());
+        findings.push(Finding::warning(CHECK, more, "fix those above, and run this again").told_to_all());
     }
     if !never.is_empty() {
         let count = having(never.len());

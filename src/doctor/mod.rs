@@ -206,7 +206,7 @@ pub fn examine(ground: &Ground) -> Examined {
             Err(error) => examined.findings.push(
                 Finding::problem(
                     check,
-                    format!("{subject} could not be looked at: the system refuses a thread for it ({error})"),
+                    format!("{subject} could not be checked: the system refuses a thread for it ({error})"),
                     "raise the limit of your processes (`ulimit -u`), or of memory (`ulimit -v`), or end some; and try again",
                 )
                 .told_to_all(),
@@ -214,7 +214,7 @@ pub fn examine(ground: &Ground) -> Examined {
             Ok(Err(_)) => examined.findings.push(
                 Finding::problem(
                     check,
-                    format!("{subject} could not be looked at within {} s", DEADLINE.as_secs()),
+                    format!("{subject} could not be checked within {} s", DEADLINE.as_secs()),
                     "something there does not answer: a folder on another machine, or a program that hangs; look at it and try again",
                 )
                 .told_to_all(),

@@ -212,16 +212,16 @@ fn tray_that_runs(folders: &[PathBuf]) -> Vec<Finding> {
                 let socket = folder.join(SOCKET);
                 Finding::warning(
                     CHECK,
-                    format!("does not run, and {} was left behind by one that did", socket.display()),
+                    format!("not running; {} was left behind by one that was", socket.display()),
                     "the next start replaces it; `pilotlight doctor --fix` removes it",
                 )
-                .discreet("does not run, and a control socket was left behind")
+                .discreet("not running; a control socket was left behind")
                 .fixed_by(Fix::Socket(socket))
             }
             Err(error) => Finding::problem(
                 CHECK,
                 format!("its control socket in {} cannot be reached: {error}", folder.display()),
-                "commands carry out what they are asked by themselves; look who owns that file",
+                "commands act by themselves; check who owns that file",
             )
             .discreet("its control socket cannot be reached"),
         });

@@ -26,7 +26,7 @@ pub(super) fn copilot(ground: &Ground) -> Vec<Finding> {
             let number: String = version.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
             let number = number.trim_end_matches('.');
             let said = format!("{}, version {number}", program.display());
-            Finding::ok(CHECK, said).discreet(format!("found, version {number} (Pilotlight was tried with {TRIED})"))
+            Finding::ok(CHECK, said).discreet(format!("found, version {number} (Pilotlight was tested with {TRIED})"))
         }
         Err(why) => Finding::problem(
             CHECK,

@@ -32,7 +32,7 @@ pub(super) const fn is_attempt(action: Action) -> bool {
 fn is_its_turn(order: &Order, session: &Session) -> Result<(), String> {
     match (&order.turn, &session.facts.root) {
         (Some(meant), Some(now)) if meant != now => {
-            Err("another turn has begun since this was asked for, and it is not done to that one".into())
+            Err("another turn has begun since you asked for this, so nothing was done".into())
         }
         _ => Ok(()),
     }
@@ -192,7 +192,7 @@ impl Engine {
         }
         self.fleet.share_owners(self.clock.now(), &mut round.changed);
         self.reach(key);
-        let entry = self.fleet.get(key).ok_or("there is no such session any more")?;
+        let entry = self.fleet.get(key).ok_or("this session no longer exists")?;
         let (action, session) = (action_of(&order.ask), entry.session());
         // Says for how long, which an offer does not.
         self.is_being_opened(key, action, session).map_or(Ok(()), Err)?;
@@ -291,7 +291,7 @@ impl Engine {
                 self.acting.see(&key, entry.session(), entry.verdict.status);
                 is_its_turn(&given.order, entry.session())
             }
-            None => Err("there is no such session any more".into()),
+            None => Err("this session no longer exists".into()),
         }
     }
 

@@ -58,7 +58,7 @@ impl Settings<'_> {
         }
         let mut lines: Vec<_> = problems
             .map(|problem| match problem.spoils_all() {
-                true => format!("{} The settings of before stay in force.", problem.complaint()),
+                true => format!("{} The previous settings stay in force.", problem.complaint()),
                 false => problem.to_string(),
             })
             .collect();
@@ -201,12 +201,12 @@ impl Engine {
         let before = std::mem::replace(&mut self.config, read);
         if self.config.owners != before.owners {
             // Who may answer a request hangs on it, in more than one place: none of them may be behind another.
-            later.push("owners.names counts from the next start of Pilotlight on.".to_owned());
+            later.push("owners.names takes effect when Pilotlight starts next.".to_owned());
             self.config.owners = before.owners;
         }
         if self.config.actions.permissions != before.actions.permissions {
             // Whatever can write a file could otherwise have its own requests approved, there and then.
-            later.push("actions.permissions counts from the next start of Pilotlight on.".to_owned());
+            later.push("actions.permissions takes effect when Pilotlight starts next.".to_owned());
             self.config.actions.permissions = before.actions.permissions;
         }
         self.fleet.set_limits(self.config.limits);

@@ -79,7 +79,7 @@ pub fn lock_pid(file_name: &str) -> Option<u32> {
 }
 
 /// Said of a log that ends in a line longer than anything that is read.
-const ENDLESS: &str = "its log ends in a line of more than 64 MB, which is not read: what it does cannot be told";
+const ENDLESS: &str = "its log ends in a line of more than 64 MB, which is not read: what it does is unknown";
 
 /// How sessions are read: the same for all of them.
 #[derive(Clone, Copy, Debug)]

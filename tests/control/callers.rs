@@ -115,7 +115,7 @@ fn case_107c_the_tray_refuses_an_agents_answer() {
     let status = Command::new("sh").args(["-c", &script]).status().unwrap();
     assert_eq!(status.code(), Some(7));
     tray.signal(Signal::CONT);
-    tray.says("who asks for this cannot be told");
+    tray.says("it is unclear who asks");
 }
 
 /// What an agent could do without us it may do with us.

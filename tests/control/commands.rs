@@ -282,7 +282,7 @@ fn case_130_an_interrupted_order_is_looked_up_on_disk() {
             "approve",
             None,
             5,
-            "may have happened: interrupted while the tray was at work on it; its log has no answer yet",
+            "may have happened: interrupted while the tray was working on it; its log has no answer yet",
         ),
         ("approve", answered("approved"), 0, "approved: its log says so"),
         ("approve", answered(REFUSED), 5, "its log has another answer"),
@@ -340,7 +340,7 @@ fn an_answer_of_another_version_may_mean_anything() {
     });
     let output = user.run(&["stop", "00000001"]);
     assert_eq!(output.status.code(), Some(5), "{output:?}");
-    assert!(texts(&output).1.contains("is it of another version?"), "{output:?}");
+    assert!(texts(&output).1.contains("is it another version?"), "{output:?}");
 }
 
 /// Without a tray the command does it itself: nothing can be done with this one.

@@ -65,7 +65,7 @@ impl Place {
         let approve = self.run(&["approve", "00000001"]);
         assert_eq!(approve.status.code(), Some(4), "{approve:?}");
         let said = String::from_utf8_lossy(&approve.stderr);
-        assert!(said.contains("no tray is looked for there") && said.contains(because), "{said}");
+        assert!(said.contains("no tray can be asked") && said.contains(because), "{said}");
         let doctor = self.run(&["doctor"]);
         let said = String::from_utf8_lossy(&doctor.stdout);
         assert!(said.contains(because) && said.contains(&format!("runs: process {}", tray.pid())), "{said}");
@@ -129,7 +129,7 @@ fn case_143_without_any_folder_of_ours_the_tray_still_runs() {
     fs::create_dir_all(&folder).unwrap();
     symlink("/nowhere", folder.join("pilotlight.lock")).unwrap();
     let tray = Tray::start_from(&user, user.pilotlight(&["tray"]));
-    tray.says("commands cannot hand anything to this tray: ");
+    tray.says("commands cannot reach this tray: ");
     tray.says("pilotlight.lock is a link");
     tray.says("no icon and no notifications"); // it went on to look for a panel
 }

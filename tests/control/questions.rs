@@ -58,7 +58,7 @@ fn a_session_in_a_terminal_is_ended_only_after_a_yes() {
     let output = user.run(&["stop", "00000001"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.code() == Some(4) && said.contains("no terminal to ask on") && said.contains("--yes"),
+        output.status.code() == Some(4) && said.contains("no terminal here to ask you on") && said.contains("--yes"),
         "{said}"
     );
     for answer in ["", "n", "yesterday"] {
@@ -112,7 +112,7 @@ fn with_ask_each_request_is_shown_before_it_is_answered() {
 
     let output = user.run(&["approve", "00000001", "--ask"]);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no terminal to ask on"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no terminal here to ask you on"));
 
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask"]);
     shows(&terminal, "    shell: rm r-1\nApprove this request, once? [y/N]");
@@ -245,9 +245,9 @@ fn a_question_is_shown_before_it_is_answered() {
     for (arguments, code, why) in [
         (&["--choice", "3"][..], 4, "no number 3"),
         (&["--text", "mauve"], 4, "it takes one of its choices"),
-        (&["blue"], 4, "none of its choices has these words"),
+        (&["blue"], 4, "none of its choices reads like this"),
         (&["--decline"], 4, "not declined"),
-        (&[], 4, "no terminal to ask on"),
+        (&[], 4, "no terminal here to ask you on"),
         (&["--choice", "1", "--text", "red"], 2, "cannot be used with"),
         (&["red", "--choice", "1"], 2, "cannot be used with"),
     ] {
@@ -257,8 +257,8 @@ fn a_question_is_shown_before_it_is_answered() {
     }
     // One that reads as something else, and one that is not named: another may have taken its place.
     for (arguments, why) in [
-        (&["--request", "odd", "--choice", "1"][..], "may read as something else"),
-        (&["--choice", "1"], "it is `--request r-1` that is shown here. It was left open"),
+        (&["--request", "odd", "--choice", "1"][..], "may not be what it looks like"),
+        (&["--choice", "1"], "the one shown here is `--request r-1`. It was left open"),
         (&["red"], "say which question"),
         (&["--cancel"], "say which question"),
     ] {
@@ -272,11 +272,11 @@ fn a_question_is_shown_before_it_is_answered() {
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert_eq!(given().len(), 1, "{:?}", given());
     let terminal = in_terminal(&user, &["answer", "00000001"]);
-    shows(&terminal, "Your answer (1 to 2; nothing leaves it open):");
+    shows(&terminal, "Your answer (1 to 2; Enter alone leaves it open):");
     terminal.press(&["C-c"]);
     shows(&terminal, "the question was left open\nexited with 4");
     let terminal = in_terminal(&user, &["answer", "00000001"]);
-    shows(&terminal, "Your answer (1 to 2; nothing leaves it open):");
+    shows(&terminal, "Your answer (1 to 2; Enter alone leaves it open):");
     terminal.press(&["1", "Enter"]);
     shows(&terminal, "it is done\nexited with 0");
     assert_eq!(given()[1..], [("r-1".to_owned(), With::Choice(0))]);

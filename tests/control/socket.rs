@@ -65,7 +65,7 @@ fn where_others_may_write_nothing_is_served_and_commands_act_by_themselves() {
     fs::set_permissions(folder(&user), Permissions::from_mode(0o770)).unwrap();
     let (_session, _owner) = unreachable(&user);
     let tray = Tray::start_from(&user, user.pilotlight(&["tray"]));
-    tray.says("commands cannot hand anything to this tray: others may write to the folder");
+    tray.says("commands cannot reach this tray: others may write to the folder");
     assert!(!socket(&user).exists());
     reason(&approve(&user));
 }
@@ -166,7 +166,7 @@ fn case_137_every_command_names_a_tray_that_stands_still() {
         let output = user.run(args);
         let (took, said) = (ran() - begun, String::from_utf8_lossy(&output.stderr));
         assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
-        assert!(said.contains(&named) && said.contains("is left out here"), "{args:?}: {said}");
+        assert!(said.contains(&named) && said.contains("is missing here"), "{args:?}: {said}");
         assert!(took < Duration::from_secs(6), "{args:?}: {took:?}");
     }
     for mut order in waiting {
@@ -267,7 +267,7 @@ fn another_users_connection_is_closed() {
     }
     let closed = ask();
     assert_eq!(String::from_utf8_lossy(&closed.stdout), "answered: ", "{closed:?}");
-    tray.says("the control socket was tried by another user (number 65534)");
+    tray.says("another user (number 65534) tried the control socket");
     // And another user's socket in that place is not trusted with an order.
     tray.end(Signal::TERM);
     let mut squatter = Command::new("setpriv");
@@ -279,7 +279,7 @@ fn another_users_connection_is_closed() {
     squatter.kill().unwrap();
     squatter.wait().unwrap();
     let said = reason(&output);
-    assert!(said.contains("no tray is looked for there: others may write to the folder"), "{said}");
+    assert!(said.contains("no tray can be asked: others may write to the folder"), "{said}");
     fs::set_permissions(folder(&user), Permissions::from_mode(0o700)).unwrap();
     let said = reason(&approve(&user));
     assert!(said.contains("pilotlight.sock belongs to another user (number 65534): remove it"), "{said}");

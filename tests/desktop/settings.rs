@@ -55,7 +55,7 @@ fn case_154_a_change_counts_at_once_and_what_is_wrong_in_it_costs_itself_alone()
     fs::write(&config, "[limits\n").unwrap();
     panel.wait_for("it is no TOML", |entry| entry.shown().starts_with("Settings: config.toml:1:8: not TOML"));
     let popup = popups.wait_for(2);
-    assert!(popup.body.contains("The settings of before stay in force"), "{popup:?}");
+    assert!(popup.body.contains("The previous settings stay in force"), "{popup:?}");
     session.metric();
     panel.wait_for("it is stuck as before", |entry| entry.shown().starts_with("stuck: "));
     fs::write(&config, "[limits]\nfresh-quiet = \"1h\"\nfresh-stuck = \"2h\"\n[log]\nlevel = \"error\"\n").unwrap();
@@ -114,7 +114,7 @@ fn the_log_answers_why_and_holds_nothing_that_a_session_wrote() {
     let (_, told) = ask(crashed.to_string());
     assert!(told.contains("status          crashed") && told.contains("unfinished: a tool\n"), "{told}");
     let (code, told) = ask("2020-01-01T00:00:00Z".into());
-    assert!(code == Some(1) && told.contains("does not reach back so far"), "{told}");
+    assert!(code == Some(1) && told.contains("does not reach that far back"), "{told}");
     let (code, told) = ask(jiff::Timestamp::now().to_string());
     assert!(code == Some(1) && told.contains("no tray ran then: the last one had ended at"), "{told}");
     let minute = failed.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M").to_string();

@@ -86,7 +86,7 @@ fn case_88_what_is_no_log_is_named_and_nothing_is_waited_for() {
     assert_eq!(log(2, "events.jsonl is a pipe"), "problem");
     assert_eq!(log(3, "events.jsonl is a symbolic link"), "problem");
     assert_eq!(log(4, "events.jsonl has 2048 MiB"), "warning");
-    assert_eq!(log(7, "events.jsonl: 2 lines of it are no events"), "warning");
+    assert_eq!(log(7, "events.jsonl: 2 lines of it are not events"), "warning");
     assert_eq!(level(&found, "log", "2 sessions have no log"), "ok");
     assert_eq!(level(&found, "session", "a-link is a symbolic link"), "warning");
     assert!(saying(&found, "log", "elsewhere").is_empty(), "the link is not followed");

@@ -101,7 +101,7 @@ fn a_broken_file_keeps_the_last_good_and_says_where_it_is_wrong() {
     watch.told(&session, "stuck");
     fs::write(&real, "[limits]\nfresh-quiet = \"1h\"\nfresh-stuck = soon\n").unwrap();
     says("config.toml:3:15: not TOML");
-    says("The settings of before stay in force.");
+    says("The previous settings stay in force.");
     session.say("assistant.turn_start", "{}");
     watch.told(&session, "working");
     watch.told(&session, "stuck");
@@ -110,5 +110,5 @@ fn a_broken_file_keeps_the_last_good_and_says_where_it_is_wrong() {
     fs::write(&beside, "[limits]\nfresh-quiet = \"1h\"\nfresh-stuck = \"2h\"\n[owners]\nnames = [\"x\"]\n").unwrap();
     fs::rename(&beside, &config).unwrap();
     watch.told(&session, "working");
-    says("owners.names counts from the next start");
+    says("owners.names takes effect when");
 }

@@ -120,7 +120,7 @@ fn a_question_is_answered_by_a_command_in_every_way() {
             (&["--choice", "0"], "no number 0"),
             (&["--text", " "], "an empty text is no answer"),
             (&["--decline"], "not declined"),
-            (&[], "no terminal to ask on"),
+            (&[], "no terminal here to ask you on"),
         ] {
             refuses(&answer(arguments), why);
         }
@@ -156,7 +156,7 @@ fn a_question_is_answered_on_a_terminal_that_shows_it() {
         let terminal = on_terminal(&stage.pilot, &["answer", &id]);
         shows(
             &terminal,
-            "Which color? Its choices: 1) red 2) blue Your answer (1 to 2, or any text; nothing leaves it open):",
+            "Which color? Its choices: 1) red 2) blue Your answer (1 to 2, or any text; Enter alone leaves it open):",
         );
         terminal.press(typed);
         terminal

@@ -362,7 +362,7 @@ fn case_130_a_command_says_what_the_disk_says() {
     stage.told("working", "");
     freeze(stage.server.pid());
     let mut one = Staying::start(stage.pilot.command_beside(&["stop", &id]));
-    one.says("the tray is at work on it");
+    one.says("the tray is working on it");
     one.signal(Signal::INT);
     assert_eq!(one.code(), Some(5), "{}", one.said());
     assert!(one.said().contains("its log says that the turn goes on"), "{}", one.said());

@@ -76,7 +76,7 @@ fn a_full_disk_costs_what_would_be_remembered_and_nothing_else() {
     panel.rest();
     let all = panel.wait_for("Mark all as seen", labelled("Mark all as seen"));
     assert!(panel.click(all.id));
-    light.says("what was seen cannot be kept");
+    light.says("what you have seen cannot be saved");
     panel.wait_for("it is seen", |entry| entry.shown().starts_with("✓ ") && !entry.shown().contains('●'));
     let inside = PathBuf::from(format!("/proc/{}/root{state}", light.pid()));
     assert_eq!(fs::read_to_string(inside.join("seen.json")).unwrap(), kept, "what was kept is as it was");
@@ -116,7 +116,7 @@ fn a_read_only_home_is_shown_and_left_alone() {
     panel.rest();
     let all = panel.wait_for("Mark all as seen", labelled("Mark all as seen"));
     assert!(panel.click(all.id));
-    light.says("what was seen cannot be kept");
+    light.says("what you have seen cannot be saved");
     for arguments in [&["status", "--json"][..], &["explain", &session.id]] {
         let output = spaces::after(&locks, &["-m"], &user.command(None, arguments)).output().unwrap();
         assert!(output.status.success(), "{output:?}");

@@ -52,7 +52,7 @@ pub(super) fn carry_out(
     })?;
     let outcome = match carried {
         Carried::Over(outcome) => return Ok(outcome),
-        Carried::Nobody => Outcome::Failed("nobody carried it out".into()),
+        Carried::Nobody => Outcome::Failed("nothing carried it out".into()),
         Carried::NotSent(why) => Outcome::Failed(format!("{why}; nothing was sent")),
         Carried::Sent(why) => looked_up(context, session, order, &why),
     };
@@ -89,7 +89,7 @@ async fn by_the_one_in(folder: &Path, order: &Order, tell: &mut dyn Tell) -> any
         Ok(Some(runtime)) => runtime,
         Ok(None) => return Ok(Carried::Nobody),
         Err(error) => {
-            say(&format!("no tray is looked for there: {error}"));
+            say(&format!("no tray can be asked: {error}"));
             return Ok(Carried::Nobody);
         }
     };
@@ -104,7 +104,7 @@ async fn by_the_one_in(folder: &Path, order: &Order, tell: &mut dyn Tell) -> any
         Some(Ok(None)) => Carried::Nobody,
         Some(Err(error)) if heard => Carried::Sent(error.to_string()),
         Some(Err(error)) => Carried::NotSent(error.to_string()),
-        None if heard => Carried::Sent("interrupted while the tray was at work on it".into()),
+        None if heard => Carried::Sent("interrupted while the tray was working on it".into()),
         None => Carried::NotSent("interrupted".into()),
     })
 }
@@ -140,7 +140,7 @@ async fn hand_over(
     let first = match timeout(SILENCE, asked.next()).await {
         Ok(first) => first?,
         Err(_) => {
-            say("the tray is at work on it; Ctrl-C takes it back, as long as nothing was sent");
+            say("the tray is working on it; Ctrl-C cancels it as long as nothing was sent");
             asked.next().await?
         }
     };
@@ -149,7 +149,7 @@ async fn hand_over(
 
 /// What to say of a tray that does not hear of the order.
 fn unheard(tray: Option<u32>) -> String {
-    silent(tray, "this command waits for it, and Ctrl-C takes it back")
+    silent(tray, "this command waits for it; Ctrl-C cancels")
 }
 
 /// Tells every report up to the end.
@@ -200,8 +200,8 @@ async fn by_ourselves(
             biased;
             report = reports.recv(), if ended.is_none() => {
                 let unsaid = || Report::End(match sent {
-                    true => Outcome::Unconfirmed("may have happened: it broke off before it was over".into()),
-                    false => Outcome::Failed("it broke off before it was over".into()),
+                    true => Outcome::Unconfirmed("may have happened: it broke off before it was done".into()),
+                    false => Outcome::Failed("it broke off before it was done".into()),
                 });
                 let report = report.unwrap_or_else(unsaid);
                 sent |= matches!(report, Report::Step(step, _) if step.sends());
@@ -222,7 +222,7 @@ async fn by_ourselves(
                 }
             }
             () = &mut let_go, if stays_on => {
-                say("the connection is gone: nothing keeps this command here any more");
+                say("the connection is gone, so this command ends");
                 stays_on = false;
                 send(Command::Quit);
             }
@@ -250,7 +250,7 @@ async fn by_ourselves(
 fn looked_up(context: &Context, before: &Session, order: &Order, why: &str) -> Outcome {
     let now = survey(&context.homes, &context.config, &context.seen, false).sessions;
     let Some(now) = now.into_iter().find(|session| session.id == order.id) else {
-        return Outcome::Unconfirmed(format!("may have happened: {why}; the session is not there any more"));
+        return Outcome::Unconfirmed(format!("may have happened: {why}; the session no longer exists"));
     };
     match came_of(&order.ask, before, &now) {
         Came::Done(words) => Outcome::Done(format!("{words} ({why})")),
@@ -288,7 +288,7 @@ fn came_of(ask: &Ask, before: &Session, now: &Session) -> Came {
                 _ => Came::Open("its log has another answer"),
             }
         }
-        Ask::Answer(_) => Came::Open("its log does not tell of answers to questions"),
+        Ask::Answer(_) => Came::Open("its log does not record answers to questions"),
         Ask::Stop if before.turn.is_none() => Came::Open("its log has no turn that could end"),
         Ask::Stop if facts.root == before.root && facts.turn.is_some() => {
             Came::Open("its log says that the turn goes on")
@@ -302,6 +302,6 @@ fn came_of(ask: &Ask, before: &Session, now: &Session) -> Came {
             Came::Open("its log has another prompt now")
         }
         Ask::Reconnect { .. } | Ask::Continue => Came::Open("its log has no new prompt"),
-        Ask::Resume | Ask::ShowTerminal | Ask::Detach | Ask::Said => Came::Open("look whether it did"),
+        Ask::Resume | Ask::ShowTerminal | Ask::Detach | Ask::Said => Came::Open("check whether it did"),
     }
 }

@@ -84,7 +84,7 @@ fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow:
         let outcome = match outcome {
             // It was only looked at: whatever broke off, nothing was sent.
             Outcome::Unconfirmed(_) | Outcome::Done(_) => Outcome::Failed(
-                "the question could not be shown, the look at it broke off: nothing was answered".into(),
+                "the question could not be shown, because reading it broke off: nothing was answered".into(),
             ),
             outcome => outcome,
         };
@@ -97,7 +97,7 @@ fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow:
     if arguments.says_one() && arguments.request.is_none() {
         // What was meant may have been answered, and another question have taken its place, before this was looked at.
         return Ok(refuse(&format!(
-            "say which question this is the answer to: it is `--request {}` that is shown here. It was left open",
+            "say which question this answers: the one shown here is `--request {}`. It was left open",
             form.request
         )));
     }
@@ -116,7 +116,7 @@ fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow:
     let ask = Ask::Answer(Reply::Give { request: form.request.to_string(), shown: form.mark(), with: given });
     let order = order(session, ask);
     if serde_json::to_vec(&order).map_or(true, |line| line.len() >= ORDER_MAX) {
-        return Ok(refuse("the answer is too long to be handed over: it was left open"));
+        return Ok(refuse("the answer is too long to be sent: the question was left open"));
     }
     carry_out(context, session, &order, false, &mut Teller)
 }
@@ -134,8 +134,7 @@ fn given(arguments: &Arguments, form: &Form) -> Result<Option<With>, String> {
     };
     let choices = form.choices.iter().map(|choice| &*choice.words);
     if form.text.lines().chain(choices.flat_map(str::lines)).any(|line| misread(line).is_some()) {
-        let why = "part of the question may read as something else than it is, so it was left open. Look at it, and answer on a \
-                   terminal, with";
+        let why = "part of the question may not be what it looks like, so it was left open. Read it, and answer on a terminal, with";
         return Err(format!("{why} `pilotlight answer ID` alone"));
     }
     Ok(Some(with))
@@ -155,10 +154,10 @@ fn asked_for(form: &Form) -> Result<With, String> {
     // Where any text is an answer, this word is one.
     let decline = (matches!(form.kind, Kind::Form(_)) && !form.takes_text).then_some("\"decline\"");
     let ways: Vec<_> = numbers.iter().map(String::as_str).chain(text).chain(decline).collect();
-    let prompt = format!("Your answer ({}; nothing leaves it open): ", ways.join(", or "));
+    let prompt = format!("Your answer ({}; Enter alone leaves it open): ", ways.join(", or "));
     let Some(typed) = line(&prompt) else {
         return Err(
-            "there is no terminal to ask on: say the answer with --request and --choice or --text; the question was left open".into(),
+            "there is no terminal here to ask you on: answer with --request and --choice or --text; the question was left open".into(),
         );
     };
     match (&*typed, typed.parse()) {
@@ -171,7 +170,7 @@ fn asked_for(form: &Form) -> Result<With, String> {
 
 fn nth(number: usize, form: &Form) -> Result<With, String> {
     let index = number.checked_sub(1).filter(|index| *index < form.choices.len());
-    let none = || format!("it has {} to choose from, and no number {number}: it was left open", form.choices.len());
+    let none = || format!("it has {} choices, and no number {number}: it was left open", form.choices.len());
     index.map(With::Choice).ok_or_else(none)
 }
 
@@ -180,8 +179,8 @@ fn in_words(words: &str, form: &Form) -> Result<With, String> {
     let mut named = form.choices.iter().enumerate().filter(|(_, choice)| *choice.words == *words);
     match (named.next(), named.next()) {
         (Some((index, _)), None) => Ok(With::Choice(index)),
-        (Some(_), Some(_)) => Err("two of its choices have these words: choose by --choice; it was left open".into()),
+        (Some(_), Some(_)) => Err("two of its choices read like this: pick one by --choice; it was left open".into()),
         (None, _) if form.takes_text => Ok(With::Text(words.to_owned())),
-        (None, _) => Err("none of its choices has these words, and it takes no others: it was left open".into()),
+        (None, _) => Err("none of its choices reads like this, and it takes no other answer: it was left open".into()),
     }
 }

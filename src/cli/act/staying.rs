@@ -239,7 +239,7 @@ pub(super) fn stays(id: &str, confirmed: bool) {
         true => "no tray runs to keep the connection",
         false => "no tray runs to keep the connection, and what was sent may still be carried out",
     };
-    let asks = if has_terminal() { "what it asks is asked here, and " } else { "" };
+    let asks = if has_terminal() { "its requests appear here, and " } else { "" };
     say(&format!(
         "{why}: this command stays connected; {asks}`pilotlight approve {id}`, `deny`, `answer` and `stop` reach it from any other shell; \
          Ctrl-C lets go"

@@ -162,7 +162,7 @@ fn set_in(out: &mut String, first: &str, text: &str) {
 fn careful(out: &mut String) {
     let careful = out.lines().skip(1).find_map(misread).map(|piece| {
         let piece = plain(piece, NAME_MAX);
-        format!("Careful, it may read as something else than it is: {} is {piece}\n", piece.escape_unicode())
+        format!("Careful, it may not be what it looks like: {} is {piece}\n", piece.escape_unicode())
     });
     out.extend(careful);
 }
@@ -186,7 +186,7 @@ mod tests {
     fn case_114_what_may_read_as_something_else_is_pointed_out() {
         let said = request("api", "Run this command:\n\nrm -rf /тмр");
         let line = said.lines().last().unwrap_or_default();
-        assert_eq!(line, "Careful, it may read as something else than it is: \\u{442}\\u{43c}\\u{440} is тмр");
+        assert_eq!(line, "Careful, it may not be what it looks like: \\u{442}\\u{43c}\\u{440} is тмр");
         assert!(!request("api", "cat 報告.txt").contains("Careful"));
     }
 }

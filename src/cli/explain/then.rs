@@ -25,11 +25,11 @@ struct Asked {
 pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<ExitCode> {
     let now = Clock::start().now().wall;
     let Some(asked) = asked(time, now) else {
-        say(&format!("{time:?} is no time: HH:MM means today, 2026-11-20T12:03:00Z any other day"));
+        say(&format!("{time:?} is not a time: HH:MM means today, 2026-11-20T12:03:00Z any other day"));
         return Ok(ExitCode::from(USAGE));
     };
     if asked.from > now {
-        say(&format!("{} is yet to come: it is {now}", asked.from));
+        say(&format!("{} is in the future: it is {now} now", asked.from));
         return Ok(ExitCode::from(USAGE));
     }
     let path = paths::project().map(|project| paths::state_folder(&project).join(FILE));
@@ -58,16 +58,16 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
             None
         }
         Said::NoLog => Some("there is no log: the tray keeps one while it runs".into()),
-        Said::NotSoFar(begins) => Some(format!("the log does not reach back so far: it begins at {begins}")),
+        Said::NotSoFar(begins) => Some(format!("the log does not reach that far back: it begins at {begins}")),
         Said::NotSince(begins) => {
-            Some(format!("the log begins at {begins}, while a tray ran, and did not tell of this session by then"))
+            Some(format!("the log begins at {begins}, while a tray ran, and had not mentioned this session by then"))
         }
         Said::NotLogged(level) => Some(format!("not logged then: the level was {level:?}")),
         Said::BreaksOff(end, Some(last)) => {
             Some(format!("the log of that run breaks off at {end}; before that it was {}", last.is))
         }
         Said::BreaksOff(end, None) => {
-            Some(format!("the log of that run breaks off at {end}; before that it did not tell of this session"))
+            Some(format!("the log of that run breaks off at {end}; before that it did not mention this session"))
         }
         Said::NoTray(ended) => Some(format!("no tray ran then: the last one had ended at {ended}")),
         Said::NotSeen => Some("the tray ran, and had not seen this session, or its folder was gone".into()),

@@ -69,9 +69,9 @@ fn a_terminal_is_a_list_of_words_that_begins_with_a_program() {
     for (value, what) in [
         ("\"xterm -e\"", "this is of type string"),
         ("[\"xterm\", 3]", "this is of type integer"),
-        ("[\"\"]", "its first word is no program"),
-        ("[\"-e\"]", "its first word is no program"),
-        ("[\"{command}\"]", "its first word is no program"),
+        ("[\"\"]", "its first word is not a program"),
+        ("[\"-e\"]", "its first word is not a program"),
+        ("[\"{command}\"]", "its first word is not a program"),
         ("[\"bin/xterm\"]", "its first word is a path, but neither absolute nor beginning with ~/"),
         ("[\"xterm\", \"{command}\", \"{command}\"]", "it has the command twice"),
         (
@@ -130,12 +130,12 @@ fn only_loopback_is_a_servers_address() {
         ("0.0.0.0:80", "0.0.0.0:80 is not on this machine's loopback, and nothing is sent anywhere else"),
         ("[::]:80", "[::]:80 is not on this machine's loopback, and nothing is sent anywhere else"),
         ("[::ffff:8.8.8.8]:80", "8.8.8.8:80 is not on this machine's loopback, and nothing is sent anywhere else"),
-        ("127.0.0.1:0", "0 is no port"),
-        ("127.0.0.1", "this is no such address"),
-        ("127.0.0.1:99999", "this is no such address"),
-        ("localhost:80", "a name is not looked up"),
-        ("http://user:secret@127.0.0.1:80/", "this is no such address"),
-        ("", "this is no such address"),
+        ("127.0.0.1:0", "0 is not a port"),
+        ("127.0.0.1", "this is not one"),
+        ("127.0.0.1:99999", "this is not one"),
+        ("localhost:80", "names are not looked up"),
+        ("http://user:secret@127.0.0.1:80/", "this is not one"),
+        ("", "this is not one"),
     ] {
         assert_eq!(
             said(&format!("[[server]]\naddress = \"{address}\"")),
@@ -168,7 +168,7 @@ fn a_token_is_neither_taken_from_the_config_nor_quoted() {
     assert_eq!(problems, ["3:1: unknown key `server.tokens`, did you mean `token-env`? It is ignored."]);
     assert_eq!(config.servers.len(), 1);
     let line = said("[[server]]\naddress = \"127.0.0.1:1\"\ntoken = \"x\"");
-    assert!(line.starts_with("3:1: a token must not stand in the config: `token-file` names a file"), "{line}");
+    assert!(line.starts_with("3:1: a token must not be in the config: `token-file` names a file"), "{line}");
     let line = said("[[server]]\naddress = \"127.0.0.1:1\"\ntoken-file = \"/t\"\ntoken-env = \"T\"");
     assert!(line.contains("`token-file` and `token-env` both say where the token is"), "{line}");
 }

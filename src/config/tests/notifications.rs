@@ -51,8 +51,8 @@ fn what_is_wrong_with_it_is_said() {
         ("quiet-hours = \"+2:00-07:00\"", "has another form"),
         ("quiet-hours = \"07:00-7:00\"", "ends when it begins"),
         ("quiet-hours = 22", "this is of type integer"),
-        ("detail = \"Full\"", "\"Full\" is none of them"),
-        ("escalate = \"soon\"", "\"soon\" is no number with a unit"),
+        ("detail = \"Full\"", "\"Full\" is not one of them"),
+        ("escalate = \"soon\"", "\"soon\" is not a number with a unit"),
         ("cooldown = 0", "this is not positive"),
         ("done = \"yes\"", "this is of type string"),
     ] {

@@ -80,7 +80,7 @@ pub struct Settings {
     pub quiet_hours: Option<(u16, u16)>,
     /// How long what is to be told waits for what comes together with it. Default 1 s.
     pub gather: Span,
-    /// A permission that is given within this raises no popup. Default 2 s.
+    /// Show no popup for a permission that is given within this. Default 2 s.
     pub permission_delay: Span,
     /// Nothing is told for this long after our start. Default 30 s.
     pub start_grace: Span,

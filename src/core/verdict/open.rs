@@ -31,7 +31,8 @@ impl Judge<'_> {
             return found(Status::Finishing, at.wall, why);
         }
         let (quiet, stuck, situation) = if compacting || tool.is_some() {
-            let what = tool.map_or_else(|| "compacting its log".to_owned(), |tool| format!("{} is open", tool.name));
+            let what =
+                tool.map_or_else(|| "compacting its history".to_owned(), |tool| format!("{} is open", tool.name));
             let (stuck, what) = if self.busy(progress) {
                 (self.limits.tool_busy_stuck, format!("{RUNS_LONG}: {what}, its process is busy"))
             } else {
@@ -92,7 +93,7 @@ impl Judge<'_> {
 
     pub(super) fn working_words(&mut self, turn: &Turn) -> String {
         let mut words = match &turn.tools[..] {
-            [] if self.facts.compaction.is_some() => "compacting its log".to_owned(),
+            [] if self.facts.compaction.is_some() => "compacting its history".to_owned(),
             [] if turn.resumed.is_some() => "resumed with its pending work".to_owned(),
             [] => "the model thinks".to_owned(),
             [tool] => format!("{} is open", tool.name),

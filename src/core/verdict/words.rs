@@ -54,12 +54,12 @@ pub(super) fn rest_words(facts: &Facts, closed: Option<&Closed>) -> &'static str
         None => "no turn is open",
         Some(Ending::Aborted) => "stopped, your turn",
         Some(Ending::Resumed) => "resumed, your turn",
-        Some(Ending::PassedOver) => "its failure was passed over, your turn",
+        Some(Ending::PassedOver) => "it went on after an error, your turn",
         Some(Ending::Unanswered) => "its turn ended without an answer",
         Some(Ending::NeverClosed) => "answered, never closed its turn",
         Some(Ending::ResumedSilent) => "resumed, nothing since",
-        Some(Ending::ByFormerOwner) => "its process is newer than what was open, your turn",
-        Some(Ending::NoActiveWork) => "its server says that it has no active work",
+        Some(Ending::ByFormerOwner) => "its process was restarted, your turn",
+        Some(Ending::NoActiveWork) => "its server reports no active work",
         Some(_) => "done, your turn",
     }
 }

@@ -113,8 +113,10 @@ impl Place {
         let file = self.user.canonicalize().unwrap_or_else(|_| self.user.clone());
         let before = file.is_file().then(|| kept::read(&file));
         let after = if on {
-            let program =
-                self.program.to_str().context("the path of this program is no text, which a desktop entry wants")?;
+            let program = self
+                .program
+                .to_str()
+                .context("the path of this program is not valid UTF-8, which a desktop entry needs")?;
             Some(entry::turned_on(before.as_deref(), program, &super::arguments(&self.homes)?))
         } else {
             let system = self.system.iter().find(|file| file.is_file()).map(|file| kept::read(file));

@@ -375,7 +375,7 @@ impl Keeper {
             Signal::Invoked(action) if action == "default" => Clicked::Default,
             Signal::Invoked(action) => match button(&action) {
                 Some(button) if button.answers() && self.now() < shown.settled => {
-                    tracing::info!("a click came just after its popup, or where another had stood: it is shown anew");
+                    tracing::info!("a click came just after its popup, or where another had stood: it is shown again");
                     return self.show_anew(id, number);
                 }
                 Some(button) => Clicked::Action(button),

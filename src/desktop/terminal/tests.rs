@@ -215,7 +215,7 @@ fn what_fails_is_told_with_the_command_to_type() {
     assert!(open(&["xterm"]).starts_with("xterm cannot be started in "));
     fs::remove_file(program).unwrap();
     let gone = open(&["xterm"]);
-    assert!(gone.starts_with("there is no program copilot here (actions.copilot may name it)."), "{gone}");
+    assert!(gone.starts_with("there is no program copilot here (actions.copilot can name it)."), "{gone}");
 }
 
 /// One that asks a process that runs already for a window ends at once, and well.

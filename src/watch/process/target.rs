@@ -76,7 +76,7 @@ impl Target {
             Claim { owner: Owner::Gone { .. } | Owner::Opened { .. } | Owner::Never, .. } => return Err(no_owner(pid)),
             Claim { owner: Owner::Unknown { .. }, .. } => {
                 return Err(format!(
-                    "process {pid} cannot be looked into (is it another user's, or in a container?), so it is not certain \
+                    "process {pid} cannot be inspected (is it another user's, or in a container?), so it is not certain \
                      that it is Copilot. Nothing was signalled"
                 ));
             }
