@@ -22,10 +22,12 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::timeout;
 
-/// How long the server may take to end once its input has ended, and once it was told to. Copilot takes a tenth of a second.
-const ENDED_WITHIN: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(2)];
+/// How long the server may take to end once its input has ended, and once it was told to. Copilot takes a tenth of a second, and on
+/// a machine with ten times the work that it can do, some seconds.
+const ENDED_WITHIN: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(5)];
 
-/// A session in a server of our own. When dropped, the server is killed; better is [`Hosted::end`].
+/// A session in a server of our own. When dropped, the server's input ends, and with it, in its own time, the server: killed, it
+/// would leave a crashed session. [`Hosted::end`] sees to it that it does.
 #[derive(Debug)]
 pub struct Hosted {
     // Dropped first: its connection is the server's input.
@@ -66,18 +68,27 @@ pub async fn host(
     let (Some(input), Some(output)) = (server.stdin.take(), server.stdout.take()) else {
         return Err(failed(Fault::Gone(super::fault::Place::Own)));
     };
-    let link = Link::over_stdio(output, input, cwd, LOADED_WITHIN).await.map_err(failed)?;
-    steps(Step::Resume, "a server was started".to_owned());
-    let taken = link.in_use_elsewhere(&site.id).await.map_err(failed)?;
-    let how = with_provider(ResumeSessionConfig::new(SessionId::new(&*site.id)), |name| std::env::var(name).ok());
-    let mut attached = Attached::to(link, site, policy, how, events, generation).await.map_err(failed)?;
-    attached.taken_before = Some(taken);
-    steps(Step::Resume, "the session is loaded".to_owned());
-    if site.sight.borrow().unmatched_tools {
-        attached.abort_if_busy(site, steps).await?;
+    let loaded = async {
+        let link = Link::over_stdio(output, input, cwd, LOADED_WITHIN).await.map_err(failed)?;
+        steps(Step::Resume, "a server was started".to_owned());
+        let taken = link.in_use_elsewhere(&site.id).await.map_err(failed)?;
+        let how = with_provider(ResumeSessionConfig::new(SessionId::new(&*site.id)), |name| std::env::var(name).ok());
+        let mut attached = Attached::to(link, site, policy, how, events, generation).await.map_err(failed)?;
+        attached.taken_before = Some(taken);
+        steps(Step::Resume, "the session is loaded".to_owned());
+        if site.sight.borrow().unmatched_tools {
+            attached.abort_if_busy(site, steps).await?;
+        }
+        attached.take_over(steps).await?;
+        Ok(attached)
+    };
+    match loaded.await {
+        Ok(attached) => Ok(Hosted { attached, server }),
+        Err(failure) => {
+            tokio::spawn(end(server));
+            Err(failure)
+        }
     }
-    attached.take_over(steps).await?;
-    Ok(Hosted { attached, server })
 }
 
 /// The model provider that the environment names, by the variables that Copilot's own terminal takes it from: a server does
@@ -106,7 +117,7 @@ fn start(program: &Path, home: &Path, cwd: &Path) -> io::Result<Child> {
     command.args(["--server", "--stdio", "--no-auto-update"]).current_dir(cwd).env("COPILOT_HOME", home);
     // A token is for servers that listen; this one would want it of us.
     command.env_remove("COPILOT_CONNECTION_TOKEN");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     #[cfg(unix)]
     command.process_group(0);
     #[cfg(windows)]
@@ -127,18 +138,23 @@ impl Hosted {
     /// Ends the server: closes its input, which ends its sessions in good order; tells it to end if that is not enough; and
     /// kills it in the last resort.
     pub async fn end(self) {
-        let Self { attached, mut server } = self;
+        let Self { attached, server } = self;
         drop(attached);
-        let [gently, told] = ENDED_WITHIN;
-        if timeout(gently, server.wait()).await.is_ok() {
-            return;
-        }
-        tracing::warn!("the Copilot server that Pilotlight started does not end with its input; it is told to end");
-        terminate(&server);
-        if timeout(told, server.wait()).await.is_err() {
-            // Fails only where it is gone already.
-            let _ = server.kill().await;
-        }
+        end(server).await;
+    }
+}
+
+/// Sees to it that a server ends whose input has ended.
+async fn end(mut server: Child) {
+    let [gently, told] = ENDED_WITHIN;
+    if timeout(gently, server.wait()).await.is_ok() {
+        return;
+    }
+    tracing::warn!("the Copilot server that Pilotlight started does not end with its input; it is told to end");
+    terminate(&server);
+    if timeout(told, server.wait()).await.is_err() {
+        // Fails only where it is gone already.
+        let _ = server.kill().await;
     }
 }
 

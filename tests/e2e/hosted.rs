@@ -12,7 +12,9 @@ use pilotlight::copilot::hosted::{Hosted, host};
 use pilotlight::copilot::program::{SAID_LATE, find_program};
 use pilotlight::copilot::recover::{Failure, Site, Steps as Reported};
 use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// A session whose server was killed while its tool ran.
@@ -82,6 +84,33 @@ fn a_server_of_ours_does_not_outlive_us() {
     let pid = hosted.pid().unwrap();
     block_on(async { drop(hosted) });
     wait_until(SOON, "the server is gone", String::new, || (!is_live(pid)).then_some(()));
+}
+
+/// The end of the program does not wait for a server that takes its time, and does not cut it short either.
+#[test]
+fn a_server_of_ours_that_ends_slowly_ends_in_good_order() {
+    let (reach, site) = crashed();
+    let copilot = reach.home.program(&reach.model);
+    let slow = reach.home.project().join("slow");
+    // Its input ends, and it hears of that later.
+    let script = format!(
+        "#!/bin/bash\nexec 3<&0\nexec {} \"$@\" < <(cat <&3; until [ -e ended ]; do sleep 0.05; done)\n",
+        copilot.display()
+    );
+    std::fs::write(&slow, script).unwrap();
+    std::fs::set_permissions(&slow, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (events, _heard) = hearing();
+    let hosted = block_on(host(&slow, &reach.home.dir(), &site, Policy::ApproveAll, events, 1, &ignored)).unwrap();
+    let pid = hosted.pid().unwrap();
+    give_model(&reach, &hosted);
+    block_on(hosted.send("SCRIPT:plain Go on")).unwrap();
+    reach.session.folder.wait("assistant.turn_end");
+    let left = block_on(async { tokio::time::timeout(Duration::from_millis(50), hosted.end()).await });
+    assert!(left.is_err(), "it does not end before its input does");
+    std::fs::write(reach.home.project().join("ended"), "").unwrap();
+    reach.session.folder.wait("session.shutdown");
+    wait_until(SOON, "the server is gone", String::new, || (!is_live(pid)).then_some(()));
+    assert_eq!(reach.session.folder.locks(), [0_u32; 0]);
 }
 
 #[test]
