@@ -374,6 +374,8 @@ impl Teller {
                     Ok(event) => {
                         if event.event_type == "session.idle" && event.agent_id.is_none() {
                             self.say(What::Idle);
+                            // A look that finds it at work again is news, also where the one before it did.
+                            active = false;
                         }
                         let event = asking::Event {
                             kind: event.event_type,

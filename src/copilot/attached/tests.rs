@@ -57,6 +57,23 @@ fn case_51_an_event_that_comes_while_attaching_is_not_lost() {
     });
 }
 
+/// Its next turn begins before its server is asked what it does.
+#[test]
+fn a_session_that_was_idle_for_a_moment_is_at_work_again() {
+    run(async {
+        let fake = Fake::start(|method, _, _| match method {
+            "session.resume" => Say::Events(vec![event("1", "session.idle", &json!({}))], json!({"sessionId": "s"})),
+            "session.metadata.activity" => Say::Answer(json!({"abortable": true, "hasActiveWork": true})),
+            _ => answers(method),
+        })
+        .await;
+        let (_attached, mut heard) = attached(&fake, Policy::Observe).await;
+        for what in [What::Active(true), What::Idle, What::Happened, What::Active(true)] {
+            assert_eq!(next(&mut heard).await, what);
+        }
+    });
+}
+
 #[test]
 fn a_server_that_stops_answering_is_lost() {
     run(async {
