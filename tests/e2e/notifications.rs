@@ -156,6 +156,8 @@ fn approve_is_clicked_with_the_mouse() {
     std::thread::sleep(Duration::from_millis(500));
     picture("popup-pressed.png");
     xdotool(&["click", "1"]);
+    // A server keeps what the pointer rests on.
+    xdotool(&["mousemove", "5", "300"]);
     stage.session.folder.wait("permission.completed");
     assert_eq!(answers(&stage.session.folder), ["approved"]);
     stage.told("working", "");

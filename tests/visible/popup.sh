@@ -2,7 +2,7 @@
 # A notification on a real display: Xvfb, a desktop's notification server, a session of the real Copilot CLI that asks for a
 # permission, and Approve clicked with the mouse. Pictures go to target/visible/DESKTOP.
 #
-#   tests/visible/popup.sh [xfce|mate]     on this desktop; without a name, XFCE
+#   tests/visible/popup.sh [DESKTOP]      on this desktop; without a name, XFCE
 #   tests/visible/popup.sh --readme        and XFCE's to assets/screenshots
 #
 # The test is Rust's, and ignored elsewhere; where the CLI lies, tests/all.sh says. Linux only; installs what is missing.
@@ -14,6 +14,7 @@ inside() {
     local status=0
     pids=''
     trap 'for p in $pids; do kill "$p" 2>/dev/null || true; done' EXIT
+    mkdir -p "$XDG_CONFIG_HOME"
     put_up_popups
     until_true 60 'the notification server' has org.freedesktop.Notifications
     xsetroot -solid '#3b4252'

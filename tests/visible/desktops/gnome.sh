@@ -37,6 +37,49 @@ put_up() {
     begin_panel
 }
 
+# The shell shows them, one after the other, and begins with one of its own. The test is the panel that icons come to, so the
+# extension, which would be it, is off.
+put_up_popups() {
+    prepare
+    gsettings set org.gnome.shell enabled-extensions '[]'
+    begin_panel
+    local _
+    for _ in {1..8}; do
+        ! banner || xdotool mousemove --sync 500 60 sleep 1 mousemove --sync 725 58 sleep 0.5 click 1 mousemove --sync 30 300
+        sleep 1
+    done
+    until_true 60 "the shell's own popup to go" no_banner
+}
+
+# What is other than the background, below the middle of the panel: popup_y, popup_height.
+banner() {
+    read -r popup_height popup_y < <(import -window root -crop '300x150+350+30' +repage png:- |
+        convert - -fuzz 8% -fill white +opaque '#3b4252' -fill black -opaque '#3b4252' -trim -format '%h %Y\n' info: | tr -d +)
+    ((popup_height > 40 && popup_height < 150))
+}
+
+# A banner waits for somebody to be there: the pointer moves.
+no_banner() {
+    xdotool mousemove 30 $((300 + RANDOM % 100))
+    ! banner
+}
+
+# It shows its buttons once it stands and the pointer comes to it, and goes when the pointer leaves: three beside each other, from
+# left to right.
+approve_button() {
+    local X Y SCREEN WINDOW
+    banner || return 1
+    eval "$(xdotool getmouselocation --shell)"
+    if ((Y > 120)); then
+        sleep 1
+        xdotool mousemove --sync 500 120 sleep 0.2 mousemove --sync 500 90 sleep 0.2 mousemove --sync 500 70 sleep 0.2 mousemove --sync 505 66
+    fi
+    sleep 1
+    # A note has no buttons, and is lower.
+    banner && ((popup_height > 110)) || return 1
+    echo "350 $((30 + popup_y + popup_height - 20))"
+}
+
 # It begins with its overview.
 leave_overview() {
     sleep 5

@@ -28,12 +28,34 @@ put_up() {
     until_true 60 'the desktop' lay_out
 }
 
+# Plasma's shell shows them. The test is the panel that icons come to, so kded, which would be it, is not there.
+put_up_popups() {
+    write_settings
+    begin kwin_x11
+    begin_panel
+    until_true 60 'the desktop' lay_out org.kde.plasma.notifications
+    until_true 60 'the notifications' has org.freedesktop.Notifications
+}
+
+# lay_out [WIDGET]: a panel with this widget at its right; the system tray, if none is named.
 lay_out() {
     gdbus call --session -d org.kde.plasmashell -o /PlasmaShell -m org.kde.PlasmaShell.evaluateScript "
         panels().forEach(function (p) { p.remove(); });
         desktops().forEach(function (d) { d.wallpaperPlugin = 'org.kde.color'; });
         var p = new Panel; p.location = 'top'; p.height = $PANEL_HEIGHT;
-        p.addWidget('org.kde.plasma.panelspacer'); p.addWidget('org.kde.plasma.systemtray');"
+        p.addWidget('org.kde.plasma.panelspacer'); p.addWidget('${1:-org.kde.plasma.systemtray}');"
 }
 
 begin_panel() { begin plasmashell --no-respawn; panel=$!; }
+
+# All windows of the shell have the same class; a popup's is 336 pixels wide. Its buttons stand at the lower right.
+approve_button() {
+    local window WINDOW X Y WIDTH HEIGHT SCREEN
+    for window in $(xdotool search --onlyvisible --class plasmashell); do
+        eval "$(xdotool getwindowgeometry --shell "$window")"
+        ((WIDTH == 336)) || continue
+        echo "$((X + WIDTH - 166)) $((Y + HEIGHT - 20))"
+        return 0
+    done
+    return 1
+}
