@@ -121,6 +121,24 @@ fn a_popup_is_shown_with_its_buttons() {
     assert_eq!(server.asked(), 1, "what it can do is asked once");
 }
 
+/// LXQt's makes a list of four actions, in which a click is two.
+#[test]
+fn a_server_that_draws_three_buttons_is_given_three() {
+    let bus = Bus::start();
+    let manner = Manner { name: "lxqt-notificationd", ..Manner::default() };
+    let (server, desk) = (Server::with(&bus, manner), Desk::new(&bus));
+    let few: [(&[Button], &[&str]); 3] = [
+        (&[Button::Approve, Button::Deny, Button::Mute], &["approve", "deny", "mute"]),
+        (&[Button::Approve, Button::Deny, Button::ShowTerminal, Button::Mute], &["approve", "deny", "show-terminal"]),
+        (&[Button::Review, Button::Mute], &["review", "default", "mute"]),
+    ];
+    for (id, (buttons, names)) in (1..).zip(few) {
+        desk.popups.apply(Change::Raise(Popup { buttons: buttons.to_vec(), ..popup(id) }));
+        let shown = server.wait_for(usize::try_from(id).unwrap());
+        assert_eq!(shown.actions.iter().step_by(2).collect::<Vec<_>>(), names);
+    }
+}
+
 /// GNOME's plays none by itself.
 #[test]
 fn a_server_that_plays_sounds_is_told_which() {

@@ -9,6 +9,7 @@ use crate::desktop::icon::{Icon, State};
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::time::Duration;
 use zbus::export::futures_core::Stream;
 use zbus::fdo::DBusProxy;
 use zbus::message::Message;
@@ -24,6 +25,8 @@ const NORMAL: u8 = 1;
 /// How long a popup stays, as the specification has it.
 const NEVER_EXPIRES: i32 = 0;
 const AS_THE_SERVER_LIKES: i32 = -1;
+/// How long a server may take to say its name.
+const NAMED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A connection to the bus, and what comes over it of notifications.
 pub(super) struct Bus {
@@ -78,6 +81,8 @@ pub(super) struct Can {
     pub(super) actions: bool,
     /// Play a sound by its name. Some play none unless they are given one.
     pub(super) sound: bool,
+    /// Draw three buttons at most: LXQt's makes a list of four, with an OK beside it, and each click is two.
+    pub(super) few: bool,
 }
 
 /// What a server is given to show.
@@ -118,12 +123,13 @@ pub(super) async fn meet(connection: Connection) -> zbus::Result<Server> {
     let owner = OwnedUniqueName::from(answer.header().sender().ok_or_else(nobody)?.to_owned());
     let process = DBusProxy::new(&connection).await?.get_connection_unix_process_id(BusName::from(&owner)).await;
     let can = |what: &str| can.iter().any(|one| one == what);
-    Ok(Server {
-        owner,
-        pid: process.ok(),
-        can: Can { body: can("body"), markup: can("body-markup"), actions: can("actions"), sound: can("sound") },
-        connection,
-    })
+    let can =
+        Can { body: can("body"), markup: can("body-markup"), actions: can("actions"), sound: can("sound"), few: false };
+    let mut server = Server { owner, pid: process.ok(), can, connection };
+    // One that does not say its name is one like most.
+    let about = tokio::time::timeout(NAMED_WITHIN, server.about()).await;
+    server.can.few = matches!(about, Ok(Ok(name)) if name.starts_with("lxqt-notificationd "));
+    Ok(server)
 }
 
 impl Bus {

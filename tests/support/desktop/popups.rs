@@ -41,6 +41,8 @@ impl Popup {
 /// How a server behaves.
 #[derive(Clone)]
 pub(crate) struct Manner {
+    /// What it says its name is.
+    pub(crate) name: &'static str,
     pub(crate) can: Vec<&'static str>,
     /// Answers to `Notify` wait for a permit.
     pub(crate) held: Option<Arc<Semaphore>>,
@@ -57,6 +59,7 @@ pub(crate) struct Manner {
 impl Default for Manner {
     fn default() -> Self {
         Self {
+            name: "test",
             can: vec!["body", "body-markup", "actions"],
             held: None,
             refuses: None,
@@ -98,7 +101,7 @@ impl Server {
     }
 
     fn get_server_information(&self) -> (String, String, String, String) {
-        ("test".into(), "pilotlight".into(), "1".into(), "1.2".into())
+        (self.manner.name.into(), "pilotlight".into(), "1".into(), "1.2".into())
     }
 
     #[expect(clippy::too_many_arguments, reason = "the specification has that many")]

@@ -6,6 +6,9 @@ use crate::core::alert::{Button, Cause, Popup};
 use crate::core::text::plain;
 use crate::desktop::icon;
 
+/// So many actions a server shows that [`few`](super::super::server::Can::few) is true of.
+const FEW: usize = 3;
+
 /// What is to be shown, in the place of the popup of that number.
 pub(super) fn sheet(popup: &Popup, buttons: &[Button], server: &Server, replaces: u32) -> Sheet {
     // A click beside the buttons; xfce4-notifyd knows none, and makes a button of it where it has a label.
@@ -16,12 +19,16 @@ pub(super) fn sheet(popup: &Popup, buttons: &[Button], server: &Server, replaces
     let named = |&button: &Button| [button.name(), button.label_among(buttons, popup.asked.as_ref())];
     // What quietens it stands last, and away from the answers.
     let (answers, mute): (Vec<_>, Vec<_>) = buttons.iter().partition(|button| **button != Button::Mute);
-    let actions = answers.into_iter().map(named).chain(click).chain(mute.into_iter().map(named));
+    let mut actions: Vec<_> = answers.into_iter().map(named).chain(click).chain(mute.into_iter().map(named)).collect();
+    while server.can.few && actions.len() > FEW {
+        // The click beside them goes first, then what stands last.
+        actions.remove(actions.iter().position(|[name, _]| *name == "default").unwrap_or(actions.len() - 1));
+    }
     Sheet {
         replaces,
         title: plain(&popup.title, TITLE).into(),
         body: if server.can.body { body(&popup.body, server.can.markup) } else { String::new() },
-        actions: actions.flatten().map(String::from).collect(),
+        actions: actions.into_iter().flatten().map(String::from).collect(),
         icon: match popup.cause {
             Cause::NeedsPermission | Cause::NeedsInput | Cause::PermissionLost => icon::State::NeedsYou,
             Cause::Stuck | Cause::Crashed | Cause::Failed => icon::State::Trouble,
