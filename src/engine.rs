@@ -12,6 +12,7 @@ mod asking;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod clocks;
+mod first;
 mod fleet;
 mod happenings;
 mod looking;
@@ -42,6 +43,7 @@ use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::core::fleet::Session;
+use crate::core::packed::Packed;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Status;
 use crate::heap;
@@ -173,7 +175,7 @@ pub struct Engine {
     happenings: mpsc::UnboundedReceiver<Happening>,
     watcher: Watcher,
     /// Folders of the history that are still to be watched.
-    unwatched: Vec<Key>,
+    unwatched: Vec<(usize, Packed)>,
     exits: Option<Exits>,
     ended: mpsc::UnboundedReceiver<u32>,
     seen: Seen,
@@ -313,7 +315,7 @@ impl Engine {
         if view.wants_history() {
             self.untold = self.history.iter().collect();
         }
-        let mut stormy = false;
+        let (mut stormy, mut is_start) = (false, true);
         while flow.is_continue() {
             let wake = self.clock.instant(self.wake_at(view));
             let is_busy = self.agenda.is_busy()
@@ -322,6 +324,9 @@ impl Engine {
                 || !self.unwatched.is_empty();
             if !is_busy && self.agenda.was_long() {
                 heap::give_back();
+            }
+            if !is_busy && std::mem::take(&mut is_start) {
+                heap::forget_start();
             }
             if is_busy || stormy {
                 // The runtime hears of signals and sockets only while nothing is ready, and in a storm something always is.
@@ -446,5 +451,6 @@ fn reading<'a>(config: &'a Config, known: &'a HashSet<u32>, openings: &'a Openin
         openings,
         all: false,
         until: None,
+        waits: false,
     }
 }

@@ -12,8 +12,8 @@ use crate::ledger::Ledger;
 use crate::paths;
 use crate::seen::Seen;
 use crate::watch::opened::Openers;
-use crate::watch::process::cpu_of_descendants;
-use crate::watch::store::{Folder, Reading, SESSIONS, session_ids};
+use crate::watch::process::{BLINK, cpu_of_descendants};
+use crate::watch::store::{Folder, Glimpse, Reading, Root, SESSIONS, session_ids};
 use crate::watch::tail::Look;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -37,22 +37,16 @@ const SHARE: usize = 64;
 
 /// Looks into every session folder of these homes. `all`: even into the logs that are too old to matter.
 pub fn survey(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool) -> Survey {
-    look_around(homes, config, seen, all, |_| true)
+    look_around(homes, config, seen, all, Time(i64::MIN))
 }
 
 /// The same, but keeps only the sessions that a list shows: of tens of thousands most are none of them.
 pub fn survey_listed(homes: &[PathBuf], config: &Config, seen: &Seen) -> Survey {
-    let earliest = Clock::start().now().wall - config.list.ended_for;
-    look_around(homes, config, seen, false, |session| !session.unread || session.has_log && session.touched >= earliest)
+    look_around(homes, config, seen, false, Clock::start().now().wall - config.list.ended_for)
 }
 
-fn look_around(
-    homes: &[PathBuf],
-    config: &Config,
-    seen: &Seen,
-    all: bool,
-    is_kept: impl Fn(&Session) -> bool + Sync,
-) -> Survey {
+/// Of the sessions that are history, those are kept that were touched since `earliest`.
+fn look_around(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest: Time) -> Survey {
     let clock = Clock::start();
     let now = clock.now();
     let known = HashSet::new();
@@ -65,20 +59,35 @@ fn look_around(
         openings: &openings,
         all,
         until: None,
+        waits: false,
     };
     let mut ids = Vec::new();
-    for root in &roots {
+    for (root, path) in roots.iter().enumerate() {
         // Why it cannot be listed was said before, by whoever asks for the survey.
-        ids.extend(session_ids(root).into_iter().flatten().map(|id| (root, id)));
+        ids.extend(session_ids(path).into_iter().flatten().map(|id| (root, id)));
     }
+    // For a few sessions no descriptor is worth it.
+    let open = if ids.len() > SHARE { Root::open } else { Root::at };
+    let opened: Vec<_> = roots.iter().map(|root| open(root)).collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().div_ceil(SHARE)).max(1);
     let share = ids.len().div_ceil(threads).max(1);
-    let look = |ids: &[(&PathBuf, Arc<str>)]| {
+    let is_kept = |past: Glimpse| earliest == Time(i64::MIN) || past.has_log && past.touched >= earliest;
+    let look = |ids: &[(usize, Arc<str>)]| {
         let (mut buffer, mut folders) = (Vec::new(), Vec::new());
         for (root, id) in ids {
-            let mut folder = Folder::new(root, id);
-            // A folder that has just gone is no session.
-            if folder.look(&reading, &mut buffer).is_ok() && is_kept(&folder.session) {
+            let past = opened[*root].past(id, &reading);
+            if past.is_some_and(|past| !is_kept(past)) {
+                continue;
+            }
+            let mut folder = Folder::new(&roots[*root], id);
+            match past {
+                Some(past) => folder.is_past(past),
+                None if folder.look(&reading, &mut buffer).is_ok() => {}
+                // A folder that has just gone is no session.
+                None => continue,
+            }
+            let Session { unread, touched, has_log, .. } = folder.session;
+            if !unread || is_kept(Glimpse { touched, has_log }) {
                 seen.recall(&mut folder.session);
                 folder.forget_log();
                 folders.push(folder);
@@ -103,6 +112,7 @@ fn look_around(
         }
         folders
     });
+    look_at_new(&mut folders, &reading);
     if !all {
         read_recent(&mut folders, &reading, now.wall - config.list.ended_for, config.list.ended_most);
     }
@@ -111,6 +121,22 @@ fn look_around(
     deal(&mut sessions, homes, config);
     let now = sample(&mut sessions, &clock, config);
     Survey { sessions, ids: ids.into_iter().map(|(_, id)| id).collect(), now }
+}
+
+/// Looks once more where a lock was too new to tell who holds the session: all of them together are waited for.
+fn look_at_new(folders: &mut [Folder], reading: &Reading<'_>) {
+    let mut new: Vec<_> = folders.iter_mut().filter(|folder| folder.is_new()).collect();
+    if new.is_empty() {
+        return;
+    }
+    #[expect(clippy::disallowed_methods, reason = "nothing tells that a file was locked, and it takes microseconds")]
+    std::thread::sleep(BLINK);
+    let mut buffer = Vec::new();
+    for folder in &mut new {
+        // One that has gone meanwhile is as it was seen.
+        let _ = folder.look(reading, &mut buffer);
+        folder.forget_log();
+    }
 }
 
 /// Reads how the last ended sessions ended: those that a list shows.

@@ -24,5 +24,4 @@ mod faults {
     mod stopped;
     mod storms;
     mod swept;
-    mod writers;
 }

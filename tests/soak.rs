@@ -12,11 +12,14 @@
 //! sent twice, no process signalled that was not the session's, no request answered that was not shown, nothing done that was
 //! said not to be.
 //!
+//! Beside it, sessions that are made up are written in ways that Copilot never writes ([`writers`](soak::writers)).
+//!
 //! `PILOTLIGHT_SOAK_SEED` repeats a run's choices; `PILOTLIGHT_SOAK_SECONDS` sets the length of the long one.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
 
+mod made_up;
 mod support;
 
 mod soak {
@@ -27,6 +30,7 @@ mod soak {
     pub(crate) mod troubled;
     pub(crate) mod truth;
     pub(crate) mod twice;
+    mod writers;
 }
 
 use soak::actor::{Actor, Chance};

@@ -13,6 +13,7 @@ pub mod gist;
 pub mod limits;
 pub mod misread;
 pub mod owner;
+pub mod packed;
 mod question;
 pub mod replay;
 pub mod scan;

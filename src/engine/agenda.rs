@@ -5,8 +5,10 @@
 //! session that is held before all else, and of the rest at least a little.
 
 use super::Key;
+use crate::core::packed::Packed;
 use crate::watch::store::SessionIds;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -143,7 +145,7 @@ impl Agenda {
 #[derive(Default)]
 pub(super) struct History {
     /// By home.
-    homes: Vec<HashMap<Arc<str>, Old>>,
+    homes: Vec<BTreeMap<Packed, Old>>,
     sweep: u32,
 }
 
@@ -157,49 +159,42 @@ struct Old {
 
 impl History {
     pub(super) fn contains(&self, key: &Key) -> bool {
-        self.homes.get(key.0).is_some_and(|home| home.contains_key(&key.1))
+        self.homes.get(key.0).is_some_and(|home| home.contains_key(&Packed::from(&key.1)))
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.homes.iter().all(HashMap::is_empty)
+        self.homes.iter().all(BTreeMap::is_empty)
     }
 
     /// Whether it was not there.
     pub(super) fn insert(&mut self, key: &Key) -> bool {
         if self.homes.len() <= key.0 {
-            self.homes.resize_with(key.0 + 1, HashMap::default);
+            self.homes.resize_with(key.0 + 1, BTreeMap::default);
         }
-        let home = &mut self.homes[key.0];
-        let is_new = !home.contains_key(&key.1);
-        if is_new {
-            home.insert(Arc::clone(&key.1), Old { found: self.sweep, told: false });
-        }
-        is_new
+        let Entry::Vacant(place) = self.homes[key.0].entry(Packed::from(&key.1)) else { return false };
+        place.insert(Old { found: self.sweep, told: false });
+        true
     }
 
     /// Whether it was there, and was shown.
     pub(super) fn remove(&mut self, key: &Key) -> bool {
-        let Some(home) = self.homes.get_mut(key.0) else { return false };
-        let old = home.remove(&key.1);
-        if home.capacity() > 4 * home.len() + 1024 {
-            home.shrink_to_fit();
-        }
+        let old = self.homes.get_mut(key.0).and_then(|home| home.remove(&Packed::from(&key.1)));
         old.is_some_and(|old| old.told)
     }
 
     /// It is shown.
     pub(super) fn tell(&mut self, key: &Key) {
-        if let Some(old) = self.homes.get_mut(key.0).and_then(|home| home.get_mut(&key.1)) {
+        if let Some(old) = self.homes.get_mut(key.0).and_then(|home| home.get_mut(&Packed::from(&key.1))) {
             old.told = true;
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Key> {
-        self.homes.iter().enumerate().flat_map(|(home, ids)| ids.keys().map(move |id| (home, id.clone())))
+        self.homes.iter().enumerate().flat_map(|(home, ids)| ids.keys().map(move |id| (home, id.id())))
     }
 
     pub(super) fn of_home(&self, home: usize) -> impl Iterator<Item = Key> {
-        self.homes.get(home).into_iter().flatten().map(move |(id, _)| (home, id.clone()))
+        self.homes.get(home).into_iter().flatten().map(move |(id, _)| (home, id.id()))
     }
 
     /// The number of a listing that begins now.
@@ -210,7 +205,7 @@ impl History {
 
     /// A listing found this; whether it is of the history.
     pub(super) fn found(&mut self, home: usize, id: &str, sweep: u32) -> bool {
-        let found = self.homes.get_mut(home).and_then(|ids| ids.get_mut(id));
+        let found = self.homes.get_mut(home).and_then(|ids| ids.get_mut(&Packed::from(id)));
         found.map(|old| old.found = sweep).is_some()
     }
 
@@ -219,7 +214,7 @@ impl History {
         let ids = self.homes.get(home).into_iter().flatten();
         // Numbers may have gone round since.
         let missed = ids.filter(|(_, old)| old.found.wrapping_sub(sweep) > u32::MAX / 2);
-        missed.map(|(id, _)| (home, id.clone())).collect()
+        missed.map(|(id, _)| (home, id.id())).collect()
     }
 }
 

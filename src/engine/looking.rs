@@ -2,11 +2,13 @@
 
 use super::agenda::Listing;
 use super::{Engine, FIRST, Key, RESCAN, Round, Stands, reading};
+use crate::core::fleet::Session;
+use crate::core::packed::Packed;
 use crate::core::time::Span;
 use crate::heap;
 use crate::signals::Signals;
 use crate::watch::identity::Identity;
-use crate::watch::store::{Folder, Looked, is_absence, session_ids};
+use crate::watch::store::{Folder, Glimpse, Looked, is_absence, session_ids};
 use crate::watch::watcher::{Hints, WATCHES_TREES};
 use std::collections::HashSet;
 use std::fs;
@@ -27,7 +29,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// How long after a process wrote in its log that is looked into: lines come in bursts.
 const LOGGED: Span = Span(200);
 /// How many names are listed, and how many folders are added to the watch, in one turn of the loop.
-const NAMES: usize = 256;
+pub(super) const NAMES: usize = 256;
 pub(super) const WATCHES: usize = 64;
 
 impl Engine {
@@ -36,7 +38,9 @@ impl Engine {
         self.look_at_homes();
         let begun = Instant::now();
         while self.agenda.is_busy() && !(self.agenda.only_reads() && begun.elapsed() >= FIRST) {
-            self.work(round);
+            if !self.sort_some() {
+                self.work(round);
+            }
             tokio::select! {
                 biased;
                 () = signals.end() => return ControlFlow::Break(()),
@@ -164,7 +168,8 @@ impl Engine {
                     self.agenda.urgent(key);
                 }
                 if !WATCHES_TREES {
-                    self.unwatched.extend(self.history.of_home(home));
+                    let all = self.history.of_home(home).map(|(home, id)| (home, Packed::from(&id)));
+                    self.unwatched.extend(all);
                 }
             }
         }
@@ -301,13 +306,8 @@ impl Engine {
         let mut folder = Folder::new(&self.homes[key.0], &key.1);
         let Ok(mut looked) = folder.look(&reading, &mut self.buffer) else { return self.remove(key, round) };
         if folder.session.unread {
-            if folder.session.has_log && self.recent_from().is_some_and(|from| from <= folder.session.touched) {
-                self.recent.push((folder.session.touched, key.clone()));
-            }
-            if self.history.insert(key) && !WATCHES_TREES {
-                self.unwatched.push(key.clone());
-            }
-            return;
+            let Session { touched, has_log, .. } = folder.session;
+            return self.is_past(key, Glimpse { touched, has_log });
         }
         self.seen.recall(&mut folder.session);
         if !WATCHES_TREES && self.watcher.watch_session(key, folder.path()) {
@@ -318,6 +318,16 @@ impl Engine {
             self.agenda.read_on(key);
         }
         self.hold(key, folder, round);
+    }
+
+    /// Nothing but its folder matters of this session.
+    pub(super) fn is_past(&mut self, key: &Key, Glimpse { touched, has_log }: Glimpse) {
+        if has_log && self.recent_from().is_some_and(|from| from <= touched) {
+            self.recent.push((touched, key.clone()));
+        }
+        if self.history.insert(key) && !WATCHES_TREES {
+            self.unwatched.push((key.0, Packed::from(&key.1)));
+        }
     }
 
     pub(super) fn hold(&mut self, key: &Key, mut folder: Folder, round: &mut Round) {
@@ -402,7 +412,8 @@ impl Engine {
             return;
         }
         for _ in 0..WATCHES {
-            let Some(key) = self.unwatched.pop() else { break };
+            let Some((home, id)) = self.unwatched.pop() else { break };
+            let key = (home, id.id());
             if !self.watcher.has_room() {
                 self.unwatched.clear();
                 break;

@@ -326,7 +326,8 @@ impl Engine {
         }
         let mut folder = crate::watch::store::Folder::new(&self.homes[key.0], &key.1);
         self.seen.recall(&mut folder.session);
-        let reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
+        let mut reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
+        reading.waits = true;
         folder.look(&reading, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
         folder.read_history(&reading, &mut self.buffer);
         self.hold(&key, folder, round);

@@ -40,7 +40,7 @@ mod tests;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hold::Hold;
 
@@ -109,12 +109,25 @@ pub struct Claim {
 /// Takes some 100 us more than [`owner_of`] on Linux, and where the lock was made less than [`SLACK`] ago and is not held,
 /// some milliseconds: Copilot locks its hold a blink after it made its lock.
 pub fn claim(lock: Lock, folder: &Path, names: &[String], now: Time) -> Claim {
+    let mut blink = Blink::default();
+    let claim = claim_at_once(lock, folder, names, now, &mut blink);
+    if !blink.is_on() {
+        return claim;
+    }
+    #[expect(clippy::disallowed_methods, reason = "nothing tells that a file was locked, and it takes microseconds")]
+    std::thread::sleep(BLINK);
+    claim_at_once(lock, folder, names, now, &mut blink)
+}
+
+/// The same for who must not wait: while it is too early to tell, the process counts as the owner, and `blink` is on.
+pub fn claim_at_once(lock: Lock, folder: &Path, names: &[String], now: Time, blink: &mut Blink) -> Claim {
     let owner = owner_of(lock, names, now);
     let (pid, known) = (lock.pid, |owner, held| Claim { owner, held });
     match owner {
-        Owner::Alive { .. } => match hold_of(lock, folder, now) {
+        Owner::Alive { .. } => match hold::of(lock.pid, folder) {
             Hold::Held => known(owner, true),
             Hold::Home | Hold::Untold => known(owner, false),
+            Hold::Elsewhere if lock.made + SLACK > now && blink.lasts() => known(owner, false),
             // The user says that this is a Copilot, and perhaps none that we know.
             Hold::Nothing if !is_copilot(pid, &[]) => known(owner, false),
             Hold::Nothing | Hold::Elsewhere => known(Owner::Unheld { pid }, false),
@@ -129,24 +142,25 @@ pub fn claim(lock: Lock, folder: &Path, names: &[String], now: Time) -> Claim {
     }
 }
 
-/// What the system shows of the process and the folder, once what has just begun is over.
-fn hold_of(lock: Lock, folder: &Path, now: Time) -> Hold {
-    /// Three times as long as it took at worst on a busy machine.
-    const LOOKS: [Duration; 3] = [Duration::from_millis(1), Duration::from_millis(2), Duration::from_millis(3)];
-    let mut hold = hold::of(lock.pid, folder);
-    let is_new = lock.made + SLACK > now;
-    for wait in LOOKS {
-        if !is_new || hold != Hold::Elsewhere {
-            break;
-        }
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "nothing tells that a file was locked, and it takes microseconds"
-        )]
-        std::thread::sleep(wait);
-        hold = hold::of(lock.pid, folder);
+/// How long after its lock was first seen Copilot may take to lock its hold: three times as long as it took at worst on a busy
+/// machine.
+pub const BLINK: Duration = Duration::from_millis(6);
+
+/// The moment after a lock was made in which its hold may not be locked yet; it begins when that is first seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Blink(Option<Instant>);
+
+impl Blink {
+    fn lasts(&mut self) -> bool {
+        let is_first = self.0.is_none();
+        self.0.get_or_insert_with(Instant::now);
+        is_first || self.is_on()
     }
-    hold
+
+    /// Whether it began and is not over.
+    pub fn is_on(&self) -> bool {
+        self.0.is_some_and(|begun| begun.elapsed() < BLINK)
+    }
 }
 
 /// CPU time used so far by each descendant of `pid`: its children, their children and so on, not the process itself.

@@ -6,10 +6,11 @@ mod locks;
 #[cfg(target_os = "linux")]
 mod tests;
 
+pub use glimpse::{Glimpse, Root};
 pub use locks::numbers_in_use;
 
 use super::opened::{Openers, Opening, Openings, former_owner};
-use super::process::{Claim, Lock, SLACK, claim};
+use super::process::{Blink, Claim, Lock, SLACK, claim, claim_at_once};
 use super::tail::{Found, Look, Tail};
 use super::workspace;
 use crate::core::fleet::{About, Session};
@@ -96,6 +97,15 @@ pub struct Reading<'a> {
     pub all: bool,
     /// When a look is broken off; `None`: it takes as long as the log does.
     pub until: Option<Instant>,
+    /// A lock that is too new to tell who holds the session is waited for, some milliseconds. Otherwise there is more to look at.
+    pub waits: bool,
+}
+
+impl Reading<'_> {
+    /// Whether a log that was last written then is too old for a session that nobody owns to be anything but ended.
+    fn is_past(&self, touched: Time) -> bool {
+        self.look.now.wall - touched > self.look.limits.ownerless
+    }
 }
 
 /// How far a look came.
@@ -103,7 +113,7 @@ pub struct Reading<'a> {
 pub enum Looked {
     /// All that is there was seen.
     Whole,
-    /// There is more to read in the log: look again.
+    /// There is more to read in the log, or a lock is too new to tell who holds the session: look again.
     More,
 }
 
@@ -119,6 +129,7 @@ pub fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> Owner {
         openings: &openings,
         all: false,
         until: None,
+        waits: true,
     };
     let mut folder = Folder::new(root, id);
     let Ok(meta) = fs::symlink_metadata(&folder.path) else { return Owner::Never };
@@ -144,6 +155,8 @@ pub struct Folder {
     listing: Option<(Box<locks::Listing>, Time)>,
     /// They were listed whole at least once.
     was_listed: bool,
+    /// Locks so new that their process may be about to hold the session.
+    new: Vec<(Lock, Blink)>,
     /// What was found out about the lock of the owner, where that stands for good, and when, by the awake clock.
     claimed: Option<(Lock, Time)>,
     /// The process that has it open without a lock.
@@ -171,6 +184,7 @@ impl Folder {
             ended: Vec::new(),
             listing: None,
             was_listed: false,
+            new: Vec::new(),
             claimed: None,
             opened: None,
             departed: None,
@@ -186,7 +200,10 @@ impl Folder {
     /// # Errors
     /// Where the folder is gone.
     pub fn look(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> io::Result<Looked> {
-        if self.is_history_at_first_sight(reading) {
+        let is_new = !self.was_listed && self.listing.is_none() && self.session.facts.progress.is_none();
+        if is_new && let Some(past) = self.path.parent().and_then(|root| Root::at(root).past(&self.session.id, reading))
+        {
+            self.is_past(past);
             return Ok(Looked::Whole);
         }
         let log_path = self.path.join(LOG);
@@ -216,20 +233,13 @@ impl Folder {
         let looked = self.read_log(reading, buffer);
         self.find_former_owner(reading);
         self.witness(&owner, progress);
-        Ok(if all_listed { looked } else { Looked::More })
+        let is_begun = self.new.iter().any(|(_, blink)| blink.is_on());
+        Ok(if all_listed && !is_begun { looked } else { Looked::More })
     }
 
-    /// Whether a glimpse tells that nobody has it open, and that its log is too old to matter.
-    fn is_history_at_first_sight(&mut self, reading: &Reading<'_>) -> bool {
-        let is_new = !self.was_listed && self.listing.is_none() && self.session.facts.progress.is_none();
-        if !is_new || reading.all || self.opening(reading).is_some() {
-            return false;
-        }
-        let Some(glimpse) = glimpse::glimpse(&self.path) else { return false };
-        (self.session.touched, self.session.has_log) = (glimpse.touched, glimpse.has_log);
-        // Without a lock it has no owner.
-        self.session.unread = self.session.owner == Owner::Never && self.is_history(reading);
-        self.session.unread
+    /// A glimpse told that nobody has it open, and that its log is too old to matter.
+    pub const fn is_past(&mut self, glimpse: Glimpse) {
+        (self.session.touched, self.session.has_log, self.session.unread) = (glimpse.touched, glimpse.has_log, true);
     }
 
     /// The process that has it open without a lock.
@@ -304,11 +314,10 @@ impl Folder {
         if !self.session.has_log {
             return matches!(self.session.owner, Owner::Never | Owner::Gone { .. });
         }
-        let age = reading.look.now.wall - self.session.touched;
-        let limits = reading.look.limits;
+        let touched = self.session.touched;
         match self.session.owner {
-            Owner::Never => age > limits.ownerless,
-            Owner::Gone { .. } => age > limits.crashed,
+            Owner::Never => reading.is_past(touched),
+            Owner::Gone { .. } => reading.look.now.wall - touched > reading.look.limits.crashed,
             Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
         }
     }
@@ -363,8 +372,11 @@ impl Folder {
     fn find_owner(&mut self, reading: &Reading<'_>) {
         let known = Claim { owner: self.session.owner.clone(), held: self.session.held };
         self.ended.retain(|(lock, _)| self.locks.contains(lock));
+        let mut new = std::mem::take(&mut self.new);
+        new.retain(|(lock, _)| self.locks.contains(lock));
         let mut claims: Vec<_> =
-            self.locks.iter().map(|lock| (self.claim_by(*lock, &known, reading), lock.made)).collect();
+            self.locks.iter().map(|lock| (self.claim_by(*lock, &known, reading, &mut new), lock.made)).collect();
+        self.new = new;
         let weight = |owner: &Owner| match owner {
             Owner::Alive { .. } | Owner::Opened { .. } => 4,
             Owner::Unknown { .. } => 3,
@@ -432,11 +444,23 @@ impl Folder {
         self.session.owner = Owner::Gone { pid, at };
     }
 
-    fn claim_by(&self, lock: Lock, known: &Claim, reading: &Reading<'_>) -> Claim {
+    fn claim_by(&self, lock: Lock, known: &Claim, reading: &Reading<'_>, new: &mut Vec<(Lock, Blink)>) -> Claim {
         if let Some(&(_, at)) = self.ended.iter().find(|(ended, _)| *ended == lock) {
             return Claim { owner: Owner::Gone { pid: lock.pid, at: Some(at) }, held: false };
         }
-        let claim = || claim(lock, &self.path, reading.owner_names, reading.look.now.wall);
+        let mut claim = || {
+            let (names, now) = (reading.owner_names, reading.look.now.wall);
+            if reading.waits {
+                return claim(lock, &self.path, names, now);
+            }
+            let known = new.iter().position(|(known, _)| *known == lock);
+            let mut blink = known.map(|at| new.swap_remove(at).1).unwrap_or_default();
+            let claim = claim_at_once(lock, &self.path, names, now, &mut blink);
+            if lock.made + SLACK > now && !claim.held {
+                new.push((lock, blink));
+            }
+            claim
+        };
         match known.owner {
             // Verified once, and its end would have been told: a clock that was set cannot unmake it. Whether it holds the
             // session may not have shown yet when its lock was new.
@@ -458,6 +482,11 @@ impl Folder {
 
     fn is_fresh(&self, lock: Lock, reading: &Reading<'_>) -> bool {
         self.claimed.is_some_and(|(claimed, at)| claimed == lock && reading.look.now.awake - at < EVIDENCE)
+    }
+
+    /// Whether a lock of it was too new to tell who holds it.
+    pub const fn is_new(&self) -> bool {
+        !self.new.is_empty()
     }
 
     /// Where it is.

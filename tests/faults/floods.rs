@@ -181,6 +181,37 @@ fn case_136_twenty_thousand_locks_hold_nobody_up() {
     ends(watch);
 }
 
+/// Who made a lock may be about to hold it for some milliseconds: of a hundred new ones nobody is waited for.
+#[test]
+fn a_crowd_of_new_locks_holds_nobody_up() {
+    let user = User::new();
+    let other = user.session(0);
+    let owner = other.owner(&user);
+    other.prompt();
+    let watch = user.watch();
+    watch.told(&other, "working");
+    let pulse = Pulse { session: &other, watch: &watch };
+    let copies: Vec<_> = (1..=100).map(|n| user.session(n)).collect();
+    let worst = beat_while(&pulse, 20, |_| {
+        for copy in &copies {
+            copy.lock(owner.pid());
+        }
+    });
+    println!("while a hundred locks are made again and again, told within {worst:.1?}");
+    assert!(worst < LATE, "{worst:.1?}");
+    let begun = ran();
+    let late = user.watch();
+    late.told(&other, "idle");
+    let took = ran() - begun;
+    assert!(took < LATE, "who comes now tells after {took:.1?}");
+    for copy in &copies {
+        let row = late.until(copy, "not held", |row| row["owner"]["state"] != "alive");
+        assert_eq!(user.told(copy).0, row["status"], "{row}");
+    }
+    ends(late);
+    ends(watch);
+}
+
 /// A storm of folders that come and go, more than the system keeps events for.
 #[test]
 fn a_storm_of_folders_holds_nobody_up() {

@@ -5,7 +5,7 @@ use crate::desk::light;
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
 use crate::made_up::User;
-use crate::support::wait_until;
+use crate::support::{SOON, wait_until};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -93,6 +93,24 @@ fn tray_after(folders: u32) {
         user.agrees(&panel, &session, "idle");
     }
     comes_back(light.pid(), before);
+}
+
+/// Of the program file, what its start read.
+#[test]
+fn what_only_the_start_needed_is_let_go_of() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let watch = user.watch();
+    watch.told(&session, "working");
+    let dump = || format!("{:?} KiB own, all, at most", memory(watch.pid()));
+    wait_until(SOON, "memory is less than it was", dump, || {
+        let [_, all, most] = memory(watch.pid());
+        (all * 4 < most * 3).then_some(())
+    });
+    session.answer();
+    watch.told(&session, "idle");
 }
 
 #[test]

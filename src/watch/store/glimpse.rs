@@ -3,31 +3,73 @@
 //! Of tens of thousands of folders, nearly all have no lock in them and a log that nobody has written for long. A look that reads
 //! locks, their processes and a log need not begin there: listing the folder and asking for the log's time is enough.
 
+use super::Reading;
 use crate::core::time::Time;
+use std::path::Path;
 
 /// What was seen of a folder without a lock.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Glimpse {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glimpse {
     /// When its log, or else the folder, was last written.
-    pub(super) touched: Time,
+    pub touched: Time,
     /// There is a log, or something in its place.
-    pub(super) has_log: bool,
+    pub has_log: bool,
 }
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) use linux::glimpse;
+/// A folder of sessions.
+#[derive(Debug)]
+pub struct Root<'a> {
+    path: &'a Path,
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    folder: Option<rustix::fd::OwnedFd>,
+}
 
-/// Only a whole look tells.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) const fn glimpse(_: &std::path::Path) -> Option<Glimpse> {
-    None
+impl<'a> Root<'a> {
+    /// What is in it is found by its whole path.
+    pub const fn at(path: &'a Path) -> Self {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        return Self { path, folder: None };
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        Self { path }
+    }
+
+    /// What is in it is found from it, for who looks at many: the system need not walk the whole way to each of them.
+    pub fn open(path: &'a Path) -> Self {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        return Self { path, folder: linux::open_root(path) };
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        Self::at(path)
+    }
+
+    /// What a glimpse shows of a session, where that tells that nobody has it open, and that its log is too old to matter.
+    pub fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
+        if reading.all || reading.openings.of(self.path, id).is_some() {
+            return None;
+        }
+        self.glimpse(id).filter(|glimpse| !glimpse.has_log || reading.is_past(glimpse.touched))
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn glimpse(&self, id: &str) -> Option<Glimpse> {
+        match &self.folder {
+            Some(folder) => linux::glimpse(folder, Path::new(id)),
+            None => linux::glimpse(rustix::fs::CWD, &self.path.join(id)),
+        }
+    }
+
+    /// Only a whole look tells.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const fn glimpse(&self, _: &str) -> Option<Glimpse> {
+        None
+    }
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux {
     use super::Glimpse;
     use crate::watch::store::{LOG, at};
-    use rustix::fs::{AtFlags, Mode, OFlags, RawDir, Stat, fstat, open, statat};
+    use rustix::fd::{AsFd, OwnedFd};
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, Stat, fstat, openat, statat};
     use std::mem::MaybeUninit;
     use std::path::Path;
 
@@ -36,9 +78,13 @@ mod linux {
     /// How the names of all locks begin.
     const LOCK: &[u8] = b"inuse.";
 
+    pub(super) fn open_root(path: &Path) -> Option<OwnedFd> {
+        openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()
+    }
+
     /// What stands in the folder. `None` where a lock does, or anything is not as it usually is: then only a whole look tells.
-    pub(in crate::watch::store) fn glimpse(path: &Path) -> Option<Glimpse> {
-        let folder = open(path, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    pub(super) fn glimpse(root: impl AsFd, path: &Path) -> Option<Glimpse> {
+        let folder = openat(root, path, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut entries = RawDir::new(&folder, &mut buffer);
         let (mut files, mut has_log) = (0, false);
@@ -68,6 +114,14 @@ mod linux {
         use std::fs;
         use std::os::unix::fs::symlink;
         use std::time::{Duration, UNIX_EPOCH};
+
+        /// By its whole path, and from the folder that it is in.
+        fn glimpse(path: &Path) -> Option<Glimpse> {
+            let seen = super::glimpse(CWD, path);
+            let root = open_root(path.parent().unwrap()).unwrap();
+            assert_eq!(super::glimpse(root, Path::new(path.file_name().unwrap())), seen);
+            seen
+        }
 
         #[test]
         fn a_folder_without_locks_is_known_by_a_glimpse() {

@@ -71,8 +71,15 @@ fn that_a_process_does_not_hold_a_session_is_believed_for_five_seconds() {
         let mut folder = Folder::new(path.parent().unwrap(), "one");
         let mut owner_at = |awake: i64| {
             let look = Look { now: Moment { wall: now(), awake: Time(1_000_000 + awake) }, limits: &limits };
-            let reading =
-                Reading { look, owner_names: &[], known: &known, openings: Openings::NONE, all: false, until: None };
+            let reading = Reading {
+                look,
+                owner_names: &[],
+                known: &known,
+                openings: Openings::NONE,
+                all: false,
+                until: None,
+                waits: true,
+            };
             folder.look(&reading, &mut Vec::new()).unwrap();
             folder.session.owner.clone()
         };

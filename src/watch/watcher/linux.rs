@@ -11,7 +11,7 @@ mod tests;
 use super::mounts::{self, Mounts};
 use super::way::{Ways, What};
 use super::{Hints, Key, Refusal, Sieve};
-use place::{Place, Places};
+use place::{Place, Places, Watches};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -62,8 +62,8 @@ pub(super) struct Source {
     drained: bool,
     mounts: Mounts,
     tells_of_mounts: bool,
-    /// What each watch is on. There may be tens of thousands of them.
-    places: HashMap<i32, Places>,
+    /// What each watch is on.
+    places: Watches,
     /// The folders that are watched, but for those of sessions; in the order of their paths.
     folders: BTreeMap<Arc<Path>, (i32, What)>,
     /// The folders of logs that are not there yet.
@@ -85,7 +85,7 @@ impl Source {
             drained: false,
             mounts: Mounts::default(),
             tells_of_mounts: mounts::are_told(),
-            places: HashMap::new(),
+            places: Watches::default(),
             folders: BTreeMap::new(),
             missing: Vec::new(),
             stirred: false,
@@ -226,7 +226,7 @@ impl Source {
         };
         let watch = self.ask_for(path, flags)?;
         let path: Arc<Path> = path.into();
-        self.stand(watch, Place::Folder(Arc::clone(&path)));
+        self.places.add(watch, Place::Folder(Arc::clone(&path)));
         self.folders.insert(path, (watch, what));
         Ok(())
     }
@@ -237,14 +237,14 @@ impl Source {
             return Ok(false);
         }
         let watch = self.ask_for(path, CHANGES)?;
-        self.stand(watch, Place::of(key));
+        self.places.add(watch, Place::of(key));
         self.held.insert(key.clone(), watch);
         Ok(true)
     }
 
     pub(super) fn watch_old_session(&mut self, key: &Key, path: &Path) -> Result<(), Refusal> {
         let watch = self.ask_for(path, CHANGES)?;
-        self.stand(watch, Place::of(key));
+        self.places.add_old(watch, key);
         Ok(())
     }
 
@@ -256,22 +256,10 @@ impl Source {
         })
     }
 
-    fn stand(&mut self, watch: i32, place: Place) {
-        match self.places.get_mut(&watch) {
-            Some(places) => places.add(place),
-            None => drop(self.places.insert(watch, Places::One(place))),
-        }
-    }
-
     /// Takes places from a watch, which ends with its last.
     fn leave(&mut self, watch: i32, goes: impl Fn(&Place) -> bool) {
-        let Some(places) = self.places.get_mut(&watch) else { return };
-        match places.without(goes) {
-            Some(left) => *places = left,
-            None => {
-                self.places.remove(&watch);
-                let _ = inotify::remove_watch(&self.inotify, watch); // of a folder that is gone the system did it already
-            }
+        if self.places.leave(watch, goes) {
+            let _ = inotify::remove_watch(&self.inotify, watch); // of a folder that is gone the system did it already
         }
     }
 
@@ -305,11 +293,11 @@ impl Source {
     fn forget_sessions(&mut self, home: usize) {
         self.held.retain(|key, _| key.0 != home);
         let goes = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home);
-        let all = self.places.iter().filter(|(_, places)| places.all().iter().any(goes));
-        for watch in all.map(|(watch, _)| *watch).collect::<Vec<_>>() {
+        // The last first: what follows a place in the row need not be moved then.
+        for watch in self.places.of_home(home).into_iter().rev() {
             self.leave(watch, goes);
         }
-        self.places.shrink_to_fit();
+        self.places.shrink();
     }
 
     /// Takes in what happened. Whether that was all of it.
@@ -348,7 +336,7 @@ impl Source {
             return;
         }
         if what.contains(ReadFlags::IGNORED) {
-            let places = self.places.remove(&watch);
+            let places = self.places.remove(watch);
             for place in places.iter().flat_map(Places::all) {
                 match place {
                     // What was made anew there meanwhile has a watch of its own.
@@ -366,7 +354,7 @@ impl Source {
             }
             return;
         }
-        let Some(places) = self.places.get(&watch) else { return };
+        let Some(places) = self.places.get(watch) else { return };
         let went = what.intersects(WENT);
         for place in places.all() {
             self.stirred |= matches!(place, Place::Folder(_));

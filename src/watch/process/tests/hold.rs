@@ -80,6 +80,23 @@ fn open_and_not_locked_is_not_held() {
     assert_eq!(claimed(process.pid(), &folder), unheld(process.pid()));
 }
 
+/// Copilot makes its lock first and then locks its hold.
+#[test]
+fn who_must_not_wait_takes_the_process_of_a_new_lock_for_the_owner_until_a_blink_is_over() {
+    let world = World::new();
+    let folder = world.folder("home");
+    let opens = holding(&folder).replace("flock(F, 6) or die;", "");
+    let process = after(&opens, &world.program(), &[]);
+    let (pid, made) = (process.pid(), now());
+    let mut blink = Blink::default();
+    let first = claim_at_once(Lock { pid, made }, &folder, &[], made, &mut blink);
+    assert!(blink.0.is_some() && matches!(first.owner, Owner::Alive { .. }) && !first.held, "{first:?}");
+    while blink.is_on() {
+        std::thread::yield_now();
+    }
+    assert_eq!(claim_at_once(Lock { pid, made }, &folder, &[], made, &mut blink), unheld(pid));
+}
+
 /// A copy of a home has the lock and the hold, and its files are others.
 #[test]
 fn case_123_a_copied_home_is_not_held() {

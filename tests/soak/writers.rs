@@ -1,7 +1,11 @@
 //! Thirty sessions that are written in every way at once: at any speed, in half lines, cut, written over, replaced, and their
-//! owners killed. Who watches and who comes now see the same, and every change of a status that stood is told.
+//! owners killed. `watch`, the rows of the menu and a fresh `status` say the same, and every change of a status that stood is
+//! told.
 
 use crate::made_up::{Folder, Owner, User, Watch};
+use crate::support::desktop::bus::Bus;
+use crate::support::desktop::light;
+use crate::support::desktop::panel::{Entry, Panel};
 use crate::support::{self, SOON};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -21,7 +25,7 @@ const LOOKS: Duration = Duration::from_secs(8);
 
 #[test]
 fn thirty_writers_are_told_of_without_a_change_missing() {
-    storm(Duration::from_secs(60));
+    storm(Duration::from_secs(120));
 }
 
 #[test]
@@ -64,7 +68,7 @@ impl Writer<'_> {
 
     /// Something that changes no status.
     fn noise(&mut self) {
-        let size = if self.roll(16) == 0 { 70_000 } else { 300 };
+        let size = if self.roll(64) == 0 { 70_000 } else { 300 };
         let line =
             self.session.line(Duration::ZERO, "session.info", &format!(r#"{{"message":"{}"}}"#, "x".repeat(size)));
         match self.roll(5) {
@@ -168,6 +172,10 @@ fn storm(lasts: Duration) {
         session.answer();
     }
     let watch = user.watch();
+    let (bus, desktop) = (Bus::start(), light::User::of(user.home()));
+    let panel = Panel::start(&bus);
+    let light = desktop.light(&bus);
+    panel.wait_for_icon();
     for session in &sessions {
         watch.told(session, "idle");
     }
@@ -189,14 +197,14 @@ fn storm(lasts: Duration) {
         while begun.elapsed() < lasts {
             wait(LOOKS);
             let closed = gate.write().unwrap();
-            agree(&user, &watch);
+            agree(&user, &watch, &panel);
             drop(closed);
             looks += 1;
         }
         done.store(true, Ordering::Relaxed);
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
     });
-    agree(&user, &watch);
+    agree(&user, &watch, &panel);
     let lines = watch.lines();
     let mut changes = 0;
     for (session, (stood, _)) in sessions.iter().zip(&ended) {
@@ -211,11 +219,12 @@ fn storm(lasts: Duration) {
     }
     println!("{WRITERS} writers for {:.0?}: {changes} changes told, {looks} looks agree", begun.elapsed());
     assert_eq!(watch.end(Signal::TERM), Some(0));
+    drop(light);
 }
 
-/// Whoever watches and whoever comes now say the same of every session, but for what is not told by itself.
+/// `watch`, the menu and a `status` of now say the same of every session, but for what is not told by itself.
 #[track_caller]
-fn agree(user: &User, watch: &Watch) {
+fn agree(user: &User, watch: &Watch, panel: &Panel) {
     let by_id = |rows: Vec<Value>| -> BTreeMap<String, Value> {
         let untold = |mut row: Value| {
             row.as_object_mut().unwrap().remove("last_progress");
@@ -223,14 +232,17 @@ fn agree(user: &User, watch: &Watch) {
         };
         rows.into_iter().map(untold).collect()
     };
-    let both = || (by_id(user.rows(&[])), by_id(watch.latest().into_values().collect()));
+    let look = || (by_id(user.rows(&[])), by_id(watch.latest().into_values().collect()), panel.layout().1);
+    let shown = |menu: &Entry, row: &Value| menu.find(&|entry: &Entry| entry.says(row)).is_some();
     let dump = || {
-        let (now, told) = both();
+        let (now, told, menu) = look();
         let differ = now.iter().filter(|(id, row)| told.get(*id) != Some(row)).map(|(id, row)| (row, told.get(id)));
-        format!("{:#?}", differ.collect::<Vec<_>>())
+        let differ: Vec<_> = differ.collect();
+        let unshown: Vec<_> = now.values().filter(|row| !shown(&menu, row)).collect();
+        format!("watch says otherwise: {differ:#?}\nthe menu does not say: {unshown:#?}\n{menu:#?}")
     };
-    support::wait_until(SOON, "both say the same", dump, || {
-        let (now, told) = both();
-        (now == told).then_some(())
+    support::wait_until(SOON, "all three say the same", dump, || {
+        let (now, told, menu) = look();
+        (now == told && now.len() == WRITERS as usize && now.values().all(|row| shown(&menu, row))).then_some(())
     });
 }
