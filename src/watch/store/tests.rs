@@ -94,3 +94,36 @@ fn that_a_process_does_not_hold_a_session_is_believed_for_five_seconds() {
         assert!(matches!(owner, Owner::Alive { .. }), "{owner:?}, written: {writes}");
     }
 }
+
+/// Who has others to look at comes back for it: while it may just be beginning, the session is not looked at whole.
+#[test]
+fn a_lock_that_is_too_new_to_tell_is_looked_at_again() {
+    let scratch = tempfile::tempdir().unwrap();
+    let copilot = Copilot::start(scratch.path());
+    let pid = copilot.process.id();
+    let path = scratch.path().join("home/session-state/one");
+    fs::create_dir_all(&path).unwrap();
+    fs::write(path.join(format!("inuse.{pid}.hold")), "").unwrap();
+    let lock = path.join(format!("inuse.{pid}.lock"));
+    fs::write(&lock, pid.to_string()).unwrap();
+    let (limits, known, wall) = (Limits::default(), HashSet::new(), modified(&fs::metadata(lock).unwrap()));
+    let reading = Reading {
+        look: Look { now: Moment { wall, awake: wall }, limits: &limits },
+        owner_names: &[],
+        known: &known,
+        openings: Openings::NONE,
+        all: false,
+        until: None,
+        waits: false,
+    };
+    let mut folder = Folder::new(path.parent().unwrap(), "one");
+    folder.look(&reading, &mut Vec::new()).unwrap();
+    assert!(matches!(folder.session.owner, Owner::Alive { pid: of, .. } if of == pid), "{:?}", folder.session.owner);
+    assert!(folder.is_new());
+    while folder.look(&reading, &mut Vec::new()).unwrap() == Looked::More {}
+    assert_eq!(folder.session.owner, Owner::Unheld { pid });
+    // Who waits for it is told at once.
+    let mut folder = Folder::new(path.parent().unwrap(), "one");
+    assert_eq!(folder.look(&Reading { waits: true, ..reading }, &mut Vec::new()).unwrap(), Looked::Whole);
+    assert_eq!(folder.session.owner, Owner::Unheld { pid });
+}
