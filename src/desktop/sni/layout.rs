@@ -94,8 +94,10 @@ impl Looks {
         }
         if let Some(status) = self.picture {
             properties.insert("icon-data", badge(status).to_vec().into());
-            properties.insert("accessible-desc", spoken(status, label).into());
         }
+        // Without it, MATE's indicators go on saying the first words that an entry had.
+        let spoken = self.picture.map_or_else(|| label.trim_start().to_owned(), |status| spoken(status, label));
+        properties.insert("accessible-desc", spoken.into());
         match self.form {
             Form::Submenu => {
                 properties.insert("children-display", "submenu".into());
@@ -445,7 +447,8 @@ mod tests {
         assert!(layout.reword(&[seen("a", "one"), seen("b", "2_")], NOW, &mut changes));
         let said: Vec<_> = changes.set.iter().map(|(number, set)| (*number, set.get("label").cloned())).collect();
         assert_eq!(said, [(b, Some(Value::from("2__")))]);
-        assert_eq!(changes.set[0].1.len(), 1);
+        // The label, and what a screen reader says.
+        assert_eq!(changes.set[0].1.len(), 2);
     }
 
     #[test]
@@ -539,15 +542,16 @@ mod tests {
 
     #[test]
     fn a_screen_reader_is_told_the_status_in_words() {
-        let told = |status, label: &str| {
+        let told = |picture, label: &str| {
             let id = ItemId::of(&(0, "x".into()), Kind::Row);
-            let item = Item::Submenu { id, text: label.into(), picture: Some(status), items: Vec::new() };
+            let item = Item::Submenu { id, text: label.into(), picture, items: Vec::new() };
             let mut layout = Layout::default();
             layout.lay_out(&[item], NOW, &mut Changes::default());
             String::try_from(layout.properties(&[], &[], NOW)[0].1["accessible-desc"].try_clone().unwrap()).unwrap()
         };
-        assert_eq!(told(Status::NeedsPermission, "⚑ a_b · c — ls"), "needs permission: a_b · c — ls");
-        assert_eq!(told(Status::Idle, "✓ ● a — done"), "new, idle: a — done");
+        assert_eq!(told(Some(Status::NeedsPermission), "⚑ a_b · c — ls"), "needs permission: a_b · c — ls");
+        assert_eq!(told(Some(Status::Idle), "✓ ● a — done"), "new, idle: a — done");
+        assert_eq!(told(None, "     Resume a_b"), "Resume a_b");
     }
 
     /// GNOME's extension reads the properties of an entry once, by its number: in a menu that was laid out anew it showed the
