@@ -79,12 +79,12 @@ inside() {
     pilotlight tray >"$HOME/said" 2>&1 &
     light=$!
     trap 'kill "$light" 2>/dev/null || true' EXIT
-    until_true 20 'the light to reach the bus' grep -q 'no panel with a tray' "$HOME/said"
+    until_true 20 'the tray to reach the bus' grep -q 'no panel with a tray' "$HOME/said"
     until_true 20 'its socket' test -S "$XDG_RUNTIME_DIR/pilotlight/pilotlight.sock"
     dpkg -i "$1"
     [[ $(readlink "/proc/$light/exe") == '/usr/bin/pilotlight (deleted)' ]] || fail 'the program was not replaced'
-    kill -0 "$light" || fail 'the light went out with the upgrade'
-    pilotlight tray | grep -q "runs already: process $light" || fail 'the new program does not find the old one'
+    kill -0 "$light" || fail 'the tray ended with the upgrade'
+    pilotlight tray | grep -q "already running: process $light" || fail 'the new program does not find the old one'
     pilotlight status --json | grep -qx '\[\]' || fail 'the new program tells of sessions where there are none'
     kill "$light"
     wait "$light" || fail "the light ended with $?"
