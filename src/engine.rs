@@ -315,7 +315,9 @@ impl Engine {
         if view.wants_history() {
             self.untold = self.history.iter().collect();
         }
-        let (mut stormy, mut is_start) = (false, true);
+        // The start needed much that is not needed again.
+        self.agenda.is_long();
+        let mut stormy = false;
         while flow.is_continue() {
             let wake = self.clock.instant(self.wake_at(view));
             let is_busy = self.agenda.is_busy()
@@ -323,10 +325,8 @@ impl Engine {
                 || !self.untold.is_empty()
                 || !self.unwatched.is_empty();
             if !is_busy && self.agenda.was_long() {
+                self.buffer = Vec::new();
                 heap::give_back();
-            }
-            if !is_busy && std::mem::take(&mut is_start) {
-                heap::forget_start();
             }
             if is_busy || stormy {
                 // The runtime hears of signals and sockets only while nothing is ready, and in a storm something always is.

@@ -135,6 +135,11 @@ impl Agenda {
         busy
     }
 
+    /// What is to be looked at now needs as much room as a long agenda.
+    pub(super) const fn is_long(&mut self) {
+        self.was_long = true;
+    }
+
     /// Whether it was long, and was done since this was asked.
     pub(super) const fn was_long(&mut self) -> bool {
         std::mem::replace(&mut self.was_long, false)

@@ -177,7 +177,7 @@ impl Engine {
 
     pub(super) fn rescan(&mut self) {
         self.rescan_at = self.clock.now().awake + RESCAN;
-        heap::give_back();
+        self.agenda.is_long();
         self.openers.forget_strangers();
         self.look_at_config();
         self.begin_to_look_at_processes();
