@@ -41,10 +41,18 @@ enum Queue {
 pub(super) struct Listing {
     pub(super) home: usize,
     pub(super) ids: SessionIds,
+    /// Names that were listed, and that there was no time for.
+    pub(super) left: Vec<Arc<str>>,
     /// The number that is left at what is found of the history.
     pub(super) sweep: u32,
     /// What was found of the sessions that are held.
     pub(super) held: HashSet<Arc<str>>,
+}
+
+impl Listing {
+    pub(super) fn next(&mut self) -> Option<Arc<str>> {
+        self.left.pop().or_else(|| self.ids.next())
+    }
 }
 
 impl Agenda {

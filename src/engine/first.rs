@@ -24,18 +24,20 @@ impl Engine {
         }
         let Some(mut listing) = self.agenda.listings.pop_front() else { return false };
         let home = listing.home;
-        let ids: Vec<_> = listing.ids.by_ref().take(FOLDERS).collect();
+        let ids: Vec<_> = iter::from_fn(|| listing.next()).take(FOLDERS).collect();
         let reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
         let seen = glimpses(&Root::open(&self.homes[home]), &ids, &reading);
-        // Nothing is known yet that the listing could miss: at its end it is dropped.
-        if ids.len() == FOLDERS {
-            self.agenda.listings.push_front(listing);
-        }
+        let may_be_more = ids.len() == FOLDERS;
         for (id, past) in iter::zip(ids, seen) {
-            match past.into_inner().flatten() {
-                Some(past) => self.is_past(&(home, id), past),
-                None => self.agenda.sometime((home, id)),
+            match past.into_inner() {
+                Some(Some(past)) => self.is_past(&(home, id), past),
+                Some(None) => self.agenda.sometime((home, id)),
+                None => listing.left.push(id),
             }
+        }
+        // Nothing is known yet that the listing could miss: at its end it is dropped.
+        if may_be_more || !listing.left.is_empty() {
+            self.agenda.listings.push_front(listing);
         }
         true
     }
@@ -52,10 +54,10 @@ fn glimpses(root: &Root<'_>, ids: &[Arc<str>], reading: &Reading<'_>) -> Vec<Onc
                 return;
             }
             for (id, seen) in iter::zip(&ids[from..], &seen[from..]).take(SHARE) {
+                let _ = seen.set(root.past(id, reading)); // each is looked at by one
                 if Instant::now() >= until {
                     return;
                 }
-                let _ = seen.set(root.past(id, reading)); // each is looked at by one
             }
         }
     };

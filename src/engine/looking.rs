@@ -225,7 +225,7 @@ impl Engine {
             Ok(ids) => {
                 self.agenda.listings.retain(|listing| listing.home != home);
                 let sweep = self.history.begin_sweep();
-                self.agenda.listings.push_back(Listing { home, ids, sweep, held: HashSet::new() });
+                self.agenda.listings.push_back(Listing { home, ids, left: Vec::new(), sweep, held: HashSet::new() });
             }
             // What is known of it stands until it can be listed again, at the next rescan at the latest.
             Err(error) if !is_absence(&error) => {
@@ -252,7 +252,7 @@ impl Engine {
         let Some(mut listing) = self.agenda.listings.pop_front() else { return };
         let home = listing.home;
         for _ in 0..NAMES {
-            let Some(id) = listing.ids.next() else {
+            let Some(id) = listing.next() else {
                 // What was not found may be gone.
                 let missed = self.history.missed(home, listing.sweep);
                 let held = self.fleet.keys().filter(|key| key.0 == home && !listing.held.contains(&key.1));
