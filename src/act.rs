@@ -1,6 +1,6 @@
 //! What is asked of a session, and what comes back: the same words for the menu, the commands and the control socket.
 
-use crate::core::action::Reach;
+use crate::core::action::{Bridge, Reach};
 use crate::core::asked::Question;
 use crate::core::fleet::{Label, Session};
 use crate::core::form::{Form, With};
@@ -62,8 +62,12 @@ pub enum Ask {
     Resume,
     /// The terminal that the session runs in is brought to the front.
     ShowTerminal,
+    /// Copilot asks in the session's terminal whether we may answer its permission requests.
+    LetAnswer,
     /// We let go of a session that we are attached to.
     Detach,
+    /// Bridges are listened for from now on, or no longer: the key was made, or taken away. Whichever session the order names.
+    Listen,
     /// What is known of sessions beside their logs is told: of all of them, whichever the order names.
     Said,
 }
@@ -135,6 +139,15 @@ pub struct Said {
     /// Whether its tool's process used the CPU when that was last looked at, and when, by the wall clock, in milliseconds.
     #[serde(default)]
     busy: Option<(bool, i64)>,
+    /// What the bridge to its terminal may do.
+    #[serde(default)]
+    bridge: Option<Bridge>,
+    /// The release of Copilot that it runs in.
+    #[serde(default)]
+    release: Option<Box<str>>,
+    /// It is of another version than ours.
+    #[serde(default)]
+    old_bridge: bool,
     /// We are attached to it.
     attached: bool,
     /// In a server of our own, with this process id.
@@ -163,7 +176,8 @@ impl Said {
             _ => None,
         };
         let answer = session.answer().map(|answer| (answer.active, answer.requests));
-        if !attached && answer.is_none() && !live.asking && live.busy.is_none() {
+        let bridge = session.dealings.bridge;
+        if !attached && bridge.is_none() && answer.is_none() && !live.asking && live.busy.is_none() {
             return None;
         }
         let question = |Asking { question, since, form }: &Asking| Asked {
@@ -180,6 +194,9 @@ impl Said {
             answer,
             asking: live.asking,
             busy: live.busy.map(|sample| (sample.busy, sample.at.wall.0)),
+            bridge,
+            release: session.dealings.release.clone(),
+            old_bridge: session.dealings.old_bridge,
             attached,
             hosted,
             questions: live.questions.iter().map(question).collect(),
@@ -194,6 +211,8 @@ impl Said {
             None if self.attached => session.dealings.reach = Reach::Attached,
             None => {}
         }
+        (session.dealings.bridge, session.dealings.release) = (self.bridge, self.release);
+        session.dealings.old_bridge = self.old_bridge;
         let live = &mut session.live;
         // That it works may be older than the log; that it does not must not be.
         let is_fresh = progress.wall.0 <= self.progress;
@@ -281,7 +300,8 @@ impl Order {
 
     /// The same for one turn, where what it asks for is done to a turn.
     pub fn on(mut self, turn: Option<&str>) -> Self {
-        let turn = turn.filter(|_| matches!(self.ask, Ask::Stop | Ask::Reconnect { .. } | Ask::Continue));
+        let turn =
+            turn.filter(|_| matches!(self.ask, Ask::Stop | Ask::LetAnswer | Ask::Reconnect { .. } | Ask::Continue));
         self.turn = turn.map(Into::into);
         self
     }

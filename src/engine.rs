@@ -9,6 +9,7 @@
 mod acting;
 mod agenda;
 mod asking;
+mod bridges;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod clocks;
@@ -29,6 +30,7 @@ mod waking;
 mod work;
 
 pub use asking::wants_a_look;
+pub use bridges::Listening;
 pub use fleet::{BUSY, Entry, Fleet, Key};
 pub use opened::{Lately, resumed_lately};
 pub use settings::{HomesOf, Settings, Source};
@@ -172,6 +174,8 @@ pub struct Engine {
     untold: Vec<Key>,
     agenda: Agenda,
     acting: Acting,
+    listening: Option<Listening>,
+    bridges: bridges::Bridges,
     happenings: mpsc::UnboundedReceiver<Happening>,
     watcher: Watcher,
     /// Folders of the history that are still to be watched.
@@ -232,6 +236,8 @@ impl Engine {
         }
         Self {
             acting: Acting::new(happen),
+            listening: None,
+            bridges: bridges::Bridges::default(),
             happenings,
             watcher: Watcher::new(&homes, seen.path().map(Path::to_owned)),
             fleet: Fleet::new(config.limits),
@@ -300,6 +306,7 @@ impl Engine {
         let (version, level) = (env!("CARGO_PKG_VERSION"), crate::log::level());
         tracing::info!(target: story::TARGET, tag = story::START, version, level, "Pilotlight starts watching");
         let mut alarm = Alarm::default();
+        self.listen();
         self.watch_seen();
         self.begin_to_follow_config(view);
         self.look_at_processes();
@@ -353,6 +360,7 @@ impl Engine {
                 },
                 // Before what is read: what we are about to do is known before its traces are.
                 Some(happening) = self.happenings.recv() => self.happened(happening, &mut round),
+                heard = self.bridges.heard() => self.heard(heard, &mut round),
                 hints = self.watcher.changed(is_busy) => {
                     stormy = hints.at_once;
                     self.follow(hints, &mut round);

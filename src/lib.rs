@@ -11,6 +11,7 @@
 //!   rule can be tested by writing down its inputs, and a recorded log can be replayed in its own time.
 //! - [`engine`] is the one loop that brings both together and sleeps in between; [`survey`] does the same once.
 //! - [`copilot`] talks to the sessions' servers, for what the user asks, and for nothing else.
+//! - [`bridge`] reaches sessions in plain terminals, where the user has switched it on.
 //! - [`desktop`] shows it all in an icon with a menu.
 //! - [`cli`] shows: each file there is a subcommand.
 //! - [`demo`] plays sessions where there are none.
@@ -31,6 +32,7 @@ pub const VERSION: &str = env!("PILOTLIGHT_VERSION");
 
 pub mod act;
 pub mod alarm;
+pub mod bridge;
 pub mod cli;
 pub mod clock;
 pub mod config;

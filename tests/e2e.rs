@@ -14,6 +14,7 @@ mod e2e {
     mod again;
     mod answers;
     mod attached;
+    mod bridge;
     mod ends;
     mod going_on;
     mod holding;

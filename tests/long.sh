@@ -28,18 +28,25 @@ fuzz() {
         -verbosity=1
 }
 
-# A release of the Copilot CLI that makes no hold beside its locks (docs/owners.md).
-readonly OLD_COPILOT=1.0.86
+# Releases of the Copilot CLI that make no hold beside their locks (docs/owners.md), and that the bridge was tried with
+# (docs/bridge.md). The first stands for all where one is enough.
+readonly OLD_COPILOTS=(1.0.86 1.0.83 1.0.92)
 
-# install_old_copilot PROGRAM: installs it in the target folder, where its native program is PROGRAM.
+# old_copilot RELEASE: where its native program is.
+old_copilot() {
+    echo "${PILOTLIGHT_TEST_COPILOT/copilot-cli/copilot-cli-$1}"
+}
+
+# install_old_copilot RELEASE: installs it in the target folder.
 install_old_copilot() {
-    local folder=$target/copilot-cli-$OLD_COPILOT
-    if [[ ! -x $1 ]] || ! grep -qs "\"version\": *\"$OLD_COPILOT\"" "$folder/node_modules/@github/copilot/package.json"; then
+    local folder=$target/copilot-cli-$1 program
+    program=$(old_copilot "$1")
+    if [[ ! -x $program ]] || ! grep -qs "\"version\": *\"$1\"" "$folder/node_modules/@github/copilot/package.json"; then
         mkdir -p "$folder"
-        printf '{ "private": true, "dependencies": { "@github/copilot": "%s" } }\n' "$OLD_COPILOT" >"$folder/package.json"
-        fetch npm_install "$folder" "$1" || true
+        printf '{ "private": true, "dependencies": { "@github/copilot": "%s" } }\n' "$1" >"$folder/package.json"
+        fetch npm_install "$folder" "$program" || true
     fi
-    [[ -x $1 ]] || fail "npm installed @github/copilot $OLD_COPILOT, but without its native program: $1 is missing."
+    [[ -x $program ]] || fail "npm installed @github/copilot $1, but without its native program: $program is missing."
 }
 
 # The documentation, as docs.rs makes it for the systems that Cargo.toml names. DOCS_RS keeps crates from compiling Objective-C.
@@ -49,9 +56,13 @@ document() {
 }
 
 prepare
-PILOTLIGHT_TEST_OLD_COPILOT=${PILOTLIGHT_TEST_COPILOT/copilot-cli/copilot-cli-$OLD_COPILOT}
-export PILOTLIGHT_TEST_OLD_COPILOT
-stage 'older copilot cli' install_old_copilot "$PILOTLIGHT_TEST_OLD_COPILOT"
+PILOTLIGHT_TEST_OLD_COPILOT=$(old_copilot "${OLD_COPILOTS[0]}")
+PILOTLIGHT_TEST_OLD_COPILOTS=
+for release in "${OLD_COPILOTS[@]}"; do
+    stage "copilot cli $release" install_old_copilot "$release"
+    PILOTLIGHT_TEST_OLD_COPILOTS+=${PILOTLIGHT_TEST_OLD_COPILOTS:+:}$(old_copilot "$release")
+done
+export PILOTLIGHT_TEST_OLD_COPILOT PILOTLIGHT_TEST_OLD_COPILOTS
 stage 'cargo-fuzz' install_cargo_program cargo-fuzz "$CARGO_FUZZ"
 stage 'cargo-deny' install_cargo_program cargo-deny "$CARGO_DENY"
 stage 'dependencies' cargo deny check bans licenses sources

@@ -36,7 +36,7 @@ fn row() -> Row {
         last_progress: Some(Time(0)),
         because: "x".into(),
         unseen: false,
-        owner: Some(OwnerShown { pid: 1, state: "alive", attachable: Some(true) }),
+        owner: Some(OwnerShown { pid: 1, state: "alive", attachable: Some(true), bridge: Some("joined") }),
         background: Background::default(),
         actions: vec!["stop"],
         label: Label { who: "x".into(), title: None },
@@ -66,6 +66,10 @@ fn schema() -> Value {
         "attachable" => said(
             json!({"type": ["boolean", "null"]}),
             "whether it is a server that can be attached to; null: not tried",
+        ),
+        "bridge" => said(
+            json!({"enum": ["joined", "elevated", null]}),
+            "the bridge to its terminal; elevated: it may answer permission requests; null: there is none, or no tray to hear of it",
         ),
         other => panic!("{other} of an owner is new: give it a form here, and a word in docs/cli.md"),
     };

@@ -12,15 +12,16 @@ mod tell;
 
 use super::ask::{confirm, has_terminal};
 use super::pick::{Picked, complete, pick};
-use super::{Context, USAGE, say};
+use super::{Context, USAGE, beside, say};
 use crate::act::{Ask, Order, Outcome, Which};
 use crate::config::Permissions;
 use crate::control::{ORDER_MAX, caller};
-use crate::core::action::Reach;
+use crate::core::action::{Bridge, Reach};
 use crate::core::fleet::{Kind, Session};
 use crate::core::misread::misread;
 use crate::core::owner::Owner;
 use carry::carry_out;
+pub(super) use carry::place_for_bridges;
 use clap_complete::ArgValueCompleter;
 pub(super) use reply::{Arguments as Reply, reply};
 use std::process::ExitCode;
@@ -55,6 +56,9 @@ pub(super) struct Stop {
     /// The session: its id (any beginning that no other shares), its folder or its title
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     id: String,
+    /// End the session, and not only its turn
+    #[arg(long)]
+    end: bool,
     /// End the session without asking, where only that stops it
     #[arg(long)]
     yes: bool,
@@ -101,7 +105,11 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
 
 pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCode> {
     with(context, &arguments.id, |session| {
-        let ask = if needs_end(session) { Ask::End { confirmed: true } } else { Ask::Stop };
+        let ask = if arguments.end || needs_end(session) && !beside::meets_bridge(session, context) {
+            Ask::End { confirmed: true }
+        } else {
+            Ask::Stop
+        };
         if ask != Ask::Stop && !arguments.yes {
             match confirm("End this session? Its tool is killed; it can be resumed.") {
                 Some(true) => {}
@@ -128,6 +136,15 @@ pub(super) fn deny(context: &Context, arguments: &Answer) -> anyhow::Result<Exit
 pub(super) fn resume(context: &Context, arguments: &One) -> anyhow::Result<ExitCode> {
     with(context, &arguments.id, |session| {
         carry_out(context, session, &order(session, Ask::Resume), false, &mut Teller)
+    })
+}
+
+pub(super) fn let_answer(context: &Context, arguments: &One) -> anyhow::Result<ExitCode> {
+    with(context, &arguments.id, |session| {
+        if let Some(reason) = caller::agent_behind(std::process::id(), &context.config.owners.names) {
+            return Ok(refuse(&reason));
+        }
+        carry_out(context, session, &order(session, Ask::LetAnswer), false, &mut Teller)
     })
 }
 
@@ -162,6 +179,7 @@ fn needs_end(session: &Session) -> bool {
     matches!(session.owner, Owner::Alive { .. })
         && session.about.kind == Kind::Terminal
         && session.dealings.reach == Reach::Nowhere
+        && !session.dealings.bridge.is_some_and(Bridge::obeys)
 }
 
 /// Whether a session that was reconnected depends on our connection: one that is resumed in a terminal does not.
@@ -209,7 +227,10 @@ fn meant(arguments: &Answer, session: &Session) -> Vec<String> {
     let most = if arguments.all { usize::MAX } else { 1 };
     match &arguments.request {
         Some(id) => vec![id.clone()],
-        None => session.facts.requests.iter().take(most).map(|request| request.request.to_string()).collect(),
+        None => {
+            let open = session.facts.requests.iter().filter(|request| !request.is_consent());
+            open.take(most).map(|request| request.request.to_string()).collect()
+        }
     }
 }
 

@@ -2,8 +2,12 @@
 //! what the running tray knows, so that both say the same. Where no tray has asked about a silent session, it asks that one's
 //! server itself, as the tray would: without attaching, and once.
 
+use super::act::place_for_bridges;
 use super::{Context, runtime, say};
 use crate::act::{Ask, Order, Report, Said, real};
+use crate::bridge::files::Files;
+use crate::bridge::known::Known;
+use crate::bridge::socket::{Heard, serve};
 use crate::control;
 use crate::copilot::look::{LOOKED_WITHIN, Told, look};
 use crate::copilot::servers::endpoints;
@@ -12,7 +16,7 @@ use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
 use crate::core::time::Moment;
 use crate::core::verdict::Answer;
-use crate::engine::wants_a_look;
+use crate::engine::{Listening, wants_a_look};
 use crate::paths;
 use crate::runtime::{Runtime, is_stopped, process_in};
 use crate::watch::process::listening;
@@ -24,6 +28,8 @@ use tokio::time::timeout;
 
 /// How long the tray may take. It takes a millisecond; without it, the logs alone decide.
 const SAID_WITHIN: Duration = Duration::from_secs(1);
+/// A bridge that is there comes within this.
+const COMES_WITHIN: Duration = Duration::from_secs(2);
 
 /// Takes over what is known of these sessions. `now` is when they were looked at.
 pub(super) fn take_over(sessions: &mut [Session], context: &Context, now: Moment) {
@@ -66,14 +72,14 @@ fn ask_servers(sessions: &mut [Session], context: &Context, now: Moment) {
     }
 }
 
-/// Takes over what the tray that runs knows of these sessions of these homes.
-fn take_over_from_tray(sessions: &mut [Session], homes: &[PathBuf]) {
+/// Takes over what the tray that runs knows of these sessions of these homes. Whether one was asked, and has answered.
+pub(super) fn take_over_from_tray(sessions: &mut [Session], homes: &[PathBuf]) -> bool {
     // Where there is no server, and no session that could be in one of the tray's, there is nothing to be told.
     if !sessions.iter().any(may_be_known) {
-        return;
+        return false;
     }
     let folders = paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default();
-    let Ok(runtime) = runtime() else { return };
+    let Ok(runtime) = runtime() else { return false };
     let first = async {
         for folder in &folders {
             // A folder that is not as it should be is no place to ask in; who gives orders says so.
@@ -89,7 +95,7 @@ fn take_over_from_tray(sessions: &mut [Session], homes: &[PathBuf]) {
         }
         None
     };
-    let Some(said) = runtime.block_on(first) else { return };
+    let Some(said) = runtime.block_on(first) else { return false };
     let homes: Vec<_> = homes.iter().map(|home| real(home)).collect();
     for said in said.into_iter().filter(|said| homes.contains(&said.home)) {
         // Where two homes have one of that id, it is not told which is meant.
@@ -98,6 +104,7 @@ fn take_over_from_tray(sessions: &mut [Session], homes: &[PathBuf]) {
             said.apply(session);
         }
     }
+    true
 }
 
 /// What to say of a tray that does not answer, what comes of that here, and what to do.
@@ -116,9 +123,53 @@ pub(super) fn silent(tray: Option<u32>, meanwhile: &str) -> String {
     }
 }
 
+/// Whether a bridge that obeys comes from this session's terminal, where no tray runs that would know.
+pub(super) fn meets_bridge(session: &Session, context: &Context) -> bool {
+    let Some(owner) = session.owner.live().filter(|_| session.dealings.bridge.is_none()) else { return false };
+    let (Some(Listening { folder, files, .. }), Ok(runtime)) = (place_for_bridges(), runtime()) else { return false };
+    let untried = context.config.actions.bridge_untried;
+    let meets = async {
+        let (_served, mut heard) = serve(&folder, files.key()?.to_vec(), false).ok()?;
+        while let Some(heard) = heard.recv().await {
+            if let Heard::Joined(_, hello, _) = heard
+                && (&hello.session, hello.ppid) == (&session.id, owner)
+            {
+                return Some(Known::new(&hello).bridge(untried).obeys());
+            }
+        }
+        None
+    };
+    runtime.block_on(async { timeout(COMES_WITHIN, meets).await }).ok().flatten() == Some(true)
+}
+
+/// Tells the tray that runs to listen for bridges, or no longer.
+pub(super) fn have_it_listen() {
+    let folders = paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default();
+    let Ok(runtime) = runtime() else { return };
+    let told = async {
+        for folder in &folders {
+            if let Ok(Some(_checked)) = Runtime::open(folder)
+                && let Ok(Some(mut asked)) = control::ask(folder, &Order::new("", Ask::Listen)).await
+            {
+                while let Ok(Some(_)) = asked.next().await {}
+            }
+        }
+    };
+    // A tray that does not answer looks when it is started again.
+    let _ = runtime.block_on(async { timeout(SAID_WITHIN, told).await });
+}
+
 fn may_be_known(session: &Session) -> bool {
+    if session.owner.live().is_some() && has_bridge() {
+        return true;
+    }
     let is_gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
     session.dealings.reach == Reach::Listens || is_gone && session.about.kind != Kind::Terminal && !session.unread
+}
+
+/// Whether the user has installed the bridge.
+pub(super) fn has_bridge() -> bool {
+    paths::project().is_some_and(|project| Files::new(&project).key().is_some())
 }
 
 async fn ask(folder: &Path) -> Option<Vec<Said>> {

@@ -1,8 +1,10 @@
 //! `pilotlight doctor`: what may keep Pilotlight from working, and what to do about it.
 
 use super::ask::{confirm, has_terminal};
+use super::beside::take_over_from_tray;
 use super::{Context, LINE_MAX, USAGE, color, json, say};
 use crate::core::text::{counted, plain};
+use crate::doctor::bridge::running;
 use crate::doctor::{Examined, Finding, Level, examine};
 use clap::ColorChoice;
 use std::io::{self, Write};
@@ -26,6 +28,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
     let ground = context.ground();
     let mut examined = examine(&ground);
+    take_over_from_tray(&mut examined.sessions, &ground.homes);
+    examined.findings.extend(running(&examined.sessions));
     if arguments.json {
         let mut out = io::stdout().lock();
         json::write_pretty(&mut out, &examined.findings)?;

@@ -4,7 +4,7 @@ mod then;
 
 use super::pick::{complete, pick};
 use super::{Context, LINE_MAX, beside};
-use crate::core::action::{Offer, offers, questions};
+use crate::core::action::{Offer, bridge_words, offers, questions};
 use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
@@ -62,6 +62,9 @@ fn explain(session: &Session, label: &Label, now: Moment, limits: &Limits) -> St
     page.line("changes", changes(&verdict, now));
     page.line("last progress", row.last_progress.map_or("none".into(), |at| format!("{at} ({} ago)", ago(now, at))));
     page.line("owner", owner(session));
+    if let Some(bridge) = bridge_words(session) {
+        page.line("bridge", bridge);
+    }
     about(&mut page, session, &row);
     turn(&mut page, session, now);
     asked(&mut page, session, now);

@@ -9,8 +9,8 @@ use std::fmt::Write;
 /// The commands, by what they are for, in the order in which they are shown.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["tray", "live", "status", "watch", "explain", "replay", "demo"]),
-    ("Act", &["approve", "deny", "answer", "stop", "reconnect", "resume", "show"]),
-    ("Set up", &["config", "doctor", "diagnostics", "notify-test", "setup"]),
+    ("Act", &["approve", "deny", "answer", "let-answer", "stop", "reconnect", "resume", "show"]),
+    ("Set up", &["bridge", "config", "doctor", "diagnostics", "notify-test", "setup"]),
     ("For shells and packages", &["completions", "man", "help"]),
 ];
 

@@ -4,6 +4,7 @@ mod act;
 mod ask;
 mod bars;
 mod beside;
+mod bridge;
 mod color;
 mod config;
 mod demo;
@@ -79,7 +80,9 @@ enum Command {
     Deny(act::Answer),
     /// Answer what a session asks you: a question, a tool's form, a plan
     Answer(act::Reply),
-    /// Stop a session's turn; a session in a plain terminal is ended, after asking
+    /// Have Copilot ask in a terminal whether Pilotlight may answer there
+    LetAnswer(act::One),
+    /// Stop a session's turn; where no bridge reaches a plain terminal, end it, after asking
     Stop(act::Stop),
     /// Reconnect to a session that lost its client or its process
     Reconnect(act::Reconnect),
@@ -97,6 +100,8 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Print what a bug report needs: no names, paths, prompts, commands or tokens are in it
     Diagnostics,
+    /// Stop, answer and approve in plain terminals: install what that takes, or remove it
+    Bridge(bridge::Arguments),
     /// Show or edit the settings
     Config(config::Arguments),
     /// Write completions, desktop entry and systemd unit where no package did; asks first
@@ -153,6 +158,7 @@ pub fn run() -> ExitCode {
         Some(Command::Approve(arguments)) => act::approve(&context, &arguments),
         Some(Command::Deny(arguments)) => act::deny(&context, &arguments),
         Some(Command::Answer(arguments)) => act::reply(&context, &arguments),
+        Some(Command::LetAnswer(arguments)) => act::let_answer(&context, &arguments),
         Some(Command::Stop(arguments)) => act::stop(&context, &arguments),
         Some(Command::Reconnect(arguments)) => act::reconnect(&context, &arguments),
         Some(Command::Resume(arguments)) => act::resume(&context, &arguments),
@@ -162,6 +168,7 @@ pub fn run() -> ExitCode {
         Some(Command::NotifyTest) => notify_test::run(&context),
         Some(Command::Doctor(arguments)) => doctor::run(&context, &arguments),
         Some(Command::Diagnostics) => diagnostics::run(&context),
+        Some(Command::Bridge(arguments)) => bridge::run(&context, &arguments),
         Some(Command::Config(arguments)) => config::run(&context, &arguments),
         Some(Command::Setup(arguments)) => setup::run(&arguments),
         Some(Command::Completions(arguments)) => pages::completions(&arguments),

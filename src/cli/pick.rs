@@ -1,5 +1,6 @@
 //! Which session the command line means: by its id, or any beginning of it that no other shares, by its folder or by its title.
 
+use super::beside::{has_bridge, take_over_from_tray};
 use super::{Context, NO_HOME, USAGE, say};
 use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish, shorten};
 use crate::core::misread::misread;
@@ -61,8 +62,13 @@ pub(super) fn pick(context: &Context, named: &str, all: bool) -> Result<Picked, 
     let ids = ShortIds::new(ids.iter().map(|id| &**id));
     match found.len() {
         1 => {
-            let (session, row) = found.remove(0);
-            Ok(Picked { session, label: row.label.clone(), now })
+            let (mut session, row) = found.remove(0);
+            let label = row.label.clone();
+            // What its bridge may do decides what is asked before.
+            if has_bridge() {
+                take_over_from_tray(std::slice::from_mut(&mut session), &context.homes);
+            }
+            Ok(Picked { session, label, now })
         }
         0 => {
             let nearest =

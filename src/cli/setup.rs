@@ -9,6 +9,7 @@ mod file;
 
 use super::ask::confirm;
 use super::{LINE_MAX, USAGE, pages, say};
+use crate::bridge::files::Files;
 use crate::core::text::{counted, plain};
 use crate::desktop::autostart::{Login, own_program};
 use crate::paths;
@@ -231,6 +232,11 @@ fn after_removing(login: &Login) -> Vec<String> {
     let mut lines = vec!["Removed.".to_owned()];
     if login.state().on {
         lines.push("Pilotlight still starts at login: its menu has the switch.".to_owned());
+    }
+    if paths::project().is_some_and(|project| Files::new(&project).marketplace.exists()) {
+        lines.push(
+            "The bridge to terminals is still installed in Copilot: `pilotlight bridge remove` removes it.".to_owned(),
+        );
     }
     lines
 }

@@ -3,6 +3,7 @@
 
 use super::live::Live;
 use super::{Context, say};
+use crate::bridge::files::Files;
 use crate::config::Permissions;
 use crate::control::caller::Judge;
 use crate::desktop::autostart::Login;
@@ -11,7 +12,7 @@ use crate::desktop::instance::{Claim, Instance};
 use crate::desktop::paper::Paper;
 use crate::desktop::{self, Start, menu::Menu};
 use crate::doctor::{examine, report::report};
-use crate::engine::{Command, View};
+use crate::engine::{Command, Listening, View};
 use crate::{log, paths};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -70,6 +71,9 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     engine.hand_to_holders(project.iter().flat_map(paths::runtime_folders).collect());
     // Without the lock another tray may run, and serve it.
     let control_folder = instance.as_ref().map(|instance| instance.folder().to_owned());
+    if let (Some(project), Some(folder)) = (&project, &control_folder) {
+        engine.listen_to_bridges(Listening { folder: folder.clone(), files: Files::new(project), briefly: false });
+    }
     let judge = Judge { names: context.config.owners.names.clone(), approves_all };
     let notifications = context.config.notifications.clone();
     let (named_homes, is_demo) = (context.named_homes.clone(), context.demo);
@@ -103,6 +107,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         notifications,
         paper,
         login,
+        bridge: project.as_ref().filter(|_| cfg!(unix)).map(Files::new),
     };
     desktop::run(start)?;
     Ok(ExitCode::SUCCESS)

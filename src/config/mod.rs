@@ -114,6 +114,8 @@ pub struct Actions {
     pub continue_prompt: String,
     /// `ask-servers`: whether a session's server is asked what it does before the session is called stuck.
     pub ask_servers: bool,
+    /// `bridge-untried`: whether the bridge obeys in releases of Copilot that it was not tried with.
+    pub bridge_untried: bool,
 }
 
 impl Default for Actions {
@@ -129,6 +131,7 @@ impl Default for Actions {
                               a step, check whether it was done."
                     .into(),
             ask_servers: true,
+            bridge_untried: false,
         }
     }
 }

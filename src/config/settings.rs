@@ -191,6 +191,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Ask a session's server what it does before the session is called stuck, over a connection that attaches to nothing.",
         Field::Switch(|c| &mut c.actions.ask_servers),
     ),
+    action(
+        "bridge-untried",
+        "Stop, answer and approve over the bridge also in versions of Copilot that it was not tried with.",
+        Field::Switch(|c| &mut c.actions.bridge_untried),
+    ),
     notice("enabled", "Show notifications at all.", Field::Switch(|c| &mut c.notifications.enabled)),
     notice(
         "needs-permission",

@@ -30,11 +30,16 @@ pub struct Judge {
 const fn is_for_people(ask: &Ask, approves_all: bool) -> bool {
     match ask {
         Ask::Approve(_) | Ask::Deny(_) | Ask::Answer(_) => true,
-        Ask::Continue => true,
+        Ask::Continue | Ask::LetAnswer => true,
         Ask::Reconnect { resend } => *resend || approves_all,
-        Ask::Stop | Ask::End { .. } | Ask::ForceQuit | Ask::Resume | Ask::ShowTerminal | Ask::Detach | Ask::Said => {
-            false
-        }
+        Ask::Stop
+        | Ask::End { .. }
+        | Ask::ForceQuit
+        | Ask::Resume
+        | Ask::ShowTerminal
+        | Ask::Detach
+        | Ask::Listen
+        | Ask::Said => false,
     }
 }
 

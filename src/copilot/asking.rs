@@ -36,7 +36,7 @@ const UNREADABLE: &str = "something that Pilotlight cannot read";
 
 /// The questions that are open, the oldest first, and how the last ones ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Questions {
+pub(crate) struct Questions {
     open: Vec<(Box<str>, Asking)>,
     /// The ids of those that were answered, with what was told of that.
     ended: VecDeque<(Box<str>, Value)>,
@@ -45,20 +45,20 @@ pub(super) struct Questions {
 /// An event of a server's, as far as it matters here.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Event {
+pub(crate) struct Event {
     #[serde(rename = "type")]
-    pub(super) kind: String,
+    pub(crate) kind: String,
     #[serde(default)]
-    pub(super) agent_id: Option<String>,
+    pub(crate) agent_id: Option<String>,
     #[serde(default)]
-    pub(super) timestamp: String,
+    pub(crate) timestamp: String,
     #[serde(default)]
-    pub(super) data: Value,
+    pub(crate) data: Value,
 }
 
 impl Questions {
     /// Takes an event. Whether it changed anything.
-    pub(super) fn hear(&mut self, event: &Event) -> bool {
+    pub(crate) fn hear(&mut self, event: &Event) -> bool {
         let before = self.open.len();
         let id = event.data.get("requestId").and_then(Value::as_str);
         match (&*event.kind, id) {
@@ -91,7 +91,7 @@ impl Questions {
     }
 
     /// What is asked.
-    pub(super) fn open(&self) -> Vec<Asking> {
+    pub(crate) fn open(&self) -> Vec<Asking> {
         self.open.iter().map(|(_, asking)| asking.clone()).collect()
     }
 
@@ -101,14 +101,14 @@ impl Questions {
     }
 
     /// The open one of this id, else the oldest that can be answered, else the oldest.
-    pub(super) fn find(&self, request: Option<&str>) -> Option<&Asking> {
+    pub(crate) fn find(&self, request: Option<&str>) -> Option<&Asking> {
         let by_id = |(id, _): &&(Box<str>, Asking)| request.is_none_or(|request| **id == *request);
         let mut open = self.open.iter().filter(by_id);
         open.clone().find(|(_, asking)| asking.form.is_ok()).or_else(|| open.next()).map(|(_, asking)| asking)
     }
 
     /// What was told of the end of the one of this id, where it was answered.
-    pub(super) fn ended(&self, request: &str) -> Option<&Value> {
+    pub(crate) fn ended(&self, request: &str) -> Option<&Value> {
         self.ended.iter().rev().find(|(id, _)| **id == *request).map(|(_, data)| data)
     }
 }

@@ -14,7 +14,7 @@
 //! [`engine`](crate::engine) right before. No connection is opened but for an action or a setting of the user's, and for one look
 //! at a session before it is called stuck.
 
-mod asking;
+pub(crate) mod asking;
 pub mod attached;
 pub mod client;
 mod company;

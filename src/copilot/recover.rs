@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// How long an effect may take that is to be seen on disk or at the server.
-pub(super) const SEEN_WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const SEEN_WITHIN: Duration = Duration::from_secs(5);
 /// How long the log is waited for where the server does not say whether it did what it was sent. One that was frozen and goes on
 /// takes a second, and on a busy machine more.
 pub(super) const TOLD_WITHIN: Duration = if cfg!(test) { Duration::from_secs(1) } else { Duration::from_secs(3) };
@@ -55,6 +55,8 @@ pub struct Sight {
     pub denied: bool,
     /// The requests that were answered last, and whether they were allowed.
     pub answered: Vec<(Call, bool)>,
+    /// The requests that are open, and what they ask for where one text says it all.
+    pub requests: Vec<(Call, Option<Box<str>>)>,
     /// When the last turn was aborted that was.
     pub aborted: Option<Time>,
     /// The session was silent for longer than it may.
@@ -108,7 +110,7 @@ impl Permit {
 
 impl Site {
     /// To be called right before something is sent.
-    pub(super) async fn may_send(&self, step: Step) -> Result<(), Failure> {
+    pub(crate) async fn may_send(&self, step: Step) -> Result<(), Failure> {
         self.permit.ask().await.map_err(|why| Failure::refusal(step, &why))
     }
 
@@ -141,16 +143,16 @@ impl Failure {
         Self { step, why: fault.to_string(), next: None, refused: false, sent: false, faults: vec![fault] }
     }
 
-    pub(super) fn because(step: Step, why: &str, next: &str) -> Self {
+    pub(crate) fn because(step: Step, why: &str, next: &str) -> Self {
         Self { step, why: why.to_owned(), next: Some(next.to_owned()), refused: false, sent: false, faults: Vec::new() }
     }
 
-    pub(super) fn refusal(step: Step, why: &str) -> Self {
+    pub(crate) fn refusal(step: Step, why: &str) -> Self {
         Self { step, why: why.to_owned(), next: None, refused: true, sent: false, faults: Vec::new() }
     }
 
     /// What was sent is not confirmed.
-    pub(super) fn unconfirmed(self) -> Self {
+    pub(crate) fn unconfirmed(self) -> Self {
         Self { sent: true, ..self }
     }
 }
@@ -310,7 +312,7 @@ fn gone() -> Failure {
 }
 
 /// Those of the open requests that are meant. One that is not what the user was shown is shown, and refused.
-fn choose(open: Vec<Request>, which: &Which, show: Show<'_>) -> Result<Vec<Request>, Failure> {
+pub(crate) fn choose(open: Vec<Request>, which: &Which, show: Show<'_>) -> Result<Vec<Request>, Failure> {
     match which {
         Which::These(ids) if ids.is_empty() => {
             Err(Failure::refusal(Step::TakeOver, "no permission request was open when this was asked for"))

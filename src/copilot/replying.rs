@@ -36,11 +36,7 @@ pub(super) async fn reply(
     steps: Steps<'_>,
 ) -> Result<String, Failure> {
     let refusal = |why: &str| Failure::refusal(Step::TakeOver, why);
-    let find = |request: Option<&str>| -> Result<Form, Failure> {
-        let questions = questions.borrow();
-        let form = questions.find(request).ok_or_else(gone)?.form.clone();
-        form.map_err(|why| refusal(&format!("answer it where it asks: {why}")))
-    };
+    let find = |request: Option<&str>| form_of(&questions.borrow(), request);
     let (request, shown, with) = match reply {
         Reply::Look(request) => {
             pose(find(request.as_deref())?);
@@ -48,13 +44,11 @@ pub(super) async fn reply(
         }
         Reply::Give { request, shown, with } => (request, *shown, with),
     };
-    let is_shown =
-        |form: &Form| if form.mark() == shown { Ok(()) } else { Err(refusal("it asks something else than was shown")) };
-    is_shown(&find(Some(request))?)?;
+    shown_is(&find(Some(request))?, shown)?;
     site.may_send(Step::TakeOver).await?;
     // What came meanwhile was heard of by now.
     let form = find(Some(request))?;
-    is_shown(&form)?;
+    shown_is(&form, shown)?;
     let result = form.result(with).map_err(refusal)?;
     steps(Step::TakeOver, "answers its question".to_owned());
     match link.reply(&site.id, &form.kind, request, result.clone()).await {
@@ -78,6 +72,21 @@ pub(super) async fn reply(
         },
     }
     Ok("answered".to_owned())
+}
+
+/// The open question of this id, else the oldest that can be answered.
+pub(crate) fn form_of(questions: &Questions, request: Option<&str>) -> Result<Form, Failure> {
+    let form = questions.find(request).ok_or_else(gone)?.form.clone();
+    form.map_err(|why| Failure::refusal(Step::TakeOver, &format!("answer it where it asks: {why}")))
+}
+
+/// Whether a question is the one that the user was shown.
+pub(crate) fn shown_is(form: &Form, mark: u64) -> Result<(), Failure> {
+    if form.mark() == mark {
+        Ok(())
+    } else {
+        Err(Failure::refusal(Step::TakeOver, "it asks something else than was shown"))
+    }
 }
 
 /// Waits until the end of a question is told; where it is not, its server's log of events is looked at: an event may be lost.

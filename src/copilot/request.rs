@@ -43,8 +43,17 @@ const ASIDE: [&str; 9] = [
 impl Request {
     /// Reads an item of `session.permissions.pendingRequests`. `None` where it is not one.
     pub fn read(item: &Value) -> Option<Self> {
-        let id = item.get("requestId")?.as_str()?.into();
-        let mut rest = item.get("request")?.as_object()?.clone();
+        Self::from_parts(item.get("requestId")?.as_str()?, item.get("request")?)
+    }
+
+    /// The same of one that a bridge told.
+    pub fn of(pending: &crate::bridge::wire::Pending) -> Option<Self> {
+        Self::from_parts(&pending.request_id, &pending.request)
+    }
+
+    fn from_parts(id: &str, request: &Value) -> Option<Self> {
+        let id = id.into();
+        let mut rest = request.as_object()?.clone();
         let kind: Box<str> = rest.get("kind").and_then(Value::as_str).unwrap_or("unknown").into();
         let intention = rest.get("intention").and_then(Value::as_str).filter(|text| !text.is_empty()).map(Box::from);
         let managed = rest.get("managedApprovalRequired").is_some_and(|required| *required != Value::Bool(false));

@@ -15,7 +15,7 @@ use super::fleet::{Kind, Session};
 use super::owner::{Owner, UNHELD};
 use super::text::counted;
 use super::time::Time;
-use super::turn::Turn;
+use super::turn::{Request, Turn};
 use super::verdict::{Asking, Status};
 
 /// Something that can be done with a session.
@@ -45,11 +45,13 @@ pub enum Action {
     ShowTerminal,
     /// Detach, where we are attached.
     Detach,
+    /// Have Copilot ask in its terminal whether Pilotlight may answer its permission requests.
+    LetAnswer,
 }
 
 impl Action {
     /// Every action, in the order in which they are shown.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Approve,
         Self::Deny,
         Self::Answer,
@@ -62,6 +64,7 @@ impl Action {
         Self::Resume,
         Self::ShowTerminal,
         Self::Detach,
+        Self::LetAnswer,
     ];
 
     /// Its name in JSON and on the command line.
@@ -79,6 +82,7 @@ impl Action {
             Self::Resume => "resume",
             Self::ShowTerminal => "show-terminal",
             Self::Detach => "detach",
+            Self::LetAnswer => "let-answer",
         }
     }
 }
@@ -111,11 +115,48 @@ impl Reach {
     }
 }
 
+/// What the bridge to a session in a terminal may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bridge {
+    /// Nothing but tell: it was not tried with this release of Copilot.
+    Watches,
+    /// Stop the turn, and answer questions.
+    Joined,
+    /// The same, and its user said no to more.
+    Declined,
+    /// Its user is being asked in the terminal whether it may answer permission requests.
+    Asking,
+    /// Answer permission requests, too.
+    Elevated,
+}
+
+impl Bridge {
+    /// Whether it does what it is told.
+    pub const fn obeys(self) -> bool {
+        !matches!(self, Self::Watches)
+    }
+
+    /// Its name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Elevated => "elevated",
+            Self::Watches | Self::Joined | Self::Declined | Self::Asking => "joined",
+        }
+    }
+}
+
 /// What we have to do with a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dealings {
     /// Its server.
     pub reach: Reach,
+    /// The bridge to its terminal, where one is.
+    pub bridge: Option<Bridge>,
+    /// The release of Copilot that the bridge runs in, as it says.
+    pub release: Option<Box<str>>,
+    /// The bridge is of another version than ours, and stays so until the session is started anew.
+    pub old_bridge: bool,
     /// How many other sessions its owner runs, or may run.
     pub others: usize,
     /// What is being done with it.
@@ -140,7 +181,7 @@ pub struct Offer {
 }
 
 /// Every action, with what it would do or why it is refused.
-pub fn offers(session: &Session, status: Status) -> [Offer; 12] {
+pub fn offers(session: &Session, status: Status) -> [Offer; 13] {
     Action::ALL.map(|action| Offer { action, what: offer(action, session, status) })
 }
 
@@ -179,16 +220,25 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
             Reach::Attached => Ok("lets go of it; where no other client has it open, its server ends its work".into()),
             _ => Err("Pilotlight is not attached to it".into()),
         },
+        Action::LetAnswer => let_answer(session),
     }
 }
 
 fn answer(action: Action, session: &Session) -> Result<String, String> {
     // Its server may know of one that is not in the log.
-    let open = session.facts.requests.len().max(session.answer().map_or(0, |answer| answer.requests));
+    let asked = session.facts.requests.iter().filter(|request| !request.is_consent()).count();
+    let open = asked.max(session.answer().map_or(0, |answer| answer.requests));
     if open == 0 {
-        return Err("it asks for no permission".into());
+        let consent = session.facts.requests.iter().find_map(Request::consent_words);
+        return Err(consent.map_or("it asks for no permission".into(), |asks| format!("{asks}: only you can say that")));
     }
-    reachable(session, "answer it where it asks")?;
+    if !is_at_server(session)
+        && let Some(bridge) = bridge_of(session)
+    {
+        may_answer(bridge, session)?;
+    } else {
+        reachable(session, "answer it where it asks")?;
+    }
     let verb = if action == Action::Approve { "allows" } else { "refuses" };
     Ok(format!("{verb} what it asks for, once ({} open)", counted(open, "request")))
 }
@@ -197,7 +247,11 @@ fn answer(action: Action, session: &Session) -> Result<String, String> {
 /// the server may not have said so yet.
 pub fn questions(session: &Session) -> &[Asking] {
     let works = session.facts.turn.is_some() || session.live.has_active_work == Some(true);
-    if works && session.dealings.reach.is_attached() { &session.live.questions } else { &[] }
+    if works && (session.dealings.reach.is_attached() || session.dealings.bridge.is_some()) {
+        &session.live.questions
+    } else {
+        &[]
+    }
 }
 
 /// Whether what it asks its user can be answered from here: only who is attached is told what that is.
@@ -231,8 +285,99 @@ fn reply(session: &Session, status: Status) -> Result<String, String> {
         Reach::Attached | Reach::Hosted(_) => {
             format!("its server tells of no open question: it was answered just now, or answer it {where_it_runs}")
         }
-        Reach::Nowhere | Reach::Unknown => format!("answer it {where_it_runs}"),
+        Reach::Nowhere | Reach::Unknown => format!("answer it {where_it_runs}{}", lifted(session)),
     })
+}
+
+/// What would lift a refusal: a bridge, where a plain terminal has none; a release of Copilot that it was tried with.
+fn lifted(session: &Session) -> String {
+    let is_terminal = session.about.kind == Kind::Terminal && matches!(session.owner, Owner::Alive { .. });
+    match (is_terminal && !is_at_server(session), session.dealings.bridge) {
+        (true, None) => " (its terminal has neither server nor bridge: see `pilotlight bridge status`)".into(),
+        (true, Some(Bridge::Watches)) => format!(" ({})", untried(session)),
+        _ => String::new(),
+    }
+}
+
+/// Why a bridge only watches.
+fn untried(session: &Session) -> String {
+    let release = session.dealings.release.as_deref().unwrap_or("this version");
+    format!("the bridge was not tried with Copilot {release}: it only watches, unless `bridge-untried` is set")
+}
+
+/// Whether its owner has a server, whatever came of trying it.
+pub(super) const fn is_at_server(session: &Session) -> bool {
+    !matches!(session.dealings.reach, Reach::Nowhere | Reach::Unknown)
+}
+
+/// The bridge to the live terminal that owns it.
+pub(super) const fn bridge_of(session: &Session) -> Option<Bridge> {
+    match session.owner {
+        Owner::Alive { .. } | Owner::Opened { .. } => session.dealings.bridge,
+        _ => None,
+    }
+}
+
+/// Whether what is done with a session is done in its terminal, over a bridge that does what it is told.
+pub fn is_bridged(session: &Session) -> bool {
+    !is_at_server(session) && bridge_of(session).is_some_and(Bridge::obeys)
+}
+
+/// What the bridge to its terminal may do, in words.
+pub fn bridge_words(session: &Session) -> Option<String> {
+    Some(match bridge_of(session)? {
+        Bridge::Watches => untried(session),
+        Bridge::Joined => "a bridge reaches its terminal; permission requests are answered there".into(),
+        Bridge::Declined => {
+            "a bridge reaches its terminal; you told Copilot there that it may not answer requests".into()
+        }
+        Bridge::Asking => "a bridge reaches its terminal, where Copilot asks whether it may answer requests".into(),
+        Bridge::Elevated => "a bridge reaches its terminal, and may answer its permission requests".into(),
+    })
+}
+
+/// Whether the bridge may answer permission requests.
+fn may_answer(bridge: Bridge, session: &Session) -> Result<(), String> {
+    Err(match bridge {
+        Bridge::Elevated => return Ok(()),
+        Bridge::Watches => format!("answer it in its terminal ({})", untried(session)),
+        Bridge::Joined => {
+            "answer it in its terminal; when that is done, “Let Pilotlight answer here” is for the next ones".into()
+        }
+        Bridge::Declined => "answer it in its terminal: you told Copilot there that Pilotlight may not".into(),
+        Bridge::Asking => "Copilot asks in its terminal whether Pilotlight may answer: answer that first".into(),
+    })
+}
+
+/// Whether its user can be asked in the terminal: never while a dialog may be open there, whose keys it would take.
+fn let_answer(session: &Session) -> Result<String, String> {
+    match session.owner {
+        Owner::Alive { .. } | Owner::Opened { .. } => {}
+        Owner::Unheld { pid } => return Err(unheld(pid)),
+        Owner::Unknown { pid } => return Err(format!("process {pid} may run it, and cannot be inspected")),
+        Owner::Gone { .. } | Owner::Never => return Err("no process runs it".into()),
+    }
+    match bridge_of(session) {
+        None if is_at_server(session) => return Err("it is answered over its server".into()),
+        None => return Err(format!("there is no bridge to its terminal{}", lifted(session))),
+        Some(Bridge::Elevated) => return Err("Pilotlight may answer there already".into()),
+        Some(Bridge::Joined) => {}
+        Some(Bridge::Watches) => return Err(untried(session)),
+        Some(Bridge::Declined) => {
+            return Err(
+                "you told Copilot there that Pilotlight may not: that holds until the session is started anew".into()
+            );
+        }
+        Some(Bridge::Asking) => return Err("Copilot asks in its terminal already".into()),
+    }
+    // Copilot refuses by itself there, for the whole session.
+    if session.facts.autopilot {
+        return Err("not in autopilot, where Copilot asks nobody".into());
+    }
+    if session.facts.turn.is_some() || !session.facts.requests.is_empty() || !questions(session).is_empty() {
+        return Err("only while it waits for your next prompt: the question would stand in the way of its work".into());
+    }
+    Ok("Copilot asks in its terminal whether Pilotlight may answer there: 1 for this session, 2 for this folder".into())
 }
 
 /// Whether its server can be talked to; otherwise why not, and what is left to do.
@@ -246,7 +391,7 @@ fn reachable(session: &Session, instead: &str) -> Result<(), String> {
         (Owner::Opened { pid, .. }, _) => Err(opened(*pid)),
         (Owner::Unheld { pid }, _) => Err(unheld(*pid)),
         // What to do comes first: a menu cuts what is long.
-        (Owner::Alive { .. }, _) if terminal => Err(format!("{instead} (its terminal has no server)")),
+        (Owner::Alive { .. }, _) if terminal => Err(format!("{instead}{}", lifted(session))),
         (Owner::Alive { pid, .. }, _) => Err(format!("{instead} (process {pid} listens nowhere)")),
         (Owner::Unknown { pid }, _) => Err(format!(
             "process {pid} may run it, and cannot be inspected (another user's, a container's, or just ending)"
@@ -255,11 +400,11 @@ fn reachable(session: &Session, instead: &str) -> Result<(), String> {
     }
 }
 
-/// Whether it may be waiting for the user, for all that is known: a tool is open, and who is not attached is not told of
-/// what it asks.
+/// Whether it may be waiting for the user, for all that is known: a tool is open, and who is neither attached nor has a bridge
+/// there is not told of what it asks.
 pub fn may_ask(session: &Session) -> bool {
     let tool_open = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
-    tool_open && !session.dealings.reach.is_attached()
+    tool_open && !session.dealings.reach.is_attached() && bridge_of(session).is_none()
 }
 
 fn stop(session: &Session, status: Status) -> Result<String, String> {
@@ -268,7 +413,12 @@ fn stop(session: &Session, status: Status) -> Result<String, String> {
         Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => {}
     }
     let terminal = session.about.kind == Kind::Terminal;
-    reachable(session, if terminal { "press Esc there, or end the session" } else { "stop it in its own program" })?;
+    if !is_bridged(session) {
+        reachable(
+            session,
+            if terminal { "press Esc there, or end the session" } else { "stop it in its own program" },
+        )?;
+    }
     let works = matches!(
         status,
         Status::Working

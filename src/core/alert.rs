@@ -252,6 +252,8 @@ pub enum Button {
     Answer,
     /// The session is brought back under control, and goes on.
     Continue,
+    /// The session is told in its terminal to go on.
+    SendOn,
     /// The session is brought back under control.
     Reconnect,
     /// The turn that runs is aborted.
@@ -270,7 +272,7 @@ pub enum Button {
 
 impl Button {
     /// Every button.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Approve,
         Self::Deny,
         Self::Choice(0),
@@ -278,6 +280,7 @@ impl Button {
         Self::Choice(2),
         Self::Answer,
         Self::Continue,
+        Self::SendOn,
         Self::Reconnect,
         Self::Stop,
         Self::Resume,
@@ -297,6 +300,7 @@ impl Button {
             Self::Choice(_) => "choice-3",
             Self::Answer => "answer",
             Self::Continue => "continue",
+            Self::SendOn => "send-on",
             Self::Reconnect => "reconnect",
             Self::Stop => "stop",
             Self::Resume => "resume",
@@ -329,6 +333,7 @@ impl Button {
             Self::Choice(_) => "",
             Self::Answer => "Answer…",
             Self::Continue => "Reconnect and continue",
+            Self::SendOn => "Send on",
             Self::Reconnect => "Reconnect",
             Self::Stop => "Stop",
             Self::Resume => "Resume",

@@ -7,7 +7,7 @@ pub use super::gist::TurnShown;
 pub use glance::{Glance, Group, State, mark, shorten, sort};
 pub use naming::{Label, ShortIds, TOLD_APART, distinguish, short_id};
 
-use super::action::{Dealings, Reach, offers};
+use super::action::{Bridge, Dealings, Reach, bridge_of, offers};
 use super::asked::Question;
 use super::gist::Gist;
 use super::limits::Limits;
@@ -134,6 +134,9 @@ pub struct OwnerShown {
     pub state: &'static str,
     /// Whether it is a server that we can attach to; `None` where that was not tried.
     pub attachable: Option<bool>,
+    /// The bridge to its terminal: `joined`, or `elevated` where it may answer permission requests. `None`: there is none, or nobody
+    /// listens for it.
+    pub bridge: Option<&'static str>,
 }
 
 /// What goes on in the background of a session.
@@ -281,7 +284,8 @@ impl Session {
             Owner::Gone { .. } => ("gone", Some(false)),
             Owner::Unheld { .. } | Owner::Unknown { .. } => ("unknown", None),
         };
-        Some(OwnerShown { pid: runner.pid()?, state, attachable })
+        let bridge = bridge_of(self).map(Bridge::name);
+        Some(OwnerShown { pid: runner.pid()?, state, attachable, bridge })
     }
 }
 

@@ -205,6 +205,31 @@ pub struct Request {
     pub at: Moment,
 }
 
+impl Request {
+    /// Copilot asks about one of its extensions, such as our bridge, whether that may do more: its user alone answers, in the
+    /// terminal, and nobody in the user's stead.
+    pub fn is_consent(&self) -> bool {
+        is_consent(self.kind.as_bytes())
+    }
+
+    /// What it is about, where it is such a question.
+    pub fn consent_words(&self) -> Option<&'static str> {
+        let ours = || self.asks.as_deref().is_some_and(|id| OUR_EXTENSION.contains(&id));
+        self.is_consent().then(|| match ours() {
+            true => "Copilot asks in its terminal whether Pilotlight may answer there",
+            false => "Copilot asks in its terminal whether an extension may do more",
+        })
+    }
+}
+
+/// The kinds of request that are about an extension's rights.
+pub fn is_consent(kind: &[u8]) -> bool {
+    matches!(kind, b"extension-permission-access" | b"extension-env-access")
+}
+
+/// What Copilot calls the bridge.
+const OUR_EXTENSION: [&str; 2] = ["plugin:pilotlight:pilotlight", "user:pilotlight"];
+
 /// A sub-agent that has started and not ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agent {

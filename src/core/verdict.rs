@@ -259,7 +259,12 @@ impl<'a> Judge<'a> {
         {
             return found(Status::Failed, at.wall, closed.map(error_words).unwrap_or_default());
         }
-        if let Some(first) = requests.first() {
+        // What can be answered from here comes first; what Copilot asks about an extension is asked in its own words.
+        let first = requests.iter().find(|request| !request.is_consent()).or(requests.first());
+        if let Some(words) = first.and_then(|request| request.consent_words()) {
+            return found(Status::NeedsPermission, first.map_or(self.progress().wall, |first| first.at.wall), words);
+        }
+        if let Some(first) = first {
             let what = match requests.len() {
                 1 => format!("asks permission: {}", first.kind),
                 n => format!("asks permission: {}; {n} requests are open", first.kind),

@@ -8,7 +8,8 @@
 use super::details::Source;
 use super::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS, fold};
 use crate::act::{Ask, Order, Reply, Which};
-use crate::core::action::{ALSO_IF_IT_WAITS, Action, Offer, may_end_unasked, offers, questions};
+use crate::core::action::{ALSO_IF_IT_WAITS, Action, Offer, is_bridged, may_end_unasked, offers, questions};
+use crate::core::fleet::Session;
 use crate::core::form::{Form, Kind as What, With};
 use crate::core::gist::Gist;
 use crate::core::misread::reads_as_it_is;
@@ -36,14 +37,18 @@ pub struct Asked {
 /// The oldest permission request that is open, else the oldest question that can be answered from here.
 pub fn asked(source: &Source<'_>) -> Option<Asked> {
     let offers = offers(source.session, source.row.status);
-    if let Some(request) = source.session.facts.requests.first() {
+    let requests = &source.session.facts.requests;
+    if let Some(request) = requests.iter().find(|request| !request.is_consent()) {
         return Some(of_request(source, request, of(&offers, Action::Approve).is_ok()));
+    }
+    if let Some((request, words)) = requests.first().and_then(|request| Some((request, request.consent_words()?))) {
+        return Some(Asked { lines: lines_of(source, request.id, wrap(words, COLUMNS)), answers: Vec::new() });
     }
     let form = questions(source.session).iter().find_map(|asking| asking.form.as_ref().ok())?;
     Some(of_question(source, form, of(&offers, Action::Answer).is_ok()))
 }
 
-fn of(offers: &[Offer; 12], action: Action) -> &Result<String, String> {
+fn of(offers: &[Offer; 13], action: Action) -> &Result<String, String> {
     &offers.iter().find(|offer| offer.action == action).unwrap_or(&offers[0]).what
 }
 
@@ -60,10 +65,15 @@ fn lines_of(source: &Source<'_>, call: Call, lines: Vec<String>) -> Vec<Item> {
     (0..).zip(lines.into_iter().map(|line| fit(&line, COLUMNS))).map(line).collect()
 }
 
+/// How many can be answered at all.
+fn open_requests(session: &Session) -> usize {
+    session.facts.requests.iter().filter(|request| !request.is_consent()).count()
+}
+
 fn of_request(source: &Source<'_>, request: &Request, can_answer: bool) -> Asked {
     let id = |kind| ItemId::of(source.key, kind);
     let act = |ask| Effect::Act(Order::new(&source.row.id, ask).to(&source.row.label));
-    let (call, open) = (request.id, source.session.facts.requests.len());
+    let (call, open) = (request.id, open_requests(source.session));
     let kind = plain(&request.kind, 20);
     let head = if open > 1 { format!("{kind} (1 of {open})") } else { kind.into() };
     let text = request.asks.as_deref();
@@ -130,20 +140,22 @@ fn of_question(source: &Source<'_>, form: &Form, can_answer: bool) -> Asked {
 type Named = (Action, Kind, &'static str, Ask);
 
 /// The actions beside answers, the best first.
-fn named(offers: &[Offer; 12]) -> [Named; 7] {
+fn named(offers: &[Offer; 13], session: &Session) -> [Named; 8] {
     let reconnect = if of(offers, Action::Continue).is_ok() { "Reconnect only" } else { "Reconnect" };
+    let go_on = if is_bridged(session) { "Send on" } else { "Reconnect and continue" };
     let stop = match of(offers, Action::Stop) {
         Ok(does) if does.contains(ALSO_IF_IT_WAITS) => "Stop the turn, also if it only waits for you",
         _ => "Stop the turn",
     };
     [
-        (Action::Continue, Kind::Continue, "Reconnect and continue", Ask::Continue),
+        (Action::Continue, Kind::Continue, go_on, Ask::Continue),
         (Action::Reconnect, Kind::Reconnect, reconnect, Ask::Reconnect { resend: false }),
         (Action::Resume, Kind::Resume, "Resume in a terminal", Ask::Resume),
         (Action::Stop, Kind::Stop, stop, Ask::Stop),
         (Action::ShowTerminal, Kind::ShowTerminal, "Show its terminal", Ask::ShowTerminal),
         (Action::Resend, Kind::Resend, "Send the last prompt again", Ask::Reconnect { resend: true }),
         (Action::Detach, Kind::Detach, "Detach", Ask::Detach),
+        (Action::LetAnswer, Kind::LetAnswer, "Let Pilotlight answer here…", Ask::LetAnswer),
     ]
 }
 
@@ -159,7 +171,7 @@ pub fn actions(source: &Source<'_>) -> Vec<Item> {
     // To reconnect a terminal's session that nobody runs is to resume it.
     let twice = of(&offers, Action::Resume).is_ok() && of(&offers, Action::Reconnect) == of(&offers, Action::Resume);
     let works = |action| of(&offers, action).is_ok() && !(twice && action == Action::Reconnect);
-    let works = named(&offers).into_iter().filter(|(action, ..)| works(*action));
+    let works = named(&offers, source.session).into_iter().filter(|(action, ..)| works(*action));
     let mut items: Vec<_> = works.map(|(_, kind, name, ask)| Item::action(id(kind), name, act(source, ask))).collect();
     if may_end(source, &offers).is_ok() {
         let end = act(source, Ask::End { confirmed: false });
@@ -173,7 +185,7 @@ pub fn actions(source: &Source<'_>) -> Vec<Item> {
     items
 }
 
-fn may_end(source: &Source<'_>, offers: &[Offer; 12]) -> Result<(), String> {
+fn may_end(source: &Source<'_>, offers: &[Offer; 13]) -> Result<(), String> {
     of(offers, Action::End).clone().and_then(|_| may_end_unasked(source.session))
 }
 
@@ -188,7 +200,7 @@ pub fn refused(source: &Source<'_>) -> Vec<String> {
         why.map(|why| plain(&format!("{name}: {why}"), 300).into())
     };
     let answers = [(Action::Approve, "Approve or deny"), (Action::Answer, "Answer")];
-    let others = named(&offers).into_iter().map(|(action, _, name, _)| (action, name));
+    let others = named(&offers, source.session).into_iter().map(|(action, _, name, _)| (action, name));
     answers
         .into_iter()
         .chain(others)
@@ -203,7 +215,9 @@ pub fn remedy(source: &Source<'_>) -> Option<Item> {
     let works = |action| of(&offers, action).is_ok();
     let row = source.row;
     let gone_on = || {
-        if works(Action::Continue) {
+        if works(Action::Continue) && is_bridged(source.session) {
+            Some(("Send ", " on", Ask::Continue))
+        } else if works(Action::Continue) {
             Some(("Reconnect ", " and continue", Ask::Continue))
         } else if works(Action::Resume) {
             Some(("Resume ", " in a terminal", Ask::Resume))
@@ -218,6 +232,7 @@ pub fn remedy(source: &Source<'_>) -> Option<Item> {
     let (before, after, ask) = match row.status {
         Status::PermissionLost | Status::Crashed => gone_on().or_else(shown)?,
         Status::Failed if row.ended_denied => gone_on()?,
+        Status::Failed if is_bridged(source.session) && works(Action::Continue) => gone_on()?,
         Status::Stuck if !matches!(row.gist, Gist::Silent { runs_long: true, .. }) => {
             match of(&offers, Action::Stop).as_deref() {
                 Ok(does) if does.contains(ALSO_IF_IT_WAITS) => ("Stop ", ", even if it waits for you", Ask::Stop),

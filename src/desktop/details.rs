@@ -2,7 +2,7 @@
 
 use super::hush::Notices;
 use super::view::{COLUMNS, Summary, Text};
-use crate::core::action::Reach;
+use crate::core::action::{Reach, bridge_words};
 use crate::core::alert::Detail;
 use crate::core::fleet::{Row, Session, mark};
 use crate::core::gist::Gist;
@@ -148,11 +148,13 @@ fn background(row: &Row) -> Option<String> {
 /// What our part in the session is: attached, and what came of the last thing that was done.
 fn dealings(source: &Source<'_>) -> Option<String> {
     let dealings = &source.session.dealings;
+    let bridge = bridge_words(source.session);
     let reach = match &dealings.reach {
         Reach::Hosted(_) => "it runs in a server of ours",
         Reach::Attached => "attached to its server",
         Reach::Listens => "its server can be reached",
         Reach::Refused(_) => "its server refused us",
+        Reach::Nowhere | Reach::Unknown if let Some(bridge) = &bridge => bridge,
         Reach::Nowhere | Reach::Unknown if dealings.outcome.is_none() => return None,
         Reach::Nowhere | Reach::Unknown => "it is only watched",
     };

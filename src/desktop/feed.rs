@@ -10,6 +10,7 @@ use super::herald::Herald;
 use super::menu::Menu;
 use super::notify::{Note, Notifier};
 use super::view::MenuView;
+use crate::bridge::files::Files;
 use crate::config::Problem;
 use crate::core::fleet::Row;
 use crate::core::text::counted;
@@ -47,6 +48,8 @@ pub struct Feed {
     menu: Menu,
     herald: Herald,
     login: Login,
+    /// What lies on our disk of the bridge to terminals, where that can be switched on.
+    bridge: Option<Files>,
     send: Box<dyn Fn(MenuView) + Send>,
     news: Receiver<News>,
     tell: Box<dyn Tell>,
@@ -96,6 +99,7 @@ impl Feed {
             menu,
             herald,
             login,
+            bridge: None,
             send: Box::new(send),
             news,
             tell,
@@ -115,6 +119,11 @@ impl Feed {
         Self { ended, ..self }
     }
 
+    /// Says in the menu whether the bridge is on.
+    pub fn with_bridge(self, bridge: Option<Files>) -> Self {
+        Self { bridge, ..self }
+    }
+
     /// Takes away what was shown, for the end of the program.
     pub async fn end(self) {
         let Self { herald, tell, .. } = self;
@@ -125,6 +134,7 @@ impl Feed {
     fn update_menu(&mut self, fleet: &Fleet, now: Moment) {
         self.menu.note(self.herald.notices());
         self.menu.note_login(self.login.state());
+        self.menu.note_bridge(self.bridge.as_ref().map(|files| files.key.is_file()));
         let sources = fleet.entries().map(|(key, entry)| Source {
             key,
             row: &entry.row,

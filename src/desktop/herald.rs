@@ -16,7 +16,7 @@ use super::view::Effect;
 use crate::act::Outcome;
 use crate::clock::{WallClock, slept};
 use crate::config::Notifications;
-use crate::core::action::{Action, Reach, offer};
+use crate::core::action::{Action, Reach, is_bridged, offer};
 use crate::core::alert::{Alertable, Alerts, Completed, Kinds, Now, PopupId, Posed, Quiet, Request, Settings};
 use crate::core::fleet::Kind as Use;
 use crate::core::time::{Moment, Span, Time};
@@ -257,17 +257,15 @@ const NOTHING: Kinds = Kinds {
 /// What notifications need to know of a session; `opened` is its last turn, where that was seen.
 fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Opened>) -> Alertable<'a> {
     let (row, session) = (&entry.row, entry.session());
-    let asked = session.facts.requests.first();
+    let asked = session.facts.requests.iter().find(|request| !request.is_consent());
     let request = asked.filter(|_| row.status == Status::NeedsPermission).map(|asked| Request {
         id: asked.id.number(),
         kind: &asked.kind,
         what: asked.asks.as_deref(),
         answerable: match session.dealings.reach {
-            Reach::Refused(_) | Reach::Nowhere | Reach::Unknown => false,
+            Reach::Refused(_) | Reach::Nowhere | Reach::Unknown if !is_bridged(session) => false,
             // What is under way now will be over when the user clicks, or is refused then, and said.
-            Reach::Listens | Reach::Attached | Reach::Hosted(_) => {
-                session.dealings.under_way.is_some() || offer(Action::Approve, session, row.status).is_ok()
-            }
+            _ => session.dealings.under_way.is_some() || offer(Action::Approve, session, row.status).is_ok(),
         },
     });
     let question = question(session).filter(|_| row.status == Status::NeedsInput);

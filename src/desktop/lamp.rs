@@ -238,6 +238,10 @@ impl Hands {
                 }
                 self.command(Command::Redraw);
             }
+            Effect::Bridge(on) => {
+                let verb = if on { "install" } else { "remove" };
+                self.in_terminal(|program, homes| Some(bridge_command(program, verb, homes)));
+            }
             Effect::OwnLog => match self.own_log.clone() {
                 Some(path) => self.open(path, open::log),
                 None => self.trouble()("there is no folder to keep a log in".into()),
@@ -282,11 +286,16 @@ impl Hands {
 
     /// Shows a request or a question whole in a terminal, where it can be answered: this program does, asked for that one.
     fn details(&self, verb: &[&str], id: &str, request: &str) {
+        self.in_terminal(|program, homes| details_command(program, verb, homes, id, request));
+    }
+
+    /// Runs this program in a terminal.
+    fn in_terminal(&self, command: impl Fn(OsString, &[PathBuf]) -> Option<Vec<OsString>>) {
         let Some(program) = autostart::own_program() else {
             return self.trouble()("this program was moved or deleted since it was started: start it again".into());
         };
         let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(command) = details_command(program.into(), verb, &tools.homes, id, request) else {
+        let Some(command) = command(program.into(), &tools.homes) else {
             let why = "the id of the session or of its request is not in Copilot's form, and nothing else is passed to a terminal; answer it where it was asked";
             return self.trouble()(why.into());
         };
@@ -334,6 +343,12 @@ fn details_command(
     command.extend(homes.iter().flat_map(|home| ["--home".into(), home.clone().into_os_string()]));
     command.extend([format!("--request={request}").into(), "--".into(), id.into()]);
     Some(command)
+}
+
+/// This program, asked to switch the bridge on or off, and to wait until that was read.
+fn bridge_command(program: OsString, verb: &str, homes: &[PathBuf]) -> Vec<OsString> {
+    let homes = homes.iter().flat_map(|home| ["--home".into(), home.clone().into_os_string()]);
+    [program].into_iter().chain(homes).chain(["bridge", verb, "--wait"].map(OsString::from)).collect()
 }
 
 #[cfg(test)]

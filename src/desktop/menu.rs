@@ -54,6 +54,8 @@ pub struct Menu {
     demo: bool,
     notices: Notices,
     login: Login,
+    /// Whether sessions in plain terminals can be answered; `None` where that cannot be changed.
+    bridge: Option<bool>,
     /// What is wrong with the settings.
     wrong: Option<String>,
     clock: Option<Clock>,
@@ -86,6 +88,7 @@ impl Menu {
             demo: false,
             notices: Notices::default(),
             login: Login::default(),
+            bridge: None,
             wrong: None,
             clock: None,
             shown: None,
@@ -122,6 +125,11 @@ impl Menu {
     /// Says this of the start at login, from the next update on.
     pub fn note_login(&mut self, login: Login) {
         self.login = login;
+    }
+
+    /// Says this of the bridge to terminals, from the next update on.
+    pub const fn note_bridge(&mut self, bridge: Option<bool>) {
+        self.bridge = bridge;
     }
 
     /// A session in the words of a notification.
@@ -199,7 +207,7 @@ impl Menu {
         let ends: Vec<_> = sources.iter().filter(|source| ends_with_us(source)).collect();
         let unseen = glance.unseen > 0
             || sources.iter().any(|source| source.row.needs_you() && source.row.is_put_aside_when_seen());
-        items.extend(footer::footer(unseen, &ends, &self.notices, &self.login));
+        items.extend(footer::footer(unseen, &ends, &self.notices, &self.login, self.bridge));
         MenuView { icon, tooltip, items, clock }
     }
 
@@ -327,7 +335,7 @@ impl MenuView {
     pub fn before_the_first_look() -> Self {
         let icon = Icon::of(crate::core::fleet::State::Well);
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
-        items.extend(footer::footer(false, &[], &Notices::default(), &Login::default()));
+        items.extend(footer::footer(false, &[], &Notices::default(), &Login::default(), None));
         Self { icon, tooltip: "looking for sessions".into(), items, clock: Clock::start() }
     }
 }

@@ -43,6 +43,7 @@ pub mod terminal;
 pub mod tray;
 pub mod view;
 
+use crate::bridge::files::Files;
 use crate::config::Notifications;
 use crate::control::caller::Judge;
 use crate::control::{self, Served};
@@ -96,6 +97,8 @@ pub struct Start {
     pub paper: paper::Paper,
     /// What starts this program at login.
     pub login: Login,
+    /// What lies on our disk of the bridge to terminals, where that can be switched on.
+    pub bridge: Option<Files>,
 }
 
 /// Runs until Quit, a signal, or the end of the desktop session. Call it on the main thread.
@@ -116,6 +119,7 @@ pub fn run(start: Start) -> anyhow::Result<()> {
         notifications,
         paper,
         login,
+        bridge,
     } = start;
     #[cfg(windows)]
     start_menu::settle();
@@ -193,7 +197,8 @@ pub fn run(start: Start) -> anyhow::Result<()> {
             tell,
             welcome,
         )
-        .telling(ended);
+        .telling(ended)
+        .with_bridge(bridge);
         runtime.block_on(async {
             #[cfg(target_os = "linux")]
             {

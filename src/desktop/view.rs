@@ -139,6 +139,8 @@ pub enum Effect {
     TestNote,
     /// The desktop starts this program from now on, or no longer.
     StartAtLogin(bool),
+    /// In a terminal, the bridge to terminals is switched on, or off: what that takes is shown there, and asked.
+    Bridge(bool),
     /// Our own log is opened.
     OwnLog,
     /// The settings are opened in an editor.

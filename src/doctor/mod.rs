@@ -10,10 +10,11 @@
 //! second text is made of our own words and of numbers, never by taking something out of the first: what is not put in
 //! cannot leak.
 //!
-//! - `program`, `homes`, `servers`, `desktop`, `machine` and `own` are the checks, one file a subject.
+//! - `program`, `homes`, `servers`, `desktop`, `bridge`, `machine` and `own` are the checks, one file a subject.
 //! - [`fix`] puts right what is ours; [`report`] makes a bug report, [`discreet`] its words.
 
 mod autostart;
+pub mod bridge;
 mod desktop;
 pub mod discreet;
 pub mod fix;
@@ -164,12 +165,13 @@ impl From<Vec<Finding>> for Seeing {
 /// A check: its name, what is told where it does not come back, and itself.
 type Check = (&'static str, &'static str, fn(&Ground) -> Seeing);
 
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 10] = [
     ("version", "this program", |_| vec![own::version()].into()),
     ("config", "the settings", |ground| own::config(ground).into()),
     ("state", "what Pilotlight remembers", |ground| own::state(ground).into()),
     ("copilot", "the Copilot CLI", |ground| program::copilot(ground).into()),
     ("sessions", "Copilot's homes", homes_and_servers),
+    ("bridge", "the bridge to terminals", |ground| bridge::bridge(ground).into()),
     ("watches", "the limit of file watches", |ground| machine::watches(ground).into()),
     ("descriptors", "the limit of open files", |ground| machine::descriptors(ground).into()),
     ("desktop", "the session bus", |_| desktop::desktop().into()),

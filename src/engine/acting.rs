@@ -10,6 +10,7 @@ use super::asking::Looked;
 use super::opened::{Resumed, makes_an_owner};
 use super::work::Work;
 use crate::act::{Ask, Given, Outcome, Report, Step};
+use crate::bridge::carry::Way;
 use crate::config::Actions;
 use crate::copilot::attached::{Attached, Event};
 use crate::copilot::fault::{Fault, Place};
@@ -140,6 +141,8 @@ pub(super) struct Ground<'a> {
     /// The lock of the session's owner.
     pub(super) lock: Option<Lock>,
     pub(super) endpoints: Vec<Endpoint>,
+    /// The bridge to its terminal.
+    pub(super) way: Option<Way>,
     /// Further programs that count as Copilot.
     pub(super) names: &'a [String],
     pub(super) actions: &'a Actions,
@@ -175,8 +178,9 @@ pub(super) const fn action_of(ask: &Ask) -> Action {
         Ask::ForceQuit => Action::ForceQuit,
         Ask::Resume => Action::Resume,
         Ask::ShowTerminal => Action::ShowTerminal,
+        Ask::LetAnswer => Action::LetAnswer,
         // Answered before it comes to this.
-        Ask::Detach | Ask::Said => Action::Detach,
+        Ask::Detach | Ask::Listen | Ask::Said => Action::Detach,
     }
 }
 
@@ -422,6 +426,7 @@ impl Acting {
             status: ground.status,
             task: self.generation,
             held: self.held.get(&key).map(|held| Arc::clone(&held.bond)),
+            way: ground.way,
             home: home_of(ground.path),
             log: ground.path.join(crate::watch::store::LOG),
             kind: ground.session.about.kind,
@@ -475,6 +480,7 @@ fn sight_of(session: &Session, status: Status) -> Sight {
         root: facts.root.clone(),
         denied: facts.denials.after(None) > 0,
         answered: facts.answered.iter().copied().collect(),
+        requests: facts.requests.iter().map(|request| (request.id, request.asks.clone())).collect(),
         events: facts.events,
         aborted,
         silent: status == Status::Stuck,

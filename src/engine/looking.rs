@@ -360,6 +360,7 @@ impl Engine {
             }
         }
         self.look_at_server(key, now);
+        self.look_at_bridge(key);
         self.judge(key, round);
     }
 

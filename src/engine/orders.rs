@@ -7,9 +7,9 @@ use super::{Engine, Key, Round, reading};
 use crate::act::{Ask, Given, Order, Outcome, Report};
 use crate::control::{self, Probe};
 use crate::copilot::servers::{Endpoint, endpoints};
-use crate::core::action::{Action, Reach, may_end_unasked, offer};
+use crate::core::action::{Action, Reach, is_bridged, may_end_unasked, offer};
 use crate::core::attempts::Attempts;
-use crate::core::fleet::Session;
+use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
 use crate::core::session::Facts;
 use crate::core::time::{Span, Time};
@@ -30,7 +30,9 @@ pub(super) const fn is_attempt(action: Action) -> bool {
 
 /// Whether the turn that an order was given for is still the last.
 fn is_its_turn(order: &Order, session: &Session) -> Result<(), String> {
+    let is_for_a_turn = matches!(order.ask, Ask::Stop | Ask::LetAnswer | Ask::Continue) && is_bridged(session);
     match (&order.turn, &session.facts.root) {
+        (None, Some(_)) if is_for_a_turn => Err("no turn was known when this was asked for".into()),
         (Some(meant), Some(now)) if meant != now => {
             Err("another turn has begun since you asked for this, so nothing was done".into())
         }
@@ -65,12 +67,28 @@ async fn hand_on(folder: PathBuf, given: Given) {
 /// How long an order waits for an owner that is just ending. A Copilot with much in its memory takes a second.
 const ENDS_WITHIN: Span = Span::seconds(2);
 
-/// An order that waits for an owner to be gone.
+/// An order that waits for something to happen.
 pub(super) struct Late {
     given: Given,
-    pid: u32,
+    for_what: For,
     /// Until when, by the awake clock.
     pub(super) until: Time,
+}
+
+/// What an order may wait for.
+enum For {
+    /// This owner's end.
+    End(u32),
+    /// The bridge to the session of this id.
+    Bridge(Box<str>),
+}
+
+/// What a bridge does.
+const fn is_for_a_bridge(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Approve | Action::Deny | Action::Answer | Action::Continue | Action::Stop | Action::LetAnswer
+    )
 }
 
 impl Engine {
@@ -79,16 +97,37 @@ impl Engine {
         if given.order.ask == Ask::Said {
             return self.tell_said(&given);
         }
+        if given.order.ask == Ask::Listen {
+            self.listen_anew(round);
+            return given.report(Report::End(Outcome::Done(String::new())));
+        }
         self.act_or_wait(given, true, round);
     }
 
     /// Goes on with the orders whose session's owner has gone, or was waited for long enough.
     pub(super) fn act_late(&mut self, round: &mut Round) {
         let now = self.clock.now().awake;
-        let due: Vec<_> = self.late.extract_if(.., |late| late.until <= now || !is_ending(late.pid)).collect();
+        let bridges = &self.bridges;
+        let is_there = |for_what: &For| match for_what {
+            For::End(pid) => !is_ending(*pid),
+            For::Bridge(session) => bridges.has_told(session),
+        };
+        let due: Vec<_> = self.late.extract_if(.., |late| late.until <= now || is_there(&late.for_what)).collect();
         for late in due {
             self.act_or_wait(late.given, false, round);
         }
+    }
+
+    /// Until when, by the awake clock, a bridge is waited for, where we have only just begun to listen and one may come.
+    fn bridge_comes_until(&mut self, key: &Key, action: Action) -> Option<Time> {
+        let until = self.bridges.come_until.filter(|until| *until > self.clock.now().awake)?;
+        if !is_for_a_bridge(action) || self.bridges.has_told(&key.1) {
+            return None;
+        }
+        self.reach(key);
+        let session = self.fleet.get(key)?.session();
+        let may_have_one = session.owner.live().is_some() && session.about.kind == Kind::Terminal;
+        (may_have_one && session.dealings.reach == Reach::Nowhere).then_some(until)
     }
 
     /// The order was not begun, and is not any more.
@@ -130,10 +169,14 @@ impl Engine {
             tokio::spawn(hand_on(folder, given));
             return;
         }
+        if let Some(until) = self.bridge_comes_until(&key, action).filter(|_| may_wait) {
+            return self.late.push(Late { given, for_what: For::Bridge((*key.1).into()), until });
+        }
         if let Err(why) = self.look_before(&key, &given.order, round) {
             let ending = self.ending_owner(&key, action).filter(|_| may_wait);
             let Some(pid) = ending else { return refuse(&why) };
-            return self.late.push(Late { given, pid, until: self.clock.now().awake + ENDS_WITHIN });
+            let until = self.clock.now().awake + ENDS_WITHIN;
+            return self.late.push(Late { given, for_what: For::End(pid), until });
         }
         // Its folder may have been made anew meanwhile, which forgets what is under way.
         if excludes(action) && self.acting.is_busy(&key) {
@@ -231,7 +274,7 @@ impl Engine {
             self.holders.clear();
             serve();
         }
-        let (endpoints, names) = (self.endpoints_of(key), &self.config.owners.names);
+        let (endpoints, way, names) = (self.endpoints_of(key), self.way_to(key), &self.config.owners.names);
         let Some(entry) = self.fleet.get(key) else { return given.report(Report::End(Outcome::Unknown)) };
         let ground = Ground {
             key,
@@ -240,6 +283,7 @@ impl Engine {
             path: entry.path(),
             lock: entry.owners_lock(),
             endpoints,
+            way,
             names,
             actions: &self.config.actions,
             now: now.wall,
@@ -388,7 +432,8 @@ impl Engine {
         for (key, entry) in self.fleet.entries() {
             let (session, status) = (entry.session(), entry.verdict.status);
             let (facts, dealings) = (&session.facts, &session.dealings);
-            if dealings.under_way.is_some() {
+            // A prompt is typed into a terminal by a click alone.
+            if dealings.under_way.is_some() || is_bridged(session) {
                 continue;
             }
             if let Some(marks) = dealings.goes_on {

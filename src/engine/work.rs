@@ -2,6 +2,7 @@
 
 use super::acting::{Bond, Happening, Over, Sequel, Task};
 use crate::act::{Ask, Outcome, Reply, Step, Which};
+use crate::bridge::carry::Way;
 use crate::config::{Actions, Permissions};
 use crate::copilot::attached::{self, Policy};
 use crate::copilot::fault::{Fault, Place};
@@ -44,6 +45,8 @@ pub(super) struct Work {
     pub(super) status: Status,
     pub(super) task: Task,
     pub(super) held: Option<Arc<Bond>>,
+    /// The bridge to its terminal.
+    pub(super) way: Option<Way>,
     pub(super) home: PathBuf,
     pub(super) log: PathBuf,
     pub(super) kind: Kind,
@@ -139,8 +142,9 @@ impl Work {
             Ask::ForceQuit => self.end(&[Force::Kill], false).await,
             Ask::Resume => self.resume().await,
             Ask::ShowTerminal => self.show_terminal().await,
+            Ask::LetAnswer => self.let_answer().await,
             // The loop lets go of it, when it hears of this.
-            Ask::Detach | Ask::Said => done("let go of it"),
+            Ask::Detach | Ask::Listen | Ask::Said => done("let go of it"),
         }
     }
 
@@ -165,25 +169,41 @@ impl Work {
             let _ = tell.send(Happening::Request(task, text)); // fails only when the engine has ended
         };
         let step = self.step();
-        let words = match &self.held {
-            Some(bond) => bond.attached().answer(&self.site, which, approve, &show, &step).await?,
-            None => recover::answer(&self.site, which, approve, &show, &step).await?,
+        let words = match (&self.held, self.over_bridge()) {
+            (Some(bond), _) => bond.attached().answer(&self.site, which, approve, &show, &step).await?,
+            (None, Some(way)) => way.answer(&self.site, which, approve, &show, &step).await?,
+            (None, None) => recover::answer(&self.site, which, approve, &show, &step).await?,
         };
         done(words)
     }
 
     /// Answers what it asks its user, or shows that.
     async fn reply(self, reply: &Reply) -> Done {
-        let Some(bond) = &self.held else {
-            return Err(Undone::refused(
-                "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks",
-            ));
-        };
         let (tell, task) = (self.tell.clone(), self.task);
         let show = move |form: Form| {
             let _ = tell.send(Happening::Question(task, Box::new(form))); // fails only when the engine has ended
         };
-        done(bond.attached().reply(&self.site, reply, &show, &self.step()).await?)
+        let step = self.step();
+        done(match (&self.held, &self.way) {
+            (Some(bond), _) => bond.attached().reply(&self.site, reply, &show, &step).await?,
+            (None, Some(way)) => way.reply(&self.site, reply, &show, &step).await?,
+            (None, None) => {
+                return Err(Undone::refused(
+                    "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks",
+                ));
+            }
+        })
+    }
+
+    /// Has Copilot ask in the session's terminal whether we may answer its permission requests.
+    async fn let_answer(&self) -> Done {
+        let Some(way) = &self.way else { return Err(Undone::refused("the bridge to its terminal has gone")) };
+        done(way.let_answer(&self.site, &self.step()).await?)
+    }
+
+    /// The bridge, where there is no server to go to.
+    fn over_bridge(&self) -> Option<&Way> {
+        self.way.as_ref().filter(|_| self.site.endpoints.is_empty())
     }
 
     /// Brings the session back under control, and has it go on, if that is asked for.
@@ -195,6 +215,14 @@ impl Work {
             None => None,
         };
         let step = self.step();
+        if let (None, Some(way), Some((prompt, without))) = (&self.held, self.over_bridge(), &prompt) {
+            way.send_on(&self.site, prompt, &step).await?;
+            let sent = match prompt {
+                Prompt::Again(_) => format!("your last prompt was sent again{without}"),
+                Prompt::GoOn(_) => "it was told to go on, as a tool ran since your last prompt".to_owned(),
+            };
+            return Ok((sent, None, Sequel::Sent));
+        }
         let (bond, words) = match (&self.held, &self.owner, self.kind) {
             (Some(bond), ..) => {
                 if self.status == Status::Stuck {
@@ -306,9 +334,10 @@ impl Work {
 
     async fn stop(self) -> Done {
         let step = self.step();
-        match &self.held {
-            Some(bond) => bond.attached().abort(&self.site, &step).await,
-            None => recover::stop(&self.site, &step).await,
+        match (&self.held, self.over_bridge()) {
+            (Some(bond), _) => bond.attached().abort(&self.site, &step).await,
+            (None, Some(way)) => way.stop(&self.site, &step).await,
+            (None, None) => recover::stop(&self.site, &step).await,
         }
         .map(|words| (words, None, Sequel::None))
         .map_err(Undone::from)

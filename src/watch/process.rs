@@ -188,6 +188,16 @@ pub fn is_gone(pid: u32, now: Time) -> bool {
     platform::read(pid, now) == Reading::Absent
 }
 
+/// The program that a process runs. `None` where it cannot be read.
+pub fn executable(pid: u32) -> Option<PathBuf> {
+    platform::executable(pid)
+}
+
+/// The command line of a process, and behind it the real paths of its scripts. `None` where it cannot be read.
+pub fn arguments(pid: u32) -> Option<Vec<OsString>> {
+    platform::arguments(pid)
+}
+
 /// Whether a process that runs in a container has this id there. Only Linux tells, and only of containers on this machine.
 pub fn is_inside_container(pid: u32) -> bool {
     platform::is_inside_container(pid)

@@ -7,17 +7,26 @@ use std::path::Path;
 /// A larger file is not Copilot's. In bytes.
 const LENGTH_MAX: u64 = 1 << 20;
 
+/// What `settings.json` of a home says.
+#[derive(Debug)]
+pub struct Settings(pub serde_json::Value);
+
+impl Settings {
+    /// Reads it; `None` where there is none, or what is there is not Copilot's.
+    pub fn read(home: &Path) -> Option<Self> {
+        let path = home.join("settings.json");
+        // Only a plain file: to open a pipe may take for ever.
+        let file = path.is_file().then(|| File::open(&path).ok()).flatten()?;
+        let mut text = Vec::new();
+        file.take(LENGTH_MAX).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok().map(Self)
+    }
+}
+
 /// Whether the terminals of this home tell by themselves that a turn is done: `"notifications": true`, as the CLI 1.0.102
 /// reads it. A file that is missing or broken says no.
 pub fn notifies(home: &Path) -> bool {
-    let path = home.join("settings.json");
-    let mut text = Vec::new();
-    let read = || File::open(&path)?.take(LENGTH_MAX).read_to_end(&mut text);
-    // Only a plain file: to open a pipe may take for ever.
-    if !path.is_file() || { read }().is_err() {
-        return false;
-    }
-    serde_json::from_slice::<serde_json::Value>(&text).is_ok_and(|settings| settings["notifications"] == true)
+    Settings::read(home).is_some_and(|settings| settings.0["notifications"] == true)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! CLI, in tests/e2e; here are the rules.
 
 use super::story::{PID, Story};
-use pilotlight::core::action::{Action, Dealings, Reach, may_end_unasked, offer};
+use pilotlight::core::action::{Action, Bridge, Dealings, Reach, may_end_unasked, offer};
 use pilotlight::core::asked::Question;
 use pilotlight::core::attempts::{Attempts, Mark, Marks};
 use pilotlight::core::fleet::{About, Kind, Session};
@@ -54,6 +54,10 @@ impl Case {
 
     fn offer(&self, action: Action) -> Result<String, String> {
         offer(action, &self.session, self.status())
+    }
+
+    fn because(&self) -> String {
+        self.session.row(self.story.moment(self.at), &Limits::default()).0.because
     }
 
     /// What may be done with it.
@@ -375,4 +379,82 @@ fn a_question_is_answered_where_pilotlight_is_attached_and_nowhere_else() {
     stdio.refuses(Action::Answer, "answer it in the program that runs it");
     let by_message = Case::of(Story::prompted().answers(1, "Which one?"), 3, Kind::Sdk).reach(Reach::Listens);
     by_message.refuses(Action::Answer, "it asks in its last message: send it a prompt");
+}
+
+/// A terminal with a bridge that may do this.
+fn bridged(story: Story, at: i32, bridge: Bridge) -> Case {
+    let with = |session: &mut Session| {
+        session.dealings.bridge = Some(bridge);
+        session.dealings.release = Some("1.2.3".into());
+    };
+    Case::of(story, at, Kind::Terminal).reach(Reach::Nowhere).with(with)
+}
+
+#[test]
+fn a_terminal_with_a_bridge_is_stopped_answered_and_once_its_user_allows_it_approved() {
+    let idle = || Story::prompted().answers(1, "Done.");
+    bridged(asking(), 3, Bridge::Elevated)
+        .allows(Action::Approve)
+        .allows(Action::Deny)
+        .allows(Action::Stop)
+        .refuses(Action::Reconnect, "fork its log")
+        .refuses(Action::LetAnswer, "already");
+    bridged(asking(), 3, Bridge::Joined)
+        .allows(Action::Stop)
+        .refuses(Action::Approve, "answer it in its terminal")
+        .refuses(Action::LetAnswer, "only while it waits for your next prompt");
+    bridged(idle(), 3, Bridge::Joined).allows(Action::LetAnswer);
+    bridged(idle(), 3, Bridge::Declined).refuses(Action::LetAnswer, "may not");
+    bridged(idle(), 3, Bridge::Asking).refuses(Action::LetAnswer, "already");
+    // What was not tried only watches, and says so.
+    let untried = bridged(asking(), 3, Bridge::Watches);
+    for action in [Action::Approve, Action::Deny, Action::Stop, Action::LetAnswer] {
+        untried.refuses(action, "not tried with Copilot 1.2.3");
+    }
+    // A refusal that a bridge would lift says so.
+    let bare = Case::of(asking(), 3, Kind::Terminal).reach(Reach::Nowhere);
+    for action in [Action::Approve, Action::Deny, Action::Stop, Action::LetAnswer] {
+        bare.refuses(action, "bridge");
+    }
+    // A server is the better way.
+    let server = bridged(asking(), 3, Bridge::Watches).reach(Reach::Listens);
+    server.allows(Action::Stop).allows(Action::Approve);
+    // A bridge of a session that nobody runs is nobody's.
+    bridged(asking().owner_gone(), 3, Bridge::Elevated).refuses(Action::Approve, "no process runs it");
+}
+
+#[test]
+fn a_terminal_is_sent_on_only_while_it_waits_for_a_prompt() {
+    let failed = || Story::prompted().error(1);
+    let case = bridged(failed(), 3, Bridge::Joined);
+    case.says(Action::Continue, "sends your last prompt again, in its terminal");
+    assert!(!case.offer(Action::Continue).unwrap().contains("permission"));
+    let ran = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").done(2, "t1").error(3);
+    bridged(ran, 4, Bridge::Joined).says(Action::Continue, "tells it in its terminal to go on");
+    bridged(mid_tool(), 900, Bridge::Joined).refuses(Action::Continue, "still open");
+    bridged(Story::prompted().answers(1, "Done."), 3, Bridge::Joined).refuses(Action::Continue, "neither denied");
+    bridged(failed(), 3, Bridge::Watches).refuses(Action::Continue, "fork");
+}
+
+/// What Copilot asks about an extension is asked in its own words, and answered by nobody in its user's stead.
+#[test]
+fn copilots_own_question_about_the_bridge_is_never_answered_from_here() {
+    let asks = |name: &str| {
+        let request = json!({"kind": "extension-permission-access", "extensionName": name,
+            "capabilities": ["handle permission requests"]});
+        Story::prompted().answers(1, "Done.").event(
+            2,
+            "permission.requested",
+            json!({"requestId": "r1", "permissionRequest": request}),
+        )
+    };
+    let ours = bridged(asks("plugin:pilotlight:pilotlight"), 3, Bridge::Elevated);
+    assert_eq!(ours.status(), Status::NeedsPermission);
+    assert_eq!(ours.because(), "Copilot asks in its terminal whether Pilotlight may answer there");
+    for action in [Action::Approve, Action::Deny] {
+        ours.refuses(action, "only you can say that");
+        Case::of(asks("other"), 3, Kind::Terminal)
+            .reach(Reach::Listens)
+            .refuses(action, "whether an extension may do more");
+    }
 }

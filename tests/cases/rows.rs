@@ -63,7 +63,7 @@ fn a_row_has_the_promised_fields_and_no_others() {
         "question",
     ];
     assert_eq!(keys(&told), sorted(promised));
-    assert_eq!(keys(&told["owner"]), ["attachable", "pid", "state"]);
+    assert_eq!(keys(&told["owner"]), ["attachable", "bridge", "pid", "state"]);
     assert_eq!(keys(&told["background"]), ["agents", "shells"]);
     assert_eq!(keys(&told["turn"]), ["since", "tools"]);
 }
@@ -94,7 +94,7 @@ fn a_rows_values_have_the_promised_forms() {
         "last_progress": "2026-11-20T18:00:01.000Z",
         "because": null,
         "unseen": false,
-        "owner": { "pid": PID, "state": "alive", "attachable": null },
+        "owner": { "pid": PID, "state": "alive", "attachable": null, "bridge": null },
         "background": { "agents": 0, "shells": 0 },
         "actions": null,
         "label": "project · Paint the fence",

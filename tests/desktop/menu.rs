@@ -84,8 +84,16 @@ fn the_submenu_holds_the_details_and_what_can_be_done() {
     let footer: Vec<_> = words(&panel.menu()).into_iter().rev().take(4).collect();
     assert_eq!(footer, ["Quit", "Settings", "Notifications", ""]);
     let settings = panel.menu().into_iter().find(|entry| entry.label == "Settings").unwrap();
-    let expected =
-        ["Start at login", "Edit settings…", "Open log", "Diagnostics", "Refresh", "Mark all as seen", "About"];
+    let expected = [
+        "Start at login",
+        "Answer terminal sessions (experimental)…",
+        "Edit settings…",
+        "Open log",
+        "Diagnostics",
+        "Refresh",
+        "Mark all as seen",
+        "About",
+    ];
     assert_eq!(words(&settings.entries), expected);
 }
 

@@ -38,7 +38,7 @@ fn a_killed_owner_whose_lock_was_cleaned_away_is_told_by_its_log() {
     log(&user, pid, AGO, &session, &[OPENS]);
     let row = user.row(&session).unwrap();
     assert_eq!((&row["status"], resumes(&row)), (&json!("crashed"), true), "{row}");
-    assert_eq!(row["owner"], json!({"pid": pid, "state": "gone", "attachable": false}));
+    assert_eq!(row["owner"], json!({"pid": pid, "state": "gone", "attachable": false, "bridge": null}));
     // Those that had it open before are gone as well.
     log(&user, dead(&user), AGO * 2, &session, &[OPENS, CLOSES]);
     log(&user, dead(&user), AGO * 3, &session, &[OPENS]);

@@ -15,10 +15,10 @@ fn case_3_an_owner_that_dies_in_a_turn_has_crashed() {
     session.prompt();
     let watch = user.watch();
     let row = watch.told(&session, "working");
-    assert_eq!(row["owner"], json!({"pid": owner.pid(), "state": "alive", "attachable": false}));
+    assert_eq!(row["owner"], json!({"pid": owner.pid(), "state": "alive", "attachable": false, "bridge": null}));
     let pid = owner.kill();
     let row = watch.told(&session, "crashed");
-    assert_eq!(row["owner"], json!({"pid": pid, "state": "gone", "attachable": false}));
+    assert_eq!(row["owner"], json!({"pid": pid, "state": "gone", "attachable": false, "bridge": null}));
     assert_eq!(user.told(&session).0, "crashed");
 }
 
@@ -178,7 +178,7 @@ fn case_119_a_terminal_just_resumed_is_idle_and_closed_again_it_can_be_resumed()
         let resumed = Resumed::start(&user, session);
         let row = watch.told(session, "idle");
         assert!(row["because"].as_str().unwrap().starts_with("opened, not prompted yet"), "{row}");
-        assert_eq!(row["owner"], json!({"pid": resumed.0.id(), "state": "alive", "attachable": false}));
+        assert_eq!(row["owner"], json!({"pid": resumed.0.id(), "state": "alive", "attachable": false, "bridge": null}));
         assert_eq!(row["actions"], json!(["show-terminal"]));
         assert_eq!(user.row(session).unwrap(), row, "status says the same");
         let refused = user.run(&["resume", &session.id]);

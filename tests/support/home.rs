@@ -37,7 +37,18 @@ pub(crate) fn cli() -> &'static Path {
 
 /// A release of the CLI that makes no hold, which tests/long.sh installs.
 pub(crate) fn old_cli() -> PathBuf {
-    let cli = from_environment("PILOTLIGHT_TEST_OLD_COPILOT").expect("PILOTLIGHT_TEST_OLD_COPILOT names the older CLI");
+    old(from_environment("PILOTLIGHT_TEST_OLD_COPILOT").expect("PILOTLIGHT_TEST_OLD_COPILOT names the older CLI"))
+}
+
+/// All older releases that tests/long.sh installs.
+pub(crate) fn old_clis() -> Vec<PathBuf> {
+    let all =
+        from_environment("PILOTLIGHT_TEST_OLD_COPILOTS").expect("PILOTLIGHT_TEST_OLD_COPILOTS names the older CLIs");
+    std::env::split_paths(&all).map(old).collect()
+}
+
+/// Unpacks its cache, which takes longer than any start.
+fn old(cli: PathBuf) -> PathBuf {
     let home = target_dir().join("copilot-home");
     let version = environment(Command::new(&cli), &home).env("COPILOT_HOME", &home).arg("--version").output().unwrap();
     assert!(version.status.success(), "{version:?}");

@@ -22,6 +22,7 @@ pub(crate) mod desktop;
 #[allow(clippy::duplicate_mod, reason = "some test binaries use the made-up sessions as well")]
 pub(crate) mod freeze;
 pub(crate) mod home;
+pub(crate) mod listener;
 pub(crate) mod model;
 pub(crate) mod person;
 pub(crate) mod pilotlight;

@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -200,6 +200,11 @@ impl Pilot {
     pub(crate) fn end_tray(&mut self) {
         super::process::signal(self.light.id(), rustix::process::Signal::TERM);
         self.light.wait().unwrap();
+    }
+
+    /// The home of its user.
+    pub(crate) fn user(&self) -> &Path {
+        self.scratch.path()
     }
 
     /// The tray's own log.

@@ -59,6 +59,11 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
             json!({"message": "Which color?", "requestedSchema": {"properties": {"color": {"type": "string",
                 "enum": ["red", "blue"], "title": "Color"}}, "required": ["color"]}}),
         ),
+        ("name", 0) => call(
+            "ask_user",
+            json!({"message": "Which name?", "requestedSchema": {"properties": {"name": {"type": "string",
+                "title": "Name"}}, "required": ["name"]}}),
+        ),
         ("plan", 0) => call(
             "exit_plan_mode",
             json!({"summary": "Paint the fence white.", "actions": ["interactive", "exit_only"],
@@ -69,12 +74,21 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
             "I will run two tools.".to_owned(),
             vec![bash("echo one > one.txt; echo hi", "write one"), bash("echo two > two.txt", "write two")],
         ),
+        ("many", 0) => {
+            let one = |n| bash(&format!("echo {n} > many{n}.txt"), "write one of many");
+            Answer::Say(String::new(), (1..=number).map(one).collect())
+        }
         ("seq", 0) => calls(bash("echo a > a.txt", "write a")),
         ("seq", 1) => calls(bash("exit 3", "fail")),
         ("sleep", 0) => calls(bash(&format!("sleep {number}; echo slept"), "sleep")),
         ("tool", 0) => calls(bash(UNTIL_GO, "work until told")),
         ("deploy", 0) => calls(bash("./deploy.sh --to staging", "roll out")),
         ("script", 0) => calls(bash("sh ./script.sh", "run the script")),
+        // The tool's shell, which Copilot started itself, becomes what the script is; beside it another tool asks.
+        ("become", 0) => {
+            call("bash", json!({"command": "exec ./script.sh", "description": "become the script", "mode": "async"}))
+        }
+        ("become", 1) => calls(bash(UNTIL_GO, "work until told")),
         ("spin", 0) => calls(bash("until [ -e go ] || [ ! -e seed.txt ]; do :; done", "spin until told")),
         ("big", 0) => calls(bash("head -c 400000 /dev/zero | tr '\\0' x", "write much")),
         ("long", 0) => {
@@ -92,6 +106,11 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
         }
         ("sub", 0) => call("task", sub_agent("sync")),
         ("subbg", 0) => call("task", sub_agent("background")),
+        ("subtool", 0) => call(
+            "task",
+            json!({"agent_type": "general-purpose", "name": "painter", "description": "paint it",
+                "prompt": "SCRIPT:tool Paint it", "mode": "sync"}),
+        ),
         ("inner", 0) => say("The sub-agent found it."),
 
         ("autopilot", 0) => calls(bash("echo part > part.txt", "do the first part")),

@@ -63,6 +63,12 @@ impl Terminal {
         self.tmux.press(&["Enter"]);
     }
 
+    /// Types a line, and does not send it.
+    pub(crate) fn type_only(&self, line: &str) {
+        self.tmux.text(line);
+        self.wait_screen(line);
+    }
+
     /// Answers the permission dialog, once it shows, with what it offers first: yes, this time.
     pub(crate) fn approve(&self) {
         self.wait_screen("Do you want to run this command?");
@@ -112,13 +118,18 @@ impl Terminal {
     /// Leaves by `/exit`. The interface may swallow the key that sends it while it still draws its list of commands: then
     /// the line is cleared, and all is done again.
     pub(crate) fn exit(&self) {
+        self.exit_of(&self.folder);
+    }
+
+    /// The same where its terminal shows another session of its own by now.
+    pub(crate) fn exit_of(&self, folder: &Folder) {
         let mut last: Option<Instant> = None;
         wait_until(
             COPILOT,
             "/exit ends the session",
             || self.dump(),
             || {
-                if self.folder.types().iter().any(|kind| kind == "session.shutdown") {
+                if folder.types().iter().any(|kind| kind == "session.shutdown") {
                     return Some(());
                 }
                 if last.is_none_or(|at| at.elapsed() > Duration::from_secs(8)) {
@@ -137,6 +148,12 @@ impl Terminal {
         wait_until(COPILOT, &what, || self.dump(), || self.tmux.screen().contains(text).then_some(()));
     }
 
+    /// Waits until the terminal no longer shows this text: the interface draws late, and a key goes to what it draws.
+    pub(crate) fn wait_no_screen(&self, text: &str) {
+        let what = format!("the terminal no longer shows {text:?}");
+        wait_until(COPILOT, &what, || self.dump(), || (!self.tmux.screen().contains(text)).then_some(()));
+    }
+
     /// What the terminal shows.
     pub(crate) fn screen(&self) -> String {
         self.tmux.screen()
@@ -153,7 +170,7 @@ impl Terminal {
         self.pid
     }
 
-    fn dump(&self) -> String {
+    pub(crate) fn dump(&self) -> String {
         format!("{}\n{}", self.tmux.screen(), self.folder.dump())
     }
 }

@@ -3,6 +3,8 @@
 use super::staying::{self, Watching, ask_here, is_let_go, serving};
 use super::tell::Tell;
 use crate::act::{Ask, Given, Order, Outcome, Report, Which};
+use crate::bridge::files::Files;
+use crate::bridge::socket::is_listened_to;
 use crate::cli::beside::silent;
 use crate::cli::pick::Picked;
 use crate::cli::{Context, runtime, say};
@@ -10,7 +12,7 @@ use crate::control::{self, Asked};
 use crate::core::fleet::Session;
 use crate::core::owner::Owner;
 use crate::core::turn::Call;
-use crate::engine::Command;
+use crate::engine::{Command, Listening};
 use crate::paths;
 use crate::runtime::{Runtime, process_in};
 use crate::signals::Signals;
@@ -176,6 +178,9 @@ async fn by_ourselves(
 ) -> anyhow::Result<Carried> {
     let (signals, mut engine) = (Signals::new()?, context.engine());
     let commander = engine.commander();
+    if let Some(listening) = place_for_bridges() {
+        engine.listen_to_bridges(listening);
+    }
     // Another command may come to hold the session between our look for one and our turn to act.
     engine.hand_to_holders(paths::project().iter().flat_map(paths::runtime_folders).collect());
     let send = |command| {
@@ -246,6 +251,18 @@ async fn by_ourselves(
     }
 }
 
+/// Where bridges are listened for by a command, where one was installed and nobody listens.
+pub(in crate::cli) fn place_for_bridges() -> Option<Listening> {
+    let project = paths::project()?;
+    let (files, folders) = (Files::new(&project), paths::runtime_folders(&project));
+    files.key()?;
+    if folders.iter().any(|folder| is_listened_to(folder)) {
+        return None;
+    }
+    let folder = folders.into_iter().find(|folder| Runtime::make(folder).is_ok())?;
+    Some(Listening { folder, files, briefly: true })
+}
+
 /// What the disk says of an order that was broken off when something may have been sent.
 fn looked_up(context: &Context, before: &Session, order: &Order, why: &str) -> Outcome {
     let now = survey(&context.homes, &context.config, &context.seen, false).sessions;
@@ -302,6 +319,8 @@ fn came_of(ask: &Ask, before: &Session, now: &Session) -> Came {
             Came::Open("its log has another prompt now")
         }
         Ask::Reconnect { .. } | Ask::Continue => Came::Open("its log has no new prompt"),
-        Ask::Resume | Ask::ShowTerminal | Ask::Detach | Ask::Said => Came::Open("check whether it did"),
+        Ask::Resume | Ask::ShowTerminal | Ask::LetAnswer | Ask::Detach | Ask::Listen | Ask::Said => {
+            Came::Open("check whether it did")
+        }
     }
 }

@@ -112,6 +112,7 @@ impl View for Watching {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
         let session = fleet.entries().find(|(key, _)| *key.1 == *self.id).map(|(_, entry)| entry.session());
         let requests = session.into_iter().flat_map(|session| &session.facts.requests);
+        let requests = requests.filter(|request| !request.is_consent());
         let requests = requests.map(|request| Open::Request(request.request.to_string()));
         let asked = session.into_iter().flat_map(questions).filter_map(|asking| asking.form.as_ref().ok());
         let asked = asked.map(|form| Open::Question(form.request.to_string()));

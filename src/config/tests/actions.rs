@@ -24,14 +24,24 @@ fn what_clicks_lead_to_is_read() {
         resend = true
         continue-prompt = "Carry on.\nQuietly."
         ask-servers = false
+        bridge-untried = true
         "#,
     );
     let terminal = ["kitty", "--hold", COMMAND, FOLDER, ""].map(str::to_owned).to_vec();
     let copilot = Some(PathBuf::from("~/bin/copilot"));
     let permissions = Permissions::ApproveAll;
     let continue_prompt = "Carry on.\nQuietly.".to_owned();
-    let (auto_reconnect, resend, ask_servers) = (true, true, false);
-    let read = Actions { terminal, copilot, permissions, auto_reconnect, resend, continue_prompt, ask_servers };
+    let (auto_reconnect, resend, ask_servers, bridge_untried) = (true, true, false, true);
+    let read = Actions {
+        terminal,
+        copilot,
+        permissions,
+        auto_reconnect,
+        resend,
+        continue_prompt,
+        ask_servers,
+        bridge_untried,
+    };
     assert_eq!(config.actions, read);
     for permissions in Permissions::ALL {
         let read = right(&format!("actions.permissions = \"{}\"", permissions.word())).actions;
@@ -218,15 +228,18 @@ pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
     let copilot = prop::option::of("(/|~/)[^\0]{0,20}".prop_map(PathBuf::from));
     let permissions = (0..Permissions::ALL.len()).prop_map(|at| Permissions::ALL[at]);
     let prompt = "[^\0]{0,10}[a-z]";
-    (terminal, copilot, permissions, any::<[bool; 3]>(), prompt).prop_map(
-        |(terminal, copilot, permissions, [auto_reconnect, resend, ask_servers], continue_prompt)| Actions {
-            terminal,
-            copilot,
-            permissions,
-            auto_reconnect,
-            resend,
-            continue_prompt,
-            ask_servers,
+    (terminal, copilot, permissions, any::<[bool; 4]>(), prompt).prop_map(
+        |(terminal, copilot, permissions, [auto_reconnect, resend, ask_servers, bridge_untried], continue_prompt)| {
+            Actions {
+                terminal,
+                copilot,
+                permissions,
+                auto_reconnect,
+                resend,
+                continue_prompt,
+                ask_servers,
+                bridge_untried,
+            }
         },
     )
 }

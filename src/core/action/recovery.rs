@@ -3,7 +3,7 @@
 //! Nothing is brought back beside an owner that lives, which would fork its log, and no prompt is sent where a tool may have had
 //! its effect already.
 
-use super::{may_ask, opened, reachable, unheld};
+use super::{is_bridged, may_ask, opened, reachable, unheld};
 use crate::core::attempts::ATTEMPTS;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
@@ -75,6 +75,9 @@ pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String>
     if facts.marks.prompt.is_none() {
         return Err("its last prompt is not known".into());
     }
+    if is_bridged(session) {
+        return send_on(session);
+    }
     let does = if dealings.reach.is_attached() {
         if dealings.goes_on.is_none() {
             attempts_left(session)?;
@@ -92,6 +95,20 @@ pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String>
         "tells it to go on (your last prompt is not sent again: a tool ran since, or may have)"
     };
     Ok(format!("{does}{when}{sends}"))
+}
+
+/// Whether a prompt may be typed for the user in its terminal, over the bridge: only while that waits for one.
+fn send_on(session: &Session) -> Result<String, String> {
+    let facts = &session.facts;
+    if facts.turn.is_some() || !facts.requests.is_empty() {
+        return Err("its turn is still open: stop that first".into());
+    }
+    attempts_left(session)?;
+    Ok(match facts.ran {
+        0 => "sends your last prompt again, in its terminal".into(),
+        _ => "tells it in its terminal to go on (your last prompt is not sent again: a tool ran since, or may have)"
+            .into(),
+    })
 }
 
 /// Whether the last prompt may be sent again: not where a tool has had its effect since, or may have.

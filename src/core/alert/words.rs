@@ -5,6 +5,7 @@
 //! line that can be read at a glance, and reads as it is.
 
 use super::{Alertable, Asked, Button, Cause, Detail};
+use crate::core::fleet::OwnerShown;
 use crate::core::misread::reads_as_it_is;
 use crate::core::text::{NAME_MAX, counted, plain};
 use crate::core::verdict::Status;
@@ -121,6 +122,8 @@ pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Aske
     use Button::{Answer, Approve, Continue, Deny, Details, Mute, Reconnect, Resume, Review, ShowTerminal, Stop};
     let offered = |button: &Button| session.row.actions.contains(&button.name());
     let first = |of: &[Button]| of.iter().copied().find(offered);
+    let has_bridge = |owner: &OwnerShown| owner.bridge.is_some() && owner.attachable == Some(false);
+    let is_bridged = session.row.owner.as_ref().is_some_and(has_bridge);
     let mut buttons: Vec<_> = match cause {
         Cause::NeedsPermission if asked.is_some() => vec![Approve, Deny],
         Cause::NeedsPermission if session.request.is_some_and(|request| request.answerable) => vec![Review],
@@ -132,8 +135,13 @@ pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Aske
         Cause::PermissionLost => [first(&[Continue]), first(&[Reconnect, Resume])].into_iter().flatten().collect(),
         Cause::Stuck => [first(&[Reconnect]), first(&[Stop])].into_iter().flatten().collect(),
         Cause::Crashed => first(&[Reconnect, Resume]).into_iter().collect(),
+        Cause::Failed if is_bridged => [first(&[Continue]), first(&[ShowTerminal])].into_iter().flatten().collect(),
         Cause::Failed | Cause::Done => first(&[ShowTerminal, Resume]).into_iter().collect(),
     };
+    // In a plain terminal there is nothing to reconnect.
+    if is_bridged {
+        buttons.iter_mut().filter(|button| **button == Continue).for_each(|button| *button = Button::SendOn);
+    }
     buttons.extend(first(&[ShowTerminal]).filter(|button| !buttons.contains(button)));
     if buttons.is_empty() {
         buttons.push(Details);

@@ -3,6 +3,7 @@
 use super::{Begun, Body, without_data};
 use crate::core::question;
 use crate::core::scan::{Malformed, Scan, Text};
+use crate::core::turn::is_consent;
 
 /// The fields of `data` that any rule needs, of all types together: names mean the same wherever they stand.
 #[derive(Default)]
@@ -25,6 +26,7 @@ pub(super) struct Data<'a> {
     asked_command: Option<Text<'a>>,
     asked_path: Option<Text<'a>>,
     asked_url: Option<Text<'a>>,
+    asking_extension: Option<Text<'a>>,
     by_hook: bool,
     delivery: Option<Text<'a>>,
     source: Option<Text<'a>>,
@@ -76,6 +78,7 @@ impl<'a> Data<'a> {
                         b"fullCommandText" => self.asked_command = scan.text()?,
                         b"path" => self.asked_path = scan.text()?,
                         b"url" => self.asked_url = scan.text()?,
+                        b"extensionName" => self.asking_extension = scan.text()?,
                         b"toolCallId" => self.call = self.call.or(scan.text()?),
                         _ => scan.skip()?,
                     }
@@ -214,6 +217,7 @@ impl<'a> Data<'a> {
             b"shell" => self.asked_command,
             b"read" => self.asked_path,
             b"url" => self.asked_url,
+            kind if is_consent(kind) => self.asking_extension,
             _ => None,
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn step(popup: &Popup, button: Option<Button>, entry: &Entry) -> Step
             Some(form) => Step::Do(Effect::Answer { id: row.id.clone(), request: form.request.clone() }),
             None => Step::Refuse("that question is no longer open".into()),
         },
-        Some(Button::Continue) => order(Ask::Continue),
+        Some(Button::Continue | Button::SendOn) => order(Ask::Continue),
         Some(Button::Reconnect) => order(Ask::Reconnect { resend: false }),
         Some(Button::Stop) => order(Ask::Stop),
         Some(Button::Resume) => order(Ask::Resume),
@@ -48,7 +48,8 @@ pub(super) fn step(popup: &Popup, button: Option<Button>, entry: &Entry) -> Step
         Some(Button::Mute) => Step::Mute,
         Some(Button::Details | Button::Review) if popup.cause == Cause::NeedsPermission => {
             let can_answer = offer(Action::Approve, session, row.status).is_ok();
-            match session.facts.requests.first().filter(|_| can_answer && is_one(popup)) {
+            let asked = session.facts.requests.iter().find(|request| !request.is_consent());
+            match asked.filter(|_| can_answer && is_one(popup)) {
                 Some(asked) => Step::Do(Effect::Details { id: row.id.clone(), request: asked.request.clone() }),
                 None => Step::Show,
             }
@@ -94,7 +95,7 @@ fn of_the_body(popup: &Popup) -> Option<Button> {
 
 /// Why a button does nothing any more: what the popup was raised for is over.
 fn over(popup: &Popup, button: Button, row: &Row) -> Option<String> {
-    let acts = matches!(button, Button::Continue | Button::Reconnect | Button::Stop | Button::Resume);
+    let acts = matches!(button, Button::Continue | Button::SendOn | Button::Reconnect | Button::Stop | Button::Resume);
     let is_over = acts && popup.cause != Cause::Done && Cause::of_row(row) != Some(popup.cause);
     is_over.then(|| format!("it is no longer {}: it is {} now", popup.cause.name(), row.status))
 }

@@ -7,8 +7,14 @@ use crate::desktop::hush::Notices;
 use crate::desktop::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS};
 
 /// The entries below the sessions. `ends` are those that may end with the program.
-pub(super) fn footer(any_unseen: bool, ends: &[&Source<'_>], notices: &Notices, login: &Login) -> [Item; 3] {
-    [notices.submenu(), settings(any_unseen, login), quit(ends)]
+pub(super) fn footer(
+    any_unseen: bool,
+    ends: &[&Source<'_>],
+    notices: &Notices,
+    login: &Login,
+    bridge: Option<bool>,
+) -> [Item; 3] {
+    [notices.submenu(), settings(any_unseen, login, bridge), quit(ends)]
 }
 
 /// Where the settings are wrong: what is, and a click opens them.
@@ -23,9 +29,15 @@ fn words(text: &str, most: usize) -> impl Iterator<Item = Item> {
     lines(&plain(text, 200), COLUMNS, most).into_iter().map(Item::text)
 }
 
-fn settings(any_unseen: bool, login: &Login) -> Item {
+/// `bridge`: sessions in plain terminals can be answered; `None` where that cannot be changed.
+fn settings(any_unseen: bool, login: &Login, bridge: Option<bool>) -> Item {
     let own = ItemId::own;
     let mut items = login.items();
+    items.extend(bridge.map(|on| {
+        let text =
+            if on { "Stop answering terminal sessions…" } else { "Answer terminal sessions (experimental)…" };
+        Item::action(own(Kind::Bridge), text, Effect::Bridge(!on))
+    }));
     items.extend([
         Item::action(own(Kind::EditSettings), "Edit settings…", Effect::OpenSettings),
         Item::action(own(Kind::OwnLog), "Open log", Effect::OwnLog),

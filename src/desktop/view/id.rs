@@ -68,6 +68,8 @@ pub enum Kind {
     ShowTerminal,
     /// Lets go of it.
     Detach,
+    /// Copilot asks in the terminal whether we may answer.
+    LetAnswer,
     /// Shows its folder.
     OpenFolder,
     /// Its id, into the clipboard.
@@ -102,6 +104,8 @@ pub enum Kind {
     TestNote,
     /// Whether the desktop starts this program.
     StartAtLogin,
+    /// Whether sessions in terminals can be answered.
+    Bridge,
     /// Shows our own log.
     OwnLog,
     /// What is set, and what this program is.
@@ -143,7 +147,7 @@ const REQUESTS: [(OfRequest, &str); 6] = [
 ];
 /// Those that carry a number, too.
 const NUMBERED: [(OneOfRequest, &str); 2] = [(Kind::Asks, "asks-"), (Kind::Choice, "choice-")];
-const KINDS: [(Kind, &str); 43] = [
+const KINDS: [(Kind, &str); 45] = [
     (Kind::Row, "row"),
     (Kind::Remedy, "remedy"),
     (Kind::Why, "why"),
@@ -159,6 +163,7 @@ const KINDS: [(Kind, &str); 43] = [
     (Kind::Resume, "resume"),
     (Kind::ShowTerminal, "show-terminal"),
     (Kind::Detach, "detach"),
+    (Kind::LetAnswer, "let-answer"),
     (Kind::OpenFolder, "open-folder"),
     (Kind::CopyId, "copy-id"),
     (Kind::CopyResume, "copy-resume"),
@@ -176,6 +181,7 @@ const KINDS: [(Kind, &str); 43] = [
     (Kind::UnmuteAll, "unmute-all"),
     (Kind::TestNote, "test-note"),
     (Kind::StartAtLogin, "start-at-login"),
+    (Kind::Bridge, "bridge"),
     (Kind::OwnLog, "own-log"),
     (Kind::Settings, "settings"),
     (Kind::EditSettings, "edit-settings"),

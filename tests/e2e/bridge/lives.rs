@@ -1,0 +1,248 @@
+//! Sessions, extensions and trays that come and go: whoever is there is taken up again, and whoever has gone is missed by nobody.
+
+use super::{Bridged, installed, ours};
+use crate::support::home::Home;
+use crate::support::model::Model;
+use crate::support::pilotlight::Ran;
+use crate::support::process::{is_live, kill, signal};
+use crate::support::terminal::{Terminal, Unattended};
+use crate::support::{COPILOT, SOON, wait_until};
+use rustix::process::Signal;
+use std::process::{Child, Command, Stdio};
+
+const DIALOG: &str = "Do you want to run this command?";
+
+/// A tray that the test started by itself. It ends with this value.
+struct Tray(Child);
+
+impl Drop for Tray {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Bridged {
+    /// How often a bridge has come.
+    fn came(&self) -> usize {
+        self.pilot.log().matches("a bridge has come").count()
+    }
+
+    /// Waits until so many bridges have come.
+    fn has_come(&self, count: usize) {
+        let came = || (self.came() >= count).then_some(());
+        wait_until(COPILOT, &format!("{count} bridges have come"), || self.pilot.log(), came);
+    }
+
+    /// Starts another tray in the place of the one that has gone, by this program.
+    fn another_tray(&self, program: &std::path::Path) -> Tray {
+        let like = self.pilot.command_beside(&["tray"]);
+        let mut command = Command::new(program);
+        command.env_clear().args(like.get_args()).current_dir(self.pilot.user());
+        command.envs(like.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        command.env("DBUS_SESSION_BUS_ADDRESS", self.pilot.bus()).env("PILOTLIGHT_LOG", "debug");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Tray(command.spawn().unwrap())
+    }
+
+    /// The turn that runs is stopped by a command.
+    fn stops(&self, aborts: usize) {
+        let id = self.id();
+        self.pilot.told(&id, "working", "");
+        self.done(&["stop", &id]);
+        self.terminal.folder.wait_nth("abort", aborts);
+    }
+}
+
+#[test]
+fn the_bridge_is_killed_and_nothing_in_the_terminal_changes() {
+    let bridged = Bridged::set(&[]);
+    let (id, terminal) = (bridged.id(), &bridged.terminal);
+    terminal.enter("SCRIPT:tool Paint the fence");
+    terminal.wait_screen(DIALOG);
+    bridged.pilot.told(&id, "needs-permission", "");
+    kill(bridged.extension());
+    let gone = || bridged.pilot.log().contains("a bridge has gone").then_some(());
+    wait_until(SOON, "the bridge has gone", || bridged.pilot.log(), gone);
+    assert!(terminal.screen().contains(DIALOG), "{}", terminal.dump());
+    terminal.approve();
+    bridged.home.go();
+    terminal.folder.wait("tool.execution_complete");
+    bridged.pilot.told(&id, "idle", "");
+    // What would want it is refused, and ends nobody's session.
+    let ran = bridged.pilot.run(&["stop", &id]);
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    assert!(is_live(terminal.pid()));
+}
+
+/// The tray is killed in the middle of a turn, then another one is there.
+#[test]
+fn the_tray_is_killed_and_the_next_one_has_the_bridge() {
+    let mut bridged = Bridged::set(&["--allow-all-tools"]);
+    bridged.terminal.enter("SCRIPT:tool Paint the fence");
+    bridged.terminal.folder.wait("tool.execution_start");
+    signal(bridged.pilot.tray(), Signal::KILL);
+    bridged.pilot.end_tray();
+    let _tray = bridged.another_tray(env!("CARGO_BIN_EXE_pilotlight").as_ref());
+    bridged.has_come(2);
+    bridged.stops(1);
+}
+
+/// It is updated while sessions run: they have the bridge of before, and a tray whose file is another one by now.
+#[test]
+#[ignore = "tests/long.sh"]
+fn the_tray_is_updated_in_the_middle() {
+    let mut bridged = Bridged::set(&["--allow-all-tools"]);
+    bridged.pilot.end_tray();
+    let (program, newer) = (bridged.pilot.user().join("pilotlight"), bridged.pilot.user().join("newer"));
+    for copy in [&program, &newer] {
+        std::fs::copy(env!("CARGO_BIN_EXE_pilotlight"), copy).unwrap();
+    }
+    // Installed by the copy, as by a package: from then on sessions take that one for Pilotlight.
+    let like = bridged.pilot.command_beside(&["bridge", "install", "--yes"]);
+    let mut install = Command::new(&program);
+    install.env_clear().args(like.get_args());
+    install.envs(like.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    let ran = Ran::of(install);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let before = bridged.came();
+    let tray = bridged.another_tray(&program);
+    let second = Terminal::start(&bridged.home, &bridged.model, &["--allow-all-tools"]);
+    let of_second = || {
+        bridged.pilot.log().lines().any(|line| line.contains("a bridge has come") && line.contains(&second.folder.id()))
+    };
+    wait_until(COPILOT, "the second session's bridge has come", || bridged.pilot.log(), || of_second().then_some(()));
+    std::fs::rename(&newer, &program).unwrap();
+    // The tray of before goes on with whoever comes.
+    let third = Terminal::start(&bridged.home, &bridged.model, &["--allow-all-tools"]);
+    let of_third = || {
+        bridged
+            .pilot
+            .log()
+            .lines()
+            .filter(|line| line.contains("a bridge has come") && line.contains(&third.folder.id()))
+            .count()
+    };
+    wait_until(
+        COPILOT,
+        "the third session's bridge has come",
+        || bridged.pilot.log(),
+        || (of_third() == 1).then_some(()),
+    );
+    drop(tray);
+    let _tray = bridged.another_tray(&program);
+    wait_until(COPILOT, "it has come to the newer one", || bridged.pilot.log(), || (of_third() == 2).then_some(()));
+    assert!(bridged.came() > before);
+    third.enter("SCRIPT:tool Paint the fence");
+    third.folder.wait("tool.execution_start");
+    bridged.pilot.told(&third.folder.id(), "working", "");
+    bridged.done(&["stop", &third.folder.id()]);
+    third.folder.wait("abort");
+}
+
+/// The tray stands still while the terminal goes on, then goes on itself.
+#[test]
+#[ignore = "tests/long.sh"]
+fn a_frozen_tray_holds_nobody_up_and_knows_all_when_it_goes_on() {
+    let bridged = Bridged::set(&[]);
+    let (id, terminal) = (bridged.id(), &bridged.terminal);
+    signal(bridged.pilot.tray(), Signal::STOP);
+    terminal.enter("SCRIPT:form Paint the fence");
+    terminal.wait_screen("Which color?");
+    terminal.press(&["Enter"]);
+    terminal.folder.wait("tool.execution_complete");
+    terminal.enter("SCRIPT:tool Paint the gate");
+    terminal.approve();
+    terminal.folder.wait_nth("tool.execution_start", 2);
+    signal(bridged.pilot.tray(), Signal::CONT);
+    bridged.stops(1);
+    terminal.enter("SCRIPT:form Paint the shed");
+    bridged.pilot.told_beside(&id, "needs-input", "Which color?");
+}
+
+/// The extension's file is changed, then removed: what runs goes on as it is.
+#[test]
+#[ignore = "tests/long.sh"]
+fn a_file_that_is_changed_or_removed_changes_nothing_that_runs() {
+    let bridged = Bridged::set(&["--allow-all-tools"]);
+    let file = bridged
+        .pilot
+        .user()
+        .join(".local/share/pilotlight/bridge/plugins/pilotlight/extensions/pilotlight/extension.mjs");
+    for (nth, change) in (1..).zip([true, false]) {
+        if change {
+            std::fs::write(&file, "throw new Error('another one')").unwrap();
+        } else {
+            std::fs::remove_file(&file).unwrap();
+        }
+        bridged.terminal.enter(&format!("SCRIPT:tool Paint the fence {nth}"));
+        bridged.terminal.folder.wait_nth("tool.execution_start", nth);
+        bridged.stops(nth);
+    }
+    // One that does not even start is missed by nobody.
+    let second = Terminal::start(&bridged.home, &bridged.model, &["--allow-all-tools"]);
+    second.enter("SCRIPT:plain Paint the gate");
+    second.folder.wait("assistant.turn_end");
+}
+
+/// `/clear` ends the session and its extension, `/new` leaves both in the background, `--continue` takes the session up in another process.
+#[test]
+#[ignore = "tests/long.sh"]
+fn each_session_of_a_terminal_has_its_bridge() {
+    let bridged = Bridged::set(&["--allow-all-tools"]);
+    let terminal = &bridged.terminal;
+    let others = |known: &[String]| {
+        let fresh = || {
+            bridged
+                .home
+                .sessions()
+                .into_iter()
+                .find(|folder| !known.contains(&folder.id()) && folder.locks().contains(&terminal.pid()))
+        };
+        wait_until(COPILOT, "the terminal has another session", || terminal.dump(), fresh)
+    };
+    let comes_for = |id: &str, count: usize| {
+        let lines = || {
+            bridged.pilot.log().lines().filter(|line| line.contains("a bridge has come") && line.contains(id)).count()
+        };
+        wait_until(COPILOT, "its bridge has come", || bridged.pilot.log(), || (lines() >= count).then_some(()));
+    };
+    let works_and_is_stopped = |folder: &crate::support::home::Folder, with: &Terminal| {
+        with.enter("SCRIPT:tool Paint the fence");
+        folder.wait("tool.execution_start");
+        bridged.pilot.told(&folder.id(), "working", "");
+        bridged.done(&["stop", &folder.id()]);
+        folder.wait("abort");
+    };
+    terminal.enter("SCRIPT:plain Paint the door");
+    terminal.folder.wait("assistant.turn_end");
+    bridged.pilot.told(&bridged.id(), "idle", "");
+    terminal.enter("/clear");
+    let cleared = others(&[bridged.id()]);
+    comes_for(&cleared.id(), 1);
+    works_and_is_stopped(&cleared, terminal);
+    terminal.enter("/new");
+    let fresh = others(&[bridged.id(), cleared.id()]);
+    comes_for(&fresh.id(), 1);
+    works_and_is_stopped(&fresh, terminal);
+    terminal.exit_of(&fresh);
+    let again = Terminal::resume_by(&bridged.home, &bridged.model, &fresh.id(), &["--continue", "--allow-all-tools"]);
+    comes_for(&fresh.id(), 2);
+    again.enter("SCRIPT:tool Paint the shed");
+    fresh.wait_nth("tool.execution_start", 2);
+    bridged.pilot.told(&fresh.id(), "working", "");
+    bridged.done(&["stop", &fresh.id()]);
+    fresh.wait_nth("abort", 2);
+}
+
+/// `copilot -p` has nobody to ask, and no bridge.
+#[test]
+#[ignore = "tests/long.sh"]
+fn without_a_person_nothing_waits_for_the_bridge() {
+    let (home, model) = (Home::new("project"), Model::start());
+    installed(&home, &model);
+    Unattended::start(&home, &model, "SCRIPT:seq Paint the fence").wait();
+    let folder = home.sessions().remove(0);
+    assert!(folder.types().iter().any(|kind| kind == "assistant.turn_end"), "{}", folder.dump());
+    assert!(!ours(&home).join("run/pilotlight").exists());
+}
