@@ -68,7 +68,7 @@ impl Writer<'_> {
 
     /// Something that changes no status.
     fn noise(&mut self) {
-        let size = if self.roll(64) == 0 { 70_000 } else { 300 };
+        let size = if self.roll(16) == 0 { 70_000 } else { 300 };
         let line =
             self.session.line(Duration::ZERO, "session.info", &format!(r#"{{"message":"{}"}}"#, "x".repeat(size)));
         match self.roll(5) {
