@@ -359,8 +359,10 @@ struct Teller {
 
 impl Teller {
     /// Goes on until the connection is over, or the session.
-    async fn tell(self, mut heard: EventSubscription, mut active: bool) {
+    async fn tell(self, mut heard: EventSubscription, active: bool) {
         self.say(What::Active(active));
+        // What the last look told, where nothing else was told since.
+        let mut active = Some(active);
         self.say_questions(|questions| !questions.is_empty());
         let (every, within) = HEARTBEAT;
         let mut heartbeat = interval_at(Instant::now() + every, every);
@@ -374,8 +376,7 @@ impl Teller {
                     Ok(event) => {
                         if event.event_type == "session.idle" && event.agent_id.is_none() {
                             self.say(What::Idle);
-                            // A look that finds it at work again is news, also where the one before it did.
-                            active = false;
+                            active = None;
                         }
                         let event = asking::Event {
                             kind: event.event_type,
@@ -435,11 +436,11 @@ impl Teller {
     }
 
     /// Asks whether the session works, and tells it where that is news. Fails where the connection or the session is over.
-    async fn look(&self, active: &mut bool) -> Result<(), Fault> {
+    async fn look(&self, active: &mut Option<bool>) -> Result<(), Fault> {
         match self.link.activity(&self.id).await {
-            Ok(now) if now.has_active_work != *active => {
-                *active = now.has_active_work;
-                self.say(What::Active(*active));
+            Ok(now) if Some(now.has_active_work) != *active => {
+                *active = Some(now.has_active_work);
+                self.say(What::Active(now.has_active_work));
                 Ok(())
             }
             Err(fault @ (Fault::NotLoaded(_) | Fault::Gone(_) | Fault::NotCopilot(_) | Fault::TooLong(_))) => {
