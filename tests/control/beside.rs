@@ -1,6 +1,7 @@
 //! Orders that come while another one is being carried out, over the real tray's socket.
 
 use super::trays::{Tray, answer, connect, socket};
+use crate::made_up::executable::executable;
 use crate::made_up::{Folder, User, holder, wait_until};
 use pilotlight::act::{Ask, Order, Outcome, Report};
 use std::io::Write;
@@ -130,8 +131,7 @@ fn case_69_what_is_resumed_together_is_resumed_three_at_a_time() {
     let user = User::new();
     let file = |name: &str| user.scratch.path().join(name);
     let script = |name: &str, text: &str| {
-        std::fs::write(file(name), format!("#!/bin/sh\n{text}\n")).unwrap();
-        std::fs::set_permissions(file(name), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        executable(&file(name), &format!("#!/bin/sh\n{text}\n"));
         file(name).display().to_string()
     };
     std::fs::create_dir(file("now")).unwrap();

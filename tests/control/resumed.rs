@@ -1,6 +1,7 @@
 //! Resumes that must wait for a moment: for an owner that is just ending, and for a new one that does not show yet.
 
 use super::trays::Tray;
+use crate::made_up::executable::executable;
 use crate::made_up::{Folder, User, wait_until};
 use serde_json::json;
 use std::fs;
@@ -12,8 +13,7 @@ use std::time::Duration;
 fn doubles(user: &User) {
     let script = |name: &str, text: &str| {
         let path = user.scratch.path().join(name);
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        executable(&path, &format!("#!/bin/sh\n{text}\n"));
         path.display().to_string()
     };
     let copilot = script("copilot-double", "echo 'GitHub Copilot CLI 1.0.102.'");

@@ -5,10 +5,10 @@ use crate::desk::light::User;
 use crate::desk::panel::{Entry, Panel};
 use crate::desk::popups::Popups;
 use crate::desk::sessions::Sessions;
+use crate::support::executable::executable;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 /// A user who was welcomed long ago.
 fn user(sessions: &Sessions) -> User {
@@ -211,8 +211,7 @@ fn diagnostics_are_shown_before_they_are_copied() {
     let bin = user.scratch.path().join("bin");
     fs::create_dir(&bin).unwrap();
     let (opener, opened) = (bin.join("xdg-open"), user.scratch.path().join("opened"));
-    fs::write(&opener, format!("#!/bin/sh\necho \"$1\" >>{}\n", opened.display())).unwrap();
-    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&opener, &format!("#!/bin/sh\necho \"$1\" >>{}\n", opened.display()));
     let mut command = user.command(Some(&bus), &[]);
     command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
     let _light = user.light_from(command);

@@ -1,5 +1,6 @@
 //! What is found, how bad it is said to be, and that nothing is waited for.
 
+use crate::made_up::executable::executable;
 use crate::made_up::ran::ran;
 use crate::made_up::{Owner, User};
 use serde_json::{Value, json};
@@ -35,8 +36,7 @@ fn install_copilot(user: &User) {
     let bin = user.scratch.path().join(".local/bin");
     fs::create_dir_all(&bin).unwrap();
     let program = bin.join("copilot");
-    fs::write(&program, "#!/bin/sh\necho 'GitHub Copilot CLI 1.0.102.'\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&program, "#!/bin/sh\necho 'GitHub Copilot CLI 1.0.102.'\n");
 }
 
 #[test]

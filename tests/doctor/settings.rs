@@ -1,16 +1,16 @@
 //! Settings in an editor, and settings that change while the program runs. What the tray makes of them is in tests/desktop.
 
+use crate::made_up::executable::executable;
 use crate::made_up::{User, Watch, wait_until};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
 
 /// An editor that does this with the file that it is given.
 fn editor(user: &User, script: &str) -> String {
     let program = user.scratch.path().join("an editor").with_file_name("editor");
-    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&program, &format!("#!/bin/sh\n{script}\n"));
     program.to_str().unwrap().to_owned()
 }
 

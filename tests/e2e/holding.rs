@@ -2,6 +2,7 @@
 
 use super::actions::{environment, settings};
 use super::orders::Staying;
+use crate::support::executable::executable;
 use crate::support::home::{Folder, Home, cli};
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
@@ -42,8 +43,7 @@ impl Crashed {
                  perl -e '{filter}' | sh -c 'echo $$ >{at}/pid; exec \"$@\"' sh '{cli}' \"$@\"\n"
             );
             let path = home.root().join("freezing.sh");
-            std::fs::write(&path, script).unwrap();
-            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            executable(&path, &script);
             format!("[actions]\ncopilot = {:?}\n{GO_ON}", path.display().to_string())
         })
     }

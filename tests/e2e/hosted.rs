@@ -1,6 +1,7 @@
 //! A session whose server died, in a server of Pilotlight's own.
 
 use super::reach::{Reach, Steps, hearing, ignored, site_seen};
+use crate::support::executable::executable;
 use crate::support::person::{Manner, Person};
 use crate::support::process::{is_live, kill};
 use crate::support::server::Server;
@@ -12,7 +13,6 @@ use pilotlight::copilot::hosted::{Hosted, host};
 use pilotlight::copilot::program::{SAID_LATE, find_program};
 use pilotlight::copilot::recover::{Failure, Site, Steps as Reported};
 use serde_json::json;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
@@ -97,8 +97,7 @@ fn a_server_of_ours_that_ends_slowly_ends_in_good_order() {
         "#!/bin/bash\nexec 3<&0\nexec {} \"$@\" < <(cat <&3; until [ -e ended ]; do sleep 0.05; done)\n",
         copilot.display()
     );
-    std::fs::write(&slow, script).unwrap();
-    std::fs::set_permissions(&slow, std::fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&slow, &script);
     let (events, _heard) = hearing();
     let hosted = block_on(host(&slow, &reach.home.dir(), &site, Policy::ApproveAll, events, 1, &ignored)).unwrap();
     let pid = hosted.pid().unwrap();

@@ -2,13 +2,13 @@
 
 use super::stage::Stage;
 use crate::support::desktop::popups::{Popup, Popups};
+use crate::support::executable::executable;
 use crate::support::home::Folder;
 use crate::support::person::Manner;
 use crate::support::pilotlight::Ran;
 use crate::support::script::{STORY, UNTIL_GO};
 use crate::support::{SOON, wait_until};
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -138,8 +138,7 @@ fn approve_is_clicked_with_the_mouse() {
     };
     let stage = Stage::in_project("billing-api", Manner::Waits, AT_ONCE);
     let deploy = stage.home.project().join("deploy.sh");
-    std::fs::write(&deploy, format!("#!/bin/sh\n{UNTIL_GO}\n")).unwrap();
-    std::fs::set_permissions(&deploy, std::fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&deploy, &format!("#!/bin/sh\n{UNTIL_GO}\n"));
     let _table = Table::open(&stage);
     stage.told("idle", "");
     stage.session.send(STORY);

@@ -1,6 +1,7 @@
 //! Watches, watchers and file descriptors that are used up.
 
 use super::spaces;
+use crate::made_up::executable::executable;
 use crate::made_up::{User, Watch, wait_until};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use std::fs;
@@ -113,8 +114,7 @@ fn what_is_started_gets_the_old_limit_of_descriptors_back() {
     let user = User::new();
     let said = user.scratch.path().join("limit");
     let editor = user.scratch.path().join("editor");
-    fs::write(&editor, format!("#!/bin/sh\nulimit -n >{}\n", said.display())).unwrap();
-    fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    executable(&editor, &format!("#!/bin/sh\nulimit -n >{}\n", said.display()));
     let program = user.pilotlight(&["config", "--edit"]);
     let mut command = Command::new("prlimit");
     command.arg("--nofile=77:4096").arg(program.get_program()).args(program.get_args()).env_clear();

@@ -5,6 +5,9 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+#[path = "../support/executable.rs"]
+#[allow(dead_code, clippy::duplicate_mod, reason = "some test binaries use the support as well, or make no scripts")]
+pub(crate) mod executable;
 #[path = "../support/freeze.rs"]
 #[allow(dead_code, clippy::duplicate_mod, reason = "some test binaries use the support as well, or stop nothing")]
 pub(crate) mod freeze;

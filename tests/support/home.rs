@@ -5,6 +5,7 @@
 //! (`PILOTLIGHT_TEST_CACHE`, else below cargo's target folder); everything else (its home, the user's home, the project it
 //! works in) is a scratch folder.
 
+use super::executable::executable;
 use super::model::Model;
 use super::{COPILOT, target_dir, wait_until};
 use serde_json::Value;
@@ -162,7 +163,6 @@ impl Home {
 
     /// A program that is the CLI with the environment of this home, for whoever starts it without that.
     pub(crate) fn program(&self, model: &Model) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt;
         let command = self.copilot(model);
         let mut script = "#!/bin/sh\n".to_owned();
         for (key, value) in command.get_envs() {
@@ -172,8 +172,7 @@ impl Home {
         }
         script += &format!("exec '{}' \"$@\"\n", self.cli.display());
         let path = self.root.path().join("copilot.sh");
-        std::fs::write(&path, script).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        executable(&path, &script);
         path
     }
 

@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 pub(crate) mod desktop;
 #[allow(clippy::duplicate_mod, reason = "some test binaries use the made-up sessions as well")]
+pub(crate) mod executable;
+#[allow(clippy::duplicate_mod, reason = "some test binaries use the made-up sessions as well")]
 pub(crate) mod freeze;
 pub(crate) mod home;
 pub(crate) mod listener;

@@ -2,6 +2,7 @@
 //! takes the tray's place, or stands between both. Nothing runs by it that nobody approved, and the dialog in the terminal stays.
 
 use super::Bridged;
+use crate::support::executable::executable;
 use crate::support::home::cli;
 use crate::support::process::{is_live, kill};
 use crate::support::terminal::Terminal;
@@ -44,8 +45,7 @@ impl Rogue {
             cli = cli().display(),
             bootstrap = bootstrap.display(),
         );
-        std::fs::write(&script, text).unwrap();
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        executable(&script, &text);
         let _ = std::fs::remove_file(&pid); // one that played before may have left them
         let _ = std::fs::remove_file(&out);
         bridged.terminal.enter("SCRIPT:become Paint it black");
