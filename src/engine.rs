@@ -459,6 +459,6 @@ fn reading<'a>(config: &'a Config, known: &'a HashSet<u32>, openings: &'a Openin
         openings,
         all: false,
         until: None,
-        waits: false,
+        waits: true,
     }
 }
