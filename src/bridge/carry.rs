@@ -4,8 +4,8 @@ use super::known::Known;
 use super::socket::Bridge;
 use super::wire::Order;
 use crate::act::{Reply, Step, Which};
-use crate::copilot::recover::{Failure, Prompt, SEEN_WITHIN, Show, Sight, Site, Steps, choose};
-use crate::copilot::replying::{Pose, form_of, shown_is};
+use crate::copilot::recover::{Failure, Prompt, SEEN_WITHIN, Show, Sight, Site, Steps, choose, may_answer};
+use crate::copilot::replying::{LOOKED, Pose, Ready, ready};
 use crate::copilot::request::Request;
 use crate::core::form::Kind;
 use crate::core::text::{counted, plain};
@@ -33,6 +33,11 @@ const GO_ON: &str = "Go on from where you stopped; before you repeat a step, che
 /// What an extension says of its own is shown up to this length, in characters.
 const WORDS_MAX: usize = 120;
 
+/// The bridge did not do it.
+fn refused(step: Step, error: Option<&str>) -> Failure {
+    Failure::refusal(step, &words(error.unwrap_or("unknown")))
+}
+
 /// Why an order was not carried out, in words for the user.
 fn words(error: &str) -> String {
     match error {
@@ -50,14 +55,14 @@ fn words(error: &str) -> String {
 }
 
 impl Way {
-    /// Orders. What failed before it was sent is told apart from what may have happened.
-    async fn order(&self, step: Step, order: Order) -> Result<(), Failure> {
+    /// Orders. Where nothing was done for sure, that is the outer error; the inner one may have happened.
+    async fn order(&self, step: Step, order: Order) -> Result<Result<(), Failure>, Failure> {
         let gone = "the bridge has gone: see to it in its terminal";
         match timeout(SEEN_WITHIN, self.bridge.order(order)).await {
-            Ok(Ok(result)) if result.ok => Ok(()),
-            Ok(Ok(result)) => Err(Failure::refusal(step, &words(result.error.as_deref().unwrap_or("unknown")))),
-            Ok(Err(_)) => Err(Failure::refusal(step, gone).unconfirmed()),
-            Err(_) => Err(Failure::refusal(step, "the bridge does not answer").unconfirmed()),
+            Ok(Ok(result)) if result.ok => Ok(Ok(())),
+            Ok(Ok(result)) => Err(refused(step, result.error.as_deref())),
+            Ok(Err(_)) => Ok(Err(Failure::refusal(step, gone).unconfirmed())),
+            Err(_) => Ok(Err(Failure::refusal(step, "the bridge does not answer").unconfirmed())),
         }
     }
 
@@ -78,10 +83,7 @@ impl Way {
             return Err(Failure::refusal(Step::Abort, "the turn that runs cannot be named: press Esc in its terminal"));
         };
         steps(Step::Abort, "tells it to stop".to_owned());
-        let ordered = self.order(Step::Abort, Order::Stop { after }).await;
-        if ordered.as_ref().is_err_and(|failure| !failure.sent) {
-            return ordered.map(|()| String::new());
-        }
+        let ordered = self.order(Step::Abort, Order::Stop { after }).await?;
         let has_ended = |sight: &Sight| sight.aborted != before.aborted || before.turn_open && !sight.turn_open;
         if self.seen(site, has_ended).await {
             steps(Step::Verify, "the turn has ended".to_owned());
@@ -107,10 +109,7 @@ impl Way {
         let open = self.known.borrow().requests();
         let chosen = choose(open, which, show)?;
         chosen.iter().try_for_each(|request| is_logged(&site.sight.borrow(), request))?;
-        chosen.iter().for_each(|request| show(request.shown()));
-        site.may_send(Step::TakeOver).await?;
-        let (does, done) = if approve { ("approves", "approved") } else { ("denies", "denied") };
-        steps(Step::TakeOver, format!("{does} {}", counted(chosen.len(), "request")));
+        let done = may_answer(site, &chosen, approve, show, steps).await?;
         for request in &chosen {
             is_logged(&site.sight.borrow(), request)?;
             let open = self.known.borrow().open(&request.id).cloned();
@@ -124,10 +123,7 @@ impl Way {
             } else {
                 Order::Deny { request_id, tool_call_id, text }
             };
-            let ordered = self.order(Step::TakeOver, order).await;
-            if ordered.as_ref().is_err_and(|failure| !failure.sent) {
-                return ordered.map(|()| String::new());
-            }
+            let ordered = self.order(Step::TakeOver, order).await?;
             let call = Call::of(&request.id);
             let is_so = |sight: &Sight| sight.answered.contains(&(call, approve));
             if !self.seen(site, is_so).await {
@@ -145,30 +141,17 @@ impl Way {
     /// # Errors
     /// Why it was not, or what is not confirmed.
     pub async fn reply(&self, site: &Site, reply: &Reply, pose: Pose<'_>, steps: Steps<'_>) -> Result<String, Failure> {
-        let find = |request: Option<&str>| form_of(&self.known.borrow().questions, request);
-        let (request, shown, with) = match reply {
-            Reply::Look(request) => {
-                pose(find(request.as_deref())?);
-                return Ok("it is still open".to_owned());
-            }
-            Reply::Give { request, shown, with } => (request, *shown, with),
+        let questions = || Ref::map(self.known.borrow(), |known| &known.questions);
+        let Some(Ready { request, kind, result }) = ready(questions, site, reply, pose, steps).await? else {
+            return Ok(LOOKED.to_owned());
         };
-        shown_is(&find(Some(request))?, shown)?;
-        site.may_send(Step::TakeOver).await?;
-        let form = find(Some(request))?;
-        shown_is(&form, shown)?;
-        let result = form.result(with).map_err(|why| Failure::refusal(Step::TakeOver, why))?;
-        steps(Step::TakeOver, "answers its question".to_owned());
-        let request_id: Box<str> = request.as_str().into();
-        let order = match form.kind {
+        let request_id: Box<str> = request.into();
+        let order = match kind {
             Kind::Plan => Order::Plan { request_id, response: result },
             Kind::Form(_) => Order::Answer { request_id, result },
             Kind::Input => return Err(Failure::refusal(Step::TakeOver, "answer it in its terminal")),
         };
-        let ordered = self.order(Step::TakeOver, order).await;
-        if ordered.as_ref().is_err_and(|failure| !failure.sent) {
-            return ordered.map(|()| String::new());
-        }
+        let ordered = self.order(Step::TakeOver, order).await?;
         let mut known = self.known.clone();
         let closed = known.wait_for(|known| known.questions.find(Some(request)).is_none());
         let is_closed = timeout(SEEN_WITHIN, closed).await.is_ok_and(|closed| closed.is_ok());
@@ -210,7 +193,7 @@ impl Way {
         };
         match result {
             Ok(result) if result.ok => Ok("Pilotlight may answer permission requests in this terminal".to_owned()),
-            Ok(result) => Err(Failure::refusal(Step::TakeOver, &words(result.error.as_deref().unwrap_or("unknown")))),
+            Ok(result) => Err(refused(Step::TakeOver, result.error.as_deref())),
             Err(_) => Err(Failure::refusal(Step::TakeOver, "the bridge has gone").unconfirmed()),
         }
     }
@@ -234,10 +217,7 @@ impl Way {
             Prompt::GoOn(_) => (GO_ON, "tells it to go on"),
         };
         steps(Step::Resend, what.to_owned());
-        let ordered = self.order(Step::Resend, Order::Send { after, prompt: text.into() }).await;
-        if ordered.as_ref().is_err_and(|failure| !failure.sent) {
-            return ordered;
-        }
+        let ordered = self.order(Step::Resend, Order::Send { after, prompt: text.into() }).await?;
         if self.seen(site, |sight| sight.prompt != before.prompt).await {
             steps(Step::Verify, "its log has the prompt".to_owned());
             return Ok(());

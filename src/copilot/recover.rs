@@ -222,13 +222,8 @@ pub(super) async fn answer_over(
 ) -> Result<String, Failure> {
     let (id, failed) = (&site.id, |fault| Failure::of(Step::TakeOver, fault));
     let chosen = choose(link.pending(id).await.map_err(failed)?, which, show)?;
-    for request in &chosen {
-        show(request.shown());
-    }
-    site.may_send(Step::TakeOver).await?;
-    let (decision, does, done) =
-        if approve { (Decision::Approve, "approves", "approved") } else { (Decision::Deny, "denies", "denied") };
-    steps(Step::TakeOver, format!("{does} {}", counted(chosen.len(), "request")));
+    let done = may_answer(site, &chosen, approve, show, steps).await?;
+    let decision = if approve { Decision::Approve } else { Decision::Deny };
     let (mut answered, mut fault) = (Vec::new(), None);
     for request in &chosen {
         match link.answer(id, &request.id, decision).await {
@@ -296,6 +291,21 @@ pub(super) async fn answer_over(
         }
     }
     Ok(told(done, answered.len(), chosen.len()))
+}
+
+/// Shows each request whole, and asks whether they are still to be answered. The word for what is then done.
+pub(crate) async fn may_answer(
+    site: &Site,
+    chosen: &[Request],
+    approve: bool,
+    show: Show<'_>,
+    steps: Steps<'_>,
+) -> Result<&'static str, Failure> {
+    chosen.iter().for_each(|request| show(request.shown()));
+    site.may_send(Step::TakeOver).await?;
+    let (does, done) = if approve { ("approves", "approved") } else { ("denies", "denied") };
+    steps(Step::TakeOver, format!("{does} {}", counted(chosen.len(), "request")));
+    Ok(done)
 }
 
 /// How many requests were answered of those that were meant.

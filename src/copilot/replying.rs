@@ -7,8 +7,9 @@ use super::asking::Questions;
 use super::client::Link;
 use super::recover::{Failure, SEEN_WITHIN, Site, Steps, TOLD_WITHIN};
 use crate::act::{Reply, Step};
-use crate::core::form::{Form, is_answer};
+use crate::core::form::{Form, Kind, is_answer};
 use serde_json::Value;
+use std::ops::Deref;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -36,22 +37,10 @@ pub(super) async fn reply(
     steps: Steps<'_>,
 ) -> Result<String, Failure> {
     let refusal = |why: &str| Failure::refusal(Step::TakeOver, why);
-    let find = |request: Option<&str>| form_of(&questions.borrow(), request);
-    let (request, shown, with) = match reply {
-        Reply::Look(request) => {
-            pose(find(request.as_deref())?);
-            return Ok("it is still open".to_owned());
-        }
-        Reply::Give { request, shown, with } => (request, *shown, with),
+    let Some(Ready { request, kind, result }) = ready(|| questions.borrow(), site, reply, pose, steps).await? else {
+        return Ok(LOOKED.to_owned());
     };
-    shown_is(&find(Some(request))?, shown)?;
-    site.may_send(Step::TakeOver).await?;
-    // What came meanwhile was heard of by now.
-    let form = find(Some(request))?;
-    shown_is(&form, shown)?;
-    let result = form.result(with).map_err(refusal)?;
-    steps(Step::TakeOver, "answers its question".to_owned());
-    match link.reply(&site.id, &form.kind, request, result.clone()).await {
+    match link.reply(&site.id, &kind, request, result.clone()).await {
         Ok(true) => match told(link, questions, site, request, &result, SEEN_WITHIN).await {
             Told::Ours => steps(Step::Verify, "its server tells everybody so".to_owned()),
             Told::Another => {
@@ -74,14 +63,54 @@ pub(super) async fn reply(
     Ok("answered".to_owned())
 }
 
+/// What comes of a look at a question.
+pub(crate) const LOOKED: &str = "it is still open";
+
+/// An answer that may be sent.
+pub(crate) struct Ready<'a> {
+    /// The question's id.
+    pub(crate) request: &'a str,
+    /// What kind of question it is.
+    pub(crate) kind: Kind,
+    /// The answer, in Copilot's form.
+    pub(crate) result: Value,
+}
+
+/// Everything before an answer is sent, whichever way: the question is the one that the user was shown, before and after the
+/// permit was asked for. `None`: the question was only to be shown, and was.
+pub(crate) async fn ready<'a, Q: Deref<Target = Questions>>(
+    questions: impl Fn() -> Q,
+    site: &Site,
+    reply: &'a Reply,
+    pose: Pose<'_>,
+    steps: Steps<'_>,
+) -> Result<Option<Ready<'a>>, Failure> {
+    let find = |request: Option<&str>| form_of(&questions(), request);
+    let (request, shown, with) = match reply {
+        Reply::Look(request) => {
+            pose(find(request.as_deref())?);
+            return Ok(None);
+        }
+        Reply::Give { request, shown, with } => (request, *shown, with),
+    };
+    shown_is(&find(Some(request))?, shown)?;
+    site.may_send(Step::TakeOver).await?;
+    // What came meanwhile was heard of by now.
+    let form = find(Some(request))?;
+    shown_is(&form, shown)?;
+    let result = form.result(with).map_err(|why| Failure::refusal(Step::TakeOver, why))?;
+    steps(Step::TakeOver, "answers its question".to_owned());
+    Ok(Some(Ready { request, kind: form.kind, result }))
+}
+
 /// The open question of this id, else the oldest that can be answered.
-pub(crate) fn form_of(questions: &Questions, request: Option<&str>) -> Result<Form, Failure> {
+fn form_of(questions: &Questions, request: Option<&str>) -> Result<Form, Failure> {
     let form = questions.find(request).ok_or_else(gone)?.form.clone();
     form.map_err(|why| Failure::refusal(Step::TakeOver, &format!("answer it where it asks: {why}")))
 }
 
 /// Whether a question is the one that the user was shown.
-pub(crate) fn shown_is(form: &Form, mark: u64) -> Result<(), Failure> {
+fn shown_is(form: &Form, mark: u64) -> Result<(), Failure> {
     if form.mark() == mark {
         Ok(())
     } else {
