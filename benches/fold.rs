@@ -8,12 +8,12 @@
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use pilotlight::clock::Clock;
+use pilotlight::agent::copilot::tail::{Found, Look, Tail};
 use pilotlight::core::event;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::session::Facts;
 use pilotlight::core::time::Moment;
-use pilotlight::watch::tail::{Found, Look, Tail};
+use pilotlight::system::clock::Clock;
 use std::io::Write;
 
 fn main() {

@@ -355,3 +355,43 @@ fn what_is_wrong_would_be_found() {
     }
     assert!(!parse("[limits]\nfresh = 1\n", Path::new("x")).1.is_empty());
 }
+
+/// Every file of source below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|it| it == "rs"))
+        .collect()
+}
+
+#[test]
+fn each_folder_imports_what_it_says_and_there_is_no_circle() {
+    let mut may: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let entries = std::fs::read_dir(root().join("src")).unwrap().map(|entry| entry.unwrap().path());
+    for folder in entries.filter(|path| path.is_dir()) {
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let text = std::fs::read_to_string(folder.join("mod.rs")).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("//! May import: ")?.strip_suffix('.'));
+        let line = line.unwrap_or_else(|| panic!("src/{name}/mod.rs says what it may import"));
+        may.insert(name, line.split(", ").filter(|it| *it != "nothing").map(str::to_owned).collect());
+    }
+    for (name, allowed) in &may {
+        for path in sources(&root().join("src").join(name)) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            for import in code.flat_map(|line| line.split("crate::").skip(1)) {
+                let import: String = import.chars().take_while(|it| it.is_ascii_lowercase() || *it == '_').collect();
+                let is_allowed = import == *name || allowed.contains(&import) || !may.contains_key(&import);
+                assert!(is_allowed, "{} imports {import}", path.display());
+            }
+        }
+    }
+    // Whatever imports nothing of what is left is taken away, until nothing is left.
+    while !may.is_empty() {
+        let left: BTreeSet<String> = may.keys().cloned().collect();
+        let before = may.len();
+        may.retain(|_, imports| !imports.is_disjoint(&left));
+        assert!(may.len() < before, "these import each other in a circle: {left:?}");
+    }
+}

@@ -19,12 +19,12 @@ mod tail {
 #[path = "cases/tales.rs"]
 mod tales;
 
+use pilotlight::agent::copilot::tail::{Found, Look, Tail};
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::session::Facts;
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::verdict::{Live, Status, judge};
-use pilotlight::watch::tail::{Found, Look, Tail};
 use proptest::prelude::*;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

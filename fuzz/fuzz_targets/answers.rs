@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight::copilot::client::Link;
-use pilotlight::copilot::request::Request;
+use pilotlight::agent::copilot::server::client::Link;
+use pilotlight::agent::copilot::server::request::Request;
 use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;

@@ -3,8 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use pilotlight::core::text::NAME_MAX;
-use pilotlight::watch::store::lock_pid;
-use pilotlight::watch::workspace::parse;
+use pilotlight::agent::copilot::store::lock_pid;
+use pilotlight::agent::copilot::workspace::parse;
 
 fuzz_target!(|data: &[u8]| {
     let about = parse(data);

@@ -6,7 +6,7 @@ use pilotlight::core::event::parse;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::session::Facts;
 use pilotlight::core::time::{Moment, Time};
-use pilotlight::watch::tail::{Look, Tail};
+use pilotlight::agent::copilot::tail::{Look, Tail};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::Write;

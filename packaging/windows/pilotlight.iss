@@ -44,7 +44,7 @@ Name: path; Description: "Add the command ""pilotlight"" to the PATH"
 Name: login; Description: "Start at login"; Flags: unchecked
 
 [Icons]
-; By its AppUserModelID Windows knows whose notifications these are: the same one as in src/desktop/start_menu.rs.
+; By its AppUserModelID Windows knows whose notifications these are: the same one as in src/tray/start_menu.rs.
 Name: "{autoprograms}\Pilotlight"; Filename: "{app}\pilotlightw.exe"; Parameters: "tray"; AppUserModelID: "Pilotlight.Pilotlight"
 
 [Registry]

@@ -1,6 +1,6 @@
 //! Questions on the terminal: before something is ended, answered or put right.
 
-use crate::signals::Signals;
+use crate::system::signals::Signals;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;

@@ -3,15 +3,15 @@
 use super::ask::{confirm, line};
 use super::beside::take_over_from_tray;
 use super::{Context, LINE_MAX, USAGE, beside, json, runtime, say};
-use crate::bridge::files::Files;
-use crate::bridge::plugin::{self, Installed};
-use crate::copilot::program::{SAID_LATE, find_program};
+use crate::agent::copilot::bridge::files::Files;
+use crate::agent::copilot::bridge::plugin::{self, Installed};
+use crate::agent::copilot::program::{SAID_LATE, find_program};
+use crate::agent::copilot::store::SESSIONS;
 use crate::core::action::Bridge;
 use crate::core::fleet::{Kind, Session, short_id};
 use crate::core::text::plain;
-use crate::paths;
-use crate::survey::{Survey, survey};
-use crate::watch::store::SESSIONS;
+use crate::engine::snapshot::{Snapshot, survey};
+use crate::system::paths;
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -200,7 +200,7 @@ fn carry_out(program: &Path, commands: &Commands<'_>, done: &str) -> anyhow::Res
 
 fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<ExitCode> {
     let current = files.is_current();
-    let Survey { mut sessions, now, .. } = survey(&context.homes, &context.config, &context.seen, false);
+    let Snapshot { mut sessions, now, .. } = survey(&context.homes, &context.config, &context.seen, false);
     sessions.retain(|session| session.about.kind == Kind::Terminal && session.owner.live().is_some());
     let listens = take_over_from_tray(&mut sessions, &context.homes);
     let home_of = |home: &PathBuf| -> Vec<Terminal<'_>> {

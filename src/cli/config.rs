@@ -3,8 +3,9 @@
 use super::{Context, USAGE, say};
 use crate::config::load;
 use crate::core::text::counted;
-use crate::desktop::paper::make_config;
-use crate::{desktop::open, paths};
+use crate::system::paths;
+use crate::tray::open;
+use crate::tray::open_files::make_config;
 use anyhow::{Context as _, bail};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
@@ -86,7 +87,7 @@ fn run_editor(path: &Path) -> anyhow::Result<bool> {
     let shown = program.to_string_lossy();
     let found = find(program).with_context(|| format!("$VISUAL or $EDITOR names {shown}, which is not there"))?;
     let mut command = Command::new(found);
-    crate::descriptors::give_back(&mut command);
+    crate::system::descriptors::give_back(&mut command);
     let status =
         command.args(arguments).arg(path).status().with_context(|| format!("the editor {shown} cannot be started"))?;
     if !status.success() && !io::stdin().is_terminal() {

@@ -2,9 +2,9 @@
 
 use super::{Context, USAGE, say, tray};
 use crate::demo::{self, HOME, STATE, script::LENGTH, stage};
-use crate::desktop::WELCOMED;
-use crate::paths;
-use crate::seen::{self, Seen};
+use crate::engine::last_seen::{self, Seen};
+use crate::system::paths;
+use crate::tray::WELCOMED;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use std::io::{self, BufRead, BufReader, Read};
@@ -66,7 +66,7 @@ pub(super) fn run(users: Context, arguments: &Arguments) -> anyhow::Result<ExitC
         homes: vec![troupe.folder.join(HOME)],
         config,
         config_path: None,
-        seen: Seen::load(Some(state.join(seen::FILE))),
+        seen: Seen::load(Some(state.join(last_seen::FILE))),
         problems: users.problems,
         demo: true,
         color: users.color,

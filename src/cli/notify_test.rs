@@ -1,7 +1,7 @@
 //! `pilotlight notify-test`: sends a notification, and says what is possible on this desktop.
 
 use super::{Context, runtime};
-use crate::desktop::notify;
+use crate::tray::notify;
 use anyhow::Context as _;
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -9,10 +9,11 @@ mod file;
 
 use super::ask::confirm;
 use super::{LINE_MAX, USAGE, pages, say};
-use crate::bridge::files::Files;
+use crate::agent::copilot::bridge::files::Files;
 use crate::core::text::{counted, plain};
-use crate::desktop::autostart::{Login, own_program};
-use crate::paths;
+use crate::system::paths;
+use crate::system::paths::own_program;
+use crate::tray::autostart::Login;
 use anyhow::Context as _;
 use clap_complete::Shell;
 use file::{File, Form, State};
@@ -132,7 +133,7 @@ fn files(program: &Path, data: &Path, is_there: impl Fn(&str) -> bool) -> anyhow
     let mut files = Vec::new();
     #[cfg(target_os = "linux")]
     {
-        use crate::desktop::autostart::{entry_for, unit_for};
+        use crate::tray::autostart::{entry_for, unit_for};
         let program =
             program.to_str().context("the path of this program is not valid UTF-8, which these files need")?;
         let entry = entry_for(include_str!("../../packaging/linux/pilotlight.desktop"), program);

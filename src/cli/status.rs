@@ -4,7 +4,7 @@ use super::bars::{Bar, Format};
 use super::table::{Style, lines};
 use super::{Context, NO_HOME, beside, json, say};
 use crate::core::fleet::{Glance, Row, Session, ShortIds, distinguish, shorten, sort};
-use crate::survey::{Survey, survey, survey_listed};
+use crate::engine::snapshot::{Snapshot, survey, survey_listed};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -41,7 +41,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         return Ok(ExitCode::from(NO_HOME));
     }
     let (homes, config, seen) = (&context.homes, &context.config, &context.seen);
-    let Survey { mut sessions, ids, now } = match arguments.all || arguments.format.is_some() {
+    let Snapshot { mut sessions, ids, now } = match arguments.all || arguments.format.is_some() {
         true => survey(homes, config, seen, arguments.all),
         false => survey_listed(homes, config, seen),
     };

@@ -3,17 +3,17 @@
 
 use super::live::Live;
 use super::{Context, say};
-use crate::bridge::files::Files;
+use crate::agent::copilot::bridge::files::Files;
 use crate::config::Permissions;
 use crate::control::caller::Judge;
-use crate::desktop::autostart::Login;
-use crate::desktop::feed::Tell;
-use crate::desktop::instance::{Claim, Instance};
-use crate::desktop::paper::Paper;
-use crate::desktop::{self, Start, menu::Menu};
 use crate::doctor::{examine, report::report};
 use crate::engine::{Command, Listening, View};
-use crate::{log, paths};
+use crate::system::{log, paths};
+use crate::tray::autostart::Login;
+use crate::tray::feed::Tell;
+use crate::tray::instance::{Claim, Instance};
+use crate::tray::open_files::OpenFiles;
+use crate::tray::{self, Start, menu::Menu};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -86,7 +86,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         let ground = Context::new(&named_homes).ground();
         report(&ground, &examine(&ground))
     };
-    let paper = Paper::new(context.config_path.clone(), state_folder.clone(), diagnose);
+    let paper = OpenFiles::new(context.config_path.clone(), state_folder.clone(), diagnose);
     let tell = Box::new(Terminal {
         context: Arc::new(context),
         commander: engine.commander(),
@@ -109,7 +109,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         login,
         bridge: project.as_ref().filter(|_| cfg!(unix)).map(Files::new),
     };
-    desktop::run(start)?;
+    tray::run(start)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,6 +7,8 @@
 //! `settings.rs` is the one list of keys; this file walks a document along it, `value.rs` reads the values. `server.rs` is for
 //! the tables that there may be several of. `span.rs` reads and words spans of time, `problem.rs` words what went wrong,
 //! `printed.rs` writes settings down.
+//!
+//! May import: core, system, agent.
 
 mod printed;
 mod problem;
@@ -31,10 +33,11 @@ pub use self::value::{COMMAND, FOLDER};
 
 use self::problem::{ALL, Report, shown};
 use self::settings::{SETTINGS, Setting, nearest, table};
-use crate::copilot::servers::ServerSetting;
+use crate::agent::copilot::server::servers::ServerSetting;
 use crate::core::alert;
 use crate::core::limits::Limits;
 use crate::core::time::Span;
+use crate::system::log::LogLevel;
 
 /// A larger file is no config: it is refused before it is read. In bytes.
 const LARGEST: u64 = 1024 * 1024;
@@ -43,7 +46,7 @@ const LARGEST: u64 = 1024 * 1024;
 /// [`print()`] shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// `homes`: further homes of Copilot, as written: a leading `~` is not expanded yet ([`crate::paths::homes`] does).
+    /// `homes`: further homes of Copilot, as written: a leading `~` is not expanded yet ([`crate::system::paths::homes`] does).
     pub homes: Vec<PathBuf>,
     /// `[limits]`.
     pub limits: Limits,
@@ -100,7 +103,7 @@ pub struct Actions {
     /// `terminal`: the words of the terminal that sessions are opened in, with [`COMMAND`] and [`FOLDER`] as placeholders.
     /// Empty: it is found.
     pub terminal: Vec<String>,
-    /// `copilot`: the Copilot CLI, as written: a leading `~` is not expanded yet ([`crate::paths::expand`] does). `None`: it
+    /// `copilot`: the Copilot CLI, as written: a leading `~` is not expanded yet ([`crate::system::paths::expand`] does). `None`: it
     /// is looked for on `PATH`.
     pub copilot: Option<PathBuf>,
     /// `permissions`.
@@ -156,35 +159,6 @@ impl Default for Notifications {
 pub struct Log {
     /// `level`: how much is written to the log.
     pub level: LogLevel,
-}
-
-/// How much is written to our log; each holds what those before it do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LogLevel {
-    /// What went wrong beyond repair.
-    Error,
-    /// What went wrong.
-    Warn,
-    /// Changes of status with their reasons, and what was done with sessions.
-    #[default]
-    Info,
-    /// What helps to find a fault.
-    Debug,
-}
-
-impl LogLevel {
-    /// Every level.
-    pub const ALL: [Self; 4] = [Self::Error, Self::Warn, Self::Info, Self::Debug];
-
-    /// Its word in the config.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-        }
-    }
 }
 
 /// What becomes of the permission requests of sessions that we are attached to.

@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::problem::{Report, shown};
 use super::settings::nearest;
 use super::value::{Wrong, as_path, wrong, wrong_type};
-use crate::copilot::servers::{ServerSetting, TokenSource};
+use crate::agent::copilot::server::servers::{ServerSetting, TokenSource};
 
 /// The name of the table.
 pub(super) const TABLE: &str = "server";

@@ -13,9 +13,10 @@ use super::value::{
     DETAILS, NEVER, Wrong, as_count, as_detail, as_hours, as_list, as_log_level, as_own_program, as_path,
     as_permissions, as_program, as_prompt, as_span, as_switch, as_terminal, as_wait, hours,
 };
-use super::{Config, LogLevel, Permissions, server, span};
+use super::{Config, Permissions, server, span};
 use crate::core::alert::Detail;
 use crate::core::time::Span;
+use crate::system::log::LogLevel;
 
 /// One key of the config.
 pub(super) struct Setting {

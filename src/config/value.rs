@@ -6,9 +6,10 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::problem::shown;
-use super::{LogLevel, Permissions, span};
+use super::{Permissions, span};
 use crate::core::alert::Detail;
 use crate::core::time::Span;
+use crate::system::log::LogLevel;
 
 /// Stands for the command in the words of a terminal.
 pub const COMMAND: &str = "{command}";

@@ -11,8 +11,8 @@
 //! end) and has no such ancestor any more. This keeps out an agent that does what agents do; it is no wall against
 //! a program that sets out to deceive, which on the same user's account nothing is.
 
-use crate::act::Ask;
-use crate::watch::process::copilot_ancestor;
+use crate::agent::copilot::process::copilot_ancestor;
+use crate::core::order::Ask;
 
 /// How callers are judged.
 #[derive(Clone, Debug, Default)]
@@ -80,14 +80,14 @@ fn exists(pid: u32) -> bool {
 #[cfg(windows)]
 fn exists(pid: u32) -> bool {
     // What has ended cannot be watched.
-    crate::watch::process::Exits::new(|_| {}).and_then(|exits| exits.watch(pid)).unwrap_or(false)
+    crate::agent::copilot::process::Exits::new(|_| {}).and_then(|exits| exits.watch(pid)).unwrap_or(false)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::act::{Reply, Which};
     use crate::core::form::With;
+    use crate::core::order::{Reply, Which};
 
     /// What Copilot's shells have in their environment: the id of their session. Observed with the CLI 1.0.102.
     const MARK: &str = "COPILOT_AGENT_SESSION_ID";

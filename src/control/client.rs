@@ -1,7 +1,7 @@
 //! The command's side: hands an order to the tray that runs, if one does.
 
 use super::{HEARD, ORDER_MAX, place};
-use crate::act::{Order, Report};
+use crate::core::order::{Order, Report};
 use std::io;
 use std::path::Path;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};

@@ -2,7 +2,7 @@
 //! program in `tests/control.rs`.
 
 use super::*;
-use crate::act::{Ask, Step};
+use crate::core::order::{Ask, Step};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -164,7 +164,7 @@ fn a_dead_trays_socket_is_replaced_and_the_next_trays_is_left_alone() {
 fn a_folder_that_others_may_write_to_is_not_served_in() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("folder");
-    crate::paths::make_folder(&folder).unwrap();
+    crate::system::paths::make_folder(&folder).unwrap();
     let serve_in = |folder: &Path| {
         let runtime = runtime();
         let _inside = runtime.enter();

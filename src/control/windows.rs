@@ -95,7 +95,7 @@ pub enum Probe {
 /// # Errors
 /// Where the folder cannot be looked at.
 pub fn probe(folder: &Path) -> io::Result<Probe> {
-    let noted = crate::runtime::Runtime::open(folder)?.is_some_and(|runtime| !runtime.note().is_empty());
+    let noted = crate::system::runtime::Runtime::open(folder)?.is_some_and(|runtime| !runtime.note().is_empty());
     Ok(if noted { Probe::Served } else { Probe::Nobody })
 }
 

@@ -10,6 +10,8 @@
 //! claim to be the one light. The players pass for Copilot in the demo alone, by a name in its settings.
 //!
 //! [`script`] is a table over time, and [`events`] turns what it says into lines of a log: both are pure.
+//!
+//! May import: core, system, agent, config.
 
 pub mod events;
 pub mod script;

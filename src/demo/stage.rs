@@ -7,8 +7,8 @@
 use super::events::Log;
 use super::script::{Act, Beat, CAST, Who, beats};
 use super::{HOME, STATE};
-use crate::clock::Clock;
-use crate::watch::store::SESSIONS;
+use crate::agent::copilot::store::SESSIONS;
+use crate::system::clock::Clock;
 use anyhow::Context;
 use std::fs;
 use std::io::{self, Read, Write};

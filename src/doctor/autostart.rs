@@ -1,7 +1,7 @@
 //! What is started at login, as the menu says it; and what of it points to no program any more.
 
 use super::Finding;
-use crate::desktop::autostart::Login;
+use crate::tray::autostart::Login;
 
 const CHECK: &str = "autostart";
 
@@ -12,7 +12,7 @@ pub(super) fn autostart() -> Vec<Finding> {
     let start = if state.on { "started at login" } else { "not started at login" };
     let said = state.note.map_or_else(|| start.to_owned(), |note| format!("{start}: {note}"));
     #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "only Linux has entries that others write"))]
-    let mut findings = vec![Finding::ok(CHECK, said).discreet(start)];
+    let mut findings = vec![Finding::ok(CHECK, said).redacted(start)];
     #[cfg(target_os = "linux")]
     findings.extend(login.astray().into_iter().map(|(entry, program)| astray(entry, &program)));
     findings
@@ -26,6 +26,6 @@ fn astray(entry: std::path::PathBuf, program: &std::path::Path) -> Finding {
         said,
         "switch \"Start at login\" off and on again; `pilotlight doctor --fix` moves the entry aside",
     )
-    .discreet("it starts a program that is not there")
+    .redacted("it starts a program that is not there")
     .fixed_by(super::Fix::Aside(entry, super::Ours::Entry))
 }

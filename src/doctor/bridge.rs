@@ -1,12 +1,12 @@
 //! The bridge to sessions in plain terminals: whether Copilot finds what it was told to start, and what runs of it.
 
 use super::{Finding, Ground};
-use crate::bridge::files::Files;
-use crate::bridge::plugin::{Installed, installed};
+use crate::agent::copilot::bridge::files::Files;
+use crate::agent::copilot::bridge::plugin::{Installed, installed};
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
 use crate::core::text::counted;
-use crate::paths;
+use crate::system::paths;
 
 const CHECK: &str = "bridge";
 
@@ -25,47 +25,47 @@ pub(super) fn bridge(ground: &Ground) -> Vec<Finding> {
                 "`pilotlight bridge install` puts it back; `pilotlight bridge remove` takes it out of Copilot's settings, which \
                  else complains at each start",
             )
-            .discreet(format!("{place}: the bridge's folder is gone")),
+            .redacted(format!("{place}: the bridge's folder is gone")),
             Installed::Yes if files.key().is_none() => Finding::problem(
                 CHECK,
                 format!("{shown}: the bridge is installed, and its key is gone: it reaches nobody"),
                 "run `pilotlight bridge install`, and start your sessions anew",
             )
-            .discreet(format!("{place}: the bridge's key is gone")),
+            .redacted(format!("{place}: the bridge's key is gone")),
             Installed::Yes if !is_current => Finding::warning(
                 CHECK,
                 format!("{shown}: the bridge is of another version than this program"),
                 "run `pilotlight bridge install`: it counts for sessions that are started from then on",
             )
-            .discreet(format!("{place}: the bridge is of another version")),
+            .redacted(format!("{place}: the bridge is of another version")),
             Installed::Yes => Finding::ok(CHECK, format!("{shown}: sessions in plain terminals have the bridge"))
-                .discreet(format!("{place}: the bridge is on")),
+                .redacted(format!("{place}: the bridge is on")),
             Installed::Forbidden => Finding::warning(
                 CHECK,
                 format!("{shown}: Copilot's settings there allow no plugin from this folder: the bridge does not start"),
                 "a policy of your organisation: ask whoever made it, or run `pilotlight bridge remove`",
             )
-            .discreet(format!("{place}: a policy forbids the bridge")),
+            .redacted(format!("{place}: a policy forbids the bridge")),
             Installed::SwitchedOff => Finding::warning(
                 CHECK,
                 format!("{shown}: the bridge is switched off in Copilot"),
                 "`copilot plugin enable pilotlight@pilotlight` switches it on, where extensions are not switched off as a whole \
                  (`extensions` in its settings.json); `pilotlight bridge remove` removes it",
             )
-            .discreet(format!("{place}: the bridge is switched off in Copilot")),
+            .redacted(format!("{place}: the bridge is switched off in Copilot")),
             Installed::Elsewhere => Finding::warning(
                 CHECK,
                 format!("{shown}: a bridge is installed there from another folder than {}", files.marketplace.display()),
                 "`pilotlight bridge install` puts this one in its place",
             )
-            .discreet(format!("{place}: the bridge is installed from another folder")),
+            .redacted(format!("{place}: the bridge is installed from another folder")),
         };
         Some(finding)
     };
     let found: Vec<_> = ground.homes.iter().enumerate().filter_map(of_home).collect();
     if found.is_empty() {
         let said = "not installed: sessions in plain terminals are watched, and `pilotlight bridge install` lets you answer them";
-        return vec![Finding::ok(CHECK, said).discreet("the bridge is not installed")];
+        return vec![Finding::ok(CHECK, said).redacted("the bridge is not installed")];
     }
     found
 }

@@ -18,13 +18,13 @@ pub(super) fn desktop() -> Vec<Finding> {
             Ok(Ok(connection)) => connection,
             failed => {
                 let why = match failed {
-                    Ok(Err(error)) => crate::desktop::bus::in_words(&error),
+                    Ok(Err(error)) => crate::tray::bus::in_words(&error),
                     _ => "it does not answer".into(),
                 };
                 let remedy = "no icon and no notifications; `pilotlight live`, `status` and `watch` work. Start it from your desktop \
                               session, or with `dbus-run-session`";
                 let finding = Finding::problem("bus", format!("there is no session bus: {why}"), remedy);
-                return vec![finding.discreet("there is no session bus")];
+                return vec![finding.redacted("there is no session bus")];
             }
         };
         vec![tray(&connection).await, notifications().await]
@@ -65,7 +65,7 @@ async fn tray(connection: &zbus::Connection) -> Finding {
 #[cfg(target_os = "linux")]
 async fn notifications() -> Finding {
     const CHECK: &str = "notifications";
-    let asked = tokio::time::timeout(PATIENCE, crate::desktop::notify::server_about()).await;
+    let asked = tokio::time::timeout(PATIENCE, crate::tray::notify::server_about()).await;
     match asked {
         Ok(Ok(about)) => {
             let can = match (about.actions, about.body) {
@@ -74,14 +74,14 @@ async fn notifications() -> Finding {
                 (false, false) => "titles alone, no buttons: the menu has the rest",
             };
             Finding::ok(CHECK, format!("shown by {}: {can}", about.name))
-                .discreet(format!("shown by {}: {can}", super::discreet::server(&about.name)))
+                .redacted(format!("shown by {}: {can}", super::redact::server(&about.name)))
         }
         Ok(Err(error)) => Finding::problem(
             CHECK,
             format!("nothing shows notifications: {error:#}"),
             "install or start a notification server (dunst, mako, your desktop's); the menu shows the same",
         )
-        .discreet("nothing shows notifications"),
+        .redacted("nothing shows notifications"),
         Err(_) => {
             Finding::problem(CHECK, "the notification server does not answer", "restart it; the menu shows the same")
                 .told_to_all()

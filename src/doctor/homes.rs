@@ -3,12 +3,12 @@
 //! Nothing here is opened that could wait for somebody (a pipe, a device), and no link is followed out of a session's folder.
 
 use super::{EACH, Finding, Ground};
+use crate::agent::copilot::store::{LOG, SESSIONS};
+use crate::agent::copilot::tail::{LogError, length};
 use crate::core::fleet::Session;
 use crate::core::owner::Owner;
 use crate::core::text::{counted, is_uuid, plain};
-use crate::survey::{Survey, survey};
-use crate::watch::store::{LOG, SESSIONS};
-use crate::watch::tail::{LogError, length};
+use crate::engine::snapshot::{Snapshot, survey};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
                 .told_to_all(),
         );
     }
-    let Survey { sessions, .. } = survey(&ground.homes, &ground.config, &ground.seen, false);
+    let Snapshot { sessions, .. } = survey(&ground.homes, &ground.config, &ground.seen, false);
     for (number, home) in ground.homes.iter().enumerate() {
         findings.push(one_home(home, number + 1));
         findings.extend(strange_entries(&home.join(SESSIONS)));
@@ -46,24 +46,24 @@ fn one_home(home: &Path, number: usize) -> Finding {
         Ok(entries) => {
             let count = entries.filter_map(Result::ok).filter(is_session).count();
             let count = counted(count, "session");
-            Finding::ok(CHECK, format!("{shown}: {count}")).discreet(format!("{place}: {count}"))
+            Finding::ok(CHECK, format!("{shown}: {count}")).redacted(format!("{place}: {count}"))
         }
         Err(error) if error.kind() == ErrorKind::NotFound && home.is_dir() => {
             Finding::ok(CHECK, format!("{shown}: no session was ever started in it"))
-                .discreet(format!("{place}: empty"))
+                .redacted(format!("{place}: empty"))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Finding::problem(
             CHECK,
             format!("there is no Copilot home at {shown}"),
             "start `copilot` once, or name another with --home DIR, COPILOT_HOME or `homes` in the settings",
         )
-        .discreet(format!("{place}: not there")),
+        .redacted(format!("{place}: not there")),
         Err(error) => Finding::problem(
             CHECK,
             format!("the Copilot home {shown} cannot be read: {error}"),
             "its sessions are not seen: give yourself permission to read it, or take it out of the settings",
         )
-        .discreet(format!("{place}: cannot be read")),
+        .redacted(format!("{place}: cannot be read")),
     }
 }
 
@@ -85,7 +85,7 @@ fn strange_entries(sessions: &Path) -> Vec<Finding> {
             ),
             "name the home that it leads to with --home DIR, or `homes` in the settings",
         )
-        .discreet("a link among the session folders")
+        .redacted("a link among the session folders")
     };
     links.take(EACH).map(said).collect()
 }
@@ -113,7 +113,7 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
                 format!("{count} a lock of a process that is gone: {}", named(&stale)),
                 "harmless, and Copilot's own: it stays after a crash, and resuming the session replaces it",
             )
-            .discreet(format!("{count} a lock of a process that is gone")),
+            .redacted(format!("{count} a lock of a process that is gone")),
         );
     }
     if !unheld.is_empty() {
@@ -124,7 +124,7 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
                 format!("{count} a lock of a process that does not hold it: {}", named(&unheld)),
                 "it was copied along with its folder, or made by another program: the session is shown, and nothing is done with it",
             )
-            .discreet(format!("{count} a lock of a process that does not hold it")),
+            .redacted(format!("{count} a lock of a process that does not hold it")),
         );
     }
     if !unknown.is_empty() {
@@ -135,7 +135,7 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
                 format!("{count} a lock of a process that cannot be looked at: {}", named(&unknown)),
                 "another user's, or one in a container: it is shown, and nothing is done with it; run Pilotlight where that process runs",
             )
-            .discreet(format!("{count} a lock of a process that cannot be looked at")),
+            .redacted(format!("{count} a lock of a process that cannot be looked at")),
         );
     }
     let conflicts =
@@ -149,7 +149,7 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
                 format!("session {}: {what}", shown(session)),
                 "end it in one of the two places: each goes on with a history of its own",
             )
-            .discreet(format!("conflict: {what}")),
+            .redacted(format!("conflict: {what}")),
         );
     }
     findings
@@ -174,13 +174,13 @@ fn logs(homes: &[std::path::PathBuf], sessions: &[Session]) -> Vec<Finding> {
                 format!("{} has {} MiB", path.display(), length >> 20),
                 "only part of it is read; /compact does not shorten it, a new session begins a new one",
             )
-            .discreet(format!("one of {} MiB", length >> 20)),
+            .redacted(format!("one of {} MiB", length >> 20)),
             Ok(_) if session.facts.skipped > 0 => Finding::warning(
                 CHECK,
                 format!("{}: {} of it are not events, and were skipped", path.display(), lines(session.facts.skipped)),
                 "the rest is read; where a status is wrong because of it, please report it with `pilotlight diagnostics`",
             )
-            .discreet(format!("{} of one are not events", lines(session.facts.skipped))),
+            .redacted(format!("{} of one are not events", lines(session.facts.skipped))),
             Ok(_) => {
                 sound += 1;
                 continue;
@@ -194,13 +194,13 @@ fn logs(homes: &[std::path::PathBuf], sessions: &[Session]) -> Vec<Finding> {
                 format!("{} is {what}, not a file: it is neither opened nor followed", path.display()),
                 "Copilot writes no such thing: find out who put it there, and move it away once the session is over",
             )
-            .discreet(format!("one is {what}")),
+            .redacted(format!("one is {what}")),
             Err(LogError::Io(error)) => Finding::problem(
                 CHECK,
                 format!("{} cannot be read: {error}", path.display()),
                 "its session's status is unknown: give yourself permission to read it",
             )
-            .discreet("one cannot be read"),
+            .redacted("one cannot be read"),
         };
         if findings.len() < EACH {
             findings.push(finding);
@@ -215,7 +215,7 @@ fn logs(homes: &[std::path::PathBuf], sessions: &[Session]) -> Vec<Finding> {
     if !never.is_empty() {
         let count = having(never.len());
         let said = format!("{count} no log (there is none before the first prompt): {}", named(&never));
-        findings.insert(0, Finding::ok(CHECK, said).discreet(format!("{count} none")));
+        findings.insert(0, Finding::ok(CHECK, said).redacted(format!("{count} none")));
     }
     findings.insert(0, Finding::ok(CHECK, format!("{} can be read", counted(sound, "log"))).told_to_all());
     findings

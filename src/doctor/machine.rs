@@ -5,7 +5,7 @@ use super::{Finding, Ground};
 /// On Linux each session folder takes one watch, and all of them share the user's limit with every other program.
 #[cfg(target_os = "linux")]
 pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
-    use crate::watch::store::{SESSIONS, session_ids};
+    use crate::agent::copilot::store::{SESSIONS, session_ids};
     use rustix::fs::inotify;
     use std::path::Path;
     const CHECK: &str = "watches";
@@ -50,7 +50,7 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
                 format!("file changes cannot be watched at all{most}: {error}"),
                 "sessions are looked at once a minute; end programs that watch files, or raise fs.inotify.max_user_instances",
             )
-            .discreet(format!("file changes cannot be watched at all{most}")),
+            .redacted(format!("file changes cannot be watched at all{most}")),
         );
     }
     findings
@@ -59,8 +59,8 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
 /// Every owner that is waited for takes a descriptor of the tray's.
 #[cfg(target_os = "linux")]
 pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
-    use crate::descriptors::reserve;
-    use crate::runtime::{Runtime, process_in};
+    use crate::system::descriptors::reserve;
+    use crate::system::runtime::{Runtime, process_in};
     use std::fs;
     const CHECK: &str = "descriptors";
     let notes = ground.runtime_folders.iter().filter_map(|folder| Some(Runtime::open(folder).ok()??.note()));
@@ -71,7 +71,7 @@ pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
         Some((open, line.split_whitespace().next()?.parse::<u64>().unwrap_or(u64::MAX)))
     });
     let Some((open, limit)) = tray else {
-        return vec![match crate::descriptors::limit() {
+        return vec![match crate::system::descriptors::limit() {
             Some(limit) if limit < 256 => Finding::warning(
                 CHECK,
                 format!("your programs may open no more than {limit} files each"),
@@ -115,7 +115,7 @@ pub(super) fn watches(_ground: &Ground) -> Vec<Finding> {
                 format!("file changes cannot be watched: {error}"),
                 "sessions are looked at once a minute",
             )
-            .discreet("file changes cannot be watched"),
+            .redacted("file changes cannot be watched"),
         ],
     }
 }

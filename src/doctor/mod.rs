@@ -11,17 +11,19 @@
 //! cannot leak.
 //!
 //! - `program`, `homes`, `servers`, `desktop`, `bridge`, `machine` and `own` are the checks, one file a subject.
-//! - [`fix`] puts right what is ours; [`report`] makes a bug report, [`discreet`] its words.
+//! - [`fix`] puts right what is ours; [`report`] makes a bug report, [`redact`] its words.
+//!
+//! May import: core, system, agent, config, terminal, control, engine, tray.
 
 mod autostart;
 pub mod bridge;
 mod desktop;
-pub mod discreet;
 pub mod fix;
 mod homes;
 mod machine;
 mod own;
 mod program;
+pub mod redact;
 pub mod report;
 mod servers;
 
@@ -30,7 +32,7 @@ pub use own::Ours;
 
 use crate::config::{Config, Problem};
 use crate::core::fleet::Session;
-use crate::seen::Seen;
+use crate::engine::last_seen::Seen;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -99,7 +101,7 @@ impl Finding {
     }
 
     /// What a stranger is told of it.
-    fn discreet(self, discreet: impl Into<String>) -> Self {
+    fn redacted(self, discreet: impl Into<String>) -> Self {
         Self { discreet: discreet.into(), ..self }
     }
 

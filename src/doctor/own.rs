@@ -4,11 +4,12 @@ use super::fix::can_comment_out;
 use super::{Finding, Fix, Ground};
 use crate::control::{Probe, probe};
 use crate::core::alert::Quiet;
+use crate::engine::last_seen;
+use crate::system::log;
+use crate::system::runtime::{Runtime, SOCKET, is_stopped};
 #[cfg(target_os = "linux")]
-use crate::desktop::autostart::Login;
-use crate::desktop::herald;
-use crate::runtime::{Runtime, SOCKET, is_stopped};
-use crate::{log, seen};
+use crate::tray::autostart::Login;
+use crate::tray::herald;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -88,7 +89,7 @@ pub(super) fn config(ground: &Ground) -> Vec<Finding> {
     if ground.problems.is_empty() {
         let there = path.exists();
         let state = if there { "nothing is wrong with it" } else { "not there; all settings have their defaults" };
-        return vec![Finding::ok(CHECK, format!("{}: {state}", path.display())).discreet(state)];
+        return vec![Finding::ok(CHECK, format!("{}: {state}", path.display())).redacted(state)];
     }
     let lines: Vec<usize> = ground.problems.iter().filter_map(|problem| Some(problem.at?.line)).collect();
     let mut findings: Vec<_> = ground
@@ -97,7 +98,7 @@ pub(super) fn config(ground: &Ground) -> Vec<Finding> {
         .map(|problem| {
             let line = problem.at.map_or("as a whole".to_owned(), |at| format!("in line {}", at.line));
             Finding::problem(CHECK, problem.to_string(), "`pilotlight config --edit` opens it; --print shows every key")
-                .discreet(format!("something is wrong {line}"))
+                .redacted(format!("something is wrong {line}"))
         })
         .collect();
     // One offer for the whole file: each line that is put right may uncover the next.
@@ -117,7 +118,7 @@ pub(super) fn state(ground: &Ground) -> Vec<Finding> {
         ),
         Some(folder) => {
             findings.push(writable(folder));
-            findings.extend(remembered(&folder.join(seen::FILE), "what was looked at", Ours::Seen));
+            findings.extend(remembered(&folder.join(last_seen::FILE), "what was looked at", Ours::Seen));
             findings.extend(remembered(&folder.join(herald::FILE), "what is muted or paused", Ours::Quiet));
             findings.push(own_log(&folder.join(log::FILE)));
         }
@@ -131,17 +132,17 @@ fn writable(folder: &Path) -> Finding {
     let shown = folder.display();
     match fs::metadata(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Finding::ok(CHECK, format!("{shown} is made when there is something to remember")).discreet("not made yet")
+            Finding::ok(CHECK, format!("{shown} is made when there is something to remember")).redacted("not made yet")
         }
         Ok(meta) if meta.is_dir() && may_write(folder) => {
-            Finding::ok(CHECK, format!("{shown} can be written")).discreet("can be written")
+            Finding::ok(CHECK, format!("{shown} can be written")).redacted("can be written")
         }
         _ => Finding::problem(
             CHECK,
             format!("{shown} cannot be written"),
             "what you looked at and muted is forgotten, and no log is kept: make it a folder that you own",
         )
-        .discreet("cannot be written"),
+        .redacted("cannot be written"),
     }
 }
 
@@ -160,7 +161,7 @@ fn remembered(path: &Path, what: &str, ours: Ours) -> Option<Finding> {
             format!("{} is broken: {what} is forgotten", path.display()),
             "`pilotlight doctor --fix` moves it aside; the next run begins a new one",
         )
-        .discreet(format!("broken: {what}"))
+        .redacted(format!("broken: {what}"))
         .fixed_by(Fix::Aside(path.to_owned(), ours))
     })
 }
@@ -173,13 +174,13 @@ fn own_log(path: &Path) -> Finding {
             format!("{} is not a plain file, so no log is kept", path.display()),
             "`pilotlight doctor --fix` moves it aside; the next start of the tray begins a new one",
         )
-        .discreet("not a plain file")
+        .redacted("not a plain file")
         .fixed_by(Fix::Aside(path.to_owned(), Ours::Log));
     }
     match fs::metadata(path) {
         Ok(meta) => {
             let length = meta.len() >> 10;
-            Finding::ok(CHECK, format!("{}, {length} KiB", path.display())).discreet(format!("{length} KiB"))
+            Finding::ok(CHECK, format!("{}, {length} KiB", path.display())).redacted(format!("{length} KiB"))
         }
         Err(_) => Finding::ok(CHECK, "none yet: the tray keeps one").told_to_all(),
     }
@@ -196,7 +197,7 @@ fn tray_that_runs(folders: &[PathBuf]) -> Vec<Finding> {
             Err(error) => {
                 findings.push(
                     Finding::warning(CHECK, error.to_string(), "until then its lock and its socket are not kept there")
-                        .discreet("a runtime folder is not the user's alone"),
+                        .redacted("a runtime folder is not the user's alone"),
                 );
                 continue;
             }
@@ -206,7 +207,7 @@ fn tray_that_runs(folders: &[PathBuf]) -> Vec<Finding> {
             Ok(Probe::Nobody) => continue,
             Ok(Probe::Served) => {
                 let note = runtime.note();
-                runs(&crate::core::text::plain(&note, 200), crate::runtime::process_in(&note))
+                runs(&crate::core::text::plain(&note, 200), crate::system::runtime::process_in(&note))
             }
             Ok(Probe::LeftBehind) => {
                 let socket = folder.join(SOCKET);
@@ -215,7 +216,7 @@ fn tray_that_runs(folders: &[PathBuf]) -> Vec<Finding> {
                     format!("not running; {} was left behind by one that was", socket.display()),
                     "the next start replaces it; `pilotlight doctor --fix` removes it",
                 )
-                .discreet("not running; a control socket was left behind")
+                .redacted("not running; a control socket was left behind")
                 .fixed_by(Fix::Socket(socket))
             }
             Err(error) => Finding::problem(
@@ -223,7 +224,7 @@ fn tray_that_runs(folders: &[PathBuf]) -> Vec<Finding> {
                 format!("its control socket in {} cannot be reached: {error}", folder.display()),
                 "commands act by themselves; check who owns that file",
             )
-            .discreet("its control socket cannot be reached"),
+            .redacted("its control socket cannot be reached"),
         });
         return findings;
     }
@@ -240,8 +241,8 @@ fn runs(note: &str, process: Option<u32>) -> Finding {
             format!("does not answer: process {process} is stopped"),
             format!("`kill -CONT {process}` lets it go on"),
         )
-        .discreet("is stopped"),
-        None => Finding::ok(CHECK, format!("runs: {note}")).discreet("runs"),
+        .redacted("is stopped"),
+        None => Finding::ok(CHECK, format!("runs: {note}")).redacted("runs"),
     }
 }
 

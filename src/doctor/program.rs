@@ -1,8 +1,8 @@
 //! The Copilot CLI: whether there is one that a session can be resumed with, and which.
 
 use super::{Finding, Ground};
-use crate::copilot::program::{SAID_WITHIN, find_program, version};
-use crate::paths::expand;
+use crate::agent::copilot::program::{SAID_WITHIN, find_program, version};
+use crate::system::paths::expand;
 
 /// What the CLI was tried with; others may write other events.
 const TRIED: &str = "1.0.102";
@@ -26,13 +26,13 @@ pub(super) fn copilot(ground: &Ground) -> Vec<Finding> {
             let number: String = version.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
             let number = number.trim_end_matches('.');
             let said = format!("{}, version {number}", program.display());
-            Finding::ok(CHECK, said).discreet(format!("found, version {number} (Pilotlight was tested with {TRIED})"))
+            Finding::ok(CHECK, said).redacted(format!("found, version {number} (Pilotlight was tested with {TRIED})"))
         }
         Err(why) => Finding::problem(
             CHECK,
             why,
             "sessions are shown all the same, but none can be resumed; install the Copilot CLI, or set actions.copilot to where it is",
         )
-        .discreet(if named.is_some() { "what the settings name is not it" } else { "none was found" }),
+        .redacted(if named.is_some() { "what the settings name is not it" } else { "none was found" }),
     }]
 }

@@ -1,16 +1,16 @@
 //! The text of a bug report: what a maintainer needs, and a stranger may read. It is put together of words of ours, numbers
 //! and times, and is always shown before it goes anywhere.
 
-use super::discreet::Reader;
+use super::redact::Reader;
 #[cfg(target_os = "linux")]
-use super::discreet::{desktops, version};
+use super::redact::{desktops, version};
 use super::{Examined, Ground};
-use crate::clock::Clock;
 use crate::config::changed;
 use crate::core::fleet::Kind;
 use crate::core::text::counted;
 use crate::core::verdict::Status;
-use crate::log;
+use crate::system::clock::Clock;
+use crate::system::log;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -59,7 +59,7 @@ fn platform(out: &mut String) {
     );
     #[cfg(target_os = "linux")]
     {
-        let release = crate::kept::read(Path::new("/etc/os-release"));
+        let release = crate::system::state_file::read(Path::new("/etc/os-release"));
         let field = |key: &str| {
             let line = release.lines().find_map(|line| line.strip_prefix(key))?;
             let value = line.trim_matches('"');

@@ -1,10 +1,10 @@
 //! Servers: where owners listen, what Copilot's registry says of them, and what the settings name.
 
 use super::{EACH, Finding, Ground};
-use crate::copilot::servers::{registry, token_trouble};
+use crate::agent::copilot::process::{is_of_our_user, listening};
+use crate::agent::copilot::server::servers::{registry, token_trouble};
 use crate::core::fleet::Session;
 use crate::core::text::counted;
-use crate::watch::process::{is_of_our_user, listening};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -27,7 +27,7 @@ pub(super) fn servers(ground: &Ground, sessions: &[Session]) -> Vec<Finding> {
             Ok(found) => {
                 let places: Vec<_> = found.iter().map(ToString::to_string).collect();
                 let said = format!("process {pid} listens on {}: {sessions}", places.join(" and "));
-                findings.push(Finding::ok(CHECK, said).discreet(format!("one process listens: {sessions}")));
+                findings.push(Finding::ok(CHECK, said).redacted(format!("one process listens: {sessions}")));
                 addresses.extend(found);
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {} // it has just ended
@@ -39,7 +39,7 @@ pub(super) fn servers(ground: &Ground, sessions: &[Session]) -> Vec<Finding> {
                 };
                 let said = format!("cannot find out where process {pid} listens: {error}");
                 findings
-                    .push(Finding::warning(CHECK, said, remedy).discreet("cannot find out where one process listens"));
+                    .push(Finding::warning(CHECK, said, remedy).redacted("cannot find out where one process listens"));
             }
         }
     }
@@ -71,7 +71,7 @@ fn entries(ground: &Ground) -> Vec<Finding> {
             format!("{} is passed over: {trouble}", path.display()),
             "it is Copilot's own file, and Pilotlight believes it only of a server that listens where it says; a stale one may be deleted",
         )
-        .discreet(format!("an entry is passed over: {trouble}"))
+        .redacted(format!("an entry is passed over: {trouble}"))
     };
     troubled.take(EACH).map(said).collect()
 }
@@ -89,10 +89,10 @@ fn settings(ground: &Ground, addresses: &[SocketAddr]) -> Vec<Finding> {
                     format!("the token for {address} cannot be read: {trouble}"),
                     "correct token-file or token-env in the settings; without it the server refuses us",
                 )
-                .discreet("a token cannot be read"),
+                .redacted("a token cannot be read"),
             );
         } else if addresses.contains(&address) {
-            findings.push(Finding::ok(CHECK, format!("{address}: a session's owner listens there")).discreet("in use"));
+            findings.push(Finding::ok(CHECK, format!("{address}: a session's owner listens there")).redacted("in use"));
         } else {
             findings.push(
                 Finding::warning(
@@ -100,7 +100,7 @@ fn settings(ground: &Ground, addresses: &[SocketAddr]) -> Vec<Finding> {
                     format!("{address}: no session's owner listens there now"),
                     "start that server, or take it out of the settings",
                 )
-                .discreet("nobody listens there now"),
+                .redacted("nobody listens there now"),
             );
         }
     }

@@ -9,24 +9,24 @@ use super::Key;
 use super::asking::Looked;
 use super::opened::{Resumed, makes_an_owner};
 use super::work::Work;
-use crate::act::{Ask, Given, Outcome, Report, Step};
-use crate::bridge::carry::Way;
+use crate::agent::copilot::bridge::carry::Way;
+use crate::agent::copilot::process::Lock;
+use crate::agent::copilot::server::attached::{Attached, Event};
+use crate::agent::copilot::server::fault::{Fault, Place};
+use crate::agent::copilot::server::hosted::Hosted;
+use crate::agent::copilot::server::recover::{Permit, Sight, Site};
+use crate::agent::copilot::server::servers::Endpoint;
+use crate::agent::copilot::server::warned::Warned;
 use crate::config::Actions;
-use crate::copilot::attached::{Attached, Event};
-use crate::copilot::fault::{Fault, Place};
-use crate::copilot::hosted::Hosted;
-use crate::copilot::recover::{Permit, Sight, Site};
-use crate::copilot::servers::Endpoint;
-use crate::copilot::warned::Warned;
 use crate::core::action::{Action, Reach, is_cut_off};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::form::Form;
+use crate::core::order::{Ask, Given, Outcome, Report, Step};
 use crate::core::time::Time;
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
-use crate::ledger::Hold;
-use crate::watch::process::Lock;
+use crate::engine::ledger::Hold;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -428,7 +428,7 @@ impl Acting {
             held: self.held.get(&key).map(|held| Arc::clone(&held.bond)),
             way: ground.way,
             home: home_of(ground.path),
-            log: ground.path.join(crate::watch::store::LOG),
+            log: ground.path.join(crate::agent::copilot::store::LOG),
             kind: ground.session.about.kind,
             owner: ground.session.owner.clone(),
             lock: ground.lock,

@@ -5,8 +5,8 @@
 //! session that is held before all else, and of the rest at least a little.
 
 use super::Key;
+use crate::agent::copilot::store::SessionIds;
 use crate::core::packed::Packed;
-use crate::watch::store::SessionIds;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;

@@ -3,10 +3,10 @@
 
 use super::acting::Happening;
 use super::{Engine, Key, Round};
-use crate::act::{Given, Outcome, Report, Said};
-use crate::copilot::look::{LOOKED_WITHIN, Told, look};
+use crate::agent::copilot::server::look::{LOOKED_WITHIN, Told, look};
 use crate::core::action::Reach;
 use crate::core::fleet::Session;
+use crate::core::order::{Given, Outcome, Report, Said};
 use crate::core::time::Time;
 use crate::core::verdict::{Answer, Status};
 use std::collections::BTreeMap;

@@ -1,13 +1,13 @@
 //! Bridges to terminals: which session each is of, and what it tells of that.
 
 use super::{Engine, Key, Round};
-use crate::bridge::carry::Way;
-use crate::bridge::files::Files;
-use crate::bridge::known::Known;
-use crate::bridge::socket::{Heard, Line, Served, serve};
-use crate::bridge::wire::{Consent, Told};
+use crate::agent::copilot::bridge::carry::Way;
+use crate::agent::copilot::bridge::files::Files;
+use crate::agent::copilot::bridge::known::Known;
+use crate::agent::copilot::bridge::socket::{Heard, Line, Served, serve};
+use crate::agent::copilot::bridge::wire::{Consent, Told};
+use crate::agent::copilot::process::is_gone;
 use crate::core::time::{Span, Time};
-use crate::watch::process::is_gone;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use tokio::sync::{mpsc, watch};

@@ -2,14 +2,14 @@
 
 use super::Key;
 use super::fleet::Fleet;
-use crate::clock::Clock;
+use crate::agent::copilot::opened::Openings;
+use crate::agent::copilot::store::{Folder, LOG, Reading};
+use crate::agent::copilot::tail::Look;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span};
 use crate::core::verdict::Status;
-use crate::watch::opened::Openings;
-use crate::watch::store::{Folder, LOG, Reading};
-use crate::watch::tail::Look;
+use crate::system::clock::Clock;
 use std::collections::HashSet;
 use std::fs;
 use std::io::Write;

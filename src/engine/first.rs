@@ -1,9 +1,9 @@
 //! The first look at all folders. There may be tens of thousands, nearly all of them are history, and nothing can be shown before
 //! it is known which are not: so a glimpse at each is taken by as many threads as there are processors.
 
-use super::looking::NAMES;
+use super::scan::NAMES;
 use super::{Engine, reading};
-use crate::watch::store::{Glimpse, Reading, Root};
+use crate::agent::copilot::store::{Glimpse, Reading, Root};
 use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -3,10 +3,10 @@
 use super::acting::{Happening, Sequel, Waiting, excludes};
 use super::orders::is_attempt;
 use super::{Engine, Key, Round};
-use crate::act::{Outcome, Step};
-use crate::copilot::attached::{Event, What};
-use crate::copilot::fault::Fault;
+use crate::agent::copilot::server::attached::{Event, What};
+use crate::agent::copilot::server::fault::Fault;
 use crate::core::action::{Action, Reach};
+use crate::core::order::{Outcome, Step};
 
 impl Engine {
     /// What a task, or a connection that is kept, tells.

@@ -1,14 +1,14 @@
 //! Processes that have a session open without a lock: when they are looked for, and what follows from what is found.
 
 use super::acting::Task;
-use super::looking::SLICE;
+use super::scan::SLICE;
 use super::{Engine, Key};
+use crate::agent::copilot::opened::{Looking, Openings, noted};
+use crate::agent::copilot::store::owner_now;
 use crate::core::action::Action;
 use crate::core::fleet::Session;
 use crate::core::time::{Span, Time};
-use crate::ledger::{Ledger, Section};
-use crate::watch::opened::{Looking, Openings, noted};
-use crate::watch::store::owner_now;
+use crate::engine::ledger::{Ledger, Section};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;

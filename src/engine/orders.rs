@@ -4,18 +4,18 @@
 use super::acting::{Ground, Task, Waiting, action_of, excludes};
 use super::opened::makes_an_owner;
 use super::{Engine, Key, Round, reading};
-use crate::act::{Ask, Given, Order, Outcome, Report};
+use crate::agent::copilot::process::{is_ending, is_gone};
+use crate::agent::copilot::server::servers::{Endpoint, endpoints};
 use crate::control::{self, Probe};
-use crate::copilot::servers::{Endpoint, endpoints};
 use crate::core::action::{Action, Reach, is_bridged, may_end_unasked, offer};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::{Kind, Session};
+use crate::core::order::{Ask, Given, Order, Outcome, Report};
 use crate::core::owner::Owner;
 use crate::core::session::Facts;
 use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
-use crate::ledger::{Hold, Locked, Page, Section};
-use crate::watch::process::{is_ending, is_gone};
+use crate::engine::ledger::{Hold, Locked, Page, Section};
 use std::path::PathBuf;
 use tokio::sync::mpsc;
 
@@ -321,7 +321,7 @@ impl Engine {
         }
         self.look_into_now(&key, round);
         // The server that we started for it is no other process.
-        let is_ours = crate::copilot::hosted::is_of_our_server;
+        let is_ours = crate::agent::copilot::server::hosted::is_of_our_server;
         let owner = self.fleet.get(&key).and_then(|entry| entry.session().owner.live());
         if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {
             return Err(format!("process {pid} has opened it meanwhile; nothing was done"));
@@ -368,7 +368,7 @@ impl Engine {
         if !self.history.contains(&key) {
             return Ok(key);
         }
-        let mut folder = crate::watch::store::Folder::new(&self.homes[key.0], &key.1);
+        let mut folder = crate::agent::copilot::store::Folder::new(&self.homes[key.0], &key.1);
         self.seen.recall(&mut folder.session);
         let mut reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
         reading.waits = true;
@@ -390,12 +390,12 @@ impl Engine {
 
     /// The same, of an owner that the system tells the addresses of: none that is merely likely.
     pub(super) fn verified_endpoints_of(&self, owner: u32, key: &Key) -> Vec<Endpoint> {
-        if crate::watch::process::listening(owner).is_ok() { self.endpoints_of(key) } else { Vec::new() }
+        if crate::agent::copilot::process::listening(owner).is_ok() { self.endpoints_of(key) } else { Vec::new() }
     }
 
     fn endpoints_at(&self, pid: u32) -> Vec<Endpoint> {
         let homes: Vec<_> = self.homes.iter().filter_map(|sessions| sessions.parent().map(Into::into)).collect();
-        endpoints(pid, &homes, &self.config.servers, crate::paths::user_home().as_deref())
+        endpoints(pid, &homes, &self.config.servers, crate::system::paths::user_home().as_deref())
     }
 
     /// Finds out whether the server of a session's owner can be reached, without connecting to it.

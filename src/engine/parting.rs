@@ -2,7 +2,7 @@
 //! nobody can be asked, told by the next start.
 
 use super::{Engine, View};
-use crate::ended::{self, Ended, One};
+use crate::engine::ended::{self, Ended, One};
 use std::path::Path;
 
 impl Engine {

@@ -1,10 +1,10 @@
 //! What was: the sessions that ended lately, what the user has looked at, and the history that is told.
 
-use super::looking::{SLICE, WATCHES};
+use super::scan::{SLICE, WATCHES};
 use super::{Engine, Key, Round, View, reading};
+use crate::agent::copilot::store::{Folder, Looked};
+use crate::agent::copilot::watcher::WATCHES_TREES;
 use crate::core::time::Time;
-use crate::watch::store::{Folder, Looked};
-use crate::watch::watcher::WATCHES_TREES;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
@@ -31,7 +31,7 @@ impl Engine {
     /// Begins to watch what other processes of ours keep of the user's looks.
     pub(super) fn watch_seen(&mut self) {
         if let Some(folder) = self.seen.path().and_then(Path::parent)
-            && crate::paths::make_folder(folder).is_ok()
+            && crate::system::paths::make_folder(folder).is_ok()
         {
             self.watcher.watch(folder);
         }

@@ -7,12 +7,12 @@
 //! Where no event tells of it (the folder is another now, or was made since, or there are no watches to be had), the slow look
 //! at everything finds that the file is not the one that was read.
 
-use super::telling::logs;
+use super::status_log::logs;
 use super::{Engine, Key, Round, Stands, View};
+use crate::agent::copilot::store::SESSIONS;
 use crate::config::{self, Config, Problem};
 use crate::core::action::Reach;
 use crate::core::time::{Span, Time};
-use crate::watch::store::SESSIONS;
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -121,10 +121,10 @@ impl Engine {
         let Some(followed) = &self.source else { return };
         let path = followed.source.path.clone();
         // In a folder of ours that is not there yet, the file may be made later.
-        if let (Some(folder), Some(project)) = (path.parent(), crate::paths::project())
+        if let (Some(folder), Some(project)) = (path.parent(), crate::system::paths::project())
             && folder == project.config_dir()
         {
-            let _ = crate::paths::make_folder(folder); // where it cannot be made, no file can be made in it either
+            let _ = crate::system::paths::make_folder(folder); // where it cannot be made, no file can be made in it either
         }
         self.watch_config();
         self.tell_settings(view, &[], true);

@@ -1,24 +1,24 @@
 //! One order, being carried out, as a task beside the loop: nothing here waits where the loop would.
 
 use super::acting::{Bond, Happening, Over, Sequel, Task};
-use crate::act::{Ask, Outcome, Reply, Step, Which};
-use crate::bridge::carry::Way;
+use crate::agent::copilot::bridge::carry::Way;
+use crate::agent::copilot::process::{Force, Lock, Target, ancestors, is_gone, terminal_of};
+use crate::agent::copilot::program::{SAID_LATE, find_program};
+use crate::agent::copilot::prompt::last_prompt;
+use crate::agent::copilot::server::attached::{self, Policy};
+use crate::agent::copilot::server::fault::{Fault, Place};
+use crate::agent::copilot::server::hosted;
+use crate::agent::copilot::server::recover::{self, Failure, GROWN_WITHIN, Permit, Prompt, Site};
+use crate::agent::copilot::store::{SESSIONS, numbers_in_use, owner_now};
 use crate::config::{Actions, Permissions};
-use crate::copilot::attached::{self, Policy};
-use crate::copilot::fault::{Fault, Place};
-use crate::copilot::hosted;
-use crate::copilot::program::{SAID_LATE, find_program};
-use crate::copilot::recover::{self, Failure, GROWN_WITHIN, Permit, Prompt, Site};
 use crate::core::fleet::Kind;
 use crate::core::form::Form;
+use crate::core::order::{Ask, Outcome, Reply, Step, Which};
 use crate::core::owner::Owner;
 use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
-use crate::desktop::terminal::{Terminals, resume_command, resume_env, show};
-use crate::paths::{expand, user_home};
-use crate::watch::process::{Force, Lock, Target, ancestors, is_gone, terminal_of};
-use crate::watch::prompt::last_prompt;
-use crate::watch::store::{SESSIONS, numbers_in_use, owner_now};
+use crate::system::paths::{expand, user_home};
+use crate::terminal::{Terminals, resume_command, resume_env, show};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

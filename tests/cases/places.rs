@@ -5,10 +5,10 @@ use pilotlight::core::fleet::{About, Row, Session};
 use pilotlight::core::limits::Limits;
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::verdict::Status;
-use pilotlight::desktop::details::Source;
-use pilotlight::desktop::menu::Menu;
-use pilotlight::desktop::view::{Item, ItemId, Kind, MenuView};
 use pilotlight::engine::Key;
+use pilotlight::tray::details::Source;
+use pilotlight::tray::menu::Menu;
+use pilotlight::tray::view::{Item, ItemId, Kind, MenuView};
 use proptest::prelude::*;
 use std::path::Path;
 

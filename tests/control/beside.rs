@@ -3,7 +3,7 @@
 use super::trays::{Tray, answer, connect, socket};
 use crate::made_up::executable::executable;
 use crate::made_up::{Folder, User, holder, wait_until};
-use pilotlight::act::{Ask, Order, Outcome, Report};
+use pilotlight::core::order::{Ask, Order, Outcome, Report};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::process::Child;

@@ -2,7 +2,7 @@
 
 use super::trays::{Double, Tray, socket};
 use crate::made_up::{User, wait_until};
-use pilotlight::act::{Ask, Outcome, Report};
+use pilotlight::core::order::{Ask, Outcome, Report};
 use rustix::process::Signal;
 use std::fs;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use super::trays::Double;
 use crate::made_up::{Folder, User};
-use pilotlight::act::{Ask, Order, Outcome, Report, Step, Which};
+use pilotlight::core::order::{Ask, Order, Outcome, Report, Step, Which};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Output;

@@ -4,8 +4,8 @@ use super::trays::Double;
 use crate::made_up::{Folder, User};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
-use pilotlight::act::{Ask, Outcome, Reply, Report, Which};
 use pilotlight::core::form::{Form, With};
+use pilotlight::core::order::{Ask, Outcome, Reply, Report, Which};
 use serde_json::json;
 use std::process::Command;
 
@@ -162,7 +162,7 @@ fn ctrl_c_at_a_question_answers_nothing_and_ends() {
     terminal.press(&["C-c"]);
     shows(&terminal, "the request was left open");
     shows(&terminal, "exited with 4");
-    let text = |order: &pilotlight::act::Order| match &order.ask {
+    let text = |order: &pilotlight::core::order::Order| match &order.ask {
         Ask::Approve(Which::Shown { text, .. }) => text.clone(),
         other => panic!("{other:?}"),
     };

@@ -3,7 +3,7 @@
 use super::trays::{Tray, answer, connect, folder, socket};
 use crate::made_up::ran::ran;
 use crate::made_up::{User, wait_until};
-use pilotlight::act::{Outcome, Report};
+use pilotlight::core::order::{Outcome, Report};
 use rustix::process::Signal;
 use std::fs::{self, Permissions};
 use std::io::Write;

@@ -2,7 +2,7 @@
 
 use crate::made_up::freeze::freeze;
 use crate::made_up::{User, wait_until};
-use pilotlight::act::{Order, Report};
+use pilotlight::core::order::{Order, Report};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

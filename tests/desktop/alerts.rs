@@ -6,7 +6,7 @@ use crate::desk::panel::{Entry, Panel};
 use crate::desk::popups::{Popup, Popups};
 use crate::desk::sessions::{Session, Sessions};
 use crate::support::{SOON, wait_until};
-use pilotlight::clock::{Clock, WallClock};
+use pilotlight::system::clock::{Clock, WallClock};
 use rustix::process::Signal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};

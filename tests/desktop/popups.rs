@@ -4,7 +4,7 @@ use crate::desk::bus::Bus;
 use crate::desk::popups::{Manner, Popups as Server};
 use crate::support::{SOON, block_on, wait_until};
 use pilotlight::core::alert::{About, Asked, Button, Cause, Change, Popup, PopupId};
-use pilotlight::desktop::notify::{Clicked, Means, Note, Notifier, Popups};
+use pilotlight::tray::notify::{Clicked, Means, Note, Notifier, Popups};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;

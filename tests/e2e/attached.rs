@@ -5,10 +5,10 @@ use crate::support::person::{Manner, Person};
 use crate::support::process::kill;
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::act::Step;
-use pilotlight::copilot::attached::{Policy, What, attach};
-use pilotlight::copilot::fault::Fault;
-use pilotlight::copilot::recover::{Prompt, resend};
+use pilotlight::agent::copilot::server::attached::{Policy, What, attach};
+use pilotlight::agent::copilot::server::fault::Fault;
+use pilotlight::agent::copilot::server::recover::{Prompt, resend};
+use pilotlight::core::order::Step;
 use std::sync::Mutex;
 use std::time::Duration;
 

@@ -6,12 +6,12 @@ use crate::support::person::{Manner, Person};
 use crate::support::process::{is_live, kill};
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::act::Step;
-use pilotlight::copilot::attached::{Policy, What};
-use pilotlight::copilot::fault::{Fault, Place};
-use pilotlight::copilot::hosted::{Hosted, host};
-use pilotlight::copilot::program::{SAID_LATE, find_program};
-use pilotlight::copilot::recover::{Failure, Site, Steps as Reported};
+use pilotlight::agent::copilot::program::{SAID_LATE, find_program};
+use pilotlight::agent::copilot::server::attached::{Policy, What};
+use pilotlight::agent::copilot::server::fault::{Fault, Place};
+use pilotlight::agent::copilot::server::hosted::{Hosted, host};
+use pilotlight::agent::copilot::server::recover::{Failure, Site, Steps as Reported};
+use pilotlight::core::order::Step;
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn crashed() -> (Reach, Site) {
 fn hosted(
     reach: &Reach,
     site: &Site,
-    events: UnboundedSender<pilotlight::copilot::attached::Event>,
+    events: UnboundedSender<pilotlight::agent::copilot::server::attached::Event>,
     steps: Reported<'_>,
 ) -> Result<Hosted, Failure> {
     let program = reach.home.program(&reach.model);

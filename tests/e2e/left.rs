@@ -5,7 +5,7 @@ use super::reach::{Reach, hearing, ignored, site_seen};
 use super::stage::Stage;
 use crate::support::person::{Manner, Person};
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::copilot::attached::{Policy, attach};
+use pilotlight::agent::copilot::server::attached::{Policy, attach};
 use rustix::process::Signal;
 
 /// Nobody could be asked before we came, and nobody can be asked afterwards: a request must not stay open for ever, and must not

@@ -1,8 +1,8 @@
 //! A log that was cut between two looks, and has grown again past the point reached.
 
 use crate::Log;
+use pilotlight::agent::copilot::tail::Found;
 use pilotlight::core::verdict::Status;
-use pilotlight::watch::tail::Found;
 use std::fs::{self, File};
 
 /// CASES.md 86 (UP): cut between two looks, and grown again past the point reached, which is in the middle of a line whose bytes

@@ -1,13 +1,13 @@
 //! A log that is edited in any way, read as it changes and read anew after each edit: both come to the same. The fuzz target
 //! `edits` plays what is here, too.
 
-use pilotlight::clock::Clock;
+use pilotlight::agent::copilot::tail::{Found, Look, Tail};
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::session::Facts;
 use pilotlight::core::time::{Moment, Time};
 use pilotlight::core::verdict::{Live, judge};
-use pilotlight::watch::tail::{Found, Look, Tail};
+use pilotlight::system::clock::Clock;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;

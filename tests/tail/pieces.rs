@@ -2,13 +2,13 @@
 
 use crate::story::{START, Story};
 use crate::tales::{steps, told};
+use pilotlight::agent::copilot::tail::{Look, Tail};
 use pilotlight::core::event::{Body, parse};
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::session::Facts;
 use pilotlight::core::time::{Moment, Span};
 use pilotlight::core::verdict::{Live, Status, judge};
-use pilotlight::watch::tail::{Look, Tail};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::fs::{self, OpenOptions};

@@ -14,7 +14,7 @@ readonly PACKAGES=(Xvfb:xvfb openbox:openbox xterm:xterm dbus-run-session:dbus-d
 inside() {
     local manager status=0
     openbox >/dev/null 2>&1 & manager=$!
-    PILOTLIGHT_TEST_DISPLAY=1 cargo test --locked --quiet --lib desktop::terminal -- --ignored --nocapture \
+    PILOTLIGHT_TEST_DISPLAY=1 cargo test --locked --quiet --lib terminal -- --ignored --nocapture \
         --test-threads=1 --skip opens_what_it_is_told || status=$?
     # A session of the real CLI, killed, and resumed in a window.
     PILOTLIGHT_TEST_DISPLAY=1 cargo test --locked --quiet --test e2e a_killed_terminal_is_resumed_in_xterm -- --ignored \

@@ -2,21 +2,21 @@
 
 use super::staying::{self, Watching, ask_here, is_let_go, serving};
 use super::tell::Tell;
-use crate::act::{Ask, Given, Order, Outcome, Report, Which};
-use crate::bridge::files::Files;
-use crate::bridge::socket::is_listened_to;
+use crate::agent::copilot::bridge::files::Files;
+use crate::agent::copilot::bridge::socket::is_listened_to;
 use crate::cli::beside::silent;
 use crate::cli::pick::Picked;
 use crate::cli::{Context, runtime, say};
 use crate::control::{self, Asked};
 use crate::core::fleet::Session;
+use crate::core::order::{Ask, Given, Order, Outcome, Report, Which};
 use crate::core::owner::Owner;
 use crate::core::turn::Call;
+use crate::engine::snapshot::survey;
 use crate::engine::{Command, Listening};
-use crate::paths;
-use crate::runtime::{Runtime, process_in};
-use crate::signals::Signals;
-use crate::survey::survey;
+use crate::system::paths;
+use crate::system::runtime::{Runtime, process_in};
+use crate::system::signals::Signals;
 use std::io;
 use std::path::Path;
 use std::pin::pin;

@@ -7,13 +7,13 @@
 use super::carry::carry_out;
 use super::tell::{self, Tell, Teller, question, write_out};
 use super::{order, refuse, with};
-use crate::act::{Ask, Outcome, Reply, Report};
 use crate::cli::Context;
 use crate::cli::ask::line;
 use crate::cli::pick::{Picked, complete};
 use crate::control::{ORDER_MAX, caller};
 use crate::core::form::{Form, Kind, With};
 use crate::core::misread::misread;
+use crate::core::order::{Ask, Outcome, Reply, Report};
 use clap_complete::ArgValueCompleter;
 use std::process::ExitCode;
 

@@ -3,7 +3,6 @@
 
 use super::UNSHOWN;
 use super::tell::{Shown, Tell, Teller};
-use crate::act::{Ask, Given, Order, Outcome, Report, Which};
 use crate::cli::ask::{forget_typed, has_terminal};
 use crate::cli::pick::Picked;
 use crate::cli::{Context, say};
@@ -11,10 +10,11 @@ use crate::config::Permissions;
 use crate::control::caller::{Judge, agent_behind};
 use crate::control::{self, Served};
 use crate::core::action::questions;
+use crate::core::order::{Ask, Given, Order, Outcome, Report, Which};
 use crate::core::time::Moment;
+use crate::engine::ledger::Ledger;
 use crate::engine::{Command, Fleet, Key, View};
-use crate::ledger::Ledger;
-use crate::{paths, runtime::Runtime};
+use crate::system::{paths, runtime::Runtime};
 use std::collections::HashSet;
 use std::io::{self, BufRead, Write};
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ use tokio::sync::watch;
 /// The folders in which whoever holds this session may serve it, the usual one first.
 pub(super) fn folders(context: &Context, id: &str) -> Vec<PathBuf> {
     let Some(project) = paths::project() else { return Vec::new() };
-    let has_it = |home: &&PathBuf| home.join(crate::watch::store::SESSIONS).join(id).is_dir();
+    let has_it = |home: &&PathBuf| home.join(crate::agent::copilot::store::SESSIONS).join(id).is_dir();
     let keys: Vec<_> = context.homes.iter().filter(has_it).map(|home| Ledger::default().page(home, id)).collect();
     let folders = paths::runtime_folders(&project).into_iter();
     folders.flat_map(|folder| keys.iter().map(move |page| folder.join(page.key())).collect::<Vec<_>>()).collect()

@@ -4,11 +4,11 @@
 //! Nobody need read it: an output that is closed neither stops the order nor changes how it ended. A request is the exception:
 //! what could not be written out is not approved.
 
-use crate::act::{Outcome, Report};
 use crate::cli::{LINE_MAX, say};
 use crate::core::fleet::Label;
 use crate::core::form::Form;
 use crate::core::misread::misread;
+use crate::core::order::{Outcome, Report};
 use crate::core::text::{NAME_MAX, is_invisible, plain};
 use std::io::{self, Write};
 

@@ -3,13 +3,13 @@
 use super::super::pick::pick;
 use super::super::{Context, USAGE, say};
 use super::Page;
-use crate::clock::{self, Clock};
 use crate::control::{Probe, probe};
 use crate::core::text::counted;
 use crate::core::time::{Span, Time};
-use crate::log::FILE;
-use crate::log::story::{NONE, Said, Story};
-use crate::paths;
+use crate::system::clock::{self, Clock};
+use crate::system::log::FILE;
+use crate::system::log::story::{NONE, Said, Story};
+use crate::system::paths;
 use std::io::{self, Write};
 use std::process::ExitCode;
 

@@ -3,7 +3,7 @@
 //! Its last line says that we wrote it, with a sum of all that stands before. What was edited since no longer fits the sum, and
 //! is the user's from then on; so is whatever lacks the line, a link, or a folder.
 
-use crate::kept;
+use crate::system::state_file;
 use anyhow::{Context as _, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ impl File {
             Ok(meta) if !meta.is_file() => return State::Theirs("it is not a plain file"),
             Ok(_) => {}
         }
-        let there = kept::read(&self.path);
+        let there = state_file::read(&self.path);
         match is_ours(&there) {
             None => State::Theirs("it is yours: `pilotlight setup` did not write it"),
             Some(false) => State::Theirs("it is yours: it was edited since `pilotlight setup` wrote it"),
@@ -81,7 +81,7 @@ impl File {
     /// Where that is so, or it cannot be written.
     pub(super) fn write(&self) -> anyhow::Result<()> {
         self.is_still_ours()?;
-        kept::replace(&self.path, self.text.as_bytes())
+        state_file::replace(&self.path, self.text.as_bytes())
             .with_context(|| format!("{} cannot be written", self.path.display()))
     }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::copilot::servers::TokenSource;
+use crate::agent::copilot::server::servers::TokenSource;
 
 /// What is said about a `text` that has one problem, of which nothing comes into the config.
 fn said(text: &str) -> String {

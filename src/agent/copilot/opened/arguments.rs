@@ -1,0 +1,51 @@
+//! What a Copilot was told on its command line about the session to begin with.
+
+use crate::core::text::is_uuid;
+use std::ffi::OsString;
+
+/// What a command line asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// The session of this id.
+    pub(super) id: Option<Box<str>>,
+    /// Some session that exists, which only Copilot knows: the last one, or one by the beginning of its id, or by its name.
+    pub(super) some: bool,
+}
+
+/// The options that take a session's id, in the order of `copilot --help`. The value of the first may be left out.
+const RESUME: [&str; 2] = ["--resume", "-r"];
+const BY_ID: &str = "--session-id";
+
+/// Reads a command line, the program itself included: `--resume=ID`, `--resume ID`, `-r ID`, `-rID`, `--session-id ID`,
+/// `--continue`. What follows `--` is no option.
+pub(super) fn asked(arguments: &[OsString]) -> Asked {
+    let mut asked = Asked::default();
+    let mut words =
+        arguments.iter().skip(1).map(|word| word.to_string_lossy()).take_while(|word| word != "--").peekable();
+    while let Some(word) = words.next() {
+        let (name, joined) = match word.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => match word.strip_prefix("-r") {
+                Some(value) if !value.is_empty() => ("-r".to_owned(), Some(value.to_owned())),
+                _ => (word.into_owned(), None),
+            },
+        };
+        if name == "--continue" {
+            asked.some = true;
+        } else if RESUME.contains(&&*name) || name == BY_ID {
+            let value = joined.or_else(|| words.next_if(|next| !next.starts_with('-')).map(Into::into));
+            match value {
+                Some(value) if is_uuid(&value) => asked.id = Some(value.to_ascii_lowercase().into()),
+                _ => asked.some = true,
+            }
+        }
+    }
+    asked
+}
+
+#[cfg(target_os = "linux")]
+/// Whether a command line is that of a Copilot, as far as it tells: for a process of which nothing more can be read.
+pub(in crate::agent::copilot) fn names_copilot(arguments: &[OsString]) -> bool {
+    let program = arguments.first().map(std::path::Path::new);
+    program.and_then(std::path::Path::file_name).is_some_and(|name| name == "copilot")
+}

@@ -1,0 +1,246 @@
+//! What a Copilot process writes into its own log about the sessions that it has open.
+//!
+//! The lines that matter, with every release that was tried (1.0.86, 1.0.102):
+//!
+//! ```text
+//! 2026-11-22T01:02:18.498Z [INFO] Workspace initialized: beabf016-0350-4b30-ae8f-181db7acd479 (checkpoints: 0)
+//! 2026-11-22T01:08:10.407Z [INFO] Closing session beabf016-0350-4b30-ae8f-181db7acd479
+//! ```
+//!
+//! The first is written when a session is loaded, new or resumed, in a terminal or a server, in the foreground or not. Another
+//! session that comes to the foreground closes none. With `--log-level none` or `error` there are no such lines.
+
+use crate::agent::copilot::opened::LOGS;
+use crate::agent::copilot::process::Program;
+use crate::core::text::is_uuid;
+use crate::core::time::{Span, Time};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Of a longer log only its end is read, in bytes.
+const MOST: u64 = 64 << 20;
+/// A longer line says nothing of interest, in bytes.
+const LINE_MAX: u64 = 64 << 10;
+/// How long the time at a line's beginning is, with the space behind it.
+const STAMP: usize = "2026-11-22T01:02:18.498Z ".len();
+/// What is written of sessions that are opened and closed, at the level at which it is written.
+const SAYS: [(&str, bool); 4] = [
+    ("[INFO] Workspace initialized: ", true),
+    ("[INFO] Registering foreground session: ", true),
+    ("[INFO] Resumed session: ", true),
+    ("[INFO] Closing session ", false),
+];
+
+/// What was read of a process's log so far.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    path: Option<PathBuf>,
+    read: u64,
+    open: Vec<Box<str>>,
+    closed: Vec<Box<str>>,
+}
+
+impl Log {
+    /// All that a process wrote that may be gone. `None` where that cannot be read.
+    pub(super) fn whole(path: &Path) -> Option<Self> {
+        let mut log = Self::default();
+        log.read_from(&mut open(path).ok()?, None).ok()?;
+        Some(log)
+    }
+
+    /// The sessions that the process has open, in the order in which it opened them.
+    pub(super) fn open(&self) -> impl Iterator<Item = &Box<str>> {
+        self.open.iter()
+    }
+
+    /// Whether the process closed this session.
+    pub(super) fn closed(&self, id: &str) -> bool {
+        self.closed.iter().any(|closed| **closed == *id)
+    }
+
+    /// Whether there is a log.
+    pub(super) const fn is_there(&self) -> bool {
+        self.path.is_some()
+    }
+
+    /// Whether there is a log that says anything of sessions.
+    pub(super) fn says(&self) -> bool {
+        !self.open.is_empty() || !self.closed.is_empty()
+    }
+
+    /// Reads what is new, at most until then. A log that cannot be found or read says nothing. Whether all of it was read.
+    pub(super) fn follow(&mut self, program: &Program, homes: &[PathBuf], until: Option<Instant>) -> bool {
+        if self.path.is_none() {
+            self.path = program.log.clone().or_else(|| homes.iter().find_map(|home| find(&home.join(LOGS), program)));
+        }
+        let Some(path) = &self.path else { return true };
+        open(path).and_then(|mut file| self.read_from(&mut file, until)).unwrap_or_else(|error| {
+            tracing::debug!(pid = program.pid, %error, "the log of a Copilot process cannot be read");
+            true
+        })
+    }
+
+    /// Reads what is new, at most until then. Whether a session was opened or closed there, or that cannot be told.
+    pub(super) fn goes_on(&mut self, until: Option<Instant>) -> bool {
+        let Some(path) = self.path.clone() else { return true };
+        let before = (self.open.clone(), self.closed.clone());
+        let whole = open(&path).and_then(|mut file| self.read_from(&mut file, until)).unwrap_or(false);
+        !whole || before != (self.open.clone(), self.closed.clone())
+    }
+
+    /// Whether it was read to its end.
+    fn read_from(&mut self, file: &mut File, until: Option<Instant>) -> io::Result<bool> {
+        let length = file.metadata()?.len();
+        if length < self.read {
+            *self = Self { path: self.path.take(), ..Self::default() };
+        }
+        self.read = self.read.max(length.saturating_sub(MOST));
+        file.seek(SeekFrom::Start(self.read))?;
+        let mut reader = BufReader::with_capacity(64 << 10, file.take(length - self.read));
+        let mut line = Vec::new();
+        for n in 1_u32.. {
+            // A look at the clock takes as long as a line.
+            if n.is_multiple_of(64) && until.is_some_and(|until| until <= Instant::now()) {
+                return Ok(false);
+            }
+            line.clear();
+            let count = reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)? as u64;
+            // A line that is still being written is read when it is whole.
+            if count == 0 || !line.ends_with(b"\n") && count < LINE_MAX {
+                break;
+            }
+            self.read += count;
+            self.take(&line);
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        let Some((id, opens)) = said(line) else { return };
+        let (into, out_of) =
+            if opens { (&mut self.open, &mut self.closed) } else { (&mut self.closed, &mut self.open) };
+        out_of.retain(|other| **other != *id);
+        if !into.iter().any(|other| **other == *id) {
+            into.push(id.into());
+        }
+    }
+}
+
+/// The session that a line says to be opened (`true`) or closed.
+fn said(line: &[u8]) -> Option<(&str, bool)> {
+    let text = std::str::from_utf8(line.get(STAMP..)?).ok()?;
+    if line[STAMP - 2..STAMP] != *b"Z " || !line[0].is_ascii_digit() {
+        return None;
+    }
+    let (rest, opens) = SAYS.iter().find_map(|(says, opens)| Some((text.strip_prefix(says)?, *opens)))?;
+    let id = rest.split([' ', '\n', '\r']).next()?;
+    is_uuid(id).then_some((id, opens))
+}
+
+/// The newest log of this process in a folder of logs: `process-<milliseconds since 1970>-<pid>.log`. One of an earlier process
+/// of the same id is older than this process.
+fn find(folder: &Path, program: &Program) -> Option<PathBuf> {
+    const SLACK: Span = Span::seconds(2);
+    let ending = format!("-{}.log", program.pid);
+    let began =
+        |name: &str| -> Option<Time> { name.strip_prefix("process-")?.strip_suffix(&*ending)?.parse().ok().map(Time) };
+    let newest = |entry: fs::DirEntry| Some((began(entry.file_name().to_str()?)?, entry.path()));
+    let (at, path) = fs::read_dir(folder).ok()?.flatten().filter_map(newest).max()?;
+    program.started.is_none_or(|started| at + SLACK >= started).then_some(path)
+}
+
+/// Opens a plain file, without waiting for anybody.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "beabf016-0350-4b30-ae8f-181db7acd479";
+    const B: &str = "09930f7c-0850-4aeb-88e2-3afa9e38248d";
+
+    fn line(words: &str) -> String {
+        format!("2026-11-22T01:02:18.498Z {words}\n")
+    }
+
+    fn opened(log: &mut Log, path: &Path) -> Vec<String> {
+        assert!(log.read_from(&mut File::open(path).unwrap(), None).unwrap());
+        log.open().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_log_tells_what_is_open_as_it_grows() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("log");
+        let mut log = Log::default();
+        let mut text = line("[INFO] Starting") + &line(&format!("[INFO] Workspace initialized: {A} (checkpoints: 0)"));
+        fs::write(&path, &text).unwrap();
+        assert_eq!(opened(&mut log, &path), [A]);
+        text += &line(&format!("[INFO] Unregistering foreground session: {A}"));
+        text += &line(&format!("[INFO] Registering foreground session: {B}"));
+        let half = line(&format!("[INFO] Closing session {A}"));
+        fs::write(&path, text.clone() + &half[..half.len() - 9]).unwrap();
+        assert_eq!(opened(&mut log, &path), [A, B], "both are loaded, and half a line says nothing");
+        fs::write(&path, text.clone() + &half).unwrap();
+        assert_eq!(opened(&mut log, &path), [B]);
+        assert!(log.closed(A) && log.says());
+        text = line(&format!("[INFO] Workspace initialized: {A} (checkpoints: 0)"));
+        fs::write(&path, &text).unwrap();
+        assert_eq!(opened(&mut log, &path), [A], "a log that was begun anew");
+    }
+
+    #[test]
+    fn only_copilots_own_lines_count() {
+        for not in [
+            format!("Workspace initialized: {A}\n"),
+            line(&format!("[DEBUG] said: [INFO] Workspace initialized: {A}")),
+            line(&format!("[INFO] Workspace initialized: {}", &A[1..])),
+            line("[INFO] Workspace initialized: "),
+            format!("x026-11-22T01:02:18.498Z [INFO] Closing session {A}\n"),
+            String::new(),
+        ] {
+            assert_eq!(said(not.as_bytes()), None, "{not}");
+        }
+        assert_eq!(said(b"2026-11-22T01:02:18.498Z \xff\n"), None);
+        assert_eq!(said(line(&format!("[INFO] Closing session {A}")).as_bytes()), Some((A, false)));
+    }
+
+    #[test]
+    fn a_long_log_is_read_on_where_it_was_left() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("log");
+        let text = line("[INFO] on and on").repeat(10_000) + &line(&format!("[INFO] Resumed session: {A}"));
+        fs::write(&path, text).unwrap();
+        let (mut log, mut looks) = (Log::default(), 1);
+        while !log.read_from(&mut File::open(&path).unwrap(), Some(Instant::now())).unwrap() {
+            looks += 1;
+        }
+        assert!(looks > 100, "{looks}");
+        assert_eq!(log.open().map(|id| &**id).collect::<Vec<_>>(), [A]);
+    }
+
+    #[test]
+    fn of_a_long_line_and_a_long_log_nothing_is_kept() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("log");
+        let long = "x".repeat(LINE_MAX as usize * 3 + 7) + "\n";
+        fs::write(&path, long + &line(&format!("[INFO] Resumed session: {A}"))).unwrap();
+        assert_eq!(opened(&mut Log::default(), &path), [A]);
+        let file = File::options().append(true).open(&path).unwrap();
+        file.set_len(MOST * 1024).unwrap(); // a hole
+        let mut log = Log { read: MOST * 1023, ..Log::default() };
+        assert!(opened(&mut log, &path).is_empty());
+    }
+}

@@ -1,0 +1,209 @@
+//! Where the Copilot CLI is, for a server of our own.
+//!
+//! What the config names; else `copilot` on the search path; else where installers put it. A tray that the desktop started
+//! often has a shorter search path than the user's shell, and no `node` on it: so where npm's loader is found, the native
+//! program that it would start is taken instead. Whatever is found must say that it is Copilot: other programs are called
+//! `copilot` too.
+
+use crate::system::paths;
+use std::env::consts::{ARCH, EXE_SUFFIX, OS};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// How long a program may take to say its version where somebody looks on. Copilot takes a tenth of a second, and a few on its very
+/// first start.
+pub const SAID_WITHIN: Duration = Duration::from_secs(5);
+/// The same for a resume: on a machine under load it takes many times that, and who waits for a resume would rather wait than be
+/// refused.
+pub const SAID_LATE: Duration = Duration::from_secs(30);
+/// How every version of the CLI that speaks our protocol begins to say it.
+const SAYS: &str = "GitHub Copilot CLI ";
+/// How much of what it says is read, in bytes.
+const SAYS_MAX: u64 = 4096;
+
+/// Finds the Copilot CLI: `config` is what the user's settings name, and then nothing else is tried. The error says what
+/// was tried, and what to do. Each program may take so long to say its version.
+pub async fn find_program(config: Option<&Path>, within: Duration) -> Result<PathBuf, String> {
+    if let Some(named) = config {
+        let refused = |why| {
+            format!("{}, which the settings name as the Copilot CLI, {why}; correct the settings", named.display())
+        };
+        return match said(named, within).await {
+            Ok(_) => Ok(named.to_owned()),
+            Err(why) => Err(refused(why)),
+        };
+    }
+    let home = paths::user_home();
+    let found =
+        candidates(std::env::var_os("PATH").as_deref(), home.as_deref(), std::env::var_os("APPDATA").as_deref());
+    let mut tried = Vec::new();
+    for program in found {
+        match said(&program, within).await {
+            Ok(_) => return Ok(program),
+            Err(why) => tried.push(format!("{} {why}", program.display())),
+        }
+    }
+    let tried = if tried.is_empty() { "nothing there has that name".to_owned() } else { tried.join("; ") };
+    Err(format!(
+        "no GitHub Copilot CLI was found on the search path or where npm installs it: {tried}; install it, or name it in the settings"
+    ))
+}
+
+/// The programs to try, in this order, each of which is there.
+fn candidates(path: Option<&OsStr>, home: Option<&Path>, app_data: Option<&OsStr>) -> Vec<PathBuf> {
+    let name = format!("copilot{EXE_SUFFIX}");
+    let mut found: Vec<PathBuf> = Vec::new();
+    let folders = path.map(std::env::split_paths).into_iter().flatten().filter(|folder| folder.is_absolute());
+    let installed =
+        [home.map(|home| home.join(".local/bin")), Some("/usr/local/bin".into()), Some("/opt/homebrew/bin".into())];
+    for folder in folders.chain(installed.into_iter().flatten()) {
+        let program = folder.join(&name);
+        if program.is_file() {
+            found.push(behind_loader(&program).unwrap_or(program));
+        }
+        // npm's own wrapper there is a script for a shell, which we do not start.
+        found.extend(native(&folder.join("node_modules/@github")));
+    }
+    let mut modules: Vec<PathBuf> =
+        ["/usr/local/lib/node_modules", "/usr/lib/node_modules", "/opt/homebrew/lib/node_modules"]
+            .map(PathBuf::from)
+            .into();
+    modules.extend(app_data.map(|folder| Path::new(folder).join("npm/node_modules")));
+    if let Some(home) = home {
+        modules.extend([".npm-global/lib/node_modules", ".local/lib/node_modules"].map(|folder| home.join(folder)));
+        let mut versions: Vec<PathBuf> = std::fs::read_dir(home.join(".nvm/versions/node"))
+            .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path().join("lib/node_modules"))).collect())
+            .unwrap_or_default();
+        versions.sort();
+        modules.extend(versions.into_iter().rev());
+    }
+    found.extend(modules.iter().filter_map(|folder| native(&folder.join("@github"))));
+    let mut seen = std::collections::HashSet::new();
+    found.retain(|program| seen.insert(program.clone()));
+    found
+}
+
+/// The native program behind npm's loader, where `program` is a link to that.
+fn behind_loader(program: &Path) -> Option<PathBuf> {
+    let loader = program.canonicalize().ok()?;
+    let package = loader.parent()?;
+    let is_loader = loader.extension() == Some(OsStr::new("js")) && package.ends_with("@github/copilot");
+    is_loader.then(|| native(package.parent()?))?
+}
+
+/// The native program in a folder of modules, `.../node_modules/@github`: beside the main package, or inside it.
+fn native(scope: &Path) -> Option<PathBuf> {
+    let platform = match OS {
+        "macos" => "darwin",
+        "windows" => "win32",
+        other => other,
+    };
+    let arch = if ARCH == "aarch64" { "arm64" } else { "x64" };
+    let inside = scope.join("copilot/node_modules/@github");
+    [scope, &inside]
+        .map(|scope| scope.join(format!("copilot-{platform}-{arch}")).join(format!("copilot{EXE_SUFFIX}")))
+        .into_iter()
+        .find(|program| program.is_file())
+}
+
+/// The version of the Copilot CLI at this path, in its own words: `1.0.102.` The error says what is wrong with it.
+pub async fn version(program: &Path) -> Result<String, String> {
+    said(program, SAID_WITHIN).await.map_err(|why| format!("{} {why}", program.display()))
+}
+
+/// Asks a program for its version. The error says what is wrong with it.
+async fn said(program: &Path, within: Duration) -> Result<String, String> {
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    crate::system::descriptors::give_back(command.as_std_mut());
+    let asked = async {
+        let mut child = command.spawn()?;
+        let mut words = Vec::new();
+        if let Some(output) = child.stdout.take() {
+            output.take(SAYS_MAX).read_to_end(&mut words).await?;
+        }
+        std::io::Result::Ok(words)
+    };
+    match timeout(within, asked).await {
+        Ok(Ok(words)) => {
+            let words = String::from_utf8_lossy(&words);
+            words.trim_start().strip_prefix(SAYS).map(|version| version.trim().to_owned()).ok_or_else(|| {
+                "is another program: asked for its version, it does not say that it is the GitHub Copilot CLI"
+                    .to_owned()
+            })
+        }
+        Ok(Err(error)) => Err(format!("does not start: {error}")),
+        Err(_) => Err(format!("does not say its version within {} s", within.as_secs())),
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn run<F: Future>(future: F) -> F::Output {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    }
+
+    /// A program that does this.
+    fn program(path: &Path, script: &str) -> PathBuf {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_owned()
+    }
+
+    #[test]
+    fn what_the_config_names_must_be_copilot() {
+        let scratch = tempfile::tempdir().unwrap();
+        let find = |script: &str| {
+            let named = program(&scratch.path().join("copilot"), script);
+            run(find_program(Some(&named), SAID_WITHIN))
+        };
+        assert_eq!(
+            find("[ \"$1\" = --version ] && echo 'GitHub Copilot CLI 1.0.102.'").unwrap(),
+            scratch.path().join("copilot")
+        );
+        // The command line of another product is called the same.
+        let other = find("echo 'copilot version: v1.34.0'").unwrap_err();
+        assert!(other.contains("is another program") && other.contains("correct the settings"), "{other}");
+        assert!(find("exit 1").unwrap_err().contains("is another program"));
+        assert!(find("yes x").unwrap_err().contains("is another program"), "what says no end is cut short");
+        let missing = run(find_program(Some(&scratch.path().join("none")), SAID_WITHIN)).unwrap_err();
+        assert!(missing.contains("does not start"), "{missing}");
+    }
+
+    #[test]
+    fn the_native_program_is_taken_instead_of_npms_loader() {
+        let scratch = tempfile::tempdir().unwrap();
+        let scope = scratch.path().join("lib/node_modules/@github");
+        let platform = if cfg!(target_os = "macos") { "darwin" } else { OS };
+        let arch = if ARCH == "aarch64" { "arm64" } else { "x64" };
+        let loader = program(&scope.join("copilot/npm-loader.js"), "");
+        let path = scratch.path().join("bin");
+        fs::create_dir_all(&path).unwrap();
+        symlink(&loader, path.join("copilot")).unwrap();
+        let first = |path: &Path| candidates(Some(path.as_os_str()), None, None).into_iter().next().unwrap();
+        assert_eq!(first(&path), path.join("copilot"), "where there is no native program, the loader may work");
+        let inside =
+            program(&scope.join(format!("copilot/node_modules/@github/copilot-{platform}-{arch}/copilot")), "");
+        assert_eq!(first(&path), inside.canonicalize().unwrap());
+        let beside = program(&scope.join(format!("copilot-{platform}-{arch}/copilot")), "");
+        assert_eq!(first(&path), beside.canonicalize().unwrap());
+        let home = scratch.path().join("home");
+        let nvm = program(
+            &home
+                .join(format!(".nvm/versions/node/v22.1.0/lib/node_modules/@github/copilot-{platform}-{arch}/copilot")),
+            "",
+        );
+        assert!(candidates(None, Some(&home), None).contains(&nvm));
+    }
+}

@@ -1,0 +1,469 @@
+//! One more client of a session: asked for permission, told what happens, able to send.
+//!
+//! The permission handler is part of the resume itself, so no request can come before it is there; what came before is
+//! taken over from the list of open requests. Resuming a session that is loaded writes nothing to its log, as long as the
+//! resume event is suppressed: otherwise every reader of the log would take the open turn for over.
+//!
+//! A server ends a session with its last client. Whoever attaches to a session whose client went away is that last one: an
+//! [`Attached`] wants to be kept, and closes its connection when it is dropped.
+
+use super::asking::{self, Questions};
+use super::client::{Activity, Decision, Link};
+use super::fault::Fault;
+use super::recover::{self, Failure, Show, Site, Steps};
+use super::replying::{self, Pose};
+use crate::core::order::{Reply, Step, Which};
+use crate::core::text::counted;
+use crate::core::verdict::Asking;
+use async_trait::async_trait;
+use github_copilot_sdk::handler::{PermissionHandler, PermissionResult};
+use github_copilot_sdk::session::Session;
+use github_copilot_sdk::subscription::{EventSubscription, RecvErrorKind};
+use github_copilot_sdk::{PermissionRequestData, RequestId, ResumeSessionConfig, SessionId};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Notify, watch};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
+
+/// How often an attached server is asked whether it lives, and how long it may take to say so. Tests have less time, but
+/// enough for any machine to answer.
+const HEARTBEAT: (Duration, Duration) = if cfg!(test) {
+    (Duration::from_millis(100), Duration::from_secs(2))
+} else {
+    (Duration::from_secs(30), Duration::from_secs(10))
+};
+/// So many times in a row it is asked before a server that says nothing counts as lost.
+const BEATS: u8 = 3;
+/// How long after an event it is asked whether the session works: events come in bursts.
+const DEBOUNCE: Duration = Duration::from_millis(200);
+
+/// Who answers the requests of a session that we are attached to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// The user, one by one.
+    Ask,
+    /// We allow every one, because the user's settings say so; but for those that the organisation wants a person for.
+    ApproveAll,
+    /// The user; and nothing is done about what is open or silent already.
+    Observe,
+}
+
+/// Something that an attached session's server told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Which attachment it is of, as given when it was made: what a replaced one still tells is told apart by this.
+    pub generation: u64,
+    /// The session's id.
+    pub id: Box<str>,
+    /// What.
+    pub what: What,
+}
+
+/// What a server tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The turn is over, the session waits.
+    Idle,
+    /// Whether the session works. Told once at the start, and when it changes.
+    Active(bool),
+    /// What the session asks its user now. Told at the start where something is asked, and when it changes.
+    Asks(Vec<Asking>),
+    /// Something happened, if only what never reaches the disk. At most a few times a second.
+    Happened,
+    /// The attachment is over, and this is the last that comes of it.
+    Lost(Fault),
+}
+
+/// An attachment. Closed when dropped.
+#[derive(Debug)]
+pub struct Attached {
+    pub(super) link: Link,
+    id: Box<str>,
+    policy: Policy,
+    answered: Answered,
+    /// What it asks its user.
+    questions: Arc<watch::Sender<Questions>>,
+    /// The SDK answers for as long as this lives.
+    _session: SessionHeld,
+    forward: AbortHandle,
+    /// Says that the session may be gone though its server lives.
+    doubt: Arc<Notify>,
+    /// The clients that were connected when we came, where none of them was there to be asked.
+    alone_among: Option<BTreeSet<u16>>,
+    /// For a server of our own: whether another process seemed to have the session already when it was resumed.
+    pub(super) taken_before: Option<bool>,
+}
+
+/// The SDK's session cannot be shown.
+struct SessionHeld(#[expect(dead_code, reason = "kept alive")] Session);
+
+impl std::fmt::Debug for SessionHeld {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Session")
+    }
+}
+
+/// The requests that we allowed by ourselves, so that none is answered twice.
+#[derive(Clone, Debug, Default)]
+struct Answered(Arc<Mutex<HashSet<String>>>);
+
+impl Answered {
+    /// Whether this request is not among them yet; now it is.
+    fn is_new(&self, request: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(request.to_owned())
+    }
+}
+
+/// Asked by the server for every request.
+struct Answering {
+    policy: Policy,
+    answered: Answered,
+}
+
+#[async_trait]
+impl PermissionHandler for Answering {
+    async fn handle(&self, _: SessionId, request: RequestId, data: PermissionRequestData) -> PermissionResult {
+        let managed = data.managed_settings_enabled || data.managed_approval_required == Some(true);
+        if self.policy == Policy::ApproveAll && !managed && self.answered.is_new(request.as_ref()) {
+            PermissionResult::approve_once()
+        } else {
+            // It stays open, for the user or for another client.
+            PermissionResult::no_result()
+        }
+    }
+}
+
+/// Attaches to a session where it is loaded: from now on its requests are asked of us too. The requests that are open
+/// already are taken over; if none is, but the session is silent although its server says that it works, the turn is
+/// aborted.
+pub async fn attach(
+    site: &Site,
+    policy: Policy,
+    events: UnboundedSender<Event>,
+    generation: u64,
+    steps: Steps<'_>,
+) -> Result<Attached, Failure> {
+    let (attached, open) = join(site, policy, events, generation, steps).await?;
+    attached.stop_silence(site, open, steps).await?;
+    Ok(attached)
+}
+
+/// The same without the abort. Also says how many requests were open.
+pub async fn join(
+    site: &Site,
+    policy: Policy,
+    events: UnboundedSender<Event>,
+    generation: u64,
+    steps: Steps<'_>,
+) -> Result<(Attached, usize), Failure> {
+    let (link, _) = recover::find(site, steps).await?;
+    let failed = |fault| Failure::of(Step::Attach, fault);
+    // Without a trace in its log, which would tell that the session begins anew.
+    let how = ResumeSessionConfig::new(SessionId::new(&*site.id)).with_suppress_resume_event(true);
+    let attached = Attached::to(link, site, policy, how, events, generation).await.map_err(failed)?;
+    steps(Step::Attach, "attached".to_owned());
+    let open = attached.take_over(steps).await?;
+    Ok((attached, open))
+}
+
+impl Attached {
+    /// Resumes the session over this connection, as `how` says, and begins to tell what happens.
+    pub(super) async fn to(
+        link: Link,
+        site: &Site,
+        policy: Policy,
+        how: ResumeSessionConfig,
+        events: UnboundedSender<Event>,
+        generation: u64,
+    ) -> Result<Self, Fault> {
+        let alone_among = site.sight.borrow().denied.then(|| link.company()).flatten();
+        let answered = Answered::default();
+        let handler = Arc::new(Answering { policy, answered: answered.clone() });
+        let session = link.resume(how.with_permission_handler(handler)).await?;
+        // The first subscription begins with what came during the resume.
+        let heard = session.subscribe();
+        // A server that keeps no such log is no reason not to attach: what is asked from now on is heard.
+        let asked = match link.questions(&site.id).await {
+            Err(Fault::Unknown(..) | Fault::Rejected(..) | Fault::Misunderstood(..)) => Questions::default(),
+            asked => asked?,
+        };
+        let active = link.activity(&site.id).await?.has_active_work;
+        // The log may tell of a question whose end was cut off it; where nothing works, nothing asks.
+        let questions = Arc::new(watch::Sender::new(if active { asked } else { Questions::default() }));
+        let doubt = Arc::new(Notify::new());
+        let teller = Teller {
+            link: link.clone(),
+            id: site.id.clone(),
+            generation,
+            events,
+            questions: Arc::clone(&questions),
+            doubt: Arc::clone(&doubt),
+        };
+        let forward = tokio::spawn(teller.tell(heard, active)).abort_handle();
+        let session = SessionHeld(session);
+        Ok(Self {
+            link,
+            id: site.id.clone(),
+            policy,
+            answered,
+            questions,
+            _session: session,
+            forward,
+            doubt,
+            alone_among,
+            taken_before: None,
+        })
+    }
+
+    /// Sees to the requests that were open before we came, and says how many there were.
+    pub(super) async fn take_over(&self, steps: Steps<'_>) -> Result<usize, Failure> {
+        if self.policy == Policy::Observe {
+            return Ok(0);
+        }
+        let failed = |fault| Failure::of(Step::TakeOver, fault);
+        let open = self.link.pending(&self.id).await.map_err(failed)?;
+        let mut approved = 0;
+        if self.policy == Policy::ApproveAll {
+            for request in open.iter().filter(|request| !request.managed && self.answered.is_new(&request.id)) {
+                let answered = self.link.answer(&self.id, &request.id, Decision::ApproveUnseen).await;
+                approved += usize::from(answered.map_err(failed)?);
+            }
+        }
+        steps(Step::TakeOver, format!("{}, {approved} approved", counted(open.len(), "open request")));
+        Ok(open.len())
+    }
+
+    /// Whether it is known to wait for its user.
+    pub fn asks(&self) -> bool {
+        !self.questions.borrow().is_empty()
+    }
+
+    /// Aborts the turn of a session that had `open` requests when we came, if it is silent although its server says that it works.
+    pub async fn stop_silence(&self, site: &Site, open: usize, steps: Steps<'_>) -> Result<(), Failure> {
+        let is_silent = self.policy != Policy::Observe && open == 0 && site.sight.borrow().silent;
+        if is_silent { self.abort_silent(site, steps).await } else { Ok(()) }
+    }
+
+    /// Aborts what runs, where something does that is not known to wait for the user.
+    pub async fn abort_silent(&self, site: &Site, steps: Steps<'_>) -> Result<(), Failure> {
+        if self.asks() {
+            steps(Step::TakeOver, "it asks you something: nothing is stopped".to_owned());
+            return Ok(());
+        }
+        self.abort_if_busy(site, steps).await
+    }
+
+    /// Aborts what runs, where something does.
+    pub(super) async fn abort_if_busy(&self, site: &Site, steps: Steps<'_>) -> Result<(), Failure> {
+        let activity = self.activity().await.map_err(|fault| Failure::of(Step::Abort, fault))?;
+        if activity.has_active_work {
+            self.abort(site, steps).await?;
+        }
+        Ok(())
+    }
+
+    /// Answers open requests, as [`recover::answer`] does.
+    pub async fn answer(
+        &self,
+        site: &Site,
+        which: &Which,
+        approve: bool,
+        show: Show<'_>,
+        steps: Steps<'_>,
+    ) -> Result<String, Failure> {
+        recover::answer_over(&self.link, site, which, approve, show, steps).await
+    }
+
+    /// Answers an open question, or shows it.
+    pub async fn reply(&self, site: &Site, reply: &Reply, pose: Pose<'_>, steps: Steps<'_>) -> Result<String, Failure> {
+        replying::reply(&self.link, &self.questions, site, reply, pose, steps).await
+    }
+
+    /// Aborts the turn that runs, as [`recover::stop`] does.
+    pub async fn abort(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
+        recover::abort(&self.link, site, steps).await
+    }
+
+    /// What the session does.
+    pub async fn activity(&self) -> Result<Activity, Fault> {
+        self.link.activity(&self.id).await
+    }
+
+    /// Sends a prompt. A session in a server of our own is its server's alone only from its first prompt on; if somebody
+    /// else took it up before that, nothing is sent.
+    pub async fn send(&self, prompt: &str) -> Result<(), Fault> {
+        if self.taken_before == Some(false) && self.link.in_use_elsewhere(&self.id).await? {
+            return Err(Fault::Taken(self.link.place()));
+        }
+        self.link.send(&self.id, prompt).await
+    }
+
+    /// The session's folder is gone. From now on its server is asked whether it still has the session, because a server tells
+    /// nobody that one was deleted: the attachment to one that it has not any more is over.
+    pub fn doubt(&self) {
+        self.doubt.notify_one();
+    }
+
+    /// The connection.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Whether the session would end if we left: `Some(true)` where nobody else is connected to its server; `None` where
+    /// somebody is, who may or may not be attached to this session. The terminal of a `--ui-server` is no client: its
+    /// session does not end.
+    pub fn is_last_client(&self) -> Option<bool> {
+        self.link.is_only_client()
+    }
+
+    /// Leaves. If nobody else is attached, the server ends the session. Else it is left as it was before we came: a server
+    /// goes on asking once somebody was there to be asked, and would wait for ever; so a session that could ask nobody, and
+    /// that nobody else has come to, is told to ask no more.
+    pub async fn leave(self) {
+        let Some(before) = &self.alone_among else { return };
+        if !self.link.company().is_some_and(|now| !now.is_empty() && now.is_subset(before)) {
+            return;
+        }
+        let told = async {
+            self.link.ask_no_more(&self.id).await?;
+            for request in self.link.pending(&self.id).await? {
+                self.link.answer(&self.id, &request.id, Decision::Unanswered).await?;
+            }
+            Ok::<_, Fault>(())
+        };
+        if let Err(fault) = told.await {
+            tracing::warn!(session = %self.id, "what it asks for from now on may wait for ever: {fault}");
+        }
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.forward.abort();
+        self.link.leave();
+    }
+}
+
+/// Tells what a server tells.
+struct Teller {
+    link: Link,
+    id: Box<str>,
+    generation: u64,
+    events: UnboundedSender<Event>,
+    questions: Arc<watch::Sender<Questions>>,
+    doubt: Arc<Notify>,
+}
+
+impl Teller {
+    /// Goes on until the connection is over, or the session.
+    async fn tell(self, mut heard: EventSubscription, active: bool) {
+        self.say(What::Active(active));
+        // What the last look told, where nothing else was told since.
+        let mut active = Some(active);
+        self.say_questions(|questions| !questions.is_empty());
+        let (every, within) = HEARTBEAT;
+        let mut heartbeat = interval_at(Instant::now() + every, every);
+        // After the machine slept, one is enough.
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut look: Option<Instant> = None;
+        let (mut missed, mut doubtful) = (false, false);
+        let fault = loop {
+            tokio::select! {
+                event = heard.recv() => match event {
+                    Ok(event) => {
+                        if event.event_type == "session.idle" && event.agent_id.is_none() {
+                            self.say(What::Idle);
+                            active = None;
+                        }
+                        let event = asking::Event {
+                            kind: event.event_type,
+                            agent_id: event.agent_id,
+                            timestamp: event.timestamp,
+                            data: event.data,
+                        };
+                        self.say_questions(|questions| questions.hear(&event));
+                        look.get_or_insert_with(|| Instant::now() + DEBOUNCE);
+                    }
+                    // What was missed shows in what the session does now, and in its server's log of events.
+                    Err(error) if matches!(error.kind(), RecvErrorKind::Lagged(_)) => {
+                        missed = true;
+                        look.get_or_insert_with(|| Instant::now() + DEBOUNCE);
+                    }
+                    Err(_) => break self.link.over(),
+                },
+                () = sleep_until(look.unwrap_or_else(Instant::now)), if look.is_some() => {
+                    look = None;
+                    self.say(What::Happened);
+                    if std::mem::take(&mut missed)
+                        && let Ok(now) = self.link.questions(&self.id).await
+                    {
+                        self.say_questions(|questions| std::mem::replace(questions, now.clone()) != now);
+                    }
+                    if let Err(fault) = self.look(&mut active).await {
+                        break fault;
+                    }
+                }
+                () = self.doubt.notified() => {
+                    doubtful = true;
+                    look.get_or_insert_with(|| Instant::now() + DEBOUNCE);
+                }
+                _ = heartbeat.tick() => {
+                    if let Err(fault) = self.beat(within).await {
+                        break fault;
+                    }
+                    if doubtful {
+                        look.get_or_insert_with(Instant::now);
+                    }
+                }
+            }
+        };
+        self.say(What::Lost(fault));
+        self.link.leave();
+    }
+
+    /// Whether the server lives. One that is held up for a while is asked again: to leave may end the session.
+    async fn beat(&self, within: Duration) -> Result<(), Fault> {
+        let mut asked = 1;
+        loop {
+            match self.link.ping(within).await {
+                Err(Fault::Silent { .. }) if asked < BEATS => asked += 1,
+                other => return other,
+            }
+        }
+    }
+
+    /// Asks whether the session works, and tells it where that is news. Fails where the connection or the session is over.
+    async fn look(&self, active: &mut Option<bool>) -> Result<(), Fault> {
+        match self.link.activity(&self.id).await {
+            Ok(now) if Some(now.has_active_work) != *active => {
+                *active = Some(now.has_active_work);
+                self.say(What::Active(now.has_active_work));
+                Ok(())
+            }
+            Err(fault @ (Fault::NotLoaded(_) | Fault::Gone(_) | Fault::NotCopilot(_) | Fault::TooLong(_))) => {
+                Err(fault)
+            }
+            // A server that is slow for once: the heartbeat tells whether it lives.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Tells what is asked now, if `changed` says that this is another thing than before.
+    fn say_questions(&self, changed: impl FnOnce(&mut Questions) -> bool) {
+        if self.questions.send_if_modified(changed) {
+            let open = self.questions.borrow().open();
+            self.say(What::Asks(open));
+        }
+    }
+
+    fn say(&self, what: What) {
+        // Nobody listens any more when the attachment is about to be dropped.
+        let _ = self.events.send(Event { generation: self.generation, id: self.id.clone(), what });
+    }
+}
+
+#[cfg(test)]
+mod tests;

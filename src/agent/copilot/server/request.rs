@@ -1,0 +1,234 @@
+//! A permission request as its server tells it, whole: what somebody decides on must be what will be done.
+//!
+//! Every release may bring new kinds of requests, and new details to old ones. So what is not known here is shown as it
+//! came, and only where nothing of that sort is left does one text stand for the request ([`Request::decisive`]).
+
+use crate::core::text;
+use serde_json::{Map, Value};
+use std::fmt::Write;
+
+/// An open permission request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// What it is answered by.
+    pub id: Box<str>,
+    /// What kind of thing is asked for, in Copilot's word: `commands`, `write`, `read`, `path`, `url`, `mcp`, ...
+    pub kind: Box<str>,
+    /// What is asked for, whole and unaltered: the command, the path, the URL, the file's name and its changes, a tool with
+    /// its arguments; of kinds that are not known, the request's JSON.
+    pub text: String,
+    /// What the agent says it is for.
+    pub intention: Option<Box<str>>,
+    /// What else the request says that may matter, as JSON: a warning, a way around the sandbox, whatever is not known.
+    pub more: Option<String>,
+    /// Whether the organisation's policy wants a person to answer.
+    pub managed: bool,
+    /// Whether the text was read from where requests of this kind have it.
+    known: bool,
+}
+
+/// What does not bear on the decision: how the request is referred to, and what else a client may offer.
+const ASIDE: [&str; 9] = [
+    "kind",
+    "toolCallId",
+    "intention",
+    "commandIdentifiers",
+    "canOfferSessionApproval",
+    "canOfferServerWideApproval",
+    "managedApprovalRequired",
+    "assistedApproval",
+    "readOnlyDirectories",
+];
+
+impl Request {
+    /// Reads an item of `session.permissions.pendingRequests`. `None` where it is not one.
+    pub fn read(item: &Value) -> Option<Self> {
+        Self::from_parts(item.get("requestId")?.as_str()?, item.get("request")?)
+    }
+
+    /// The same of one that a bridge told.
+    pub fn of(pending: &crate::agent::copilot::bridge::wire::Pending) -> Option<Self> {
+        Self::from_parts(&pending.request_id, &pending.request)
+    }
+
+    fn from_parts(id: &str, request: &Value) -> Option<Self> {
+        let id = id.into();
+        let mut rest = request.as_object()?.clone();
+        let kind: Box<str> = rest.get("kind").and_then(Value::as_str).unwrap_or("unknown").into();
+        let intention = rest.get("intention").and_then(Value::as_str).filter(|text| !text.is_empty()).map(Box::from);
+        let managed = rest.get("managedApprovalRequired").is_some_and(|required| *required != Value::Bool(false));
+        let Some((text, used)) = essence(&kind, &rest) else {
+            let text = pretty(&Value::Object(rest));
+            return Some(Self { id, kind, text, intention, more: None, managed, known: false });
+        };
+        // The same path once more says nothing; another one does.
+        let same = |key| rest.get("resolvedPath").is_some_and(|path| Some(path) == rest.get(key));
+        if same("path") || same("fileName") {
+            rest.remove("resolvedPath");
+        }
+        rest.retain(|key, value| {
+            let nothing = value.is_null() || *value == Value::Bool(false);
+            !nothing && !ASIDE.contains(&key.as_str()) && !used.contains(&key.as_str())
+        });
+        let more = (!rest.is_empty()).then(|| pretty(&Value::Object(rest)));
+        Some(Self { id, kind, text, intention, more, managed, known: true })
+    }
+
+    /// The whole request for a terminal. Characters that act on a terminal, or that are not seen but change what is, are
+    /// shown by their codes: `\u{202e}`.
+    pub fn shown(&self) -> String {
+        let mut out = match &*self.kind {
+            "commands" => "Run this command".to_owned(),
+            "write" => "Write this file".to_owned(),
+            "read" => "Read this".to_owned(),
+            "path" => "Reach this outside of the allowed folders".to_owned(),
+            "url" => "Fetch this URL".to_owned(),
+            "mcp" => "Call this tool of an MCP server".to_owned(),
+            kind => format!("A request of the kind {:?}", visible(kind)),
+        };
+        if let Some(intention) = &self.intention {
+            let _ = write!(out, " (the agent: {})", visible(intention));
+        }
+        let _ = write!(out, ":\n\n{}", visible(&self.text));
+        if let Some(more) = &self.more {
+            let _ = write!(out, "\n\nIt also says:\n{}", visible(more));
+        }
+        out
+    }
+
+    /// The one text that says all, where there is one: the command, the only path, or the URL. Whoever has been shown just
+    /// that has been shown the request.
+    pub fn decisive(&self) -> Option<&str> {
+        let one = match &*self.kind {
+            "commands" | "read" | "url" => true,
+            "path" => !self.text.contains('\n'),
+            _ => false,
+        };
+        (one && self.known && self.more.is_none()).then_some(&self.text)
+    }
+}
+
+/// What a request of a known kind is about, and the fields that this was taken from. `None` where the kind is not known, or
+/// is not as it was.
+fn essence(kind: &str, request: &Map<String, Value>) -> Option<(String, Vec<&'static str>)> {
+    let text = |key: &str| Some(request.get(key)?.as_str()?.to_owned());
+    Some(match kind {
+        "commands" => (text("fullCommandText")?, vec!["fullCommandText"]),
+        "read" => (text("path")?, vec!["path"]),
+        "url" => (text("url")?, vec!["url"]),
+        "path" => {
+            let paths: Option<Vec<&str>> = request.get("paths")?.as_array()?.iter().map(Value::as_str).collect();
+            (paths?.join("\n"), vec!["paths", "accessKind"])
+        }
+        "write" => {
+            // The edits say once more what the diff says; without a diff the file is new, and its contents are given.
+            let change = text("diff").filter(|diff| !diff.is_empty()).or_else(|| text("newFileContents"))?;
+            (format!("{}\n\n{change}", text("fileName")?), vec!["fileName", "diff", "newFileContents", "fileEdits"])
+        }
+        "mcp" => {
+            let arguments = request.get("args").map(pretty).unwrap_or_default();
+            let words = format!("server: {}\ntool: {}\n{arguments}", text("serverName")?, text("toolName")?);
+            (words, vec!["serverName", "toolName", "toolTitle", "args"])
+        }
+        _ => return None,
+    })
+}
+
+/// JSON over several lines.
+fn pretty(value: &Value) -> String {
+    // Fails for maps with keys that are no text, which a value cannot have.
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// The text with everything by its code that acts on a terminal or is not seen. Lines stay lines. No two texts come out the
+/// same: what looks like such a code has its backslash by its code.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let harmless = matches!(c, ' ' | '\n' | '\t');
+        if text[at..].starts_with("\\u{") || !harmless && (c.is_control() || c.is_whitespace() || text::is_unseen(c)) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(request: &Value) -> Request {
+        Request::read(&json!({"requestId": "r", "request": request})).unwrap()
+    }
+
+    #[test]
+    fn a_command_is_told_whole() {
+        let command = format!("echo {}\n\trm -rf 'x  y'", "long ".repeat(1000));
+        let request = read(&json!({"kind": "commands", "fullCommandText": command, "intention": "tidy up",
+            "commandIdentifiers": ["echo"], "canOfferSessionApproval": false, "toolCallId": "c"}));
+        assert_eq!((request.text.as_str(), request.decisive()), (command.as_str(), Some(command.as_str())));
+        assert_eq!(request.shown(), format!("Run this command (the agent: tidy up):\n\n{command}"));
+    }
+
+    #[test]
+    fn what_is_not_seen_is_shown_by_its_code() {
+        let request = read(
+            &json!({"kind": "commands", "fullCommandText": "a\u{202e}b\u{1b}[2Jc\r\u{a0}d\u{200b}\u{2028}e\u{200d}f"}),
+        );
+        let shown = r"a\u{202e}b\u{1b}[2Jc\u{d}\u{a0}d\u{200b}\u{2028}e\u{200d}f";
+        assert_eq!(request.shown(), format!("Run this command:\n\n{shown}"));
+        let looks_alike = read(&json!({"kind": "commands", "fullCommandText": shown}));
+        assert_ne!(looks_alike.shown(), request.shown());
+        assert_eq!(request.decisive(), Some("a\u{202e}b\u{1b}[2Jc\r\u{a0}d\u{200b}\u{2028}e\u{200d}f"), "unaltered");
+    }
+
+    #[test]
+    fn a_detail_that_matters_leaves_no_decisive_text() {
+        for detail in [("requestSandboxBypass", json!(true)), ("warning", json!("dangerous")), ("new", json!({"a": 1}))]
+        {
+            let mut plain = json!({"kind": "commands", "fullCommandText": "ls", "intention": ""});
+            assert_eq!(read(&plain).decisive(), Some("ls"));
+            plain[detail.0] = detail.1;
+            let request = read(&plain);
+            assert_eq!(request.decisive(), None, "{request:?}");
+            assert!(request.shown().contains(detail.0), "{}", request.shown());
+        }
+        let elsewhere =
+            read(&json!({"kind": "read", "path": "/a/link", "resolvedPath": "/etc/shadow", "intention": ""}));
+        assert_eq!(elsewhere.decisive(), None);
+        let same = read(&json!({"kind": "read", "path": "/a/b", "resolvedPath": "/a/b", "intention": ""}));
+        assert_eq!(same.decisive(), Some("/a/b"));
+    }
+
+    #[test]
+    fn every_kind_says_what_is_asked_for() {
+        let paths = read(&json!({"kind": "path", "accessKind": "read", "paths": ["/etc/hosts", "/etc/passwd"]}));
+        assert_eq!((paths.text.as_str(), paths.decisive()), ("/etc/hosts\n/etc/passwd", None));
+        let path = read(&json!({"kind": "path", "accessKind": "read", "paths": ["/etc/hosts"]}));
+        assert_eq!(path.decisive(), Some("/etc/hosts"));
+        let url = read(&json!({"kind": "url", "url": "https://example.com/", "intention": "look"}));
+        assert_eq!(url.decisive(), Some("https://example.com/"));
+        let write = read(&json!({"kind": "write", "fileName": "/p/a", "diff": "-a\n+b", "intention": "edit",
+            "canOfferSessionApproval": true}));
+        assert_eq!((write.text.as_str(), write.decisive()), ("/p/a\n\n-a\n+b", None));
+        let new = read(&json!({"kind": "write", "fileName": "/p/a", "diff": "", "newFileContents": "hello"}));
+        assert_eq!(new.text, "/p/a\n\nhello");
+        let tool =
+            read(&json!({"kind": "mcp", "serverName": "s", "toolName": "t", "toolTitle": "T", "args": {"x": 1}}));
+        assert_eq!(tool.text, "server: s\ntool: t\n{\n  \"x\": 1\n}");
+        let unknown = json!({"kind": "teleport", "to": "moon", "toolCallId": "c"});
+        assert_eq!(serde_json::from_str::<Value>(&read(&unknown).text).unwrap(), unknown);
+        let broken = json!({"kind": "commands", "fullCommandText": 7});
+        assert_eq!((read(&broken).text.contains('7'), read(&broken).decisive()), (true, None));
+    }
+
+    #[test]
+    fn what_is_no_request_is_none() {
+        for item in [json!(null), json!({}), json!({"requestId": 1, "request": {}}), json!({"requestId": "r"})] {
+            assert_eq!(Request::read(&item), None);
+        }
+    }
+}

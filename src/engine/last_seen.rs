@@ -1,0 +1,167 @@
+//! When the user last looked at each session, and when we last attached to it, kept over restarts in the state folder.
+//!
+//! A file that is broken counts as empty: what it says is a convenience, and a session shown as unseen once too often is no
+//! loss.
+
+use crate::core::fleet::Session;
+use crate::core::time::Time;
+use crate::system::state_file;
+use anyhow::Context;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The file's name in the state folder.
+pub const FILE: &str = "seen.json";
+/// So many sessions are remembered, the last seen first.
+const REMEMBERED: usize = 1000;
+
+/// When the user last looked at each session.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    path: Option<PathBuf>,
+    at: BTreeMap<Box<str>, Time>,
+}
+
+impl Seen {
+    /// Reads what is kept at `path`; without one, nothing is remembered beyond this run.
+    pub fn load(path: Option<PathBuf>) -> Self {
+        let text = path.as_deref().map(state_file::read).unwrap_or_default();
+        let kept: BTreeMap<Box<str>, String> = serde_json::from_str(&text).unwrap_or_default();
+        let at = kept.into_iter().filter_map(|(id, at)| Some((id, Time::parse(at.as_bytes())?))).collect();
+        Self { path, at }
+    }
+
+    /// The file that it is kept in.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Reads again what is kept, which another process may have written; what is only known here stays. Whether anything
+    /// was new.
+    pub fn reload(&mut self) -> bool {
+        let kept = Self::load(self.path.clone()).at;
+        let mut news = false;
+        for (id, at) in kept {
+            let known = self.at.entry(id).or_default();
+            news |= at > *known;
+            *known = at.max(*known);
+        }
+        news
+    }
+
+    /// When the user last looked at a session.
+    pub fn at(&self, id: &str) -> Option<Time> {
+        self.at.get(id).copied()
+    }
+
+    /// The user looked at a session.
+    pub fn mark(&mut self, id: &str, at: Time) {
+        self.at.insert(id.into(), at);
+    }
+
+    /// When we last attached to a session with somebody to ask.
+    pub fn attached(&self, id: &str) -> Option<Time> {
+        self.at.get(&*attached_key(id)).copied()
+    }
+
+    /// We attached to a session.
+    pub fn mark_attached(&mut self, id: &str, at: Time) {
+        self.at.insert(attached_key(id), at);
+    }
+
+    /// When we last reconnected a session without sending on what it had been told to do.
+    pub fn left_undone(&self, id: &str) -> Option<Time> {
+        self.at.get(&*undone_key(id)).copied()
+    }
+
+    /// We reconnected a session, and did not send on what it had been told to do.
+    pub fn mark_left_undone(&mut self, id: &str, at: Time) {
+        self.at.insert(undone_key(id), at);
+    }
+
+    /// Fills in what is remembered of a session.
+    pub fn recall(&self, session: &mut Session) {
+        session.seen = self.at(&session.id);
+        session.live.attached = self.attached(&session.id);
+        session.live.left_undone = self.left_undone(&session.id);
+    }
+
+    /// Writes it down, with what other processes have written meanwhile.
+    ///
+    /// # Errors
+    /// Where the state folder cannot be written; what was kept before is still there then.
+    pub fn save(&mut self) -> anyhow::Result<()> {
+        let Some(path) = self.path.clone() else { return Ok(()) };
+        self.reload();
+        if self.at.len() > REMEMBERED {
+            let mut times: Vec<_> = self.at.values().copied().collect();
+            times.sort_unstable();
+            let oldest = times[times.len() - REMEMBERED];
+            self.at.retain(|_, at| *at >= oldest);
+        }
+        let failed = || format!("what you have seen cannot be saved in {}", path.display());
+        let text = serde_json::to_vec_pretty(&self.at).with_context(failed)?;
+        state_file::replace(&path, &text).with_context(failed)
+    }
+}
+
+/// Under which a session's attaching is kept, beside when it was seen: no folder's name holds a slash.
+fn attached_key(id: &str) -> Box<str> {
+    format!("attached/{id}").into()
+}
+
+/// The same for what a reconnection left undone.
+fn undone_key(id: &str) -> Box<str> {
+    format!("undone/{id}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn what_was_seen_is_there_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state").join(FILE);
+        let mut seen = Seen::load(Some(path.clone()));
+        seen.mark("a", Time(1_700_000_000_123));
+        seen.save().unwrap();
+        assert_eq!(Seen::load(Some(path.clone())).at("a"), Some(Time(1_700_000_000_123)));
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_another_process_wrote_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let (mut ours, mut theirs) = (Seen::load(Some(path.clone())), Seen::load(Some(path)));
+        ours.mark("b", Time(5));
+        theirs.mark("a", Time(1));
+        theirs.mark("b", Time(4));
+        theirs.save().unwrap();
+        assert!(ours.reload());
+        assert_eq!((ours.at("a"), ours.at("b")), (Some(Time(1)), Some(Time(5))));
+        assert!(!ours.reload(), "nothing new");
+    }
+
+    #[test]
+    fn a_broken_file_counts_as_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        for broken in ["", "[]", "{\"a\": 1}", "\0\0", "{\"a\": \"yesterday\"}"] {
+            fs::write(&path, broken).unwrap();
+            assert_eq!(Seen::load(Some(path.clone())).at("a"), None);
+        }
+    }
+
+    #[test]
+    fn only_the_last_are_remembered() {
+        let mut seen = Seen { path: Some(tempfile::tempdir().unwrap().path().join(FILE)), ..Seen::default() };
+        for n in 0..1500 {
+            seen.mark(&n.to_string(), Time(n));
+        }
+        seen.save().unwrap();
+        assert_eq!((seen.at("499"), seen.at("500")), (None, Some(Time(500))));
+    }
+}

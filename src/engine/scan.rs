@@ -1,0 +1,439 @@
+//! What the loop looks at: homes, folders and owners.
+
+use super::agenda::Listing;
+use super::{Engine, FIRST, Key, RESCAN, Round, Stands, reading};
+use crate::agent::copilot::store::{Folder, Glimpse, Looked, is_absence, session_ids};
+use crate::agent::copilot::watcher::{Hints, WATCHES_TREES};
+use crate::core::fleet::Session;
+use crate::core::packed::Packed;
+use crate::core::time::Span;
+use crate::system::heap;
+use crate::system::identity::Identity;
+use crate::system::signals::Signals;
+use std::collections::HashSet;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long one turn of the loop looks at what just happened, before it listens again.
+const URGENT: Duration = Duration::from_millis(2);
+/// The same, with all that is less urgent.
+const STEP: Duration = Duration::from_millis(4);
+/// How long one look reads a log, or lists a folder.
+pub(super) const SLICE: Duration = Duration::from_millis(1);
+/// How long a log may be read before its session is judged by what was read so far.
+const LONG: Duration = Duration::from_millis(500);
+/// How long what is asked of a session waits for the end of its log.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// How long after a process wrote in its log that is looked into: lines come in bursts.
+const LOGGED: Span = Span(200);
+/// How many names are listed, and how many folders are added to the watch, in one turn of the loop.
+pub(super) const NAMES: usize = 256;
+pub(super) const WATCHES: usize = 64;
+
+impl Engine {
+    /// Looks at everything for the first time. A signal may end the program meanwhile.
+    pub(super) async fn look_at_all(&mut self, signals: &mut Signals, round: &mut Round) -> ControlFlow<()> {
+        self.look_at_homes();
+        let begun = Instant::now();
+        while self.agenda.is_busy() && !(self.agenda.only_reads() && begun.elapsed() >= FIRST) {
+            if !self.sort_some() {
+                self.work(round);
+            }
+            tokio::select! {
+                biased;
+                () = signals.end() => return ControlFlow::Break(()),
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        if !self.has_recent {
+            self.load_recent(round);
+        }
+        self.tell_trouble();
+        ControlFlow::Continue(())
+    }
+
+    /// Does some of what is to be done: what just happened first, and of everything else a little.
+    pub(super) fn work(&mut self, round: &mut Round) {
+        self.go_on_looking_at_processes();
+        if !self.agenda.is_busy() {
+            return self.watch_more(round);
+        }
+        let begun = Instant::now();
+        while let Some(key) = self.agenda.next_urgent() {
+            self.look_into(&key, round);
+            if begun.elapsed() >= URGENT {
+                break;
+            }
+        }
+        if let Some(key) = self.agenda.next_long() {
+            self.look_into(&key, round);
+        }
+        self.list_some();
+        while let Some(key) = self.agenda.next_other() {
+            self.look_into(&key, round);
+            if begun.elapsed() >= STEP {
+                break;
+            }
+        }
+        if !self.has_recent && self.agenda.only_reads() {
+            self.load_recent(round);
+        }
+    }
+
+    /// Something happened to a session's folder, if there is one of this name.
+    fn happened_to(&mut self, key: Key) {
+        if self.fleet.folder(&key).is_some() { self.agenda.urgent(key) } else { self.agenda.sometime(key) }
+    }
+
+    pub(super) fn follow(&mut self, hints: Hints, round: &mut Round) {
+        if hints.config {
+            self.config_was_written();
+        }
+        if hints.seen && self.seen.reload() {
+            self.take_over_seen(round);
+        }
+        for path in &hints.gone {
+            self.watcher.forget(path);
+        }
+        for home in hints.opened {
+            self.noted_anew(home);
+        }
+        if !hints.logs.is_empty() {
+            self.written.extend(hints.logs);
+            self.written_at.get_or_insert(self.clock.now().awake + LOGGED);
+        }
+        if hints.all {
+            self.lost.ask(self.clock.now().awake);
+            // What happened to the sessions that are shown is not waited for.
+            for key in self.fleet.keys() {
+                self.agenda.urgent(key);
+            }
+        }
+        for home in 0..self.stands.len() {
+            // With a home every watch below it went, though the same may be back by now.
+            if self.homes[home].ancestors().any(|path| hints.gone.contains(path)) {
+                self.stands[home] = Stands::Unknown;
+            }
+        }
+        if hints.ways {
+            self.look_at_homes();
+            self.watch_roots(false);
+        }
+        for home in hints.homes {
+            self.look_into_home(home);
+        }
+        for key in hints.folders {
+            self.happened_to(key);
+        }
+    }
+
+    /// Looks at everything that file events tell of: some were lost.
+    pub(super) fn look_at_what_was_lost(&mut self, round: &mut Round) {
+        self.config_was_written();
+        if self.seen.reload() {
+            self.take_over_seen(round);
+        }
+        self.watcher.renew();
+        self.stands.fill(Stands::Unknown);
+        self.rescan();
+    }
+
+    /// Looks whether the homes are where they were; of one that is not, everything is looked at, and watched anew.
+    pub(super) fn look_at_homes(&mut self) {
+        self.stands.resize(self.homes.len(), Stands::Unknown);
+        let stands_at = |root: &Path| match fs::metadata(root) {
+            Ok(meta) => Stands::Folder(Identity::of(&meta)),
+            Err(_) => Stands::Nothing,
+        };
+        // What takes a place before that is watched is found by looking again.
+        for _ in 0..8 {
+            let followed = (0..self.homes.len()).filter(|home| !self.retired.contains(home));
+            let others: Vec<_> = followed
+                .map(|home| (home, stands_at(&self.homes[home])))
+                .filter(|(home, stands)| self.stands[*home] != *stands)
+                .collect();
+            if others.is_empty() {
+                return;
+            }
+            for (home, stands) in &others {
+                self.stands[*home] = *stands;
+                self.watcher.forget(&self.homes[*home]);
+            }
+            self.watch_roots(true);
+            for (home, _) in others {
+                self.look_into_home(home);
+                for key in self.fleet.keys().filter(|key| key.0 == home) {
+                    self.agenda.urgent(key);
+                }
+                if !WATCHES_TREES {
+                    let all = self.history.of_home(home).map(|(home, id)| (home, Packed::from(&id)));
+                    self.unwatched.extend(all);
+                }
+            }
+        }
+    }
+
+    pub(super) fn rescan(&mut self) {
+        self.rescan_at = self.clock.now().awake + RESCAN;
+        self.agenda.is_long();
+        self.openers.forget_strangers();
+        self.look_at_config();
+        self.begin_to_look_at_processes();
+        self.look_at_homes();
+        for home in 0..self.homes.len() {
+            self.look_into_home(home);
+        }
+        for key in self.fleet.keys() {
+            self.agenda.sometime(key);
+        }
+        if !self.watcher.has_room() {
+            // What could not be watched is looked at here, and only here.
+            for key in self.history.iter() {
+                self.agenda.sometime(key);
+            }
+        }
+    }
+
+    /// Looks into a folder whose session something is to be done with, to the end of its log if that can be had.
+    pub(super) fn look_into_now(&mut self, key: &Key, round: &mut Round) {
+        let begun = Instant::now();
+        self.look_into(key, round);
+        while self.agenda.is_reading(key) && begun.elapsed() < PATIENCE {
+            self.look_into(key, round);
+        }
+    }
+
+    /// Looks at everything here and now, for what must not rest on an old look. Only logs that take long are read later.
+    pub(super) fn look_around(&mut self, round: &mut Round) {
+        self.rescan();
+        self.look_at_processes();
+        while !self.agenda.only_reads() {
+            self.work(round);
+        }
+    }
+
+    /// Begins to compare the sessions that a home has with those that are known.
+    pub(super) fn look_into_home(&mut self, home: usize) {
+        if self.retired.contains(&home) {
+            return;
+        }
+        let root = self.homes[home].clone();
+        self.watch_roots(false);
+        match session_ids(&root) {
+            Ok(ids) => {
+                self.agenda.listings.retain(|listing| listing.home != home);
+                let sweep = self.history.begin_sweep();
+                self.agenda.listings.push_back(Listing { home, ids, left: Vec::new(), sweep, held: HashSet::new() });
+            }
+            // What is known of it stands until it can be listed again, at the next rescan at the latest.
+            Err(error) if !is_absence(&error) => {
+                tracing::warn!("the sessions in {} cannot be listed: {error}", root.display());
+            }
+            Err(error) => {
+                tracing::debug!(path = %root.display(), %error, "no sessions there");
+                self.watcher.forget(&root);
+                self.watch_roots(false);
+                // Each of them finds that it is gone.
+                for key in self.history.of_home(home).chain(self.fleet.keys().filter(|key| key.0 == home)) {
+                    self.agenda.sometime(key);
+                }
+            }
+        }
+    }
+
+    /// Goes on with the listing of a home.
+    fn list_some(&mut self) {
+        // The names wait for their look here, and there may be tens of thousands: no more are taken than can be looked at soon.
+        if self.agenda.others() >= NAMES {
+            return;
+        }
+        let Some(mut listing) = self.agenda.listings.pop_front() else { return };
+        let home = listing.home;
+        for _ in 0..NAMES {
+            let Some(id) = listing.next() else {
+                // What was not found may be gone.
+                let missed = self.history.missed(home, listing.sweep);
+                let held = self.fleet.keys().filter(|key| key.0 == home && !listing.held.contains(&key.1));
+                for key in missed.into_iter().chain(held) {
+                    self.agenda.sometime(key);
+                }
+                return;
+            };
+            if self.history.found(home, &id, listing.sweep) {
+                continue;
+            }
+            let key = (home, id);
+            if self.fleet.folder(&key).is_some() {
+                listing.held.insert(key.1);
+            } else {
+                self.agenda.sometime(key);
+            }
+        }
+        self.agenda.listings.push_back(listing);
+    }
+
+    /// Watches the homes and the ways to them.
+    fn watch_roots(&mut self, anew: bool) {
+        let followed = self.homes.iter().enumerate().filter(|(home, _)| !self.retired.contains(home));
+        let roots: Vec<_> = followed.map(|(_, root)| root.as_path()).collect();
+        self.watcher.watch_ways(&roots, anew);
+    }
+
+    pub(super) fn look_into(&mut self, key: &Key, round: &mut Round) {
+        if self.retired.contains(&key.0) {
+            return;
+        }
+        let mut reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
+        reading.until = Some(Instant::now() + SLICE);
+        if let Some(folder) = self.fleet.folder(key) {
+            let mut looked = folder.look(&reading, &mut self.buffer);
+            if looked.is_ok() && !WATCHES_TREES && self.watcher.watch_session(key, folder.path()) {
+                looked = folder.look(&reading, &mut self.buffer);
+            }
+            return match looked {
+                Ok(Looked::Whole) => {
+                    self.agenda.is_read(key);
+                    self.looked_into(key, round);
+                }
+                // What it says in the middle of what happened is not what is so now.
+                Ok(Looked::More) if self.agenda.read_on(key).elapsed() < LONG => {}
+                Ok(Looked::More) => self.looked_into(key, round),
+                Err(_) => self.remove(key, round),
+            };
+        }
+        let mut folder = Folder::new(&self.homes[key.0], &key.1);
+        let Ok(mut looked) = folder.look(&reading, &mut self.buffer) else { return self.remove(key, round) };
+        if folder.session.unread {
+            let Session { touched, has_log, .. } = folder.session;
+            return self.is_past(key, Glimpse { touched, has_log });
+        }
+        self.seen.recall(&mut folder.session);
+        if !WATCHES_TREES && self.watcher.watch_session(key, folder.path()) {
+            // What was written between the look and the watch was not told.
+            looked = folder.look(&reading, &mut self.buffer).unwrap_or(looked);
+        }
+        if looked == Looked::More {
+            self.agenda.read_on(key);
+        }
+        self.hold(key, folder, round);
+    }
+
+    /// Nothing but its folder matters of this session.
+    pub(super) fn is_past(&mut self, key: &Key, Glimpse { touched, has_log }: Glimpse) {
+        if has_log && self.recent_from().is_some_and(|from| from <= touched) {
+            self.recent.push((touched, key.clone()));
+        }
+        if self.history.insert(key) && !WATCHES_TREES {
+            self.unwatched.push((key.0, Packed::from(&key.1)));
+        }
+    }
+
+    pub(super) fn hold(&mut self, key: &Key, mut folder: Folder, round: &mut Round) {
+        self.history.remove(key);
+        folder.session.dealings.resumed = self.resumed_at(key);
+        if self.fleet.insert(key.clone(), folder, self.clock.now()) {
+            round.changed.push(key.clone());
+        }
+        self.looked_into(key, round);
+    }
+
+    /// Waits for the end of the processes that a folder's locks name, and judges the session anew.
+    pub(super) fn looked_into(&mut self, key: &Key, round: &mut Round) {
+        let now = self.clock.now();
+        if let (Some(exits), Some(folder)) = (&self.exits, self.fleet.folder(key)) {
+            let pids: Vec<_> = folder.pids().filter(|pid| !self.known.contains(pid)).collect();
+            for pid in pids {
+                match exits.watch(pid) {
+                    Ok(true) => {
+                        self.known.insert(pid);
+                    }
+                    // It ended between the look at it and this.
+                    Ok(false) if folder.session.owner.live().is_some() => {
+                        self.openings.forget(pid);
+                        folder.process_ended(pid, now.wall);
+                    }
+                    Ok(false) => {}
+                    Err(error) => self.scarce.add(pid, &error, now.awake),
+                }
+            }
+        }
+        self.look_at_server(key, now);
+        self.look_at_bridge(key);
+        self.judge(key, round);
+    }
+
+    /// Judges a session anew, and tells who works on it what is seen now.
+    pub(super) fn judge(&mut self, key: &Key, round: &mut Round) {
+        if self.fleet.judge(key, self.clock.now()) {
+            round.changed.push(key.clone());
+        }
+        self.tell_sight(key);
+    }
+
+    /// Tells who works on a session what is seen of it now.
+    pub(super) fn tell_sight(&self, key: &Key) {
+        if let Some(entry) = self.fleet.get(key) {
+            self.acting.see(key, entry.session(), entry.verdict.status);
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: &Key, round: &mut Round) {
+        self.agenda.is_read(key);
+        self.watcher.forget(&self.homes[key.0].join(&*key.1));
+        self.sought.remove(key);
+        self.acting.forget(key);
+        if self.fleet.remove(key) | self.history.remove(key) {
+            round.removed.push(key.clone());
+        }
+    }
+
+    pub(super) fn owner_ended(&mut self, pid: u32) {
+        self.known.remove(&pid);
+        self.openings.forget(pid);
+        if let Some(looking) = &mut self.looking {
+            looking.forget(pid);
+        }
+        // Another process may have open what this one leaves.
+        self.look_at_processes_soon();
+        let now = self.clock.now().wall;
+        for key in self.fleet.with_pid(pid) {
+            if let Some(folder) = self.fleet.folder(&key) {
+                folder.process_ended(pid, now);
+            }
+            // What it wrote last, and whether it let go of its lock, is read before it is called gone.
+            self.agenda.urgent(key);
+        }
+    }
+
+    /// Adds a few more folders to the watch.
+    fn watch_more(&mut self, round: &mut Round) {
+        if self.unwatched.is_empty() {
+            return;
+        }
+        for _ in 0..WATCHES {
+            let Some((home, id)) = self.unwatched.pop() else { break };
+            let key = (home, id.id());
+            if !self.watcher.has_room() {
+                self.unwatched.clear();
+                break;
+            }
+            if self.history.contains(&key) && self.watcher.watch_old_session(&key, &self.homes[key.0].join(&*key.1)) {
+                // It may have been resumed before it was watched.
+                self.look_into(&key, round);
+            }
+        }
+        if self.unwatched.is_empty() {
+            self.unwatched.shrink_to_fit();
+            heap::give_back();
+            self.tell_trouble();
+        }
+    }
+
+    pub(super) fn tell_trouble(&mut self) {
+        if let Some(trouble) = &self.watcher.trouble {
+            tracing::warn!("{trouble}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The operating system, and no agent: the clock and the timer, signals, places, the small files that we keep, our own log, and
+//! what may run short.
+//!
+//! May import: core.
+
+pub mod clock;
+pub mod descriptors;
+pub(crate) mod heap;
+pub mod identity;
+pub mod log;
+pub mod paths;
+pub(crate) mod refused;
+pub mod runtime;
+pub mod signals;
+pub mod state_file;
+pub mod timer;

@@ -1,0 +1,335 @@
+//! The runtime folder: where the tray that runs keeps its lock, the note that says where its light is, and its socket.
+//!
+//! Other users may be able to put something in its place: a runtime folder that the environment names can lie anywhere. So
+//! nothing in it is opened before the folder was found to be ours alone, and what stands in it to be what we put there: no
+//! links, no FIFO that an open would wait for, nothing of another user's. A folder that is not so is left alone, and said; the
+//! next one of [`runtime_folders`](crate::system::paths::runtime_folders) is used instead.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The lock of the tray that runs.
+pub const LOCK: &str = "pilotlight.lock";
+/// Says who holds the lock, and where its light is.
+pub const NOTE: &str = "pilotlight.pid";
+/// The note while it is written.
+const NEW_NOTE: &str = "pilotlight.pid.new";
+/// The control socket.
+pub const SOCKET: &str = "pilotlight.sock";
+/// The control socket while it is made. No longer than its name, as the system bounds the path of a socket (108 bytes on
+/// Linux, 104 on macOS).
+pub const NEW_SOCKET: &str = "pilotlight.new";
+
+/// So much of a note is read, in bytes.
+const NOTE_MAX: u64 = 4096;
+
+/// A runtime folder that is ours alone.
+#[derive(Debug)]
+pub struct Runtime {
+    #[cfg(unix)]
+    folder: std::os::fd::OwnedFd,
+    #[cfg(not(unix))]
+    folder: std::path::PathBuf,
+}
+
+impl Runtime {
+    /// Looks at a runtime folder, and at what stands in it, without opening any of that. `None` where there is no such folder.
+    ///
+    /// # Errors
+    /// Where it is not ours alone, or holds what we did not put there; in words for the user, with what to do.
+    #[cfg(unix)]
+    pub fn open(folder: &Path) -> io::Result<Option<Self>> {
+        unix::open(folder).map(|folder| folder.map(|folder| Self { folder }))
+    }
+
+    /// The same where folders below the user's own are private.
+    ///
+    /// # Errors
+    /// Where it cannot be looked at.
+    #[cfg(not(unix))]
+    pub fn open(folder: &Path) -> io::Result<Option<Self>> {
+        Ok(folder.is_dir().then(|| Self { folder: folder.to_owned() }))
+    }
+
+    /// Makes the folder where there is none, and sees to it that others may not even look into it.
+    ///
+    /// # Errors
+    /// Where it cannot be made, and as [`open`](Self::open).
+    pub fn make(folder: &Path) -> io::Result<Self> {
+        crate::system::paths::make_folder(folder)?;
+        let runtime = Self::open(folder)?.ok_or(io::ErrorKind::NotFound)?;
+        #[cfg(unix)]
+        unix::close_to_others(&runtime.folder);
+        Ok(runtime)
+    }
+
+    /// The lock's file, made where there is none.
+    ///
+    /// # Errors
+    /// Where it cannot be opened, or is no plain file of ours.
+    pub fn lock_file(&self) -> io::Result<File> {
+        self.file(LOCK, true)
+    }
+
+    /// What the note says; empty where there is none.
+    pub fn note(&self) -> String {
+        let mut text = Vec::new();
+        let read = self.file(NOTE, false).and_then(|note| note.take(NOTE_MAX).read_to_end(&mut text));
+        if read.is_ok() { String::from_utf8_lossy(&text).into_owned() } else { String::new() }
+    }
+
+    /// Writes the note; whoever reads meanwhile reads the whole of the one or the other.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write_note(&self, text: &str) -> io::Result<()> {
+        let mut note = self.file(NEW_NOTE, true)?;
+        note.set_len(0)?;
+        io::Write::write_all(&mut note, text.as_bytes())?;
+        self.rename(NEW_NOTE, NOTE)
+    }
+
+    /// Takes the note away, if there is one.
+    pub fn remove_note(&self) {
+        self.remove(NOTE);
+    }
+
+    /// Takes a lock's file away that somebody else holds.
+    pub fn remove_lock_file(&self) {
+        self.remove(LOCK);
+    }
+
+    #[cfg(unix)]
+    fn file(&self, name: &str, make: bool) -> io::Result<File> {
+        unix::file(&self.folder, name, make)
+    }
+
+    #[cfg(unix)]
+    fn remove(&self, name: &str) {
+        let _ = rustix::fs::unlinkat(&self.folder, name, rustix::fs::AtFlags::empty()); // there may be none
+    }
+
+    #[cfg(unix)]
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.folder, from, &self.folder, to)?)
+    }
+
+    #[cfg(not(unix))]
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        std::fs::rename(self.folder.join(from), self.folder.join(to))
+    }
+
+    #[cfg(not(unix))]
+    fn file(&self, name: &str, make: bool) -> io::Result<File> {
+        File::options().read(true).write(make).create(make).truncate(false).open(self.folder.join(name))
+    }
+
+    #[cfg(not(unix))]
+    fn remove(&self, name: &str) {
+        let _ = std::fs::remove_file(self.folder.join(name)); // there may be none
+    }
+}
+
+/// The process that a note names.
+pub fn process_in(note: &str) -> Option<u32> {
+    note.strip_prefix("process ")?.split(',').next()?.parse().ok()
+}
+
+/// Whether a process is stopped, by a signal or a debugger. Told on Linux alone.
+pub fn is_stopped(process: u32) -> bool {
+    if !cfg!(target_os = "linux") {
+        return false;
+    }
+    let stat = std::fs::read(format!("/proc/{process}/stat")).unwrap_or_default();
+    // 4711 (a name that may hold anything) T 1 ...
+    let after_name = stat.iter().rposition(|&byte| byte == b')').map(|at| &stat[at..]);
+    after_name.is_some_and(|rest| matches!(rest.get(2), Some(b'T' | b't')))
+}
+
+#[cfg(unix)]
+mod unix {
+    use super::{LOCK, NEW_NOTE, NEW_SOCKET, NOTE, SOCKET};
+    use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, fchmod, fstat, openat, statat};
+    use rustix::io::Errno;
+    use rustix::process::geteuid;
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+
+    /// The right of the group and of others to write.
+    const WRITABLE_BY_OTHERS: RawMode = 0o022;
+    const OF_OTHERS: RawMode = 0o077;
+
+    pub(super) fn open(folder: &Path) -> io::Result<Option<OwnedFd>> {
+        let shown = folder.display();
+        let failed = |error: Errno| io::Error::new(io::Error::from(error).kind(), format!("{shown}: {error}"));
+        let refuse = |reason: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = match rustix::fs::open(folder, flags, Mode::empty()) {
+            Ok(opened) => opened,
+            Err(Errno::NOENT) => return Ok(None),
+            // Which of the two a link gives differs between systems.
+            Err(Errno::LOOP | Errno::NOTDIR | Errno::MLINK) => {
+                return refuse(format!("{shown} is not a folder, or a link to one: move it away"));
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let meta = fstat(&opened).map_err(failed)?;
+        if meta.st_uid != geteuid().as_raw() {
+            return refuse(format!("the folder {shown} belongs to another user (number {})", meta.st_uid));
+        }
+        if meta.st_mode & WRITABLE_BY_OTHERS != 0 {
+            return refuse(format!(
+                "others may write to the folder {shown}: take that from them with `chmod go-w {shown}`"
+            ));
+        }
+        for (name, kind) in [
+            (LOCK, FileType::RegularFile),
+            (NOTE, FileType::RegularFile),
+            (NEW_NOTE, FileType::RegularFile),
+            (SOCKET, FileType::Socket),
+            (NEW_SOCKET, FileType::Socket),
+        ] {
+            match statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(meta) => {
+                    if let Some(reason) = foreign(&meta, kind) {
+                        return refuse(format!("{shown}/{name} {reason}: remove it"));
+                    }
+                }
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(Some(opened))
+    }
+
+    /// Why a file is none that we put there.
+    fn foreign(meta: &Stat, kind: FileType) -> Option<String> {
+        let found = FileType::from_raw_mode(meta.st_mode);
+        if found != kind {
+            let what = match found {
+                FileType::Symlink => "a link",
+                FileType::Fifo => "a FIFO",
+                FileType::Directory => "a folder",
+                FileType::Socket => "a socket",
+                FileType::RegularFile => "a plain file",
+                _ => "a device",
+            };
+            return Some(format!("is {what}, which Pilotlight did not put there"));
+        }
+        let is_ours = meta.st_uid == geteuid().as_raw();
+        (!is_ours).then(|| format!("belongs to another user (number {})", meta.st_uid))
+    }
+
+    /// A folder that others can look into is ours all the same, as nobody else could write there.
+    pub(super) fn close_to_others(folder: &OwnedFd) {
+        if fstat(folder).is_ok_and(|meta| meta.st_mode & OF_OTHERS != 0) {
+            let _ = fchmod(folder, Mode::RWXU); // what others may see there are names
+        }
+    }
+
+    pub(super) fn file(folder: &OwnedFd, name: &str, make: bool) -> io::Result<File> {
+        let how = if make { OFlags::RDWR | OFlags::CREATE } else { OFlags::RDONLY };
+        let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?;
+        match foreign(&fstat(&file)?, FileType::RegularFile) {
+            None => Ok(file.into()),
+            Some(reason) => Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{name} {reason}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use rustix::fs::{FileType, Mode, mknodat};
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    fn refused(folder: &Path) -> String {
+        Runtime::open(folder).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_folder_of_our_own_is_made_closed_and_used() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("made").join("when needed");
+        assert!(Runtime::open(&folder).unwrap().is_none());
+        let runtime = Runtime::make(&folder).unwrap();
+        assert_eq!(runtime.note(), "");
+        runtime.write_note("process 4711, its icon is in the panel").unwrap();
+        runtime.write_note("process 4711").unwrap();
+        assert_eq!(runtime.note(), "process 4711");
+        runtime.lock_file().unwrap();
+        for name in [NOTE, LOCK] {
+            assert_eq!(fs::metadata(folder.join(name)).unwrap().mode() & 0o7777, 0o600);
+        }
+        runtime.remove_note();
+        assert_eq!(runtime.note(), "");
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        assert!(Runtime::open(&folder).unwrap().is_some(), "nobody else may write there");
+        Runtime::make(&folder).unwrap();
+        assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o7777, 0o700);
+    }
+
+    #[test]
+    fn case_143_a_folder_that_is_not_ours_alone_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("folder");
+        Runtime::make(&folder).unwrap();
+        let link = scratch.path().join("link");
+        symlink(&folder, &link).unwrap();
+        fs::write(scratch.path().join("file"), "").unwrap();
+        for wrong in [link, scratch.path().join("file")] {
+            assert!(refused(&wrong).contains("is not a folder, or a link to one"), "{}", refused(&wrong));
+        }
+        for mode in [0o720, 0o702, 0o1777] {
+            fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+            assert!(refused(&folder).contains("others may write to the folder"), "{mode:o}");
+        }
+        fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&folder, Some(65534), None).unwrap();
+            assert!(refused(&folder).contains("belongs to another user (number 65534)"), "{}", refused(&folder));
+        }
+    }
+
+    #[test]
+    fn case_143_what_we_did_not_put_there_is_refused_before_it_is_opened() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("folder");
+        let runtime = Runtime::make(&folder).unwrap();
+        let target = scratch.path().join("target");
+        fs::write(&target, "precious").unwrap();
+        for name in [LOCK, NOTE, NEW_NOTE, SOCKET, NEW_SOCKET] {
+            let path = folder.join(name);
+            symlink(&target, &path).unwrap();
+            assert!(refused(&folder).contains(&format!("{name} is a link")), "{}", refused(&folder));
+            assert!(runtime.file(name, true).is_err() && runtime.file(name, false).is_err());
+            fs::remove_file(&path).unwrap();
+            mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+            assert!(refused(&folder).contains(&format!("{name} is a FIFO")), "{}", refused(&folder));
+            // Though it was put there after the folder was looked at, nobody waits for it.
+            assert!(runtime.file(name, true).is_err() && runtime.file(name, false).is_err());
+            fs::remove_file(&path).unwrap();
+            fs::create_dir(&path).unwrap();
+            assert!(refused(&folder).contains("is a folder"), "{}", refused(&folder));
+            fs::remove_dir(&path).unwrap();
+            if rustix::process::geteuid().is_root() {
+                let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+                if [LOCK, NOTE, NEW_NOTE].contains(&name) {
+                    fs::remove_file(&path).unwrap();
+                    fs::write(&path, "").unwrap();
+                }
+                std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+                assert!(refused(&folder).contains("belongs to another user"), "{}", refused(&folder));
+                fs::remove_file(&path).unwrap();
+            }
+        }
+        assert!(Runtime::open(&folder).unwrap().is_some());
+        assert_eq!(fs::read_to_string(target).unwrap(), "precious");
+    }
+}

@@ -1,0 +1,166 @@
+//! Command lines: what each terminal is told, what a session's is, what the user is told to type.
+
+use super::*;
+use crate::terminal::known::{KNOWN, Known};
+use crate::terminal::{macos, windows};
+use std::os::unix::ffi::OsStringExt;
+
+const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
+
+fn told(setting: &str, command: &[&str]) -> String {
+    let words = os(&setting.split(' ').collect::<Vec<_>>());
+    let known = Known::of(Path::new(&words[0]).file_name().unwrap());
+    let command = os(command);
+    let told = known::words(known, &words, Path::new("/f"), &command).unwrap();
+    told.join(OsStr::new(" ")).into_string().unwrap()
+}
+
+#[test]
+fn each_terminal_is_told_in_its_own_way() {
+    for (setting, expected) in [
+        ("xterm", "xterm -e c a"),
+        ("/usr/bin/xterm", "/usr/bin/xterm -e c a"),
+        ("xterm -e", "xterm -e c a"),
+        ("xterm -fs 12", "xterm -fs 12 -e c a"),
+        ("xterm -e nice", "xterm -e nice c a"),
+        ("xterm -hold {command}", "xterm -hold c a"),
+        ("kitty", "kitty --directory=/f c a"),
+        ("kitty --hold", "kitty --directory=/f --hold c a"),
+        ("kitty -d {folder}", "kitty -d /f c a"),
+        ("kitty {command} {folder}", "kitty c a /f"),
+        ("wezterm", "wezterm start --cwd /f -- c a"),
+        ("wezterm start", "wezterm start --cwd /f -- c a"),
+        ("wezterm start --always-new-process", "wezterm start --cwd /f --always-new-process -- c a"),
+        ("alacritty", "alacritty --working-directory /f -e c a"),
+        ("gnome-terminal", "gnome-terminal --working-directory=/f -- c a"),
+        ("gnome-terminal --maximize --", "gnome-terminal --working-directory=/f --maximize -- c a"),
+        ("xfce4-terminal", "xfce4-terminal --working-directory=/f -x c a"),
+        ("mate-terminal", "mate-terminal --working-directory=/f -x c a"),
+        ("konsole", "konsole --workdir /f -e c a"),
+        ("foot", "foot --working-directory=/f c a"),
+        ("ghostty", "ghostty --working-directory=/f -e c a"),
+        ("urxvt", "urxvt -cd /f -e c a"),
+        ("st", "st -e c a"),
+        ("xdg-terminal-exec", "xdg-terminal-exec c a"),
+        ("x-terminal-emulator", "x-terminal-emulator -e c a"),
+        ("wt", "wt -d . c a"),
+        ("other", "other -e c a"),
+        ("other --", "other -- c a"),
+        ("tmux new-window -c {folder} {command}", "tmux new-window -c /f c a"),
+    ] {
+        assert_eq!(told(setting, &["c", "a"]), expected, "{setting}");
+    }
+}
+
+/// What is in the command is never looked at for placeholders, nor is a folder of such a name.
+#[test]
+fn only_the_users_words_are_placeholders() {
+    let command = os(&["c", "{folder}", "{command}"]);
+    for setting in [&["xterm"][..], &["xterm", "-hold", "{command}"]] {
+        let words =
+            known::words(Known::of(OsStr::new("xterm")), &os(setting), Path::new("{command}"), &command).unwrap();
+        assert_eq!(words[words.len() - 3..], command);
+    }
+    let words =
+        known::words(Known::of(OsStr::new("kitty")), &os(&["kitty"]), Path::new("/{command}"), &command).unwrap();
+    assert_eq!(words, os(&["kitty", "--directory=/{command}", "c", "{folder}", "{command}"]));
+}
+
+#[test]
+fn the_known_terminals_are_known_once() {
+    for known in KNOWN {
+        assert!(std::ptr::eq(Known::of(OsStr::new(known.name)).unwrap(), known), "{}", known.name);
+    }
+}
+
+/// The words of every resumption, of which even a shell makes nothing else, so that every terminal can be used.
+#[test]
+fn every_terminal_can_resume_a_session() {
+    let command = resume_command(Path::new("/usr/local/bin/copilot"), ID).unwrap();
+    assert_eq!(command, os(&["/usr/local/bin/copilot", &format!("--resume={ID}")]));
+    for known in KNOWN {
+        assert!(known::words(Some(known), &os(&[known.name]), Path::new("/a b"), &command).is_ok(), "{}", known.name);
+    }
+}
+
+#[test]
+fn only_an_id_of_copilots_form_reaches_a_command_line() {
+    for id in HOSTILE.iter().copied().chain(["36535f61", &format!("{ID} --yolo"), &format!("{ID}\n")]) {
+        assert_eq!(resume_command(Path::new("/bin/copilot"), id), None, "{id:?}");
+    }
+}
+
+#[test]
+fn a_home_is_named_where_copilot_would_take_another() {
+    let scratch = tempfile::tempdir().unwrap();
+    let usual = scratch.path().join(".copilot");
+    fs::create_dir(&usual).unwrap();
+    std::os::unix::fs::symlink(&usual, scratch.path().join("link")).unwrap();
+    let env = |home: &Path, inherited: Option<&str>| resume_env(home, Some(scratch.path()), inherited.map(OsStr::new));
+    let named = |home: &Path| vec![(OsString::from("COPILOT_HOME"), home.as_os_str().to_owned())];
+    for same in [&usual, &scratch.path().join("link")] {
+        assert_eq!(env(same, None), []);
+        assert_eq!(env(same, Some("")), []);
+        assert_eq!(env(same, Some("/elsewhere")), named(same), "the terminal would hand on ours");
+    }
+    assert_eq!(env(Path::new("/srv/copilot"), None), named(Path::new("/srv/copilot")));
+    assert_eq!(resume_env(&usual, None, None), named(&usual));
+}
+
+/// A shell makes of what the user is told to type what was meant.
+#[test]
+fn what_is_typed_runs_what_was_meant() {
+    let scene = Scene::new();
+    let program = scene.recorder("copilot", "printf %s \"$COPILOT_HOME\" >home");
+    let printable = HOSTILE.iter().copied().filter(|word| plain(word, 100) == (*word).into() && !word.is_empty());
+    let words: Vec<&str> = printable.collect();
+    assert!(words.len() > 12);
+    let command: Vec<OsString> = std::iter::once(program.into_os_string()).chain(os(&words)).collect();
+    let folder = scene.home().join("a b;$(touch pwned)'");
+    fs::create_dir(&folder).unwrap();
+    let line = typed(&command, Some(&folder), &[("COPILOT_HOME".into(), "/a 'b';c".into())]);
+    let status = Command::new("sh").args(["-c", &line]).current_dir(scene.home()).status().unwrap();
+    assert!(status.success(), "{line}");
+    assert_eq!(scene.recorded(), (folder.clone(), words.iter().map(|&word| word.to_owned()).collect()));
+    assert_eq!(fs::read_to_string(folder.join("home")).unwrap(), "/a 'b';c");
+    scene.is_unharmed();
+}
+
+#[test]
+fn what_cannot_be_typed_is_left_out() {
+    let odd = OsString::from_vec(b"/\xff".to_vec());
+    for folder in [OsStr::new("/a\nb"), OsStr::new("/a\u{202e}b"), OsStr::new("/a\u{1b}[2J"), &odd] {
+        assert_eq!(typed(&os(&["copilot"]), Some(Path::new(folder)), &[]), "cd … && copilot");
+    }
+}
+
+/// The script that a Mac's terminal is given.
+#[test]
+fn a_script_hands_every_word_on_as_it_is() {
+    let scene = Scene::new();
+    let program = scene.recorder("copilot", "");
+    let mut command = vec![program.into_os_string()];
+    command.extend(os(HOSTILE));
+    let script = macos::written(&macos::script(&command, &scene.folder())).unwrap();
+    assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o777, 0o700);
+    assert!(Command::new("sh").arg(&script).current_dir(scene.home()).status().unwrap().success());
+    assert!(!script.exists(), "it removes itself");
+    assert_eq!(scene.recorded(), (scene.folder(), HOSTILE.iter().map(|&word| word.to_owned()).collect()));
+    scene.is_unharmed();
+    let elsewhere = macos::written(&macos::script(&command, Path::new("/absent"))).unwrap();
+    assert!(!Command::new("sh").arg(&elsewhere).output().unwrap().status.success(), "not in another folder");
+}
+
+/// By the rules of `CommandLineToArgvW`.
+#[test]
+fn a_command_line_of_windows_is_quoted() {
+    let quoted = |words: &[&str]| {
+        let mut line = Vec::new();
+        for word in words {
+            windows::quote(word.encode_utf16(), &mut line);
+        }
+        String::from_utf16(&line).unwrap()
+    };
+    assert_eq!(quoted(&[r"C:\a b\copilot.exe", "--resume=1"]), r#""C:\a b\copilot.exe" "--resume=1""#);
+    assert_eq!(quoted(&["", r#"a"b"#, r"\", r#"a\"b\\"#, r"a\\b"]), r#""" "a\"b" "\\" "a\\\"b\\\\" "a\\b""#);
+}

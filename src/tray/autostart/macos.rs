@@ -1,0 +1,94 @@
+//! Start at login on macOS: a launch agent of the user's. What the system settings say of it beside (Login Items) is kept where
+//! no program may look, and is not known here.
+
+use super::State;
+use crate::system::state_file;
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+
+/// The bundle's identifier, and the agent's.
+const LABEL: &str = "io.github.pilotlight.pilotlight";
+
+/// The agent's file.
+#[derive(Debug)]
+pub(super) struct Place {
+    program: PathBuf,
+    /// Those that it is to look at, where any was named.
+    homes: Vec<PathBuf>,
+    file: PathBuf,
+}
+
+impl Place {
+    /// For this program; `None` where the user has no home.
+    pub(super) fn find(program: PathBuf, homes: Vec<PathBuf>) -> Option<Self> {
+        let file = crate::system::paths::user_home()?.join("Library/LaunchAgents").join(format!("{LABEL}.plist"));
+        Some(Self { program, homes, file })
+    }
+
+    /// What the system would do at the next login, as far as the file tells.
+    pub(super) fn read(&self) -> State {
+        if !self.file.is_file() {
+            return State::off();
+        }
+        let text = state_file::read(&self.file);
+        let after = |key: &str| text.split_once(&format!("<key>{key}</key>")).map(|(_, rest)| rest.trim_start());
+        let is_true = |key: &str| after(key).is_some_and(|rest| rest.starts_with("<true/>"));
+        if is_true("Disabled") || !is_true("RunAtLoad") {
+            return State::off().because("its launch agent is switched off");
+        }
+        let array = after("ProgramArguments").and_then(|rest| rest.split_once("</array>"));
+        let word = array.and_then(|(array, _)| array.split_once("<string>")?.1.split_once("</string>"));
+        match word.map(|(word, _)| PathBuf::from(unescaped(word))) {
+            Some(program) if program == self.program => State::on(),
+            Some(program) => State::off().because(format!("its launch agent starts {}", program.display())),
+            None => State::off().because("its launch agent cannot be read"),
+        }
+    }
+
+    /// Makes the system start this program, or not.
+    pub(super) fn write(&self, on: bool) -> anyhow::Result<()> {
+        let written = match on {
+            true => state_file::replace(&self.file, agent(&self.program, &super::arguments(&self.homes)?).as_bytes()),
+            false if !self.file.exists() => Ok(()),
+            false => std::fs::remove_file(&self.file).map_err(Into::into),
+        };
+        written.with_context(|| format!("cannot change {}", self.file.display()))
+    }
+}
+
+/// The agent that starts `program` with these arguments. What it starts in turn, terminals above all, stays when it ends.
+fn agent(program: &Path, arguments: &[&str]) -> String {
+    let program = program.to_string_lossy();
+    let words = std::iter::once(&*program).chain(arguments.iter().copied());
+    let words: String = words.map(|word| format!("\n\t\t<string>{}</string>", escaped(word))).collect();
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+	<key>Label</key>
+	<string>{LABEL}</string>
+	<key>AssociatedBundleIdentifiers</key>
+	<string>{LABEL}</string>
+	<key>ProgramArguments</key>
+	<array>{words}
+	</array>
+	<key>RunAtLoad</key>
+	<true/>
+	<key>ProcessType</key>
+	<string>Interactive</string>
+	<key>AbandonProcessGroup</key>
+	<true/>
+</dict>
+</plist>
+"#
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+}

@@ -1,0 +1,71 @@
+//! Start at login on Windows: a value in the registry, and beside it what the user said of it in the task manager.
+
+use super::State;
+use crate::tray::start_menu::for_the_tray;
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+use windows_registry::CURRENT_USER;
+
+const RUN: &str = r"Software\Microsoft\Windows\CurrentVersion\Run";
+/// Where the task manager and the settings note what the user switched off: bytes, of which the first is odd then.
+const APPROVED: &str = r"Software\Microsoft\Windows\CurrentVersion\Explorer\StartupApproved\Run";
+const NAME: &str = "Pilotlight";
+
+/// The value that names this program.
+#[derive(Debug)]
+pub(super) struct Place {
+    program: PathBuf,
+    /// Those that it is to look at, where any was named.
+    homes: Vec<PathBuf>,
+}
+
+impl Place {
+    /// For this program, or the one beside it that opens no console.
+    pub(super) fn find(program: PathBuf, homes: Vec<PathBuf>) -> Option<Self> {
+        Some(Self { program: for_the_tray(program), homes })
+    }
+
+    /// What the system would do at the next login.
+    pub(super) fn read(&self) -> State {
+        let Ok(command) = CURRENT_USER.open(RUN).and_then(|key| key.get_string(NAME)) else { return State::off() };
+        let approved = CURRENT_USER.open(APPROVED).and_then(|key| key.get_value(NAME));
+        if approved.is_ok_and(|value| value.first().is_some_and(|first| first % 2 == 1)) {
+            return State::off().because("switched off in the task manager");
+        }
+        let program = match command.trim_start().strip_prefix('"') {
+            Some(rest) => rest.split('"').next(),
+            None => command.split_whitespace().next(),
+        };
+        let program = Path::new(program.unwrap_or_default());
+        let same = program.as_os_str().eq_ignore_ascii_case(self.program.as_os_str());
+        match same {
+            true if program.is_file() => State::on(),
+            true => State::off().because("its program is gone"),
+            false => State::off().because(format!("its value starts {}", program.display())),
+        }
+    }
+
+    /// Makes the system start this program, or not.
+    pub(super) fn write(&self, on: bool) -> anyhow::Result<()> {
+        let key = CURRENT_USER.create(RUN).context("cannot open what is started at login in the registry")?;
+        if on {
+            // A backslash before the closing quote would be taken for a part of the word.
+            let quoted = |word: &str| match word.contains(' ') {
+                true => format!(" \"{}\"", word.trim_end_matches('\\')),
+                false => format!(" {word}"),
+            };
+            let words: String = super::arguments(&self.homes)?.into_iter().map(quoted).collect();
+            let command = format!("\"{}\"{words}", self.program.display());
+            key.set_string(NAME, command).context("cannot note in the registry what is started at login")?;
+        } else if key.get_value(NAME).is_ok() {
+            key.remove_value(NAME).context("cannot take what is started at login out of the registry")?;
+        }
+        // What was said of an earlier value does not count for this one.
+        if let Ok(key) = CURRENT_USER.create(APPROVED)
+            && key.get_value(NAME).is_ok()
+        {
+            key.remove_value(NAME).context("cannot take back what the task manager noted")?;
+        }
+        Ok(())
+    }
+}

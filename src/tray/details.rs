@@ -1,0 +1,163 @@
+//! What is known of one session, in words: for `Why` in its submenu, and for the notification that a click on its popup raises.
+
+use super::mute::Notices;
+use super::view::{COLUMNS, Summary, Text};
+use crate::core::action::{Reach, bridge_words};
+use crate::core::alert::Detail;
+use crate::core::fleet::{Row, Session, mark};
+use crate::core::gist::Gist;
+use crate::core::limits::Limits;
+use crate::core::owner::Owner;
+use crate::core::text::{counted, lines, listed, plain};
+use crate::core::time::Moment;
+use crate::engine::Key;
+use std::path::Path;
+
+/// What a submenu is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Which session.
+    pub key: &'a Key,
+    /// What is shown of it everywhere.
+    pub row: &'a Row,
+    /// What was observed of it.
+    pub session: &'a Session,
+    /// Its folder.
+    pub path: &'a Path,
+}
+
+/// What words depend on beside the session.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'a> {
+    /// The limits that statuses rest on.
+    pub limits: &'a Limits,
+    /// The user's home, which is written `~`.
+    pub user_home: Option<&'a str>,
+    /// What is muted.
+    pub notices: &'a Notices,
+}
+
+/// Why it has its status: in at most so many lines, the ages of which are true when they are read. `named`: with the status.
+pub fn reason(row: &Row, named: bool, most: usize) -> Vec<Text> {
+    let named = |words: &str| if named { format!("{}: {words}", row.status) } else { words.to_owned() };
+    match &row.gist {
+        gist @ Gist::Silent { what, .. } => {
+            let what = lines(&named(what), COLUMNS, most.saturating_sub(1)).into_iter().map(Text::from);
+            std::iter::once(Text::age(gist.clone())).chain(what).collect()
+        }
+        _ => lines(&named(&plain(&row.because, 300)), COLUMNS, most).into_iter().map(Text::from).collect(),
+    }
+}
+
+/// What its status rests on, what would change it, and what else is known of it.
+pub fn why(source: &Source<'_>, words: &Words<'_>) -> Vec<Text> {
+    let Source { row, session, .. } = *source;
+    let mut texts = reason(row, true, 3);
+    let mut say = |text: String| texts.extend(lines(&plain(&text, 200), COLUMNS, 2).into_iter().map(Text::from));
+    if let Some(doing) = doing(session) {
+        say(format!("Now: {doing}"));
+    }
+    if let Some(turn) = &session.facts.turn
+        && turn.question().is_none()
+        && session.facts.requests.is_empty()
+    {
+        let (situation, quiet, stuck) = turn.silence_limits(words.limits);
+        say(format!("Silence: quiet after {quiet}, stuck after {stuck} ({situation})"));
+    }
+    let denied = session.facts.denials.after(session.live.attached);
+    if denied > 0 {
+        say(format!("{denied} of the last {} tools denied: nobody could be asked", session.facts.denials.of()));
+    }
+    if let Some(part) = dealings(source) {
+        say(part);
+    }
+    let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
+    say(format!("Folder: {}{branch}", folder(row, words.user_home)));
+    say(format!("Owner: {}", owner(&session.owner)));
+    say(format!("Model: {}", session.facts.model.as_deref().unwrap_or("not known")));
+    if let Some(background) = background(row) {
+        say(format!("Background: {background}"));
+    }
+    if words.notices.quiet.is_muted(&row.id, row.cwd.as_deref()) {
+        say("Muted: no popups".into());
+    }
+    if let Some(last) = row.last_progress {
+        texts.push(Text::age(Gist::Ago("Last activity".into(), last)));
+    }
+    texts
+}
+
+/// The session in the words of a notification: as many of them as the user wants to have on the screen.
+pub fn summary(source: &Source<'_>, words: &Words<'_>, now: Moment) -> Summary {
+    let Source { row, session, .. } = *source;
+    let title = format!("{} {}: {}", mark(row.status).0, row.status, row.label.cut(80));
+    let (title, body) = match words.notices.detail {
+        Detail::Full => {
+            let because = plain(&row.reason(now.wall), 200);
+            let (folder, doing) = (folder(row, words.user_home), doing(session));
+            let now = doing.unwrap_or_else(|| "no turn is open".into());
+            (title, format!("{because}\nFolder: {folder}\nNow: {now}"))
+        }
+        Detail::Title => (title, String::new()),
+        Detail::None if row.needs_you() => ("A Copilot session needs you".into(), "The menu shows which.".into()),
+        Detail::None => ("No Copilot session needs you".into(), "The menu shows how they are.".into()),
+    };
+    Summary { title, body }
+}
+
+fn folder(row: &Row, home: Option<&str>) -> String {
+    let Some(path) = row.cwd.as_deref() else { return "not known".into() };
+    match home.filter(|home| home.len() > 1).and_then(|home| path.strip_prefix(home)) {
+        Some("") => "~".into(),
+        Some(rest) if rest.starts_with(['/', '\\']) => format!("~{rest}"),
+        _ => path.into(),
+    }
+}
+
+/// The tool that is open and what it works on.
+fn doing(session: &Session) -> Option<String> {
+    let facts = &session.facts;
+    if facts.compaction.is_some() {
+        return Some("compacting its history".into());
+    }
+    let Some(tool) = facts.turn.as_ref()?.tools.last() else { return Some("a turn is open, no tool in it".into()) };
+    let more = facts.turn.as_ref().map_or(0, |turn| turn.tools.len() - 1);
+    let more = if more > 0 { format!("{} more, ", counted(more, "tool")) } else { String::new() };
+    let command = tool.command.as_deref().map(|command| format!(": {command}")).unwrap_or_default();
+    Some(format!("{more}{}{command}", tool.name))
+}
+
+fn owner(owner: &Owner) -> String {
+    match owner {
+        Owner::Never => "no process".into(),
+        Owner::Alive { pid, .. } => format!("process {pid}"),
+        Owner::Opened { pid, .. } => format!("process {pid}, not prompted yet"),
+        Owner::Unheld { pid } => format!("not known; process {pid}, which the lock names, does not hold it"),
+        Owner::Gone { pid, .. } => format!("process {pid}, which is gone"),
+        Owner::Unknown { pid } => format!("process {pid}, which cannot be inspected"),
+    }
+}
+
+fn background(row: &Row) -> Option<String> {
+    let (agents, shells) = (row.background.agents, row.background.shells);
+    let counts = [(agents, "agent"), (shells, "shell")];
+    let parts: Vec<_> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| counted(*n, what)).collect();
+    (!parts.is_empty()).then(|| listed(&parts))
+}
+
+/// What our part in the session is: attached, and what came of the last thing that was done.
+fn dealings(source: &Source<'_>) -> Option<String> {
+    let dealings = &source.session.dealings;
+    let bridge = bridge_words(source.session);
+    let reach = match &dealings.reach {
+        Reach::Hosted(_) => "it runs in a server of ours",
+        Reach::Attached => "attached to its server",
+        Reach::Listens => "its server can be reached",
+        Reach::Refused(_) => "its server refused us",
+        Reach::Nowhere | Reach::Unknown if let Some(bridge) = &bridge => bridge,
+        Reach::Nowhere | Reach::Unknown if dealings.outcome.is_none() => return None,
+        Reach::Nowhere | Reach::Unknown => "it is only watched",
+    };
+    let outcome = dealings.outcome.as_ref().map(|(_, words)| format!("; {words}")).unwrap_or_default();
+    Some(format!("Pilotlight: {reach}{outcome}"))
+}

@@ -1,0 +1,170 @@
+//! One light at a time: a second start says where the first is.
+//!
+//! The first one holds a lock on a file, which the system lets go of however the process ends, so nothing is ever left
+//! behind that would have to be cleaned up. Beside it lies a note that says who holds it. Both lie in the
+//! [runtime folder](crate::system::runtime), which is looked at before either is opened.
+
+use crate::system::runtime::Runtime;
+use anyhow::Context;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+/// The one that runs. Its end, in whatever way, lets the next one start.
+#[derive(Debug)]
+pub struct Instance {
+    _lock: File,
+    runtime: Runtime,
+    folder: PathBuf,
+}
+
+/// What a start finds.
+#[derive(Debug)]
+pub enum Claim {
+    /// Nobody runs yet; now we do.
+    Ours(Instance),
+    /// Somebody does: its note, "process 4711, its icon is in the panel".
+    Theirs(String),
+}
+
+impl Instance {
+    /// Tries to be the one that runs. `folder` is the user's own, and is made if it does not exist.
+    ///
+    /// # Errors
+    /// Where the folder is not ours alone or cannot be written, so that nobody can know. In words for the user.
+    pub fn claim(folder: &Path) -> anyhow::Result<Claim> {
+        let failed = || format!("cannot find out whether Pilotlight is already running: {}", folder.display());
+        let runtime = match Runtime::make(folder) {
+            Ok(runtime) => runtime,
+            // Its words name the folder, and what to do.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && error.get_ref().is_some() => {
+                return Err(error.into());
+            }
+            Err(error) => return Err(error).with_context(failed),
+        };
+        let mut lock = runtime.lock_file().with_context(failed)?;
+        let mut tried = lock.try_lock();
+        if matches!(tried, Err(TryLockError::WouldBlock)) && is_held_by_another_user(&lock) {
+            // Whoever could open the file once can hold its lock for ever; a new file is ours.
+            runtime.remove_lock_file();
+            lock = runtime.lock_file().with_context(failed)?;
+            tried = lock.try_lock();
+        }
+        match tried {
+            Ok(()) => {
+                let instance = Self { _lock: lock, runtime, folder: folder.to_owned() };
+                instance.tell("its icon is on its way");
+                Ok(Claim::Ours(instance))
+            }
+            Err(TryLockError::WouldBlock) => {
+                let note = crate::core::text::plain(&runtime.note(), 200);
+                Ok(Claim::Theirs(if note.is_empty() { "in another process".into() } else { note.into() }))
+            }
+            Err(TryLockError::Error(error)) => Err(error).with_context(failed),
+        }
+    }
+
+    /// Says where the light is now.
+    pub fn tell(&self, place: &str) {
+        if let Err(error) = self.runtime.write_note(&format!("process {}, {place}\n", std::process::id())) {
+            tracing::debug!(path = %self.folder.display(), %error, "where the icon is cannot be noted");
+        }
+    }
+
+    /// The runtime folder that it is in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        self.runtime.remove_note(); // a note without a lock says nothing, and the next one overwrites it
+    }
+}
+
+/// Whether the lock's holder is known, and is another user's process.
+#[cfg(target_os = "linux")]
+fn is_held_by_another_user(lock: &File) -> bool {
+    use crate::agent::copilot::process::is_of_our_user;
+    use std::os::unix::fs::MetadataExt;
+    let Ok(inode) = lock.metadata().map(|meta| meta.ino()) else { return false };
+    let Ok(locks) = std::fs::read_to_string("/proc/locks") else { return false };
+    // 1: FLOCK  ADVISORY  WRITE 4711 08:01:131074 0 EOF
+    let holder = locks.lines().find_map(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let [_, "FLOCK", _, _, pid, file, ..] = fields.as_slice() else { return None };
+        (file.rsplit(':').next()?.parse() == Ok(inode)).then(|| pid.parse::<u32>().ok())?
+    });
+    let is_shown = |pid: &u32| Path::new("/proc").join(pid.to_string()).join("status").exists();
+    holder.filter(is_shown).is_some_and(|pid| !is_of_our_user(pid))
+}
+
+/// Other systems do not tell who holds a lock.
+#[cfg(not(target_os = "linux"))]
+fn is_held_by_another_user(_lock: &File) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// Case 107.
+    #[test]
+    fn case_107_the_second_is_told_where_the_first_is_and_the_third_may_start_when_it_is_gone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("made").join("when needed");
+        let Ok(Claim::Ours(first)) = Instance::claim(&folder) else { panic!("nobody runs") };
+        first.tell("its icon is in the panel");
+        let Ok(Claim::Theirs(note)) = Instance::claim(&folder) else { panic!("one runs") };
+        assert_eq!(note, format!("process {}, its icon is in the panel", std::process::id()));
+        drop(first);
+        // A test that forks at this moment holds the lock, too, until it execs.
+        let begun = std::time::Instant::now();
+        while !matches!(Instance::claim(&folder), Ok(Claim::Ours(_))) {
+            assert!(begun.elapsed() < std::time::Duration::from_secs(30), "the first is gone");
+            std::thread::park_timeout(std::time::Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_an_error() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(Instance::claim(&file.join("below")).is_err());
+    }
+
+    /// A lock is held by whoever opened the file once, be it only to read.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn case_143_another_users_hold_on_the_lock_is_no_reason_not_to_start() {
+        use std::io::{BufRead, BufReader};
+        use std::os::unix::fs::PermissionsExt;
+        use std::process::{Command, Stdio};
+        if !rustix::process::geteuid().is_root() {
+            return; // another user's process cannot be made without being root
+        }
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("folder");
+        drop(Instance::claim(&folder).unwrap());
+        let path = folder.join(crate::system::runtime::LOCK);
+        for (path, mode) in [(scratch.path(), 0o755), (&*folder, 0o755), (&*path, 0o644)] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "perl", "-MFcntl=:flock", "-e"]);
+        command.arg("$| = 1; open F, '<', $ARGV[0] or die; flock F, LOCK_EX or die; print qq(held\\n); <STDIN>");
+        let mut holder = command.arg(&path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        assert_eq!(said, "held\n");
+        let claimed = Instance::claim(&folder).unwrap();
+        let second = Instance::claim(&folder).unwrap();
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        assert!(matches!(claimed, Claim::Ours(_)), "{claimed:?}");
+        assert!(matches!(second, Claim::Theirs(_)), "our own hold counts: {second:?}");
+    }
+}

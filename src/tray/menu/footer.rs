@@ -1,0 +1,83 @@
+//! What stands below the sessions: always the same entries in the same order, so that a hand finds them.
+
+use crate::core::text::{counted, fit, lines, plain};
+use crate::tray::autostart::State as Login;
+use crate::tray::details::Source;
+use crate::tray::mute::Notices;
+use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS};
+
+/// The entries below the sessions. `ends` are those that may end with the program.
+pub(super) fn footer(
+    any_unseen: bool,
+    ends: &[&Source<'_>],
+    notices: &Notices,
+    login: &Login,
+    bridge: Option<bool>,
+) -> [Item; 3] {
+    [notices.submenu(), settings(any_unseen, login, bridge), quit(ends)]
+}
+
+/// Where the settings are wrong: what is, and a click opens them.
+pub(super) fn wrong(complaint: &str) -> Item {
+    // The file's name and place come first, after the folders that it is in.
+    let place = complaint.rsplit_once(std::path::MAIN_SEPARATOR).map_or(complaint, |(_, name)| name);
+    let text = fit(&format!("Settings: {}", plain(place, 110)), COLUMNS);
+    Item::action(ItemId::own(Kind::WrongSettings), text, Effect::OpenSettings)
+}
+
+fn words(text: &str, most: usize) -> impl Iterator<Item = Item> {
+    lines(&plain(text, 200), COLUMNS, most).into_iter().map(Item::text)
+}
+
+/// `bridge`: sessions in plain terminals can be answered; `None` where that cannot be changed.
+fn settings(any_unseen: bool, login: &Login, bridge: Option<bool>) -> Item {
+    let own = ItemId::own;
+    let mut items = login.items();
+    items.extend(bridge.map(|on| {
+        let text =
+            if on { "Stop answering terminal sessions…" } else { "Answer terminal sessions (experimental)…" };
+        Item::action(own(Kind::Bridge), text, Effect::Bridge(!on))
+    }));
+    items.extend([
+        Item::action(own(Kind::EditSettings), "Edit settings…", Effect::OpenSettings),
+        Item::action(own(Kind::OwnLog), "Open log", Effect::OwnLog),
+        diagnostics(),
+        Item::action(own(Kind::Refresh), "Refresh", Effect::Refresh),
+    ]);
+    if any_unseen {
+        items.push(Item::action(own(Kind::SeenAll), "Mark all as seen", Effect::SeenAll));
+    }
+    let version = format!("Pilotlight {}", crate::VERSION);
+    let about = [version.as_str(), env!("CARGO_PKG_DESCRIPTION"), "It reads, and touches nothing until you click"];
+    let about = about.into_iter().flat_map(|line| words(line, 3)).collect();
+    items.push(Item::submenu(own(Kind::About), "About", about));
+    Item::submenu(own(Kind::Settings), "Settings", items)
+}
+
+/// What a bug report needs: shown first, copied then.
+fn diagnostics() -> Item {
+    let own = ItemId::own;
+    let what = "What a bug report needs, without names, paths, prompts or commands";
+    let mut items: Vec<_> = words(what, 2).collect();
+    items.push(Item::action(own(Kind::ShowDiagnostics), "Show diagnostics", Effect::ShowDiagnostics));
+    items.push(Item::action(own(Kind::CopyDiagnostics), "Copy what was shown", Effect::CopyDiagnostics));
+    Item::submenu(own(Kind::Diagnostics), "Diagnostics", items)
+}
+
+/// The end of the program; where sessions would end with it, they are named, and it takes a second click.
+fn quit(ends: &[&Source<'_>]) -> Item {
+    let quit = |text: &str| Item::action(ItemId::own(Kind::Quit), text, Effect::Quit);
+    if ends.is_empty() {
+        return quit("Quit");
+    }
+    let mut names: Vec<_> = ends.iter().map(|source| source.row.label.cut(30)).collect();
+    names.sort_unstable();
+    let left_out = names.len().saturating_sub(ROWS - 2);
+    let mut items: Vec<_> =
+        names.iter().take(ROWS - 2).map(|name| Item::text(format!("This may end: {name}"))).collect();
+    if left_out > 0 {
+        items.push(Item::text(format!("and {}", counted(left_out, "more session"))));
+    }
+    items.push(quit("Quit anyway: what ends can be resumed"));
+    Item::submenu(ItemId::own(Kind::Quitting), "Quit…", items)
+}

@@ -1,0 +1,564 @@
+//! What stands in the menu, with no desktop and no clock. Random fleets are in `fleets`.
+
+mod fleets;
+
+use super::*;
+use crate::core::alert::{Detail, Pause};
+use crate::core::asked::Question;
+use crate::core::fleet::{About, Label, Row, Session, State};
+use crate::core::form::{Form, With};
+use crate::core::gist::Gist;
+use crate::core::order::{Reply, Which};
+use crate::core::turn::{Call, Request};
+use crate::core::verdict::{Asking, Status};
+use crate::engine::Key;
+use crate::tray::view::Effect;
+use std::path::Path;
+
+/// Sessions that a test writes down.
+struct World {
+    sessions: Vec<(Key, Session, Row)>,
+    menu: Menu,
+    now: Moment,
+}
+
+impl World {
+    fn new() -> Self {
+        let menu = Menu::new(Limits::default(), List::default(), Some("/home/dev".into()), false);
+        Self { sessions: Vec::new(), menu, now: Moment::of(Time(1_700_000_000_000)) }
+    }
+
+    fn add(&mut self, name: &str, status: Status) {
+        let created = Some(Time(i64::try_from(self.sessions.len()).unwrap()));
+        let mut session = Session {
+            id: name.into(),
+            about: About { created, cwd: Some("/home/dev/x".into()), ..About::default() },
+            has_log: true,
+            ..Session::default()
+        };
+        session.facts.progress = Some(self.now);
+        let label = Label { who: name.into(), title: None };
+        let row = Row { name: name.into(), label, ..session.row(self.now, &Limits::default()).0 };
+        self.sessions.push(((0, name.into()), session, row));
+        self.set(name, status);
+    }
+
+    fn all(names: &[&str], status: Status) -> Self {
+        let mut world = Self::new();
+        names.iter().for_each(|name| world.add(name, status));
+        world
+    }
+
+    fn session(&mut self, name: &str) -> &mut Session {
+        &mut self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap().1
+    }
+
+    fn row(&mut self, name: &str) -> &mut Row {
+        &mut self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap().2
+    }
+
+    fn set(&mut self, name: &str, status: Status) {
+        let now = self.now.wall;
+        let row = self.row(name);
+        let because = format!("is {status}");
+        let gist = Gist::of(&because);
+        *row = Row { status, since: now, last_progress: Some(now), because, gist, ..row.clone() };
+    }
+
+    fn after(&mut self, span: Span) -> Option<MenuView> {
+        self.now = self.now.plus(span);
+        let path = Path::new("/nowhere");
+        let sources = self.sessions.iter().map(|(key, session, row)| Source { key, row, session, path });
+        self.menu.update(sources, self.now)
+    }
+
+    fn update(&mut self) -> Option<MenuView> {
+        self.after(Span(1))
+    }
+
+    /// The entries of the menu as they stand, lines as nothing.
+    fn entries(&self) -> Vec<String> {
+        let items = &self.menu.shown.as_ref().unwrap().items;
+        items.iter().map(|item| item.words().map(|text| text.at(self.now)).unwrap_or_default()).collect()
+    }
+
+    fn submenu(&self, kind: Kind) -> &[Item] {
+        let id = ItemId::own(kind);
+        let items = &self.menu.shown.as_ref().unwrap().items;
+        items.iter().find(|item| item.id() == Some(&id)).unwrap_or_else(|| panic!("no {kind:?}: {items:#?}")).children()
+    }
+
+    fn effect(&self, name: &str, kind: Kind) -> Option<&Effect> {
+        self.menu.shown.as_ref().unwrap().effect_of(&ItemId::of(&(0, name.into()), kind))
+    }
+}
+
+/// The sessions whose rows these are, by name; a remedy is `+`.
+fn names(items: &[Item]) -> Vec<String> {
+    let name = |item: &Item| match item.id() {
+        Some(ItemId { session: Some((_, id)), kind: Kind::Row }) => Some(id.to_string()),
+        Some(ItemId { session: Some(_), kind: Kind::Remedy }) => Some("+".into()),
+        _ => None,
+    };
+    items.iter().filter_map(name).collect()
+}
+
+fn text(item: &Item) -> String {
+    item.words().map(|text| text.at(Moment::of(Time(1_700_000_000_000)))).unwrap_or_default()
+}
+
+/// Case 152.
+#[test]
+fn case_152_those_that_need_the_user_come_first_by_how_much_and_how_long_then_what_works_then_what_rests() {
+    let mut world = World::new();
+    for (name, status) in [
+        ("idle", Status::Idle),
+        ("asks", Status::NeedsInput),
+        ("works", Status::Working),
+        ("over", Status::Ended),
+        ("late", Status::NeedsPermission),
+        ("early", Status::NeedsPermission),
+        ("silent", Status::Quiet),
+    ] {
+        world.add(name, status);
+    }
+    world.row("early").since = world.now.wall - Span::minutes(9);
+    world.update().unwrap();
+    let expected = [
+        "3 need you · 1 quiet · 1 working · 1 idle",
+        "",
+        "⚑ early — is needs-permission",
+        "⚑ late — is needs-permission",
+        "? asks — is needs-input",
+        "",
+        "◌ silent — is quiet",
+        "▶ works — is working",
+        "✓ idle — is idle",
+        "1 ended",
+        "",
+        "Notifications",
+        "Settings",
+        "Quit",
+    ];
+    assert_eq!(world.entries(), expected);
+    assert_eq!(names(world.submenu(Kind::Fold(40))), ["over"]);
+}
+
+#[test]
+fn what_rests_is_folded_from_the_fourth_on_and_what_has_ended_stands_in_it() {
+    let mut world = World::all(&["a", "b", "c", "d"], Status::Idle);
+    world.add("over", Status::Ended);
+    world.row("b").unseen = true;
+    world.update().unwrap();
+    assert_eq!(world.entries()[..3], ["4 idle", "", "4 idle, 1 new"]);
+    assert_eq!(names(world.submenu(Kind::Fold(40))), ["a", "b", "c", "d", "over"]);
+}
+
+#[test]
+fn what_puts_it_right_stands_below_its_row_for_three_of_them() {
+    let mut world = World::new();
+    let ids: Vec<_> = (0..5).map(|n| format!("36535f61-5c7b-4f09-a70b-2f8aed97280{n}")).collect();
+    for id in &ids {
+        world.add(id, Status::Crashed);
+        world.session(id).owner = Owner::Gone { pid: 1, at: None };
+        world.row(id).label = Label { who: "infra".into(), title: Some("Rotate TLS".into()) };
+    }
+    world.update().unwrap();
+    let shown = names(&world.menu.shown.as_ref().unwrap().items);
+    assert_eq!(shown, [&*ids[0], "+", &ids[1], "+", &ids[2], "+", &ids[3], &ids[4]]);
+    assert_eq!(world.entries()[3], "     Resume infra in a terminal");
+    let resume = Effect::Act(Order { who: "infra".into(), ..Order::new(&ids[0], Ask::Resume) });
+    assert_eq!(world.effect(&ids[0], Kind::Remedy), Some(&resume));
+}
+
+/// One that asks is never answered from its row, and nothing is stopped that is only slow.
+#[test]
+fn an_approval_is_no_remedy_and_what_runs_long_needs_none() {
+    let mut world = World::all(&["asks", "slow", "stuck", "may wait"], Status::Stuck);
+    world.ask("asks", 1, "make");
+    for name in ["slow", "stuck", "may wait"] {
+        let now = world.now;
+        let session = world.session(name);
+        session.owner = Owner::Alive { pid: 1, started: None };
+        session.dealings.reach = if name == "may wait" { Reach::Listens } else { Reach::Attached };
+        let prompt =
+            br#"{"type":"user.message","data":{"content":"go"},"id":"e1","timestamp":"2023-11-14T22:13:20.000Z"}"#;
+        let tool = br#"{"type":"tool.execution_start","data":{"toolCallId":"t","toolName":"bash","arguments":{"command":"x"}},"id":"e2","timestamp":"2023-11-14T22:13:20.000Z","parentId":"e1"}"#;
+        for line in [&prompt[..], tool] {
+            session.facts.fold(&crate::core::event::parse(line).unwrap(), now, &Limits::default());
+        }
+        let runs_long = name == "slow";
+        world.row(name).gist = Gist::Silent { since: now, what: "bash is open".into(), runs_long };
+    }
+    world.after(Span::minutes(12)).unwrap();
+    let entries = world.entries();
+    let expected = [
+        "⚑ asks — is needs-permission",
+        "◷ may wait — silent 12 min",
+        "     Stop may wait, even if it waits for you",
+        "◷ slow — running long, 12 min",
+        "◷ stuck — silent 12 min",
+        "     Stop the turn in stuck",
+    ];
+    assert_eq!(entries[2..8], expected);
+}
+
+/// Nobody but its own terminal can stop the turn of a session that runs in one: that is what is brought up.
+#[test]
+fn a_session_that_is_stuck_in_a_plain_terminal_is_put_right_there() {
+    let mut world = World::all(&["api"], Status::Stuck);
+    world.session("api").owner = Owner::Alive { pid: 1, started: None };
+    world.session("api").about.kind = Use::Terminal;
+    world.session("api").dealings.reach = Reach::Nowhere;
+    world.after(Span::minutes(1)).unwrap();
+    assert_eq!(world.entries()[3], "     Show the terminal of api");
+    let show = Effect::Act(Order { who: "api".into(), ..Order::new("api", Ask::ShowTerminal) });
+    assert_eq!(world.effect("api", Kind::Remedy), Some(&show));
+}
+
+/// Case 151: a crash that was looked at, whose resume failed.
+#[test]
+fn case_151_what_was_seen_to_fail_needs_nobody_any_more_in_icon_header_and_order() {
+    let mut world = World::all(&["works", "failed"], Status::Working);
+    world.set("failed", Status::Failed);
+    let view = world.update().unwrap();
+    assert_eq!((view.icon.state, &*world.entries()[0]), (State::Trouble, "1 needs you · 1 working"));
+    world.row("failed").looked_at = true;
+    let view = world.after(SHAPE_REST).unwrap();
+    assert_eq!((view.icon.state, &*world.entries()[0]), (State::Working, "1 working · 1 set aside"));
+    assert_eq!(names(&view.items), ["works", "failed"]);
+}
+
+#[test]
+fn further_changes_of_places_are_shown_once_a_second() {
+    let mut world = World::all(&["a"], Status::Working);
+    world.update().unwrap();
+    world.after(Span::seconds(5));
+    world.add("b", Status::Working);
+    assert!(world.update().is_some(), "at once");
+    let shaped = world.now.awake;
+    for n in 0..20 {
+        world.add(&format!("n{n}"), Status::Working);
+        assert!(world.after(Span(10)).is_none());
+        assert_eq!(world.menu.wake_at(), Some(shaped + SHAPE_REST));
+    }
+    world.after(shaped + SHAPE_REST - world.now.awake).unwrap();
+    assert_eq!((&*world.entries()[0], world.menu.wake_at()), ("22 working", None));
+}
+
+#[test]
+fn nothing_is_sent_when_nothing_is_new_and_nothing_wakes_for_an_age() {
+    let mut world = World::all(&["a", "b"], Status::Working);
+    let begun = world.now;
+    world.row("a").gist = Gist::Silent { since: begun, what: "x".into(), runs_long: false };
+    world.update().unwrap();
+    for _ in 0..600 {
+        let sent = world.after(Span::seconds(1)).is_some();
+        assert!((!sent || cfg!(not(target_os = "linux"))) && world.menu.wake_at().is_none());
+    }
+    assert!(world.entries().contains(&"▶ a — silent 10 min".into()), "{:?}", world.entries());
+}
+
+#[test]
+fn the_header_the_tooltip_and_the_icon_say_the_same() {
+    let mut world = World::new();
+    let view = world.update().unwrap();
+    assert_eq!((&*text(&view.items[0]), &*view.tooltip), ("No session is open", "no session is open"));
+    assert_eq!(text(&view.items[2]), "Start “copilot” in a terminal: it will show here");
+    world.add("a", Status::Stuck);
+    world.add("b", Status::NeedsInput);
+    world.add("c", Status::Working);
+    world.row("c").unseen = true;
+    let view = world.after(Span::seconds(2)).unwrap();
+    assert_eq!((&*text(&view.items[0]), &*view.tooltip), ("2 need you · 1 working", "2 need you · 1 working"));
+    assert_eq!(view.icon, Icon { unseen: true, ..Icon::of(State::NeedsYou) });
+}
+
+#[test]
+fn the_icon_counts_those_that_need_the_user_where_that_is_set() {
+    let mut world = World::all(&["stuck", "failed", "idle"], Status::Stuck);
+    world.set("failed", Status::Failed);
+    world.set("idle", Status::Idle);
+    assert_eq!(world.update().unwrap().icon, Icon::of(State::Trouble), "it is not set");
+    world.menu = world.menu.with_icon(Tray { count: true, high_contrast: true });
+    let icon = world.update().unwrap().icon;
+    assert_eq!((icon.count, icon.contrast), (2, true));
+    world.row("failed").looked_at = true;
+    assert_eq!(
+        world.after(SHAPE_REST).unwrap().icon.count,
+        1,
+        "what was seen to fail no longer colours it, nor counts"
+    );
+}
+
+#[test]
+fn case_154_wrong_settings_are_said_in_the_first_row() {
+    let mut world = World::all(&["a"], Status::Working);
+    world.menu.configure(&Config::default(), Some("/home/dev/.config/pilotlight/config.toml:3:1: unknown key".into()));
+    world.update().unwrap();
+    assert_eq!(world.entries()[..2], ["Settings: config.toml:3:1: unknown key", "1 working"]);
+    let open = world.menu.shown.as_ref().unwrap().effect_of(&ItemId::own(Kind::WrongSettings));
+    assert_eq!(open, Some(&Effect::OpenSettings));
+}
+
+/// A submenu begins with words, and ends with what is rarely wanted.
+#[test]
+fn a_submenu_says_what_is_asked_and_offers_what_works() {
+    let mut world = World::all(&["a"], Status::Working);
+    world.ask("a", 1, "rm -rf build && cargo build --release --all-targets");
+    world.update().unwrap();
+    let row = world.menu.shown.as_ref().unwrap().items[2].clone();
+    let words: Vec<_> = row.children().iter().map(text).collect();
+    let expected = [
+        "shell: rm -rf build && cargo build --release",
+        "--all-targets",
+        "",
+        "Approve once",
+        "Deny",
+        "Reconnect",
+        "Show its terminal",
+        "Why",
+        "More",
+    ];
+    assert_eq!(words, expected);
+    let Item::Action { effect: Effect::Seen, .. } = &row.children()[0] else { panic!("{row:#?}") };
+    let why: Vec<_> = row.children()[7].children().iter().map(text).collect();
+    assert_eq!(why[0], "needs-permission: is needs-permission");
+    assert_eq!(why.last().unwrap(), "What cannot be done now");
+    let refused: Vec<_> = row.children()[7].children().last().unwrap().children().iter().map(text).collect();
+    assert_eq!(refused[..2], ["Answer: it asks nothing that Pilotlight can", "  hear"]);
+}
+
+#[test]
+fn only_what_is_shown_can_be_clicked() {
+    let mut world = World::new();
+    world.add("36535f61-5c7b-4f09-a70b-2f8aed97280f", Status::Working);
+    world.add("../no-id; rm -rf", Status::Working);
+    let view = world.update().unwrap();
+    let item = |id: &str, kind| ItemId::of(&(0, id.into()), kind);
+    let (id, odd) = ("36535f61-5c7b-4f09-a70b-2f8aed97280f", "../no-id; rm -rf");
+    let resume = Effect::Copy(format!("copilot --resume={id}"));
+    assert_eq!(view.effect_of(&item(id, Kind::CopyResume)), Some(&resume));
+    assert_eq!(view.effect_of(&item(odd, Kind::CopyResume)), None, "only an id reaches a command line");
+    assert_eq!(view.effect_of(&item(id, Kind::Seen)), None, "there is nothing to mark");
+    assert_eq!(view.effect_of(&item("another", Kind::CopyId)), None);
+    assert_eq!(view.effect_of(&ItemId::own(Kind::Quit)), Some(&Effect::Quit));
+    assert_eq!(view.effect_of(&item(id, Kind::OpenFolder)), Some(&Effect::OpenFolder("/home/dev/x".into())));
+}
+
+impl World {
+    /// A session asks for a permission, over a server that can be reached.
+    fn ask(&mut self, name: &str, request: u64, command: &str) {
+        let now = self.now;
+        let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
+        session.owner = Owner::Alive { pid: 1, started: None };
+        session.dealings.reach = Reach::Listens;
+        session.facts.requests.push(Request {
+            id: Call::of_number(request),
+            request: format!("request-{request}").into(),
+            call: None,
+            kind: "shell".into(),
+            asks: Some(command.into()),
+            agent: None,
+            at: now,
+        });
+        self.set(name, Status::NeedsPermission);
+    }
+
+    fn answered(&mut self, name: &str) {
+        let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
+        session.facts.requests.clear();
+        self.set(name, Status::Working);
+    }
+}
+
+/// Case 107b.
+#[test]
+fn case_107b_an_item_answers_the_request_that_it_shows_or_none() {
+    let mut world = World::new();
+    world.add("a", Status::Working);
+    world.ask("a", 1, "make");
+    world.update().unwrap();
+    let approve = |request| Kind::Approve(Call::of_number(request));
+    let asks = |id: &str, text: &str| Ask::Approve(Which::Shown { id: id.into(), text: text.into() });
+    let order = Order { who: "a".into(), ..Order::new("a", asks("request-1", "make")) };
+    assert_eq!(world.effect("a", approve(1)), Some(&Effect::Act(order)));
+    // Answered elsewhere, and another one opened: the click that was on its way is for the first.
+    world.answered("a");
+    world.ask("a", 2, "rm -r .");
+    world.after(Span::seconds(1)).unwrap();
+    assert_eq!(world.effect("a", approve(1)), None);
+    assert!(world.effect("a", approve(2)).is_some());
+    world.answered("a");
+    world.after(Span::seconds(5)).unwrap();
+    assert_eq!(world.effect("a", approve(2)), None);
+}
+
+/// Several are answered one after the other, the oldest first.
+#[test]
+fn of_several_requests_the_oldest_is_shown() {
+    let mut world = World::all(&["a"], Status::Working);
+    world.ask("a", 1, "make");
+    world.ask("a", 2, "rm -r .");
+    world.update().unwrap();
+    let approve = |request| Kind::Approve(Call::of_number(request));
+    assert!(world.effect("a", approve(1)).is_some() && world.effect("a", approve(2)).is_none());
+    assert_eq!(text(&world.menu.shown.as_ref().unwrap().items[2].children()[0]), "shell (1 of 2): make");
+}
+
+#[test]
+fn a_request_that_cannot_be_shown_whole_offers_only_its_details() {
+    let mut world = World::new();
+    for (name, command) in [
+        ("long", "x".repeat(500)),
+        ("odd", "echo \u{202e}fr- mr".into()),
+        ("lines", "a\nb".into()),
+        ("joined", "l\u{200d}s".into()),
+        ("none", "".into()),
+    ] {
+        world.add(name, Status::Working);
+        world.ask(name, 7, &command);
+    }
+    world.update().unwrap();
+    for name in ["long", "odd", "lines", "joined", "none"] {
+        assert_eq!(world.effect(name, Kind::Approve(Call::of_number(7))), None, "{name}");
+        let details = Effect::Details { id: name.into(), request: "request-7".into() };
+        assert_eq!(world.effect(name, Kind::Details(Call::of_number(7))), Some(&details));
+    }
+}
+
+/// A session that is attached asks this.
+fn pose(world: &mut World, name: &str, request: &str, question: &str, choices: &[&str], free: bool) -> u64 {
+    let asked =
+        serde_json::json!({"requestId": request, "question": question, "choices": choices, "allowFreeform": free});
+    let form = Form::read("user_input.requested", &asked).unwrap();
+    let mark = form.mark();
+    let question = Question { text: question.into(), choices: Vec::new() };
+    let (_, session, _) = world.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
+    session.dealings.reach = Reach::Attached;
+    session.live.has_active_work = Some(true);
+    session.live.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];
+    mark
+}
+
+#[test]
+fn a_choice_answers_the_question_that_it_was_shown_with_and_no_other() {
+    let mut world = World::new();
+    world.add("a", Status::NeedsInput);
+    let mark = pose(&mut world, "a", "r1", "Which <color>?", &["red", "blue"], true);
+    let choice = |mark, n| Kind::Choice(Call::of_number(mark), n);
+    let first = world.update().unwrap();
+    let reply = |request: &str, shown, n| {
+        let reply = Reply::Give { request: request.into(), shown, with: With::Choice(n) };
+        Some(Effect::Act(Order { who: "a".into(), ..Order::new("a", Ask::Answer(reply)) }))
+    };
+    assert_eq!(world.effect("a", choice(mark, 1)).cloned(), reply("r1", mark, 1));
+    assert_eq!(world.effect("a", choice(mark, 2)), None);
+    let answer = Effect::Answer { id: "a".into(), request: "r1".into() };
+    assert_eq!(world.effect("a", Kind::Answer(Call::of_number(mark))), Some(&answer), "in words of one's own");
+    // Another question in its place is another one's entries.
+    let other = pose(&mut world, "a", "r2", "Which <color>?", &["red", "blue"], true);
+    assert_ne!(mark, other);
+    assert!(!world.after(Span::seconds(1)).unwrap().has_shape_of(&first));
+    assert_eq!(world.effect("a", choice(mark, 1)), None);
+    assert_eq!(world.effect("a", choice(other, 1)).cloned(), reply("r2", other, 1));
+    world.sessions[0].1.live.questions.clear();
+    world.after(Span::seconds(5)).unwrap();
+    assert_eq!(world.effect("a", choice(other, 1)), None);
+}
+
+#[test]
+fn a_question_that_is_not_seen_whole_is_answered_in_a_terminal_alone() {
+    let long = "x".repeat(200);
+    let many: Vec<_> = (0..9).map(|n| n.to_string()).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    for (question, choices) in [
+        (&*long, &["red"][..]),
+        ("two\nlines", &["red"]),
+        ("Which?", &["red", &long[..40]]),
+        ("Which?", &["r\u{435}d"]),
+        ("Which?", &["red", ""]),
+        ("Which?", &many),
+    ] {
+        let mut world = World::new();
+        world.add("a", Status::NeedsInput);
+        let call = Call::of_number(pose(&mut world, "a", "r1", question, choices, true));
+        world.update().unwrap();
+        for n in 0..9 {
+            assert_eq!(world.effect("a", Kind::Choice(call, n)), None, "{question:?}, {choices:?}");
+        }
+        assert!(matches!(world.effect("a", Kind::Answer(call)), Some(Effect::Answer { .. })), "{question:?}");
+    }
+    let mut world = World::new();
+    world.add("a", Status::NeedsInput);
+    let call = Call::of_number(pose(&mut world, "a", "r1", "Which?", &many[..7], false));
+    world.update().unwrap();
+    assert!(world.effect("a", Kind::Choice(call, 6)).is_some());
+    assert_eq!(world.effect("a", Kind::Answer(call)), None, "it takes no other words");
+}
+
+#[test]
+fn what_is_muted_or_paused_says_so() {
+    let mut world = World::all(&["a"], Status::Working);
+    let muted = |view: &MenuView| {
+        let row = view.items[2].children();
+        let why = row.iter().find(|item| text(item) == "Why").unwrap();
+        why.children().iter().any(|item| text(item) == "Muted: no popups")
+    };
+    let view = world.update().unwrap();
+    assert!(!view.icon.paused && !view.tooltip.contains("paused") && !muted(&view));
+    let mut notices = Notices::default();
+    notices.quiet.mute_session("a");
+    notices.quiet.pause(Pause::UntilResumed);
+    world.menu.note(&notices);
+    let view = world.after(SHAPE_REST).unwrap();
+    assert!(view.icon.paused && view.tooltip.ends_with("; notifications are paused until resumed"), "{}", view.tooltip);
+    assert!(muted(&view) && world.entries().contains(&"Notifications: paused until resumed".into()));
+}
+
+/// Case 107e.
+#[test]
+fn case_107e_quitting_as_the_last_client_names_what_would_end_and_takes_a_second_click() {
+    let mut world = World::new();
+    world.add("a", Status::Working);
+    world.update().unwrap();
+    let quit = |view: &MenuView| view.items.last().cloned().unwrap();
+    assert!(matches!(quit(world.menu.shown.as_ref().unwrap()), Item::Action { effect: Effect::Quit, .. }));
+    world.sessions[0].1.dealings.reach = Reach::Hosted(7);
+    let view = world.after(Span::seconds(2)).unwrap();
+    let Item::Submenu { items, .. } = quit(&view) else { panic!("{:?}", quit(&view)) };
+    assert_eq!(text(&items[0]), "This may end: a");
+    assert!(matches!(items[1], Item::Action { effect: Effect::Quit, .. }));
+}
+
+#[test]
+fn what_was_open_when_the_machine_went_down_is_reopened_together() {
+    let mut world = World::new();
+    let ids = ["36535f61-5c7b-4f09-a70b-2f8aed972800", "36535f61-5c7b-4f09-a70b-2f8aed972801", "not-an-id"];
+    for id in ids {
+        world.add(id, Status::Crashed);
+        let (_, session, _) = world.sessions.last_mut().unwrap();
+        session.owner = Owner::Gone { pid: 1, at: None };
+    }
+    world.update().unwrap();
+    let orders = ids[..2].iter().map(|id| Order { who: (*id).into(), ..Order::new(id, Ask::Resume) }).collect();
+    let item = ItemId::own(Kind::Reopen);
+    assert_eq!(world.menu.shown.as_ref().unwrap().effect_of(&item), Some(&Effect::Reopen(orders)));
+}
+
+/// What is shown of a session whose popup was clicked is a notification as any other.
+#[test]
+fn a_session_in_the_words_of_a_notification_says_no_more_than_the_user_allows() {
+    let shown = |detail| {
+        let mut world = World::new();
+        world.add("Fix the parser", Status::Stuck);
+        world.menu.note(&Notices { detail, ..Notices::default() });
+        let (key, session, row) = &world.sessions[0];
+        let summary = world.menu.details(&Source { key, session, row, path: Path::new("/nowhere") }, world.now);
+        (summary.title, summary.body)
+    };
+    let (title, body) = shown(Detail::Full);
+    assert!(title.ends_with("stuck: Fix the parser") && body.contains("Now: "), "{title} {body}");
+    assert_eq!(shown(Detail::Title), (title, String::new()));
+    assert_eq!(shown(Detail::None), ("A Copilot session needs you".into(), "The menu shows which.".into()));
+}

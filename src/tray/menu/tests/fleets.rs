@@ -1,0 +1,209 @@
+//! What holds of the menu whatever sessions there are: its bounds, and that nothing in it contradicts anything else.
+
+use super::*;
+use crate::core::event::parse;
+use crate::core::fleet::{distinguish, mark};
+use crate::tray::view::{COLUMNS, ROWS};
+use proptest::prelude::*;
+use serde_json::json;
+use std::collections::HashSet;
+use unicode_width::UnicodeWidthStr;
+
+const WORDS: [&str; 7] = [
+    "infra",
+    "billing-api-of-the-european-branch",
+    "日本語の長い名前のフォルダ",
+    "_a__b & <b>",
+    "rm -rf build",
+    "",
+    "x\u{202e}y\nz",
+];
+const NOW: Moment = Moment::of(Time(1_700_000_000_000));
+
+/// A line of a log: what, of which words, how many seconds after the one before.
+type Line = (u8, u8, u16);
+/// A session: its log, how it is owned and reached, of which words its folder and title are, when it was looked at.
+type Made = (Vec<Line>, u8, u8, u8, u8, Option<u16>);
+
+fn word(n: u8) -> &'static str {
+    WORDS[usize::from(n) % WORDS.len()]
+}
+
+fn event(line: Line, call: usize) -> (&'static str, serde_json::Value) {
+    let (what, n, _) = line;
+    let denied = json!({"code": "denied", "message": "Permission denied and could not request permission from user."});
+    match what % 11 {
+        0 | 1 => ("user.message", json!({"content": "go"})),
+        2 => (
+            "tool.execution_start",
+            json!({"toolCallId": format!("t{call}"), "toolName": "bash", "arguments": {"command": word(n)}}),
+        ),
+        3 => {
+            ("tool.execution_complete", json!({"toolCallId": format!("t{}", call.saturating_sub(1)), "success": true}))
+        }
+        4 => (
+            "tool.execution_complete",
+            json!({"toolCallId": format!("t{}", call.saturating_sub(1)), "success": false, "error": denied}),
+        ),
+        5 => (
+            "permission.requested",
+            json!({"requestId": format!("r{call}"), "permissionRequest": {"kind": "shell", "fullCommandText": word(n).repeat(usize::from(n % 9) + 1)}}),
+        ),
+        6 => (
+            "tool.execution_start",
+            json!({"toolCallId": format!("t{call}"), "toolName": "ask_user", "arguments": {"question": word(n), "choices": ["a", word(n)]}}),
+        ),
+        7 => {
+            ("assistant.message", json!({"content": if n % 2 == 0 { "Done." } else { "Shall I?" }, "toolRequests": []}))
+        }
+        8 => ("assistant.turn_end", json!({"turnId": "0"})),
+        9 => ("session.error", json!({"errorType": "rate_limit", "message": word(n)})),
+        _ => ("session.shutdown", json!({"shutdownType": "routine"})),
+    }
+}
+
+fn session(n: usize, (log, owner, reach, folder, title, seen): &Made) -> Session {
+    let length: i64 = log.iter().map(|line| i64::from(line.2)).sum();
+    let mut at = NOW.wall - Span::seconds(length);
+    let mut session = Session {
+        id: format!("36535f61-5c7b-4f09-a70b-2f8aed97{n:04}").into(),
+        about: About {
+            name: Some(word(*title).into()),
+            cwd: Some(format!("/code/{}", word(*folder)).into()),
+            kind: [Use::Terminal, Use::Sdk, Use::Unknown][n % 3],
+            ..About::default()
+        },
+        owner: match owner % 4 {
+            0 | 1 => Owner::Alive { pid: 7, started: None },
+            2 => Owner::Gone { pid: 7, at: None },
+            _ => Owner::Unknown { pid: 7 },
+        },
+        held: owner % 2 == 0,
+        has_log: true,
+        seen: seen.map(|ago| NOW.wall - Span::seconds(ago.into())),
+        ..Session::default()
+    };
+    session.dealings.reach = match reach % 5 {
+        0 => Reach::Nowhere,
+        1 => Reach::Listens,
+        2 => Reach::Attached,
+        3 => Reach::Hosted(7),
+        _ => Reach::Refused("no".into()),
+    };
+    for (call, line) in log.iter().enumerate() {
+        at = at + Span::seconds(line.2.into());
+        let (kind, data) = event(*line, call);
+        let parent = call.checked_sub(1).map(|before| format!("e{before}"));
+        let text = json!({"type": kind, "data": data, "id": format!("e{call}"), "parentId": parent, "timestamp": at.to_string()});
+        session.facts.fold(&parse(text.to_string().as_bytes()).unwrap(), Moment::of(at), &Limits::default());
+    }
+    session
+}
+
+fn made() -> impl Strategy<Value = Made> {
+    let log = prop::collection::vec((any::<u8>(), any::<u8>(), prop_oneof![0u16..30, 0u16..900]), 1..14);
+    (log, any::<u8>(), any::<u8>(), any::<u8>(), any::<u8>(), prop::option::of(0u16..2000))
+}
+
+/// The rows of all sessions, those in submenus in their turn.
+fn rows(items: &[Item]) -> Vec<&Item> {
+    let mut out = Vec::new();
+    for item in items {
+        match item.id() {
+            Some(ItemId { session: Some(_), kind: Kind::Row }) => out.push(item),
+            Some(ItemId { session: None, .. }) => out.extend(rows(item.children())),
+            _ => {}
+        }
+    }
+    out
+}
+
+fn keeps_bounds(items: &[Item], top: bool, ids: &mut HashSet<String>) -> Result<(), TestCaseError> {
+    prop_assert!(top || (1..=ROWS).contains(&items.len()), "{} entries: {items:#?}", items.len());
+    for item in items {
+        for later in [Span::ZERO, Span::seconds(55), Span::hours(30)] {
+            let words = item.words().map(|text| text.at(NOW.plus(later))).unwrap_or_default();
+            prop_assert!(words.width() <= COLUMNS, "{words:?} is {} wide", words.width());
+            prop_assert!(!words.chars().any(|c| c.is_control() || c == '\u{202e}'), "{words:?}");
+        }
+        if let Some(id) = item.id() {
+            prop_assert!(ids.insert(id.to_string()), "{id} stands there twice");
+        }
+        if let Item::Submenu { items, .. } = item {
+            keeps_bounds(items, false, ids)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a menu of these sessions must be.
+fn holds(sessions: &[Session]) -> Result<(), TestCaseError> {
+    let mut made: Vec<_> = sessions.iter().map(|session| session.row(NOW, &Limits::default()).0).collect();
+    distinguish(&mut made);
+    let keys: Vec<Key> = sessions.iter().map(|session| (0, (&*session.id).into())).collect();
+    let path = Path::new("/nowhere");
+    let sources = keys.iter().zip(&made).zip(sessions);
+    let sources = sources.map(|((key, row), session)| Source { key, row, session, path });
+    let mut menu = Menu::new(Limits::default(), List::default(), None, false);
+    let view = menu.update(sources, NOW).unwrap();
+    let row_of = |item: &Item| {
+        let id = item.id().and_then(|id| id.session.clone()).unwrap();
+        made.iter().find(|row| *row.id == *id.1).unwrap()
+    };
+
+    // Its bounds.
+    keeps_bounds(&view.items, true, &mut HashSet::new())?;
+    let entries = view.items.iter().filter(|item| **item != Item::Separator).count();
+    prop_assert!(entries <= MOST + 4, "{entries} entries at once");
+    let at_once: Vec<_> = view.items.iter().filter(|item| item.id().is_some_and(|id| id.kind == Kind::Row)).collect();
+    prop_assert!(at_once.iter().filter(|item| row_of(item).needs_you()).count() <= NEED);
+    let is_remedy = |item: &&Item| item.id().is_some_and(|id| id.kind == Kind::Remedy);
+    prop_assert!(view.items.iter().filter(is_remedy).count() <= REMEDIES);
+
+    // Header, tooltip, icon and rows say the same.
+    let glance = Glance::of(made.iter());
+    let header = text(&view.items[0]);
+    prop_assert_eq!(&header, &capital(&glance.to_string()));
+    prop_assert_eq!(header.to_lowercase(), view.tooltip.to_lowercase());
+    let needed = matches!(view.icon.state, State::NeedsYou | State::Trouble);
+    prop_assert_eq!((view.icon.state, needed), (glance.state, glance.need_you > 0));
+    let rows = rows(&view.items);
+    let open = |row: &&Row| row.status != Status::Ended;
+    let shown: Vec<_> = rows.iter().map(|item| row_of(item)).filter(open).collect();
+    let mut sorted: Vec<_> = made.iter().filter(open).collect();
+    sorted.sort_by(|a, b| a.place().cmp(&b.place()));
+    let ids = |rows: &[&Row]| rows.iter().map(|row| row.id.clone()).collect::<Vec<_>>();
+    prop_assert_eq!(ids(&shown), ids(&sorted), "every session, in the order of all lists");
+    for item in &rows {
+        let (row, words) = (row_of(item), text(item));
+        prop_assert!(words.starts_with(mark(row.status).0), "{} is {}", words, row.status);
+        prop_assert!(words.contains('●') == row.unseen && !words.contains(row.status.name()));
+        // The first entry does nothing, whatever opens under the pointer.
+        let harmless = matches!(item.children()[0], Item::Action { effect: Effect::Seen, .. });
+        prop_assert!(harmless, "{:#?}", item.children());
+    }
+    let texts: HashSet<_> =
+        rows.iter().map(|item| text(item).split(" — ").next().unwrap_or_default().to_owned()).collect();
+    prop_assert_eq!(texts.len(), rows.len(), "no two read alike");
+
+    // What puts it right belongs to the row above it, which needs it.
+    for pair in view.items.windows(2).filter(|pair| is_remedy(&&pair[1])) {
+        let row = row_of(&pair[0]);
+        prop_assert_eq!(pair[0].id().map(|id| &id.session), pair[1].id().map(|id| &id.session));
+        let Item::Action { effect: Effect::Act(order), .. } = &pair[1] else { panic!("{pair:?}") };
+        prop_assert!(!matches!(order.ask, Ask::Approve(_) | Ask::Answer(_)), "{order:?}");
+        let lost = matches!(row.status, Status::PermissionLost | Status::Crashed | Status::Stuck) || row.ended_denied;
+        prop_assert!(lost && !matches!(row.gist, Gist::Silent { runs_long: true, .. }), "{row:?}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_menu_keeps_its_bounds_and_contradicts_nothing(fleet in prop::collection::vec(made(), 0..50)) {
+        let sessions: Vec<_> = fleet.iter().enumerate().map(|(n, made)| session(n, made)).collect();
+        holds(&sessions)?;
+    }
+}

@@ -1,0 +1,101 @@
+//! The icon as a file, beside its pixels: panels that know pictures by name alone show none otherwise. MATE's indicators draw
+//! "image missing" for an icon without a name.
+//!
+//! A file is named for what it holds. So another picture is another name, a panel that keeps pictures by their names never
+//! shows an old one, and a file that is there need not be written again.
+
+use crate::system::paths::make_folder;
+use crate::tray::icon::Picture;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// The folder in the state folder that pictures are in.
+const FOLDER: &str = "icons";
+
+/// Where pictures are put. Without a folder for them there are none, and panels have the pixels.
+#[derive(Debug, Default)]
+pub(super) struct Pictures {
+    folder: Option<PathBuf>,
+}
+
+impl Pictures {
+    /// Pictures in this state folder; those of an earlier run are removed.
+    pub(super) fn below(state_folder: Option<&Path>) -> Self {
+        let make = |folder: PathBuf| {
+            // What stays there does no harm: no other picture gets its name.
+            let _ = fs::remove_dir_all(&folder);
+            let made = make_folder(&folder).inspect_err(|error| tracing::debug!("no folder for icons: {error}"));
+            made.is_ok().then_some(folder)
+        };
+        Self { folder: state_folder.map(|folder| folder.join(FOLDER)).and_then(make) }
+    }
+
+    /// The folder as panels read it; empty where there is none.
+    pub(super) fn folder(&self) -> String {
+        self.folder.as_deref().and_then(Path::to_str).unwrap_or_default().to_owned()
+    }
+
+    /// The name of this picture, once its file is there; empty where it cannot be written.
+    pub(super) fn name(&self, picture: &Picture) -> String {
+        let Some(folder) = &self.folder else { return String::new() };
+        let mut hasher = DefaultHasher::new();
+        picture.rgba.hash(&mut hasher);
+        let name = format!("pilotlight-{:016x}", hasher.finish());
+        let file = folder.join(&name).with_extension("png");
+        if !file.exists()
+            && let Err(error) = write(&file, picture)
+        {
+            tracing::debug!("the icon cannot be written as a file: {error:#}");
+            let _ = fs::remove_file(&file); // half a picture is none
+            return String::new();
+        }
+        name
+    }
+}
+
+fn write(file: &Path, picture: &Picture) -> anyhow::Result<()> {
+    Ok(fs::write(file, picture.png()?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tray::icon::{Icon, State};
+
+    fn files(state: &Path) -> Vec<PathBuf> {
+        fs::read_dir(state.join(FOLDER)).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    #[test]
+    fn each_picture_is_a_file_by_a_name_of_its_own() {
+        let state = tempfile::tempdir().unwrap();
+        let pictures = Pictures::below(Some(state.path()));
+        let [well, trouble] = [State::Well, State::Trouble].map(|state| Icon::of(state).picture().unwrap());
+        let (name, other) = (pictures.name(&well), pictures.name(&trouble));
+        assert_ne!(name, other);
+        assert_eq!(pictures.name(&well), name);
+        assert_eq!(files(state.path()).len(), 2);
+        let file = Path::new(&pictures.folder()).join(name).with_extension("png");
+        let mut reader = png::Decoder::new(std::io::BufReader::new(fs::File::open(file).unwrap())).read_info().unwrap();
+        let mut rgba = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut rgba).unwrap();
+        assert_eq!(rgba, well.rgba);
+        Pictures::below(Some(state.path()));
+        assert!(files(state.path()).is_empty(), "what an earlier run left is gone");
+    }
+
+    #[test]
+    fn where_it_cannot_be_written_the_icon_has_no_name() {
+        let picture = Icon::of(State::Well).picture().unwrap();
+        assert_eq!(Pictures::below(None).name(&picture), "");
+        let state = tempfile::tempdir().unwrap();
+        let pictures = Pictures::below(Some(state.path()));
+        fs::remove_dir(state.path().join(FOLDER)).unwrap();
+        assert_eq!(pictures.name(&picture), "");
+        // A file stands where the folder would be.
+        fs::write(state.path().join(FOLDER), "").unwrap();
+        let pictures = Pictures::below(Some(state.path()));
+        assert_eq!((pictures.folder(), pictures.name(&picture)), (String::new(), String::new()));
+    }
+}
