@@ -19,7 +19,7 @@ use super::turn::{Request, Turn};
 use super::verdict::{Asking, Status};
 
 /// Something that can be done with a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     /// Allow what it asks for, once.
     Approve,
@@ -83,6 +83,25 @@ impl Action {
             Self::ShowTerminal => "show-terminal",
             Self::Detach => "detach",
             Self::LetAnswer => "let-answer",
+        }
+    }
+
+    /// What stands on a button, by itself.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Approve => "Approve once",
+            Self::Deny => "Deny",
+            Self::Answer => "Answer…",
+            Self::Continue => "Reconnect and continue",
+            Self::Reconnect => "Reconnect",
+            Self::Resend => "Send the last prompt again",
+            Self::Stop => "Stop",
+            Self::End => "End it",
+            Self::ForceQuit => "Force quit: nothing is saved",
+            Self::Resume => "Resume",
+            Self::ShowTerminal => "Show terminal",
+            Self::Detach => "Detach",
+            Self::LetAnswer => "Let Pilotlight answer here…",
         }
     }
 }

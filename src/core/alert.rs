@@ -27,6 +27,7 @@ pub use quiet::{Pause, Quiet};
 pub use rules::Alerts;
 pub use settings::{Detail, Kinds, Settings};
 
+use super::action::Action;
 use super::fleet::Row;
 use super::form::Form;
 use super::time::{Moment, Span, Time};
@@ -250,18 +251,10 @@ pub enum Button {
     Choice(u8),
     /// The question is shown whole in a terminal, and answered there.
     Answer,
-    /// The session is brought back under control, and goes on.
-    Continue,
+    /// This is done with the session.
+    Act(Action),
     /// The session is told in its terminal to go on.
     SendOn,
-    /// The session is brought back under control.
-    Reconnect,
-    /// The turn that runs is aborted.
-    Stop,
-    /// The session is resumed in a terminal.
-    Resume,
-    /// The terminal that the session runs in is brought to the front.
-    ShowTerminal,
     /// What is known of the session is shown.
     Details,
     /// The request is shown whole in a terminal, and answered there.
@@ -279,12 +272,12 @@ impl Button {
         Self::Choice(1),
         Self::Choice(2),
         Self::Answer,
-        Self::Continue,
+        Self::Act(Action::Continue),
         Self::SendOn,
-        Self::Reconnect,
-        Self::Stop,
-        Self::Resume,
-        Self::ShowTerminal,
+        Self::Act(Action::Reconnect),
+        Self::Act(Action::Stop),
+        Self::Act(Action::Resume),
+        Self::Act(Action::ShowTerminal),
         Self::Details,
         Self::Review,
         Self::Mute,
@@ -293,18 +286,14 @@ impl Button {
     /// The action's name, as in a row's actions and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Approve => "approve",
-            Self::Deny => "deny",
+            Self::Approve => Action::Approve.name(),
+            Self::Deny => Action::Deny.name(),
             Self::Choice(0) => "choice-1",
             Self::Choice(1) => "choice-2",
             Self::Choice(_) => "choice-3",
-            Self::Answer => "answer",
-            Self::Continue => "continue",
+            Self::Answer => Action::Answer.name(),
+            Self::Act(action) => action.name(),
             Self::SendOn => "send-on",
-            Self::Reconnect => "reconnect",
-            Self::Stop => "stop",
-            Self::Resume => "resume",
-            Self::ShowTerminal => "show-terminal",
             Self::Details => "details",
             Self::Review => "review",
             Self::Mute => "mute",
@@ -315,7 +304,7 @@ impl Button {
     pub fn label_among<'a>(self, buttons: &[Self], asked: Option<&'a Asked>) -> &'a str {
         match (self, asked) {
             (Self::Choice(index), Some(asked)) => asked.choices.get(usize::from(index)).map_or("", String::as_str),
-            (Self::Reconnect, _) if buttons.contains(&Self::Continue) => "Reconnect only",
+            (Self::Act(Action::Reconnect), _) if buttons.contains(&Self::Act(Action::Continue)) => "Reconnect only",
             _ => self.label(),
         }
     }
@@ -328,16 +317,12 @@ impl Button {
     /// What stands on it by itself.
     pub const fn label(self) -> &'static str {
         match self {
-            Self::Approve => "Approve once",
-            Self::Deny => "Deny",
+            Self::Approve => Action::Approve.label(),
+            Self::Deny => Action::Deny.label(),
             Self::Choice(_) => "",
-            Self::Answer => "Answer…",
-            Self::Continue => "Reconnect and continue",
+            Self::Answer => Action::Answer.label(),
+            Self::Act(action) => action.label(),
             Self::SendOn => "Send on",
-            Self::Reconnect => "Reconnect",
-            Self::Stop => "Stop",
-            Self::Resume => "Resume",
-            Self::ShowTerminal => "Show terminal",
             Self::Details => "Details",
             Self::Review => "Review…",
             Self::Mute => "Mute",

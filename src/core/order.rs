@@ -1,5 +1,6 @@
 //! What is asked of a session, and what comes back: the same words for the menu, the commands and the control socket.
 
+use super::action::Action;
 use crate::core::action::{Bridge, Reach};
 use crate::core::asked::Question;
 use crate::core::fleet::{Label, Session};
@@ -70,6 +71,45 @@ pub enum Ask {
     Listen,
     /// What is known of sessions beside their logs is told: of all of them, whichever the order names.
     Said,
+}
+
+impl Ask {
+    /// What it asks for, as it is offered.
+    pub const fn action(&self) -> Action {
+        match self {
+            Self::Approve(_) => Action::Approve,
+            Self::Deny(_) => Action::Deny,
+            Self::Answer(_) => Action::Answer,
+            Self::Continue => Action::Continue,
+            Self::Reconnect { resend: false } => Action::Reconnect,
+            Self::Reconnect { resend: true } => Action::Resend,
+            Self::Stop => Action::Stop,
+            Self::End { .. } => Action::End,
+            Self::ForceQuit => Action::ForceQuit,
+            Self::Resume => Action::Resume,
+            Self::ShowTerminal => Action::ShowTerminal,
+            Self::LetAnswer => Action::LetAnswer,
+            // Answered before it comes to this.
+            Self::Detach | Self::Listen | Self::Said => Action::Detach,
+        }
+    }
+
+    /// What asks for an action. `None` where it must be said which request or question is answered.
+    pub const fn of(action: Action) -> Option<Self> {
+        Some(match action {
+            Action::Approve | Action::Deny | Action::Answer => return None,
+            Action::Continue => Self::Continue,
+            Action::Reconnect => Self::Reconnect { resend: false },
+            Action::Resend => Self::Reconnect { resend: true },
+            Action::Stop => Self::Stop,
+            Action::End => Self::End { confirmed: false },
+            Action::ForceQuit => Self::ForceQuit,
+            Action::Resume => Self::Resume,
+            Action::ShowTerminal => Self::ShowTerminal,
+            Action::Detach => Self::Detach,
+            Action::LetAnswer => Self::LetAnswer,
+        })
+    }
 }
 
 /// Which of a session's open permission requests. Each is named: one that comes later is never meant.

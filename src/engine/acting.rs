@@ -22,7 +22,7 @@ use crate::core::action::{Action, Reach, is_cut_off};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::form::Form;
-use crate::core::order::{Ask, Given, Outcome, Report, Step};
+use crate::core::order::{Given, Outcome, Report, Step};
 use crate::core::time::Time;
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
@@ -162,26 +162,6 @@ pub(super) struct Acting {
     pub(super) asked: HashMap<Key, Time>,
     /// Since when the permissions were lost that we reconnected for by ourselves.
     pub(super) by_itself: HashMap<Key, Time>,
-}
-
-/// The action that an order asks for.
-pub(super) const fn action_of(ask: &Ask) -> Action {
-    match ask {
-        Ask::Approve(_) => Action::Approve,
-        Ask::Deny(_) => Action::Deny,
-        Ask::Answer(_) => Action::Answer,
-        Ask::Continue => Action::Continue,
-        Ask::Reconnect { resend: false } => Action::Reconnect,
-        Ask::Reconnect { resend: true } => Action::Resend,
-        Ask::Stop => Action::Stop,
-        Ask::End { .. } => Action::End,
-        Ask::ForceQuit => Action::ForceQuit,
-        Ask::Resume => Action::Resume,
-        Ask::ShowTerminal => Action::ShowTerminal,
-        Ask::LetAnswer => Action::LetAnswer,
-        // Answered before it comes to this.
-        Ask::Detach | Ask::Listen | Ask::Said => Action::Detach,
-    }
 }
 
 /// Whether nothing else may be done with the session meanwhile.
@@ -408,7 +388,7 @@ impl Acting {
     /// Carries an order out, which may be carried out: that was asked before.
     pub(super) fn start(&mut self, given: Given, ground: Ground<'_>) -> Task {
         let key = ground.key.clone();
-        let action = action_of(&given.order.ask);
+        let action = given.order.ask.action();
         let (sight, seen) = watch::channel(sight_of(ground.session, ground.status));
         let site = Site {
             id: ground.session.id.clone(),

@@ -1,7 +1,7 @@
 //! Orders and what comes of them, as far as the loop has a part in it: which session is meant, whether it may be done now, and
 //! what a session's row shows of it.
 
-use super::acting::{Ground, Task, Waiting, action_of, excludes};
+use super::acting::{Ground, Task, Waiting, excludes};
 use super::opened::makes_an_owner;
 use super::{Engine, Key, Round, reading};
 use crate::agent::copilot::process::{is_ending, is_gone};
@@ -150,7 +150,7 @@ impl Engine {
     }
 
     fn act_or_wait(&mut self, given: Given, may_wait: bool, round: &mut Round) {
-        let action = action_of(&given.order.ask);
+        let action = given.order.ask.action();
         if given.is_abandoned() {
             tracing::info!(tag = "dropped", action = action.name(), session = %given.order.id, "whoever asked has gone");
             return;
@@ -236,7 +236,7 @@ impl Engine {
         self.fleet.share_owners(self.clock.now(), &mut round.changed);
         self.reach(key);
         let entry = self.fleet.get(key).ok_or("this session no longer exists")?;
-        let (action, session) = (action_of(&order.ask), entry.session());
+        let (action, session) = (order.ask.action(), entry.session());
         // Says for how long, which an offer does not.
         self.is_being_opened(key, action, session).map_or(Ok(()), Err)?;
         offer(action, session, entry.verdict.status)?;
@@ -266,7 +266,7 @@ impl Engine {
     /// Begins to carry out what may be done now.
     fn start(&mut self, key: &Key, given: Given, hold: Option<Hold>, round: &mut Round) {
         let now = self.clock.now();
-        let action = action_of(&given.order.ask);
+        let action = given.order.ask.action();
         // From here on orders for the session come to us, and are not handed on.
         if is_attempt(action)
             && let Some(serve) = self.before_holding.take()
@@ -446,7 +446,7 @@ impl Engine {
                 let since = facts.denials.since().map(|since| since.wall);
                 let resends = self.config.actions.resend && offer(Action::Continue, session, status).is_ok();
                 let ask = if resends { Ask::Continue } else { Ask::Reconnect { resend: false } };
-                if since != self.acting.by_itself.get(key).copied() && offer(action_of(&ask), session, status).is_ok() {
+                if since != self.acting.by_itself.get(key).copied() && offer(ask.action(), session, status).is_ok() {
                     due.push((key.clone(), Some(ask)));
                 }
             }
@@ -455,7 +455,7 @@ impl Engine {
             let Some(facts) = self.fleet.get(&key).map(|entry| &entry.session().facts) else { continue };
             if let Some(ask) = ask {
                 let (order, since) = (Order::new(&key.1, ask).on(facts.root.as_deref()), facts.denials.since());
-                let action = action_of(&order.ask).name();
+                let action = order.ask.action().name();
                 tracing::info!(session = %key.1, action, "it lost its permissions, and its turn is over: done by itself");
                 if let Some(since) = since {
                     self.acting.by_itself.insert(key.clone(), since.wall);

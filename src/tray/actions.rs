@@ -85,8 +85,8 @@ fn of_request(source: &Source<'_>, request: &Request, can_answer: bool) -> Asked
     };
     let which = || Which::Shown { id: request.request.to_string(), text: text.to_owned() };
     let answers = vec![
-        Item::action(id(Kind::Approve(call)), "Approve once", act(Ask::Approve(which()))),
-        Item::action(id(Kind::Deny(call)), "Deny", act(Ask::Deny(which()))),
+        Item::action(id(Kind::Approve(call)), Action::Approve.label(), act(Ask::Approve(which()))),
+        Item::action(id(Kind::Deny(call)), Action::Deny.label(), act(Ask::Deny(which()))),
     ];
     Asked { lines: lines_of(source, call, lines), answers: if can_answer { answers } else { Vec::new() } }
 }
@@ -136,51 +136,46 @@ fn of_question(source: &Source<'_>, form: &Form, can_answer: bool) -> Asked {
     Asked { lines, answers }
 }
 
-/// An action as it is named in the menu.
-type Named = (Action, Kind, &'static str, Ask);
-
 /// The actions beside answers, the best first.
-fn named(offers: &[Offer; 13], session: &Session) -> [Named; 8] {
-    let reconnect = if of(offers, Action::Continue).is_ok() { "Reconnect only" } else { "Reconnect" };
-    let go_on = if is_bridged(session) { "Send on" } else { "Reconnect and continue" };
+fn named(offers: &[Offer; 13], session: &Session) -> [(Action, &'static str); 8] {
+    let reconnect = if of(offers, Action::Continue).is_ok() { "Reconnect only" } else { Action::Reconnect.label() };
+    let go_on = if is_bridged(session) { "Send on" } else { Action::Continue.label() };
     let stop = match of(offers, Action::Stop) {
         Ok(does) if does.contains(ALSO_IF_IT_WAITS) => "Stop the turn, also if it only waits for you",
         _ => "Stop the turn",
     };
     [
-        (Action::Continue, Kind::Continue, go_on, Ask::Continue),
-        (Action::Reconnect, Kind::Reconnect, reconnect, Ask::Reconnect { resend: false }),
-        (Action::Resume, Kind::Resume, "Resume in a terminal", Ask::Resume),
-        (Action::Stop, Kind::Stop, stop, Ask::Stop),
-        (Action::ShowTerminal, Kind::ShowTerminal, "Show its terminal", Ask::ShowTerminal),
-        (Action::Resend, Kind::Resend, "Send the last prompt again", Ask::Reconnect { resend: true }),
-        (Action::Detach, Kind::Detach, "Detach", Ask::Detach),
-        (Action::LetAnswer, Kind::LetAnswer, "Let Pilotlight answer here…", Ask::LetAnswer),
+        (Action::Continue, go_on),
+        (Action::Reconnect, reconnect),
+        (Action::Resume, "Resume in a terminal"),
+        (Action::Stop, stop),
+        (Action::ShowTerminal, "Show its terminal"),
+        (Action::Resend, Action::Resend.label()),
+        (Action::Detach, Action::Detach.label()),
+        (Action::LetAnswer, Action::LetAnswer.label()),
     ]
 }
 
-fn act(source: &Source<'_>, ask: Ask) -> Effect {
+/// An item that has something done with the session. `None` where it must be said which request or question is answered.
+fn item(source: &Source<'_>, kind: Kind, name: &str, action: Action) -> Option<Item> {
     let row = source.row;
-    Effect::Act(Order::new(&row.id, ask).on(source.session.facts.root.as_deref()).to(&row.label))
+    let order = Order::new(&row.id, Ask::of(action)?).on(source.session.facts.root.as_deref()).to(&row.label);
+    Some(Item::action(ItemId::of(source.key, kind), name, Effect::Act(order)))
 }
 
 /// What can be done with it now beside answering, the best first.
 pub fn actions(source: &Source<'_>) -> Vec<Item> {
     let offers = offers(source.session, source.row.status);
-    let id = |kind| ItemId::of(source.key, kind);
     // To reconnect a terminal's session that nobody runs is to resume it.
     let twice = of(&offers, Action::Resume).is_ok() && of(&offers, Action::Reconnect) == of(&offers, Action::Resume);
     let works = |action| of(&offers, action).is_ok() && !(twice && action == Action::Reconnect);
-    let works = named(&offers, source.session).into_iter().filter(|(action, ..)| works(*action));
-    let mut items: Vec<_> = works.map(|(_, kind, name, ask)| Item::action(id(kind), name, act(source, ask))).collect();
+    let works = named(&offers, source.session).into_iter().filter(|(action, _)| works(*action));
+    let item = |(action, name)| item(source, Kind::Act(action), name, action);
+    let mut items: Vec<_> = works.filter_map(item).collect();
     if may_end(source, &offers).is_ok() {
-        let end = act(source, Ask::End { confirmed: false });
-        let ways = vec![
-            Item::text("Its tool is killed; it can be resumed"),
-            Item::action(id(Kind::End), "End it", end),
-            Item::action(id(Kind::ForceQuit), "Force quit: nothing is saved", act(source, Ask::ForceQuit)),
-        ];
-        items.push(Item::submenu(id(Kind::Ending), "End this session…", ways));
+        let ways = [Action::End, Action::ForceQuit].map(|action| (action, action.label())).into_iter().filter_map(item);
+        let ways = std::iter::once(Item::text("Its tool is killed; it can be resumed")).chain(ways).collect();
+        items.push(Item::submenu(ItemId::of(source.key, Kind::Ending), "End this session…", ways));
     }
     items
 }
@@ -200,7 +195,7 @@ pub fn refused(source: &Source<'_>) -> Vec<String> {
         why.map(|why| plain(&format!("{name}: {why}"), 300).into())
     };
     let answers = [(Action::Approve, "Approve or deny"), (Action::Answer, "Answer")];
-    let others = named(&offers, source.session).into_iter().map(|(action, _, name, _)| (action, name));
+    let others = named(&offers, source.session);
     answers
         .into_iter()
         .chain(others)
@@ -216,27 +211,27 @@ pub fn remedy(source: &Source<'_>) -> Option<Item> {
     let row = source.row;
     let gone_on = || {
         if works(Action::Continue) && is_bridged(source.session) {
-            Some(("Send ", " on", Ask::Continue))
+            Some(("Send ", " on", Action::Continue))
         } else if works(Action::Continue) {
-            Some(("Reconnect ", " and continue", Ask::Continue))
+            Some(("Reconnect ", " and continue", Action::Continue))
         } else if works(Action::Resume) {
-            Some(("Resume ", " in a terminal", Ask::Resume))
+            Some(("Resume ", " in a terminal", Action::Resume))
         } else if works(Action::Reconnect) {
-            Some(("Reconnect ", "", Ask::Reconnect { resend: false }))
+            Some(("Reconnect ", "", Action::Reconnect))
         } else {
             None
         }
     };
     // Nothing but its own terminal can put a plain one right.
-    let shown = || works(Action::ShowTerminal).then_some(("Show the terminal of ", "", Ask::ShowTerminal));
-    let (before, after, ask) = match row.status {
+    let shown = || works(Action::ShowTerminal).then_some(("Show the terminal of ", "", Action::ShowTerminal));
+    let (before, after, action) = match row.status {
         Status::PermissionLost | Status::Crashed => gone_on().or_else(shown)?,
         Status::Failed if row.ended_denied => gone_on()?,
         Status::Failed if is_bridged(source.session) && works(Action::Continue) => gone_on()?,
         Status::Stuck if !matches!(row.gist, Gist::Silent { runs_long: true, .. }) => {
             match of(&offers, Action::Stop).as_deref() {
-                Ok(does) if does.contains(ALSO_IF_IT_WAITS) => ("Stop ", ", even if it waits for you", Ask::Stop),
-                Ok(_) => ("Stop the turn in ", "", Ask::Stop),
+                Ok(does) if does.contains(ALSO_IF_IT_WAITS) => ("Stop ", ", even if it waits for you", Action::Stop),
+                Ok(_) => ("Stop the turn in ", "", Action::Stop),
                 Err(_) => shown()?,
             }
         }
@@ -245,7 +240,7 @@ pub fn remedy(source: &Source<'_>) -> Option<Item> {
     let room = COLUMNS - INDENT.width() - before.width() - after.width();
     let who = fit(&plain(&row.label.who, COLUMNS * 2), room);
     let text = format!("{INDENT}{before}{who}{after}");
-    Some(Item::action(ItemId::of(source.key, Kind::Remedy), text, act(source, ask)))
+    item(source, Kind::Remedy, &text, action)
 }
 
 /// "Reopen 2 sessions": those whose process went without a word, as all do when the machine does.

@@ -6,6 +6,7 @@ mod stage;
 mod words;
 
 use super::story::Story;
+use pilotlight::core::action::Action;
 use pilotlight::core::alert::{About, Button, Cause, Kinds, Settings};
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status;
@@ -337,7 +338,7 @@ fn case_107b_another_request_gets_a_popup_of_its_own() {
     let mut stage = Stage::new();
     stage.asks("a", 1, Some("rm -rf build")).at(10);
     let first = stage.popup("a").unwrap();
-    assert_eq!(first.buttons, [Button::Approve, Button::Deny, Button::ShowTerminal, Button::Mute]);
+    assert_eq!(first.buttons, [Button::Approve, Button::Deny, Button::Act(Action::ShowTerminal), Button::Mute]);
     stage.asks("a", 2, Some("git push --force"));
     assert_eq!(stage.open.len(), 0, "the old one goes at once");
     assert_eq!(stage.alerts.closed(first.id, true), None, "a click on it is for nothing");
@@ -364,7 +365,7 @@ fn a_popup_that_can_offer_approve_only_later_is_raised_anew_and_only_once() {
     let mut stage = Stage::new();
     stage.asks("a", 1, None).at(10);
     let first = stage.popup("a").unwrap();
-    assert_eq!(first.buttons, [Button::ShowTerminal, Button::Mute]);
+    assert_eq!(first.buttons, [Button::Act(Action::ShowTerminal), Button::Mute]);
     for at in 11..20 {
         let reachable = at % 2 == 1;
         stage.at(at).but("a", |actor| actor.request = Some((1, Some("make".into()), reachable)));

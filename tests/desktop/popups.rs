@@ -3,6 +3,7 @@
 use crate::desk::bus::Bus;
 use crate::desk::popups::{Manner, Popups as Server};
 use crate::support::{SOON, block_on, wait_until};
+use pilotlight::core::action::Action;
 use pilotlight::core::alert::{About, Asked, Button, Cause, Change, Popup, PopupId};
 use pilotlight::tray::notify::{Clicked, Means, Note, Notifier, Popups};
 use std::sync::{Arc, Mutex};
@@ -129,7 +130,10 @@ fn a_server_that_draws_three_buttons_is_given_three() {
     let (server, desk) = (Server::with(&bus, manner), Desk::new(&bus));
     let few: [(&[Button], &[&str]); 3] = [
         (&[Button::Approve, Button::Deny, Button::Mute], &["approve", "deny", "mute"]),
-        (&[Button::Approve, Button::Deny, Button::ShowTerminal, Button::Mute], &["approve", "deny", "show-terminal"]),
+        (
+            &[Button::Approve, Button::Deny, Button::Act(Action::ShowTerminal), Button::Mute],
+            &["approve", "deny", "show-terminal"],
+        ),
         (&[Button::Review, Button::Mute], &["review", "default", "mute"]),
     ];
     for (id, (buttons, names)) in (1..).zip(few) {

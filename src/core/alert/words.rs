@@ -5,6 +5,7 @@
 //! line that can be read at a glance, and reads as it is.
 
 use super::{Alertable, Asked, Button, Cause, Detail};
+use crate::core::action::Action;
 use crate::core::fleet::OwnerShown;
 use crate::core::misread::reads_as_it_is;
 use crate::core::text::{NAME_MAX, counted, plain};
@@ -119,9 +120,10 @@ fn posed(session: &Alertable<'_>) -> Option<Asked> {
 /// The buttons of a popup on one session: the answer or the next step, the other one, its terminal; what quietens it last.
 /// Where nothing can be answered from here, its terminal is the next step.
 pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Asked>) -> Vec<Button> {
-    use Button::{Answer, Approve, Continue, Deny, Details, Mute, Reconnect, Resume, Review, ShowTerminal, Stop};
-    let offered = |button: &Button| session.row.actions.contains(&button.name());
-    let first = |of: &[Button]| of.iter().copied().find(offered);
+    use Action::{Continue, Reconnect, Resume, ShowTerminal, Stop};
+    use Button::{Act, Answer, Approve, Deny, Details, Mute, Review};
+    let offered = |action: &Action| session.row.actions.contains(&action.name());
+    let first = |of: &[Action]| of.iter().copied().find(offered).map(Act);
     let has_bridge = |owner: &OwnerShown| owner.bridge.is_some() && owner.attachable == Some(false);
     let is_bridged = session.row.owner.as_ref().is_some_and(has_bridge);
     let mut buttons: Vec<_> = match cause {
@@ -140,7 +142,7 @@ pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Aske
     };
     // In a plain terminal there is nothing to reconnect.
     if is_bridged {
-        buttons.iter_mut().filter(|button| **button == Continue).for_each(|button| *button = Button::SendOn);
+        buttons.iter_mut().filter(|button| **button == Act(Continue)).for_each(|button| *button = Button::SendOn);
     }
     buttons.extend(first(&[ShowTerminal]).filter(|button| !buttons.contains(button)));
     if buttons.is_empty() {

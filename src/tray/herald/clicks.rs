@@ -40,11 +40,8 @@ pub(super) fn step(popup: &Popup, button: Option<Button>, entry: &Entry) -> Step
             Some(form) => Step::Do(Effect::Answer { id: row.id.clone(), request: form.request.clone() }),
             None => Step::Refuse("that question is no longer open".into()),
         },
-        Some(Button::Continue | Button::SendOn) => order(Ask::Continue),
-        Some(Button::Reconnect) => order(Ask::Reconnect { resend: false }),
-        Some(Button::Stop) => order(Ask::Stop),
-        Some(Button::Resume) => order(Ask::Resume),
-        Some(Button::ShowTerminal) => order(Ask::ShowTerminal),
+        Some(Button::Act(action)) => Ask::of(action).map_or(Step::Show, order),
+        Some(Button::SendOn) => order(Ask::Continue),
         Some(Button::Mute) => Step::Mute,
         Some(Button::Details | Button::Review) if popup.cause == Cause::NeedsPermission => {
             let can_answer = offer(Action::Approve, session, row.status).is_ok();
@@ -86,8 +83,8 @@ fn act(entry: &Entry, order: Order) -> Step {
 /// it.
 fn of_the_body(popup: &Popup) -> Option<Button> {
     let is_harmless = |button: &Button| match button {
-        Button::Resume => true,
-        Button::Reconnect => popup.cause == Cause::Crashed,
+        Button::Act(Action::Resume) => true,
+        Button::Act(Action::Reconnect) => popup.cause == Cause::Crashed,
         _ => false,
     };
     popup.buttons.first().copied().filter(is_harmless)
@@ -95,7 +92,7 @@ fn of_the_body(popup: &Popup) -> Option<Button> {
 
 /// Why a button does nothing any more: what the popup was raised for is over.
 fn over(popup: &Popup, button: Button, row: &Row) -> Option<String> {
-    let acts = matches!(button, Button::Continue | Button::SendOn | Button::Reconnect | Button::Stop | Button::Resume);
+    let acts = matches!(button, Button::Act(action) if action != Action::ShowTerminal) || button == Button::SendOn;
     let is_over = acts && popup.cause != Cause::Done && Cause::of_row(row) != Some(popup.cause);
     is_over.then(|| format!("it is no longer {}: it is {} now", popup.cause.name(), row.status))
 }
@@ -166,17 +163,18 @@ mod tests {
 
     #[test]
     fn a_click_beside_the_buttons_takes_the_next_step_where_that_is_harmless() {
-        use Button::{Approve, Details, Mute, Reconnect, Resume, ShowTerminal, Stop};
+        use Action::{Reconnect, Resume, ShowTerminal, Stop};
+        use Button::{Act, Approve, Details, Mute};
         for (cause, buttons, best) in [
-            (Cause::Crashed, [Resume, Mute], Some(Resume)),
-            (Cause::Crashed, [Reconnect, Mute], Some(Reconnect)),
-            (Cause::Failed, [Resume, Mute], Some(Resume)),
-            (Cause::Stuck, [Reconnect, Stop], None),
-            (Cause::Stuck, [Stop, Mute], None),
-            (Cause::PermissionLost, [Reconnect, Mute], None),
+            (Cause::Crashed, [Act(Resume), Mute], Some(Act(Resume))),
+            (Cause::Crashed, [Act(Reconnect), Mute], Some(Act(Reconnect))),
+            (Cause::Failed, [Act(Resume), Mute], Some(Act(Resume))),
+            (Cause::Stuck, [Act(Reconnect), Act(Stop)], None),
+            (Cause::Stuck, [Act(Stop), Mute], None),
+            (Cause::PermissionLost, [Act(Reconnect), Mute], None),
             (Cause::NeedsPermission, [Approve, Mute], None),
             (Cause::NeedsPermission, [Details, Mute], None),
-            (Cause::NeedsInput, [ShowTerminal, Mute], None),
+            (Cause::NeedsInput, [Act(ShowTerminal), Mute], None),
         ] {
             assert_eq!(of_the_body(&popup(cause, &buttons)), best, "{cause:?}, {buttons:?}");
         }
@@ -189,12 +187,12 @@ mod tests {
             over(popup, button, &Row { status, ..row })
         };
         let stuck = popup(Cause::Stuck, &[]);
-        assert_eq!(over(&stuck, Button::Stop, Status::Stuck), None);
-        let why = over(&stuck, Button::Stop, Status::Working);
+        assert_eq!(over(&stuck, Button::Act(Action::Stop), Status::Stuck), None);
+        let why = over(&stuck, Button::Act(Action::Stop), Status::Working);
         assert_eq!(why.as_deref(), Some("it is no longer stuck: it is working now"));
-        for button in [Button::Mute, Button::Details, Button::ShowTerminal] {
+        for button in [Button::Mute, Button::Details, Button::Act(Action::ShowTerminal)] {
             assert_eq!(over(&stuck, button, Status::Working), None, "{button:?}");
         }
-        assert_eq!(over(&popup(Cause::Done, &[]), Button::Resume, Status::Ended), None);
+        assert_eq!(over(&popup(Cause::Done, &[]), Button::Act(Action::Resume), Status::Ended), None);
     }
 }

@@ -1,5 +1,6 @@
 //! The names of the menu's items: what a click carries, on its way from the panel and back to us.
 
+use crate::core::action::Action;
 use crate::core::turn::Call;
 use crate::engine::Key;
 use std::fmt;
@@ -48,28 +49,10 @@ pub enum Kind {
     Decline(Call),
     /// It is answered in a terminal.
     Answer(Call),
-    /// Attaches to its server, or resumes it, and has it go on.
-    Continue,
-    /// Attaches to its server, or resumes it.
-    Reconnect,
-    /// The same, and sends the last prompt again.
-    Resend,
-    /// Stops its turn.
-    Stop,
+    /// Something is done with it.
+    Act(Action),
     /// The ways to end its process.
     Ending,
-    /// Ends its process.
-    End,
-    /// Kills its process.
-    ForceQuit,
-    /// Resumes it in a terminal.
-    Resume,
-    /// Brings its terminal to the front.
-    ShowTerminal,
-    /// Lets go of it.
-    Detach,
-    /// Copilot asks in the terminal whether we may answer.
-    LetAnswer,
     /// Shows its folder.
     OpenFolder,
     /// Its id, into the clipboard.
@@ -147,23 +130,13 @@ const REQUESTS: [(OfRequest, &str); 6] = [
 ];
 /// Those that carry a number, too.
 const NUMBERED: [(OneOfRequest, &str); 2] = [(Kind::Asks, "asks-"), (Kind::Choice, "choice-")];
-const KINDS: [(Kind, &str); 45] = [
+const KINDS: [(Kind, &str); 35] = [
     (Kind::Row, "row"),
     (Kind::Remedy, "remedy"),
     (Kind::Why, "why"),
     (Kind::Refused, "refused"),
     (Kind::More, "more"),
-    (Kind::Continue, "continue"),
-    (Kind::Reconnect, "reconnect"),
-    (Kind::Resend, "resend"),
-    (Kind::Stop, "stop"),
     (Kind::Ending, "ending"),
-    (Kind::End, "end"),
-    (Kind::ForceQuit, "force-quit"),
-    (Kind::Resume, "resume"),
-    (Kind::ShowTerminal, "show-terminal"),
-    (Kind::Detach, "detach"),
-    (Kind::LetAnswer, "let-answer"),
     (Kind::OpenFolder, "open-folder"),
     (Kind::CopyId, "copy-id"),
     (Kind::CopyResume, "copy-resume"),
@@ -226,6 +199,7 @@ impl fmt::Display for ItemId {
                 let name = REQUESTS.iter().find(|(kind, _)| kind(call) == self.kind).map_or("", |(_, name)| name);
                 write!(f, "{name}{:x}", call.number())?;
             }
+            Kind::Act(action) => f.write_str(action.name())?,
             kind => f.write_str(KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name))?,
         }
         match &self.session {
@@ -248,7 +222,8 @@ impl FromStr for ItemId {
         } else if let Some(kind) = numbered_kind(name).or_else(|| request_kind(name)) {
             kind
         } else {
-            KINDS.iter().find(|(_, known)| *known == name).ok_or(())?.0
+            let action = || Action::ALL.into_iter().find(|action| action.name() == name).map(Kind::Act);
+            KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind).or_else(action).ok_or(())?
         };
         let session = match (parts.next(), parts.next()) {
             (Some(home), Some(id)) => Some((home.parse().map_err(drop)?, id.into())),
@@ -284,7 +259,9 @@ mod tests {
         let requests = REQUESTS.map(|(kind, _)| kind(Call::of_number(u64::MAX)));
         let numbered = NUMBERED.map(|(kind, _)| kind(Call::of_number(u64::MAX), 255));
         let facts = [Kind::Fact(0), Kind::Fact(255), Kind::Fold(0), Kind::Fold(255)];
-        for kind in KINDS.map(|(kind, _)| kind).into_iter().chain(facts).chain(requests).chain(numbered) {
+        let actions = Action::ALL.map(Kind::Act);
+        for kind in KINDS.map(|(kind, _)| kind).into_iter().chain(actions).chain(facts).chain(requests).chain(numbered)
+        {
             for session in [None, Some((0, "36535f61".into())), Some((12, "a:b:c".into())), Some((1, "".into()))] {
                 let id = ItemId { session, kind };
                 assert_eq!(id.to_string().parse(), Ok(id));

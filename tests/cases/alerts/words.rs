@@ -1,6 +1,7 @@
 //! What a popup says and offers.
 
 use super::stage::{Stage, row};
+use pilotlight::core::action::Action;
 use pilotlight::core::alert::{Button, Detail, Settings};
 use pilotlight::core::fleet::{Label, Row};
 use pilotlight::core::form::Form;
@@ -54,14 +55,18 @@ fn case_103_a_request_that_is_not_shown_whole_cannot_be_approved() {
         let mut stage = Stage::new();
         stage.asks("a", 1, Some(what)).at(10);
         let (_, body, buttons) = shown(&stage);
-        assert_eq!(buttons, [Button::Review, Button::ShowTerminal, Button::Mute], "{what:?}");
+        assert_eq!(buttons, [Button::Review, Button::Act(Action::ShowTerminal), Button::Mute], "{what:?}");
         assert_eq!(body, "Too long to show here, or not what it seems: Review… shows all of it\nSession a");
     }
     for what in ["ls", "cat a && echo '<b>' > b", &long[1..], "écrire «ça»"] {
         let mut stage = Stage::new();
         stage.asks("a", 1, Some(what)).at(10);
         let (_, body, buttons) = shown(&stage);
-        assert_eq!(buttons, [Button::Approve, Button::Deny, Button::ShowTerminal, Button::Mute], "{what:?}");
+        assert_eq!(
+            buttons,
+            [Button::Approve, Button::Deny, Button::Act(Action::ShowTerminal), Button::Mute],
+            "{what:?}"
+        );
         assert_eq!(body, format!("{what}\nSession a"));
     }
 }
@@ -107,7 +112,7 @@ fn a_request_that_cannot_be_answered_from_here_is_shown_and_not_offered() {
     stage.asks("a", 1, None).but("a", |actor| actor.request = Some((1, Some("make".into()), false))).at(10);
     let (_, body, buttons) = shown(&stage);
     assert_eq!(body, "make\nAnswer it where it runs\nSession a");
-    assert_eq!(buttons, [Button::ShowTerminal, Button::Mute], "its terminal first");
+    assert_eq!(buttons, [Button::Act(Action::ShowTerminal), Button::Mute], "its terminal first");
     let mut stage = Stage::new();
     stage.asks("a", 1, None).but("a", |actor| actor.row.actions.clear()).at(10);
     assert_eq!(shown(&stage).2, [Button::Details, Button::Mute]);
@@ -122,7 +127,7 @@ fn a_popup_says_no_more_than_the_user_allows() {
     };
     let (title, body, _) = said(Detail::Full);
     assert_eq!((&*title, &*body), ("a wants to run", "make\nSession a"));
-    let review = vec![Button::Review, Button::ShowTerminal, Button::Mute];
+    let review = vec![Button::Review, Button::Act(Action::ShowTerminal), Button::Mute];
     assert_eq!(said(Detail::Title), ("a wants to run".into(), "Session a".into(), review.clone()));
     assert_eq!(said(Detail::None), ("A Copilot session needs you".into(), String::new(), review));
 }
@@ -177,21 +182,22 @@ fn a_long_summary_names_some_and_counts_the_rest() {
 
 #[test]
 fn a_popup_offers_the_next_step_as_far_as_it_can_be_done() {
-    use Button::{Continue, Details, Mute, Reconnect, Resume, ShowTerminal, Stop};
+    use Action::{Continue, Reconnect, Resume, ShowTerminal, Stop};
+    use Button::{Act, Details, Mute};
     let all = vec!["reconnect", "stop", "resume", "show-terminal"];
     for (status, actions, buttons) in [
-        (Status::Stuck, all.clone(), vec![Reconnect, Stop, ShowTerminal, Mute]),
-        (Status::Stuck, vec!["show-terminal"], vec![ShowTerminal, Mute]),
-        (Status::Stuck, vec!["stop"], vec![Stop, Mute]),
+        (Status::Stuck, all.clone(), vec![Act(Reconnect), Act(Stop), Act(ShowTerminal), Mute]),
+        (Status::Stuck, vec!["show-terminal"], vec![Act(ShowTerminal), Mute]),
+        (Status::Stuck, vec!["stop"], vec![Act(Stop), Mute]),
         (Status::Stuck, vec![], vec![Details, Mute]),
-        (Status::PermissionLost, all.clone(), vec![Reconnect, ShowTerminal, Mute]),
-        (Status::PermissionLost, vec!["resume"], vec![Resume, Mute]),
-        (Status::PermissionLost, vec!["continue", "reconnect"], vec![Continue, Reconnect, Mute]),
-        (Status::NeedsInput, vec!["continue", "show-terminal"], vec![Continue, ShowTerminal, Mute]),
-        (Status::Crashed, vec!["reconnect", "resume"], vec![Reconnect, Mute]),
-        (Status::Crashed, vec!["resume"], vec![Resume, Mute]),
-        (Status::NeedsInput, all.clone(), vec![ShowTerminal, Mute]),
-        (Status::Failed, vec!["resume"], vec![Resume, Mute]),
+        (Status::PermissionLost, all.clone(), vec![Act(Reconnect), Act(ShowTerminal), Mute]),
+        (Status::PermissionLost, vec!["resume"], vec![Act(Resume), Mute]),
+        (Status::PermissionLost, vec!["continue", "reconnect"], vec![Act(Continue), Act(Reconnect), Mute]),
+        (Status::NeedsInput, vec!["continue", "show-terminal"], vec![Act(Continue), Act(ShowTerminal), Mute]),
+        (Status::Crashed, vec!["reconnect", "resume"], vec![Act(Reconnect), Mute]),
+        (Status::Crashed, vec!["resume"], vec![Act(Resume), Mute]),
+        (Status::NeedsInput, all.clone(), vec![Act(ShowTerminal), Mute]),
+        (Status::Failed, vec!["resume"], vec![Act(Resume), Mute]),
     ] {
         let mut stage = Stage::new();
         stage.but("a", |actor| actor.row.actions.clone_from(&actions)).is("a", status).at(10);
@@ -217,12 +223,13 @@ fn posed(question: &str, choices: &[&str], free: bool) -> (String, String, Vec<B
 
 #[test]
 fn a_question_with_few_short_choices_has_them_as_buttons() {
-    use Button::{Answer, Choice, Mute, ShowTerminal};
+    use Action::ShowTerminal;
+    use Button::{Act, Answer, Choice, Mute};
     let (title, body, buttons) = posed("Which color?", &["red", "blue"], true);
     assert_eq!((&*title, &*body), ("a waits for your answer", "Which color?\nSession a"));
-    assert_eq!(buttons, [Choice(0), Choice(1), Answer, ShowTerminal, Mute]);
-    assert_eq!(posed("Which color?", &["red", "blue"], false).2, [Choice(0), Choice(1), ShowTerminal, Mute]);
-    let three = [Choice(0), Choice(1), Choice(2), ShowTerminal, Mute];
+    assert_eq!(buttons, [Choice(0), Choice(1), Answer, Act(ShowTerminal), Mute]);
+    assert_eq!(posed("Which color?", &["red", "blue"], false).2, [Choice(0), Choice(1), Act(ShowTerminal), Mute]);
+    let three = [Choice(0), Choice(1), Choice(2), Act(ShowTerminal), Mute];
     assert_eq!(posed("Which?", &["red", "blue", "green"], true).2, three);
     let long = "x".repeat(241);
     for (question, choices) in [
@@ -236,7 +243,7 @@ fn a_question_with_few_short_choices_has_them_as_buttons() {
         ("Which?", &[]),
     ] {
         let (_, body, buttons) = posed(question, choices, true);
-        assert_eq!(buttons, [Answer, ShowTerminal, Mute], "{question:?}, {choices:?}");
+        assert_eq!(buttons, [Answer, Act(ShowTerminal), Mute], "{question:?}, {choices:?}");
         assert!(body.starts_with("Because of needs-input\n"), "{body:?}");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::server::{Server, Sheet};
 use super::super::{TITLE, body};
+use crate::core::action::Action;
 use crate::core::alert::{Button, Cause, Popup};
 use crate::core::text::plain;
 use crate::tray::icon;
@@ -12,8 +13,9 @@ const FEW: usize = 3;
 /// What is to be shown, in the place of the popup of that number.
 pub(super) fn sheet(popup: &Popup, buttons: &[Button], server: &Server, replaces: u32) -> Sheet {
     // A click beside the buttons; xfce4-notifyd knows none, and makes a button of it where it has a label.
-    let opens =
-        |button: &Button| matches!(button, Button::Details | Button::Review | Button::Answer | Button::ShowTerminal);
+    let opens = |button: &Button| {
+        matches!(button, Button::Details | Button::Review | Button::Answer | Button::Act(Action::ShowTerminal))
+    };
     let opened = if buttons.iter().any(opens) { "" } else { "Open" };
     let click = server.can.actions.then_some(["default", opened]);
     let named = |&button: &Button| [button.name(), button.label_among(buttons, popup.asked.as_ref())];
