@@ -9,11 +9,7 @@ use std::time::Duration;
 /// Cases 3 (PP#141) and 60: the owner dies in the middle of a turn; told at once, by an event and not by a look.
 #[test]
 fn case_3_an_owner_that_dies_in_a_turn_has_crashed() {
-    let user = User::new();
-    let session = user.session(1);
-    let owner = session.owner(&user);
-    session.prompt();
-    let watch = user.watch();
+    let (user, session, owner, watch) = User::working(1);
     let row = watch.told(&session, "working");
     assert_eq!(row["owner"], json!({"pid": owner.pid(), "state": "alive", "attachable": false, "bridge": null}));
     let pid = owner.kill();

@@ -11,7 +11,7 @@ use crate::support::home::{Home, cli};
 use crate::support::listener::{Line, Listener, be_pilotlight};
 use crate::support::model::Model;
 use crate::support::pilotlight::{Pilot, Ran};
-use crate::support::terminal::Terminal;
+use crate::support::terminal::{DIALOG, Terminal};
 use crate::support::{COPILOT, wait_until};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -31,6 +31,11 @@ fn ours(home: &Home) -> PathBuf {
     home.root().join("ours")
 }
 
+/// Where the extension lies, in the home of a user of Pilotlight.
+fn extension_in(user: &Path) -> PathBuf {
+    user.join(".local/share/pilotlight/bridge/plugins/pilotlight/extensions/pilotlight")
+}
+
 /// `pilotlight bridge` for this home, as its user would run it.
 fn bridge(home: &Home, model: &Model, arguments: &[&str]) -> Ran {
     let config = home.root().join("pilotlight.toml");
@@ -46,8 +51,7 @@ fn installed(home: &Home, model: &Model) -> Vec<u8> {
     std::fs::create_dir_all(ours(home).join("run")).unwrap();
     let ran = bridge(home, model, &["install", "--yes"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let extension = ".local/share/pilotlight/bridge/plugins/pilotlight/extensions/pilotlight";
-    be_pilotlight(&ours(home).join(extension).join("bridge.json"));
+    be_pilotlight(&extension_in(&ours(home)).join("bridge.json"));
     std::fs::read(ours(home).join(".local/state/pilotlight/bridge.key")).unwrap()
 }
 
@@ -68,6 +72,19 @@ impl Stage {
         let events = self.terminal.folder.events();
         let prompt = events.iter().rfind(|event| event["type"] == "user.message").unwrap();
         prompt["id"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Pilot {
+    /// How often a bridge has come, to sessions whose id contains this.
+    fn bridges(&self, id: &str) -> usize {
+        self.log().lines().filter(|line| line.contains("a bridge has come") && line.contains(id)).count()
+    }
+
+    /// Waits until one has come so often.
+    fn has_bridges(&self, count: usize, id: &str) {
+        let what = format!("a bridge has come to {id:?} ({count})");
+        wait_until(COPILOT, &what, || self.log(), || (self.bridges(id) >= count).then_some(()));
     }
 }
 
@@ -97,13 +114,10 @@ impl Bridged {
         let pilot = Pilot::configured(&[&home], &config);
         let ran = pilot.run(&["bridge", "install", "--yes"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        change(
-            &pilot.user().join(".local/share/pilotlight/bridge/plugins/pilotlight/extensions/pilotlight/extension.mjs"),
-        );
+        change(&extension_in(pilot.user()).join("extension.mjs"));
         let terminal = Terminal::start(&home, &model, args);
         // It is there a few seconds after the terminal.
-        let has_come = || pilot.log().contains("a bridge has come").then_some(());
-        wait_until(COPILOT, "the bridge has come", || pilot.log(), has_come);
+        pilot.has_bridges(1, "");
         Self { pilot, terminal, home, model }
     }
 
@@ -138,6 +152,26 @@ impl Bridged {
         self.terminal.wait_no_screen("wants elevated permissions");
     }
 
+    /// Answers what the session asks its user to allow, with this command, once it has asked so often. How the last one ended.
+    fn answered(&self, command: &[&str], asked: usize) -> Value {
+        let (id, terminal) = (self.id(), &self.terminal);
+        terminal.folder.wait_nth("permission.requested", asked);
+        terminal.wait_screen(DIALOG);
+        self.pilot.told(&id, "needs-permission", "");
+        self.done(&[command, &[&id]].concat());
+        terminal.folder.wait_nth("permission.completed", asked)
+    }
+
+    /// Has it ask which colour it is to be, and clicks on the second.
+    fn chosen(&self) {
+        let (id, terminal) = (self.id(), &self.terminal);
+        terminal.enter("SCRIPT:form Paint the fence");
+        self.pilot.told_beside(&id, "needs-input", "Which color?");
+        self.pilot.click(&id, "Answer “blue”");
+        let done = terminal.folder.wait("tool.execution_complete");
+        assert!(done.to_string().contains("blue"), "{done}");
+    }
+
     /// Runs a command that succeeds.
     fn done(&self, args: &[&str]) -> Ran {
         let ran = self.pilot.run(args);
@@ -164,32 +198,15 @@ fn the_tray_stops_a_turn_in_a_terminal_that_lives_on() {
 
 #[test]
 fn the_tray_answers_a_question_in_a_terminal() {
-    let bridged = Bridged::set(&[]);
-    let id = bridged.id();
-    bridged.terminal.enter("SCRIPT:form Paint the fence");
-    bridged.pilot.told_beside(&id, "needs-input", "Which color?");
-    bridged.pilot.click(&id, "Answer “blue”");
-    let done = bridged.terminal.folder.wait("tool.execution_complete");
-    assert!(done.to_string().contains("blue"), "{done}");
+    Bridged::set(&[]).chosen();
 }
 
 #[test]
 fn the_tray_approves_in_a_terminal_once_it_may() {
     let bridged = Bridged::set(&[]);
-    let id = bridged.id();
-    bridged.terminal.enter("SCRIPT:plain Paint the fence");
-    bridged.terminal.folder.wait("assistant.turn_end");
-    bridged.pilot.told(&id, "idle", "");
-    bridged.pilot.click(&id, "Let Pilotlight answer here");
-    bridged.terminal.wait_screen("wants elevated permissions");
-    bridged.terminal.press(&["1"]);
-    bridged.terminal.folder.wait("permission.completed");
-    bridged.terminal.wait_no_screen("wants elevated permissions");
+    bridged.allowed();
     bridged.terminal.enter("SCRIPT:tool Paint the gate");
-    bridged.terminal.wait_screen("Do you want to run this command?");
-    bridged.pilot.told(&id, "needs-permission", "");
-    bridged.done(&["approve", &id]);
-    let completed = bridged.terminal.folder.wait_nth("permission.completed", 2);
+    let completed = bridged.answered(&["approve"], 2);
     assert_eq!(completed["data"]["result"]["kind"], "approved");
     bridged.home.go();
     bridged.terminal.folder.wait("tool.execution_complete");
@@ -310,7 +327,7 @@ fn approving_takes_consent_and_then_the_text_that_was_shown() {
     stage.terminal.wait_no_screen("wants elevated permissions");
     stage.terminal.enter("SCRIPT:tool Paint the gate");
     let asked = stage.line.event("permission.requested");
-    stage.terminal.wait_screen("Do you want to run this command?");
+    stage.terminal.wait_screen(DIALOG);
     let order = |t: &str, text: &str| json!({"t": t, "requestId": asked["requestId"], "toolCallId": asked["promptRequest"]["toolCallId"], "text": text});
     assert_eq!(stage.line.order(5, order("approve", "another text")), Err("changed".into()));
     let shown = stage.line.wait("its mark", |said| said["mark"].is_string())["mark"].clone();
@@ -348,7 +365,7 @@ fn a_no_is_final_for_the_session_and_takes_nothing_else_away() {
     asked_for_consent(&stage, &["Escape"]).unwrap_err();
     assert_eq!(stage.line.order(2, json!({"t": "elevate", "after": stage.root()})), Err("refused".into()));
     stage.terminal.enter("SCRIPT:tool Paint the gate");
-    stage.terminal.wait_screen("Do you want to run this command?");
+    stage.terminal.wait_screen(DIALOG);
     stage.terminal.folder.wait_nth("user.message", 2);
     stage.line.order(3, json!({"t": "stop", "after": stage.root()})).unwrap();
     stage.terminal.folder.wait("abort");

@@ -184,12 +184,7 @@ fn case_136_twenty_thousand_locks_hold_nobody_up() {
 /// Who made a lock may be about to hold it for some milliseconds: of a hundred new ones nobody is waited for.
 #[test]
 fn a_crowd_of_new_locks_holds_nobody_up() {
-    let user = User::new();
-    let other = user.session(0);
-    let owner = other.owner(&user);
-    other.prompt();
-    let watch = user.watch();
-    watch.told(&other, "working");
+    let (user, other, owner, watch) = User::working(0);
     let pulse = Pulse { session: &other, watch: &watch };
     let copies: Vec<_> = (1..=100).map(|n| user.session(n)).collect();
     let worst = beat_while(&pulse, 20, |_| {

@@ -98,12 +98,7 @@ fn tray_after(folders: u32) {
 /// Of the program file, what its start read.
 #[test]
 fn what_only_the_start_needed_is_let_go_of() {
-    let user = User::new();
-    let session = user.session(1);
-    let _owner = session.owner(&user);
-    session.prompt();
-    let watch = user.watch();
-    watch.told(&session, "working");
+    let (_user, session, _owner, watch) = User::working(1);
     let dump = || format!("{:?} KiB own, all, at most", memory(watch.pid()));
     wait_until(SOON, "memory is less than it was", dump, || {
         let [_, all, most] = memory(watch.pid());

@@ -89,11 +89,7 @@ fn case_86_a_log_that_is_replaced_while_it_is_read() {
 /// Case 86 (UP): folders that come and go while they are read.
 #[test]
 fn case_86_folders_that_go_while_they_are_read() {
-    let user = User::new();
-    let stays = user.session(0);
-    let _owner = stays.owner(&user);
-    stays.prompt();
-    let watch = user.watch();
+    let (user, stays, _owner, watch) = User::working(0);
     let write = |n: u32| {
         let session = user.session(1 + n % 50);
         session.prompt();

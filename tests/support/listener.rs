@@ -4,7 +4,8 @@ use super::{COPILOT, SOON, wait_until};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -28,7 +29,7 @@ pub(crate) fn be_pilotlight(settings: &Path) {
 }
 
 /// What shows an extension which process it talks to, for as long as this is held.
-fn seal(nonce: &str, peer: u64) -> std::os::fd::OwnedFd {
+fn seal(nonce: &str, peer: u64) -> OwnedFd {
     rustix::fs::memfd_create(format!("pilotlight-{nonce}-{peer}"), rustix::fs::MemfdFlags::CLOEXEC).unwrap()
 }
 
@@ -37,6 +38,24 @@ pub(crate) struct Listener {
     listener: UnixListener,
     key: Vec<u8>,
     path: PathBuf,
+}
+
+/// An extension that was greeted.
+struct Greeted {
+    /// Its first words.
+    hello: Value,
+    stream: UnixStream,
+    /// What it says next.
+    lines: Lines<BufReader<UnixStream>>,
+    /// It looks for this before it answers.
+    seal: OwnedFd,
+}
+
+impl Greeted {
+    /// Waits until it has left without another word.
+    fn leaves(mut self) {
+        assert!(self.lines.next().is_none_or(|line| line.is_err()), "it has said more");
+    }
 }
 
 /// What proves that a side knows the key.
@@ -64,39 +83,32 @@ impl Listener {
         stream
     }
 
-    /// Greets the next extension, and waits until it has left: what we say proves nothing to it.
-    pub(crate) fn accept_and_be_left(&self) {
+    /// Greets the next extension, with what is right for it, or for another conversation, which began with these words.
+    fn greet(&self, other: Option<&Value>) -> Greeted {
         let stream = self.next();
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        let hello: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-        let (nonce, session) = (hello["nonce"].as_str().unwrap(), hello["session"].as_str().unwrap());
-        let peer = hello["pid"].as_u64().unwrap();
-        let _seal = seal(nonce, peer);
-        let proof_of_ours = proof(&self.key, "tray", &format!("{nonce}:{peer}"), session);
-        let welcome =
-            json!({"t": "welcome", "v": 1, "nonce": NONCE, "proof": proof_of_ours, "pid": std::process::id()});
+        let hello: Value = serde_json::from_str(&lines.next().expect("it says who it is").unwrap()).unwrap();
+        let first = other.unwrap_or(&hello);
+        let (nonce, session) = (first["nonce"].as_str().unwrap(), first["session"].as_str().unwrap());
+        let peer = first["pid"].as_u64().unwrap();
+        let seal = seal(nonce, peer);
+        let proof = proof(&self.key, "tray", &format!("{nonce}:{peer}"), session);
+        let welcome = json!({"t": "welcome", "v": 1, "nonce": NONCE, "proof": proof, "pid": std::process::id()});
         writeln!(&stream, "{welcome}").unwrap();
-        assert!(lines.next().is_none_or(|line| line.is_err()), "it has said more");
+        Greeted { hello, stream, lines, seal }
+    }
+
+    /// Greets the next extension, and waits until it has left: what we say proves nothing to it.
+    pub(crate) fn accept_and_be_left(&self) {
+        self.greet(None).leaves();
     }
 
     /// Answers the next extension with what was right for another conversation, of which these were the first words; and waits until it
     /// has left.
     pub(crate) fn replay(&self, before: &Value) {
-        let stream = self.next();
-        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        let hello: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-        assert_ne!(hello["nonce"], before["nonce"]);
-        let (nonce, session) = (before["nonce"].as_str().unwrap(), before["session"].as_str().unwrap());
-        let peer = before["pid"].as_u64().unwrap();
-        let _seal = seal(nonce, peer);
-        let old = proof(&self.key, "tray", &format!("{nonce}:{peer}"), session);
-        writeln!(
-            &stream,
-            "{}",
-            json!({"t": "welcome", "v": 1, "nonce": NONCE, "proof": old, "pid": std::process::id()})
-        )
-        .unwrap();
-        assert!(lines.next().is_none_or(|line| line.is_err()), "it has said more");
+        let greeted = self.greet(Some(before));
+        assert_ne!(greeted.hello["nonce"], before["nonce"]);
+        greeted.leaves();
     }
 
     /// Whether somebody has come who was not let in yet.
@@ -106,18 +118,9 @@ impl Listener {
 
     /// Lets the next extension in.
     pub(crate) fn accept(&self) -> Line {
-        let stream = self.next();
-        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        let Greeted { hello, stream, mut lines, seal: _seal } = self.greet(None);
         let mut next = move || lines.next()?.ok().map(|line| serde_json::from_str::<Value>(&line).unwrap());
-        let hello = next().expect("it says who it is");
-        let (nonce, session) = (hello["nonce"].as_str().unwrap(), hello["session"].as_str().unwrap());
-        let peer = hello["pid"].as_u64().unwrap();
-        let _seal = seal(nonce, peer);
-        let proof_of_ours = proof(&self.key, "tray", &format!("{nonce}:{peer}"), session);
-        let welcome =
-            json!({"t": "welcome", "v": 1, "nonce": NONCE, "proof": proof_of_ours, "pid": std::process::id()});
-        writeln!(&stream, "{welcome}").unwrap();
-        let right = proof(&self.key, "ext", NONCE, session);
+        let right = proof(&self.key, "ext", NONCE, hello["session"].as_str().unwrap());
         let heard = Arc::new(Mutex::new(Vec::new()));
         let into = Arc::clone(&heard);
         if let Some(said) = next() {

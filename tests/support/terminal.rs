@@ -10,6 +10,9 @@ use rustix::process::Signal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+/// The first words of the dialog in which the interface asks its user for a permission.
+pub(crate) const DIALOG: &str = "Do you want to run this command?";
+
 /// A running terminal interface. Its terminal hangs up when this value is dropped.
 pub(crate) struct Terminal {
     tmux: Tmux,
@@ -71,7 +74,7 @@ impl Terminal {
 
     /// Answers the permission dialog, once it shows, with what it offers first: yes, this time.
     pub(crate) fn approve(&self) {
-        self.wait_screen("Do you want to run this command?");
+        self.wait_screen(DIALOG);
         self.tmux.press(&["Enter"]);
     }
 

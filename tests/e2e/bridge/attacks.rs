@@ -5,7 +5,7 @@ use super::Bridged;
 use crate::support::executable::executable;
 use crate::support::home::cli;
 use crate::support::process::{is_live, kill};
-use crate::support::terminal::Terminal;
+use crate::support::terminal::{DIALOG, Terminal};
 use crate::support::{COPILOT, SOON, wait_until};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
@@ -81,7 +81,7 @@ impl Bridged {
     /// The tool that asks beside the rogue: that has done what it can when `done` returns. The dialog is still there, and its user answers.
     fn only_its_user_answers(&self, asked_before: usize, done: impl FnOnce()) {
         let asked = self.terminal.folder.wait_nth("permission.requested", asked_before + 1);
-        self.terminal.wait_screen("Do you want to run this command?");
+        self.terminal.wait_screen(DIALOG);
         done();
         let of_it = |event: &Value| event["data"]["requestId"] == asked["data"]["requestId"];
         let completed =
@@ -95,30 +95,30 @@ impl Bridged {
     }
 }
 
+/// Has a tool play the tray to a bridge that may answer, and the user answer what is asked beside it. What the tool noted, which is
+/// no approval.
+fn played_to_the_bridge(part: &str) -> Vec<Value> {
+    let bridged = Bridged::set(&[]);
+    bridged.allowed();
+    let rogue = Rogue::plays(&bridged, part, &bridged.id());
+    rogue.wait(&bridged, "the bridge has left it", |note| note["closed"] == "bridge");
+    bridged.only_its_user_answers(2, || {});
+    let notes = rogue.notes();
+    assert!(!notes.iter().any(|note| !note["approves"].is_null()), "{notes:?}");
+    notes
+}
+
 /// It knows the key, and proves to the bridge that it does.
 #[test]
 fn a_tool_that_takes_the_trays_place_approves_nothing() {
-    let bridged = Bridged::set(&[]);
-    bridged.allowed();
-    let rogue = Rogue::plays(&bridged, "tray", &bridged.id());
-    rogue.wait(&bridged, "the bridge has left it", |note| note["closed"] == "bridge");
-    bridged.only_its_user_answers(2, || {});
-    assert!(
-        !rogue.notes().iter().any(|note| note["said"]["t"] == "proof" || !note["approves"].is_null()),
-        "{:?}",
-        rogue.notes()
-    );
+    let notes = played_to_the_bridge("tray");
+    assert!(!notes.iter().any(|note| note["said"]["t"] == "proof"), "{notes:?}");
 }
 
 /// The tray proves to it who it is, the bridge does, and it hands on what each says.
 #[test]
 fn a_tool_between_the_bridge_and_the_tray_approves_nothing() {
-    let bridged = Bridged::set(&[]);
-    bridged.allowed();
-    let rogue = Rogue::plays(&bridged, "relay", &bridged.id());
-    rogue.wait(&bridged, "the bridge has left it", |note| note["closed"] == "bridge");
-    bridged.only_its_user_answers(2, || {});
-    assert!(!rogue.notes().iter().any(|note| !note["approves"].is_null()), "{:?}", rogue.notes());
+    played_to_the_bridge("relay");
 }
 
 #[test]
@@ -171,13 +171,12 @@ fn a_tool_that_names_another_session_gets_nothing_of_that() {
     let id = bridged.id();
     let other = Terminal::start(&bridged.home, &bridged.model, &[]);
     let its = other.folder.id();
-    let has_come = || bridged.pilot.log().lines().any(|line| line.contains("a bridge has come") && line.contains(&its));
-    wait_until(COPILOT, "the other's bridge has come", || bridged.pilot.log(), || has_come().then_some(()));
+    bridged.pilot.has_bridges(1, &its);
     kill(bridged.extension());
     let rogue = Rogue::plays(&bridged, "bridge", &its);
     rogue.wait(&bridged, "the tray greets it", |note| note["said"]["t"] == "welcome");
     other.enter("SCRIPT:tool Paint the gate");
-    other.wait_screen("Do you want to run this command?");
+    other.wait_screen(DIALOG);
     bridged.pilot.told(&its, "needs-permission", "");
     // It said that it may answer, and the other's bridge may not.
     let ran = bridged.pilot.run(&["approve", &its]);
@@ -226,7 +225,7 @@ fn who_is_no_extension_is_not_even_greeted() {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
     }
     bridged.terminal.enter("SCRIPT:tool Paint the fence");
-    bridged.terminal.wait_screen("Do you want to run this command?");
+    bridged.terminal.wait_screen(DIALOG);
     bridged.pilot.told(&bridged.id(), "needs-permission", "");
     bridged.done(&["stop", &bridged.id()]);
     bridged.terminal.folder.wait("abort");

@@ -1,10 +1,9 @@
 //! Copilot's question whether Pilotlight may answer: when it is asked, and when it is not.
 
 use super::{Stage, asked_for_consent, at_rest};
-use crate::support::terminal::Terminal;
+use crate::support::terminal::{DIALOG, Terminal};
 use serde_json::json;
 
-const DIALOG: &str = "Do you want to run this command?";
 const CONSENT: &str = "wants elevated permissions";
 
 /// Whoever types meanwhile would answer it unseen.

@@ -1,16 +1,14 @@
 //! Sessions, extensions and trays that come and go: whoever is there is taken up again, and whoever has gone is missed by nobody.
 
-use super::{Bridged, installed, ours};
+use super::{Bridged, extension_in, installed, ours};
 use crate::support::home::Home;
 use crate::support::model::Model;
 use crate::support::pilotlight::Ran;
 use crate::support::process::{is_live, kill, signal};
-use crate::support::terminal::{Terminal, Unattended};
+use crate::support::terminal::{DIALOG, Terminal, Unattended};
 use crate::support::{COPILOT, SOON, wait_until};
 use rustix::process::Signal;
 use std::process::{Child, Command, Stdio};
-
-const DIALOG: &str = "Do you want to run this command?";
 
 /// A tray that the test started by itself. It ends with this value.
 struct Tray(Child);
@@ -23,17 +21,6 @@ impl Drop for Tray {
 }
 
 impl Bridged {
-    /// How often a bridge has come.
-    fn came(&self) -> usize {
-        self.pilot.log().matches("a bridge has come").count()
-    }
-
-    /// Waits until so many bridges have come.
-    fn has_come(&self, count: usize) {
-        let came = || (self.came() >= count).then_some(());
-        wait_until(COPILOT, &format!("{count} bridges have come"), || self.pilot.log(), came);
-    }
-
     /// Starts another tray in the place of the one that has gone, by this program.
     fn another_tray(&self, program: &std::path::Path) -> Tray {
         let like = self.pilot.command_beside(&["tray"]);
@@ -84,7 +71,7 @@ fn the_tray_is_killed_and_the_next_one_has_the_bridge() {
     signal(bridged.pilot.tray(), Signal::KILL);
     bridged.pilot.end_tray();
     let _tray = bridged.another_tray(env!("CARGO_BIN_EXE_pilotlight").as_ref());
-    bridged.has_come(2);
+    bridged.pilot.has_bridges(2, "");
     bridged.stops(1);
 }
 
@@ -105,34 +92,18 @@ fn the_tray_is_updated_in_the_middle() {
     install.envs(like.get_envs().filter_map(|(key, value)| Some((key, value?))));
     let ran = Ran::of(install);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let before = bridged.came();
+    let before = bridged.pilot.bridges("");
     let tray = bridged.another_tray(&program);
     let second = Terminal::start(&bridged.home, &bridged.model, &["--allow-all-tools"]);
-    let of_second = || {
-        bridged.pilot.log().lines().any(|line| line.contains("a bridge has come") && line.contains(&second.folder.id()))
-    };
-    wait_until(COPILOT, "the second session's bridge has come", || bridged.pilot.log(), || of_second().then_some(()));
+    bridged.pilot.has_bridges(1, &second.folder.id());
     std::fs::rename(&newer, &program).unwrap();
     // The tray of before goes on with whoever comes.
     let third = Terminal::start(&bridged.home, &bridged.model, &["--allow-all-tools"]);
-    let of_third = || {
-        bridged
-            .pilot
-            .log()
-            .lines()
-            .filter(|line| line.contains("a bridge has come") && line.contains(&third.folder.id()))
-            .count()
-    };
-    wait_until(
-        COPILOT,
-        "the third session's bridge has come",
-        || bridged.pilot.log(),
-        || (of_third() == 1).then_some(()),
-    );
+    bridged.pilot.has_bridges(1, &third.folder.id());
     drop(tray);
     let _tray = bridged.another_tray(&program);
-    wait_until(COPILOT, "it has come to the newer one", || bridged.pilot.log(), || (of_third() == 2).then_some(()));
-    assert!(bridged.came() > before);
+    bridged.pilot.has_bridges(2, &third.folder.id());
+    assert!(bridged.pilot.bridges("") > before);
     third.enter("SCRIPT:tool Paint the fence");
     third.folder.wait("tool.execution_start");
     bridged.pilot.told(&third.folder.id(), "working", "");
@@ -165,10 +136,7 @@ fn a_frozen_tray_holds_nobody_up_and_knows_all_when_it_goes_on() {
 #[ignore = "tests/long.sh"]
 fn a_file_that_is_changed_or_removed_changes_nothing_that_runs() {
     let bridged = Bridged::set(&["--allow-all-tools"]);
-    let file = bridged
-        .pilot
-        .user()
-        .join(".local/share/pilotlight/bridge/plugins/pilotlight/extensions/pilotlight/extension.mjs");
+    let file = extension_in(bridged.pilot.user()).join("extension.mjs");
     for (nth, change) in (1..).zip([true, false]) {
         if change {
             std::fs::write(&file, "throw new Error('another one')").unwrap();
@@ -201,12 +169,6 @@ fn each_session_of_a_terminal_has_its_bridge() {
         };
         wait_until(COPILOT, "the terminal has another session", || terminal.dump(), fresh)
     };
-    let comes_for = |id: &str, count: usize| {
-        let lines = || {
-            bridged.pilot.log().lines().filter(|line| line.contains("a bridge has come") && line.contains(id)).count()
-        };
-        wait_until(COPILOT, "its bridge has come", || bridged.pilot.log(), || (lines() >= count).then_some(()));
-    };
     let works_and_is_stopped = |folder: &crate::support::home::Folder, with: &Terminal| {
         with.enter("SCRIPT:tool Paint the fence");
         folder.wait("tool.execution_start");
@@ -219,15 +181,15 @@ fn each_session_of_a_terminal_has_its_bridge() {
     bridged.pilot.told(&bridged.id(), "idle", "");
     terminal.enter("/clear");
     let cleared = others(&[bridged.id()]);
-    comes_for(&cleared.id(), 1);
+    bridged.pilot.has_bridges(1, &cleared.id());
     works_and_is_stopped(&cleared, terminal);
     terminal.enter("/new");
     let fresh = others(&[bridged.id(), cleared.id()]);
-    comes_for(&fresh.id(), 1);
+    bridged.pilot.has_bridges(1, &fresh.id());
     works_and_is_stopped(&fresh, terminal);
     terminal.exit_of(&fresh);
     let again = Terminal::resume_by(&bridged.home, &bridged.model, &fresh.id(), &["--continue", "--allow-all-tools"]);
-    comes_for(&fresh.id(), 2);
+    bridged.pilot.has_bridges(2, &fresh.id());
     again.enter("SCRIPT:tool Paint the shed");
     fresh.wait_nth("tool.execution_start", 2);
     bridged.pilot.told(&fresh.id(), "working", "");

@@ -11,26 +11,16 @@ fn the_main_story_in_older_releases() {
         let bridged = Bridged::of(&cli, &[], |_| ());
         let (id, terminal) = (bridged.id(), &bridged.terminal);
         bridged.allowed();
-        terminal.enter("SCRIPT:form Paint the fence");
-        bridged.pilot.told_beside(&id, "needs-input", "Which color?");
-        bridged.pilot.click(&id, "Answer “blue”");
-        let done = terminal.folder.wait("tool.execution_complete");
-        assert!(done.to_string().contains("blue"), "{done}");
+        bridged.chosen();
         bridged.pilot.told_beside(&id, "idle", "");
         terminal.enter("SCRIPT:tool Paint the gate");
-        terminal.wait_screen("Do you want to run this command?");
-        bridged.pilot.told(&id, "needs-permission", "");
-        bridged.done(&["approve", &id]);
-        let completed = terminal.folder.wait_nth("permission.completed", 2);
+        let completed = bridged.answered(&["approve"], 2);
         assert_eq!(completed["data"]["result"]["kind"], "approved", "{completed}");
         bridged.pilot.told(&id, "working", "");
         bridged.pilot.click(&id, "Stop the turn");
         terminal.folder.wait("abort");
         terminal.enter("SCRIPT:seq Paint the shed");
-        terminal.wait_screen("Do you want to run this command?");
-        bridged.pilot.told(&id, "needs-permission", "");
-        bridged.done(&["deny", &id]);
-        let completed = terminal.folder.wait_nth("permission.completed", 3);
+        let completed = bridged.answered(&["deny"], 3);
         assert_eq!(completed["data"]["result"]["kind"], "denied-interactively-by-user", "{completed}");
     }
 }

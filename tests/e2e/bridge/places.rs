@@ -5,13 +5,11 @@ use super::{Stage, installed, ours};
 use crate::support::home::Home;
 use crate::support::listener::Listener;
 use crate::support::model::Model;
-use crate::support::terminal::Terminal;
+use crate::support::terminal::{DIALOG, Terminal};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
 use std::os::unix::net::UnixListener;
-
-const DIALOG: &str = "Do you want to run this command?";
 
 #[test]
 fn what_stands_in_the_sockets_place_is_left_alone() {

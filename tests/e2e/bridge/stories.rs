@@ -1,15 +1,12 @@
 //! What is clicked in Pilotlight happens in the terminal: wherever its turn is, whatever it asks, and whoever else answers.
 
-use super::Bridged;
+use super::{Bridged, extension_in};
 use crate::support::home::{Folder, Home};
 use crate::support::model::Model;
 use crate::support::pilotlight::Pilot;
 use crate::support::process::is_live;
-use crate::support::terminal::Terminal;
-use crate::support::{COPILOT, wait_until};
+use crate::support::terminal::{DIALOG, Terminal};
 use serde_json::Value;
-
-const DIALOG: &str = "Do you want to run this command?";
 
 /// How the permission requests of a session ended, in order: what came of each, and whether a person said so in the terminal.
 fn ends(folder: &Folder) -> Vec<(String, bool)> {
@@ -107,11 +104,7 @@ fn all_that_is_asked_is_answered_each_by_its_id() {
     bridged.allowed();
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     terminal.enter("SCRIPT:many20 Paint the fence");
-    terminal.folder.wait_nth("permission.requested", 21);
-    terminal.wait_screen(DIALOG);
-    bridged.pilot.told(&id, "needs-permission", "");
-    bridged.done(&["approve", "--all", &id]);
-    terminal.folder.wait_nth("permission.completed", 21);
+    bridged.answered(&["approve", "--all"], 21);
     let ended = ends(&terminal.folder);
     assert_eq!(ended[1..], vec![("approved".to_owned(), false); 20], "{}", terminal.dump());
     terminal.folder.wait_nth("tool.execution_complete", 20);
@@ -121,20 +114,13 @@ fn all_that_is_asked_is_answered_each_by_its_id() {
     terminal.enter("SCRIPT:subtool Paint the gate");
     let asked = terminal.folder.wait_nth("permission.requested", 22);
     assert!(asked["agentId"].is_string(), "{asked}");
-    terminal.wait_screen(DIALOG);
-    bridged.pilot.told(&id, "needs-permission", "");
-    bridged.done(&["approve", &id]);
-    terminal.folder.wait_nth("permission.completed", 22);
+    bridged.answered(&["approve"], 22);
     bridged.home.go();
     terminal.wait_no_screen(DIALOG);
     bridged.pilot.told(&id, "idle", "");
 
     terminal.enter("SCRIPT:two Paint the shed");
-    terminal.folder.wait_nth("permission.requested", 24);
-    terminal.wait_screen(DIALOG);
-    bridged.pilot.told(&id, "needs-permission", "");
-    bridged.done(&["deny", "--all", &id]);
-    terminal.folder.wait_nth("permission.completed", 24);
+    bridged.answered(&["deny", "--all"], 24);
     let ended = ends(&terminal.folder);
     assert_eq!(ended[21], ("approved".to_owned(), false));
     assert_eq!(ended[22..], vec![("denied-interactively-by-user".to_owned(), false); 2], "{}", terminal.dump());
@@ -172,9 +158,7 @@ fn terminals_of_two_homes_do_not_meet() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let terminals = [&one, &two].map(|home| Terminal::start(home, &model, &["--allow-all-tools"]));
     let ids = terminals.each_ref().map(|terminal| terminal.folder.id());
-    let have_come =
-        || ids.iter().all(|id| pilot.log().lines().any(|line| line.contains("a bridge has come") && line.contains(id)));
-    wait_until(COPILOT, "both bridges have come", || pilot.log(), || have_come().then_some(()));
+    ids.iter().for_each(|id| pilot.has_bridges(1, id));
     for terminal in &terminals {
         terminal.enter("SCRIPT:tool Paint it");
         terminal.folder.wait("tool.execution_start");
@@ -269,8 +253,7 @@ impl Bridged {
 
     /// The methods that it called.
     fn calls(&self) -> Vec<String> {
-        let tap = ".local/share/pilotlight/bridge/plugins/pilotlight/extensions/pilotlight/wire";
-        let text = std::fs::read_to_string(self.pilot.user().join(tap)).unwrap();
+        let text = std::fs::read_to_string(extension_in(self.pilot.user()).join("wire")).unwrap();
         let mut calls: Vec<_> =
             text.split("\"method\":\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect();
         calls.sort();
@@ -291,10 +274,7 @@ fn on_the_wire_it_calls_nothing_but_what_its_list_names() {
     terminal.folder.wait("tool.execution_complete");
     bridged.pilot.told_beside(&id, "idle", "");
     terminal.enter("SCRIPT:tool Paint the gate");
-    terminal.wait_screen(DIALOG);
-    bridged.pilot.told(&id, "needs-permission", "");
-    bridged.done(&["approve", &id]);
-    terminal.folder.wait_nth("permission.completed", 2);
+    bridged.answered(&["approve"], 2);
     bridged.done(&["stop", &id]);
     terminal.folder.wait("abort");
     let called = bridged.calls();
