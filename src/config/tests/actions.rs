@@ -27,20 +27,15 @@ fn what_clicks_lead_to_is_read() {
         bridge-untried = true
         "#,
     );
-    let terminal = ["kitty", "--hold", COMMAND, FOLDER, ""].map(str::to_owned).to_vec();
-    let copilot = Some(PathBuf::from("~/bin/copilot"));
-    let permissions = Permissions::ApproveAll;
-    let continue_prompt = "Carry on.\nQuietly.".to_owned();
-    let (auto_reconnect, resend, ask_servers, bridge_untried) = (true, true, false, true);
     let read = Actions {
-        terminal,
-        copilot,
-        permissions,
-        auto_reconnect,
-        resend,
-        continue_prompt,
-        ask_servers,
-        bridge_untried,
+        terminal: ["kitty", "--hold", COMMAND, FOLDER, ""].map(str::to_owned).to_vec(),
+        copilot: Some(PathBuf::from("~/bin/copilot")),
+        permissions: Permissions::ApproveAll,
+        auto_reconnect: true,
+        resend: true,
+        continue_prompt: "Carry on.\nQuietly.".to_owned(),
+        ask_servers: false,
+        bridge_untried: true,
     };
     assert_eq!(config.actions, read);
     for permissions in Permissions::ALL {

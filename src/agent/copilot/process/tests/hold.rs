@@ -71,12 +71,18 @@ fn who_has_the_folders_own_file_open_and_locked_holds_it() {
     assert!(is_held(process.pid(), &link.join("session-state").join("one")));
 }
 
-#[test]
-fn open_and_not_locked_is_not_held() {
-    let world = World::new();
+/// A process that has the session's own file open, and has not locked it.
+fn opening(world: &World) -> (PathBuf, Running) {
     let folder = world.folder("home");
     let opens = holding(&folder).replace("flock(F, 6) or die;", "");
     let process = after(&opens, &world.program(), &[]);
+    (folder, process)
+}
+
+#[test]
+fn open_and_not_locked_is_not_held() {
+    let world = World::new();
+    let (folder, process) = opening(&world);
     assert_eq!(claimed(process.pid(), &folder), unheld(process.pid()));
 }
 
@@ -84,9 +90,7 @@ fn open_and_not_locked_is_not_held() {
 #[test]
 fn who_must_not_wait_takes_the_process_of_a_new_lock_for_the_owner_until_a_blink_is_over() {
     let world = World::new();
-    let folder = world.folder("home");
-    let opens = holding(&folder).replace("flock(F, 6) or die;", "");
-    let process = after(&opens, &world.program(), &[]);
+    let (folder, process) = opening(&world);
     let (pid, made) = (process.pid(), now());
     let mut blink = Blink::default();
     let first = claim_at_once(Lock { pid, made }, &folder, &[], made, &mut blink);
