@@ -1,16 +1,14 @@
-//! What stands in the menu, with no desktop and no clock. Random fleets are in `fleets`.
+//! What stands in the menu, with no desktop and no clock. What can be answered is in `answers`, random fleets are in `fleets`.
 
+mod answers;
 mod fleets;
 
 use super::*;
 use crate::core::alert::{Detail, Pause};
-use crate::core::asked::Question;
 use crate::core::fleet::{About, Label, Row, Session, State};
-use crate::core::form::{Form, With};
 use crate::core::gist::Gist;
-use crate::core::order::{Reply, Which};
 use crate::core::turn::{Call, Request};
-use crate::core::verdict::{Asking, Status};
+use crate::core::verdict::Status;
 use crate::engine::Key;
 use crate::tray::view::Effect;
 use std::path::Path;
@@ -301,34 +299,6 @@ fn case_154_wrong_settings_are_said_in_the_first_row() {
     assert_eq!(open, Some(&Effect::OpenSettings));
 }
 
-/// A submenu begins with words, and ends with what is rarely wanted.
-#[test]
-fn a_submenu_says_what_is_asked_and_offers_what_works() {
-    let mut world = World::all(&["a"], Status::Working);
-    world.ask("a", 1, "rm -rf build && cargo build --release --all-targets");
-    world.update().unwrap();
-    let row = world.menu.shown.as_ref().unwrap().items[2].clone();
-    let words: Vec<_> = row.children().iter().map(text).collect();
-    let expected = [
-        "shell: rm -rf build && cargo build --release",
-        "--all-targets",
-        "",
-        "Approve once",
-        "Deny",
-        "Reconnect",
-        "Show its terminal",
-        "Why",
-        "More",
-    ];
-    assert_eq!(words, expected);
-    let Item::Action { effect: Effect::Seen, .. } = &row.children()[0] else { panic!("{row:#?}") };
-    let why: Vec<_> = row.children()[7].children().iter().map(text).collect();
-    assert_eq!(why[0], "needs-permission: is needs-permission");
-    assert_eq!(why.last().unwrap(), "What cannot be done now");
-    let refused: Vec<_> = row.children()[7].children().last().unwrap().children().iter().map(text).collect();
-    assert_eq!(refused[..2], ["Answer: it asks nothing that Pilotlight can", "  hear"]);
-}
-
 #[test]
 fn only_what_is_shown_can_be_clicked() {
     let mut world = World::new();
@@ -370,131 +340,6 @@ impl World {
         session.facts.requests.clear();
         self.set(name, Status::Working);
     }
-}
-
-/// Case 107b.
-#[test]
-fn case_107b_an_item_answers_the_request_that_it_shows_or_none() {
-    let mut world = World::new();
-    world.add("a", Status::Working);
-    world.ask("a", 1, "make");
-    world.update().unwrap();
-    let approve = |request| Kind::Approve(Call::of_number(request));
-    let asks = |id: &str, text: &str| Ask::Approve(Which::Shown { id: id.into(), text: text.into() });
-    let order = Order { who: "a".into(), ..Order::new("a", asks("request-1", "make")) };
-    assert_eq!(world.effect("a", approve(1)), Some(&Effect::Act(order)));
-    // Answered elsewhere, and another one opened: the click that was on its way is for the first.
-    world.answered("a");
-    world.ask("a", 2, "rm -r .");
-    world.after(Span::seconds(1)).unwrap();
-    assert_eq!(world.effect("a", approve(1)), None);
-    assert!(world.effect("a", approve(2)).is_some());
-    world.answered("a");
-    world.after(Span::seconds(5)).unwrap();
-    assert_eq!(world.effect("a", approve(2)), None);
-}
-
-/// Several are answered one after the other, the oldest first.
-#[test]
-fn of_several_requests_the_oldest_is_shown() {
-    let mut world = World::all(&["a"], Status::Working);
-    world.ask("a", 1, "make");
-    world.ask("a", 2, "rm -r .");
-    world.update().unwrap();
-    let approve = |request| Kind::Approve(Call::of_number(request));
-    assert!(world.effect("a", approve(1)).is_some() && world.effect("a", approve(2)).is_none());
-    assert_eq!(text(&world.menu.shown.as_ref().unwrap().items[2].children()[0]), "shell (1 of 2): make");
-}
-
-#[test]
-fn a_request_that_cannot_be_shown_whole_offers_only_its_details() {
-    let mut world = World::new();
-    for (name, command) in [
-        ("long", "x".repeat(500)),
-        ("odd", "echo \u{202e}fr- mr".into()),
-        ("lines", "a\nb".into()),
-        ("joined", "l\u{200d}s".into()),
-        ("none", "".into()),
-    ] {
-        world.add(name, Status::Working);
-        world.ask(name, 7, &command);
-    }
-    world.update().unwrap();
-    for name in ["long", "odd", "lines", "joined", "none"] {
-        assert_eq!(world.effect(name, Kind::Approve(Call::of_number(7))), None, "{name}");
-        let details = Effect::Details { id: name.into(), request: "request-7".into() };
-        assert_eq!(world.effect(name, Kind::Details(Call::of_number(7))), Some(&details));
-    }
-}
-
-/// A session that is attached asks this.
-fn pose(world: &mut World, name: &str, request: &str, question: &str, choices: &[&str], free: bool) -> u64 {
-    let asked =
-        serde_json::json!({"requestId": request, "question": question, "choices": choices, "allowFreeform": free});
-    let form = Form::read("user_input.requested", &asked).unwrap();
-    let mark = form.mark();
-    let question = Question { text: question.into(), choices: Vec::new() };
-    let (_, session, _) = world.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
-    session.dealings.reach = Reach::Attached;
-    session.live.has_active_work = Some(true);
-    session.live.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];
-    mark
-}
-
-#[test]
-fn a_choice_answers_the_question_that_it_was_shown_with_and_no_other() {
-    let mut world = World::new();
-    world.add("a", Status::NeedsInput);
-    let mark = pose(&mut world, "a", "r1", "Which <color>?", &["red", "blue"], true);
-    let choice = |mark, n| Kind::Choice(Call::of_number(mark), n);
-    let first = world.update().unwrap();
-    let reply = |request: &str, shown, n| {
-        let reply = Reply::Give { request: request.into(), shown, with: With::Choice(n) };
-        Some(Effect::Act(Order { who: "a".into(), ..Order::new("a", Ask::Answer(reply)) }))
-    };
-    assert_eq!(world.effect("a", choice(mark, 1)).cloned(), reply("r1", mark, 1));
-    assert_eq!(world.effect("a", choice(mark, 2)), None);
-    let answer = Effect::Answer { id: "a".into(), request: "r1".into() };
-    assert_eq!(world.effect("a", Kind::Answer(Call::of_number(mark))), Some(&answer), "in words of one's own");
-    // Another question in its place is another one's entries.
-    let other = pose(&mut world, "a", "r2", "Which <color>?", &["red", "blue"], true);
-    assert_ne!(mark, other);
-    assert!(!world.after(Span::seconds(1)).unwrap().has_shape_of(&first));
-    assert_eq!(world.effect("a", choice(mark, 1)), None);
-    assert_eq!(world.effect("a", choice(other, 1)).cloned(), reply("r2", other, 1));
-    world.sessions[0].1.live.questions.clear();
-    world.after(Span::seconds(5)).unwrap();
-    assert_eq!(world.effect("a", choice(other, 1)), None);
-}
-
-#[test]
-fn a_question_that_is_not_seen_whole_is_answered_in_a_terminal_alone() {
-    let long = "x".repeat(200);
-    let many: Vec<_> = (0..9).map(|n| n.to_string()).collect();
-    let many: Vec<_> = many.iter().map(String::as_str).collect();
-    for (question, choices) in [
-        (&*long, &["red"][..]),
-        ("two\nlines", &["red"]),
-        ("Which?", &["red", &long[..40]]),
-        ("Which?", &["r\u{435}d"]),
-        ("Which?", &["red", ""]),
-        ("Which?", &many),
-    ] {
-        let mut world = World::new();
-        world.add("a", Status::NeedsInput);
-        let call = Call::of_number(pose(&mut world, "a", "r1", question, choices, true));
-        world.update().unwrap();
-        for n in 0..9 {
-            assert_eq!(world.effect("a", Kind::Choice(call, n)), None, "{question:?}, {choices:?}");
-        }
-        assert!(matches!(world.effect("a", Kind::Answer(call)), Some(Effect::Answer { .. })), "{question:?}");
-    }
-    let mut world = World::new();
-    world.add("a", Status::NeedsInput);
-    let call = Call::of_number(pose(&mut world, "a", "r1", "Which?", &many[..7], false));
-    world.update().unwrap();
-    assert!(world.effect("a", Kind::Choice(call, 6)).is_some());
-    assert_eq!(world.effect("a", Kind::Answer(call)), None, "it takes no other words");
 }
 
 #[test]
