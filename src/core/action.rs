@@ -2,12 +2,20 @@
 //!
 //! What may be done hangs on who owns the session. A live owner with a server is talked to; a live terminal without one can only
 //! be ended; nothing at all is done to a process that cannot be told, or that runs other sessions as well. What nobody runs any
-//! more is resumed (`recovery`). Everything here is asked twice: for showing it, and again right before it is done.
+//! more is resumed (`recovery`). What it asks is answered (`answers`) over its server or, in a plain terminal, over the bridge there
+//! (`bridge`). Everything here is asked twice: for showing it, and again right before it is done.
 
+mod answers;
+mod bridge;
 mod recovery;
 
+pub use answers::questions;
+pub(super) use bridge::bridge_of;
+pub use bridge::{Bridge, bridge_words, is_bridged};
 pub use recovery::is_cut_off;
 
+use answers::{answer, reply};
+use bridge::{let_answer, lifted};
 use recovery::{go_on, reconnect, resend, resume};
 
 use super::attempts::{Attempts, Marks};
@@ -15,8 +23,7 @@ use super::fleet::{Kind, Session};
 use super::owner::{Owner, UNHELD};
 use super::text::counted;
 use super::time::Time;
-use super::turn::{Request, Turn};
-use super::verdict::{Asking, Status};
+use super::verdict::Status;
 
 /// Something that can be done with a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -134,37 +141,6 @@ impl Reach {
     }
 }
 
-/// What the bridge to a session in a terminal may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Bridge {
-    /// Nothing but tell: it was not tried with this release of Copilot.
-    Watches,
-    /// Stop the turn, and answer questions.
-    Joined,
-    /// The same, and its user said no to more.
-    Declined,
-    /// Its user is being asked in the terminal whether it may answer permission requests.
-    Asking,
-    /// Answer permission requests, too.
-    Elevated,
-}
-
-impl Bridge {
-    /// Whether it does what it is told.
-    pub const fn obeys(self) -> bool {
-        !matches!(self, Self::Watches)
-    }
-
-    /// Its name in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Elevated => "elevated",
-            Self::Watches | Self::Joined | Self::Declined | Self::Asking => "joined",
-        }
-    }
-}
-
 /// What we have to do with a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dealings {
@@ -243,160 +219,9 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
     }
 }
 
-fn answer(action: Action, session: &Session) -> Result<String, String> {
-    // Its server may know of one that is not in the log.
-    let asked = session.facts.requests.iter().filter(|request| !request.is_consent()).count();
-    let open = asked.max(session.answer().map_or(0, |answer| answer.requests));
-    if open == 0 {
-        let consent = session.facts.requests.iter().find_map(Request::consent_words);
-        return Err(consent.map_or("it asks for no permission".into(), |asks| format!("{asks}: only you can say that")));
-    }
-    if !is_at_server(session)
-        && let Some(bridge) = bridge_of(session)
-    {
-        may_answer(bridge, session)?;
-    } else {
-        reachable(session, "answer it where it asks")?;
-    }
-    let verb = if action == Action::Approve { "allows" } else { "refuses" };
-    Ok(format!("{verb} what it asks for, once ({} open)", counted(open, "request")))
-}
-
-/// The questions that are open, as an attached session's server tells, the oldest first. What ended the turn ended them, though
-/// the server may not have said so yet.
-pub fn questions(session: &Session) -> &[Asking] {
-    let works = session.facts.turn.is_some() || session.live.has_active_work == Some(true);
-    if works && (session.dealings.reach.is_attached() || session.dealings.bridge.is_some()) {
-        &session.live.questions
-    } else {
-        &[]
-    }
-}
-
-/// Whether what it asks its user can be answered from here: only who is attached is told what that is.
-fn reply(session: &Session, status: Status) -> Result<String, String> {
-    if let Owner::Unheld { pid } = session.runner() {
-        return Err(unheld(pid));
-    }
-    let open = questions(session);
-    if let Some(asking) = open.iter().find(|asking| asking.form.is_ok()).or(open.first()) {
-        return match &asking.form {
-            Ok(_) => Ok(format!("answers what it asks you ({} open)", counted(open.len(), "question"))),
-            Err(why) => Err(format!("answer it where it asks: {why}")),
-        };
-    }
-    let by_tool = session.facts.turn.as_ref().and_then(Turn::question).is_some();
-    if status != Status::NeedsInput && !by_tool {
-        return Err("it asks nothing that Pilotlight can hear".into());
-    }
-    if !by_tool {
-        return Err("it asks in its last message: send it a prompt where it runs".into());
-    }
-    let where_it_runs =
-        if session.about.kind == Kind::Terminal { "in its terminal" } else { "in the program that runs it" };
-    Err(match session.dealings.reach {
-        Reach::Listens | Reach::Refused(_) => {
-            format!(
-                "answer it {where_it_runs}, or reconnect first: its server tells only attached clients what it asks"
-            )
-        }
-        // A tool that has its answer is open for a moment longer.
-        Reach::Attached | Reach::Hosted(_) => {
-            format!("its server tells of no open question: it was answered just now, or answer it {where_it_runs}")
-        }
-        Reach::Nowhere | Reach::Unknown => format!("answer it {where_it_runs}{}", lifted(session)),
-    })
-}
-
-/// What would lift a refusal: a bridge, where a plain terminal has none; a release of Copilot that it was tried with.
-fn lifted(session: &Session) -> String {
-    let is_terminal = session.about.kind == Kind::Terminal && matches!(session.owner, Owner::Alive { .. });
-    match (is_terminal && !is_at_server(session), session.dealings.bridge) {
-        (true, None) => " (its terminal has neither server nor bridge: see `pilotlight bridge status`)".into(),
-        (true, Some(Bridge::Watches)) => format!(" ({})", untried(session)),
-        _ => String::new(),
-    }
-}
-
-/// Why a bridge only watches.
-fn untried(session: &Session) -> String {
-    let release = session.dealings.release.as_deref().unwrap_or("this version");
-    format!("the bridge was not tried with Copilot {release}: it only watches, unless `bridge-untried` is set")
-}
-
 /// Whether its owner has a server, whatever came of trying it.
 pub(super) const fn is_at_server(session: &Session) -> bool {
     !matches!(session.dealings.reach, Reach::Nowhere | Reach::Unknown)
-}
-
-/// The bridge to the live terminal that owns it.
-pub(super) const fn bridge_of(session: &Session) -> Option<Bridge> {
-    match session.owner {
-        Owner::Alive { .. } | Owner::Opened { .. } => session.dealings.bridge,
-        _ => None,
-    }
-}
-
-/// Whether what is done with a session is done in its terminal, over a bridge that does what it is told.
-pub fn is_bridged(session: &Session) -> bool {
-    !is_at_server(session) && bridge_of(session).is_some_and(Bridge::obeys)
-}
-
-/// What the bridge to its terminal may do, in words.
-pub fn bridge_words(session: &Session) -> Option<String> {
-    Some(match bridge_of(session)? {
-        Bridge::Watches => untried(session),
-        Bridge::Joined => "a bridge reaches its terminal; permission requests are answered there".into(),
-        Bridge::Declined => {
-            "a bridge reaches its terminal; you told Copilot there that it may not answer requests".into()
-        }
-        Bridge::Asking => "a bridge reaches its terminal, where Copilot asks whether it may answer requests".into(),
-        Bridge::Elevated => "a bridge reaches its terminal, and may answer its permission requests".into(),
-    })
-}
-
-/// Whether the bridge may answer permission requests.
-fn may_answer(bridge: Bridge, session: &Session) -> Result<(), String> {
-    Err(match bridge {
-        Bridge::Elevated => return Ok(()),
-        Bridge::Watches => format!("answer it in its terminal ({})", untried(session)),
-        Bridge::Joined => {
-            "answer it in its terminal; when that is done, “Let Pilotlight answer here” is for the next ones".into()
-        }
-        Bridge::Declined => "answer it in its terminal: you told Copilot there that Pilotlight may not".into(),
-        Bridge::Asking => "Copilot asks in its terminal whether Pilotlight may answer: answer that first".into(),
-    })
-}
-
-/// Whether its user can be asked in the terminal: never while a dialog may be open there, whose keys it would take.
-fn let_answer(session: &Session) -> Result<String, String> {
-    match session.owner {
-        Owner::Alive { .. } | Owner::Opened { .. } => {}
-        Owner::Unheld { pid } => return Err(unheld(pid)),
-        Owner::Unknown { pid } => return Err(format!("process {pid} may run it, and cannot be inspected")),
-        Owner::Gone { .. } | Owner::Never => return Err("no process runs it".into()),
-    }
-    match bridge_of(session) {
-        None if is_at_server(session) => return Err("it is answered over its server".into()),
-        None => return Err(format!("there is no bridge to its terminal{}", lifted(session))),
-        Some(Bridge::Elevated) => return Err("Pilotlight may answer there already".into()),
-        Some(Bridge::Joined) => {}
-        Some(Bridge::Watches) => return Err(untried(session)),
-        Some(Bridge::Declined) => {
-            return Err(
-                "you told Copilot there that Pilotlight may not: that holds until the session is started anew".into()
-            );
-        }
-        Some(Bridge::Asking) => return Err("Copilot asks in its terminal already".into()),
-    }
-    // Copilot refuses by itself there, for the whole session.
-    if session.facts.autopilot {
-        return Err("not in autopilot, where Copilot asks nobody".into());
-    }
-    if session.facts.turn.is_some() || !session.facts.requests.is_empty() || !questions(session).is_empty() {
-        return Err("only while it waits for your next prompt: the question would stand in the way of its work".into());
-    }
-    Ok("Copilot asks in its terminal whether Pilotlight may answer there: 1 for this session, 2 for this folder".into())
 }
 
 /// Whether its server can be talked to; otherwise why not, and what is left to do.
