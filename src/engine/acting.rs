@@ -5,101 +5,35 @@
 //! happens: steps, which are logged by their tag and passed on, and its end. A connection that is to stay is kept here. What
 //! comes of a connection that was replaced meanwhile is told by its generation, and dropped.
 
+mod begin;
+mod task;
+
+pub(super) use begin::Ground;
+pub(super) use task::{Bond, Happening, Over, Sequel, Task};
+
 use super::Key;
-use super::asking::Looked;
-use super::opened::{Resumed, makes_an_owner};
-use super::work::Work;
-use crate::agent::copilot::bridge::carry::Way;
-use crate::agent::copilot::process::Lock;
-use crate::agent::copilot::server::attached::{Attached, Event};
-use crate::agent::copilot::server::fault::{Fault, Place};
-use crate::agent::copilot::server::hosted::Hosted;
-use crate::agent::copilot::server::recover::{Permit, Sight, Site};
-use crate::agent::copilot::server::servers::Endpoint;
+use super::ledger::Hold;
+use super::opened::Resumed;
+use crate::agent::copilot::server::attached::Event;
+use crate::agent::copilot::server::fault::Place;
+use crate::agent::copilot::server::recover::Sight;
 use crate::agent::copilot::server::warned::Warned;
-use crate::config::Actions;
-use crate::core::action::{Action, Reach, is_cut_off};
+use crate::core::action::{Action, Reach};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::form::Form;
 use crate::core::order::{Given, Outcome, Report, Step};
 use crate::core::time::Time;
-use crate::core::turn::Ending;
 use crate::core::verdict::Status;
-use crate::engine::ledger::Hold;
+use begin::sight_of;
 use std::collections::{HashMap, VecDeque};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot, watch};
+use std::time::Duration;
+use task::leave;
+use tokio::sync::{mpsc, watch};
 
 /// So many recoveries run at a time; more would only fight for the same machine.
 const AT_ONCE: usize = 3;
-
-/// Names a task beside the loop, and the connection that may come of it: no two have the same number.
-pub(super) type Task = u64;
-
-/// What a task beside the loop tells it.
-pub(super) enum Happening {
-    /// Something is about to be done.
-    Step(Task, Step, String),
-    /// A request, whole, that is about to be answered.
-    Request(Task, String),
-    /// A question, whole.
-    Question(Task, Box<Form>),
-    /// Something is about to be sent: may it?
-    MaySend(Task, oneshot::Sender<Result<(), String>>),
-    /// It is over.
-    Over(Task, Over),
-    /// Something happened to a session that we are attached to.
-    Live(Event),
-    /// Servers were asked what sessions do.
-    Looked(Vec<Looked>),
-}
-
-/// How a task ended.
-pub(super) struct Over {
-    pub(super) outcome: Outcome,
-    pub(super) bond: Option<Arc<Bond>>,
-    /// Whether the session was sent on.
-    pub(super) sequel: Sequel,
-    /// What went wrong with which server.
-    pub(super) faults: Vec<Fault>,
-    /// Servers over which all went well.
-    pub(super) well: Vec<Place>,
-    /// The session's server refused us: why.
-    pub(super) refused: Option<Box<str>>,
-}
-
-/// What became of what a session had been told to do, where it was reconnected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sequel {
-    /// Nothing was sent.
-    None,
-    /// A prompt was sent, and the session took it.
-    Sent,
-    /// It is to go on when the turn is over that still runs.
-    Waits,
-}
-
-/// A connection that is kept.
-#[allow(clippy::large_enum_variant, reason = "there are a few of them, each in an `Arc` of its own")]
-pub(super) enum Bond {
-    /// To a server of somebody else's.
-    Attached(Attached),
-    /// To a server of our own.
-    Hosted(Hosted),
-}
-
-impl Bond {
-    /// What both have in common.
-    pub(super) fn attached(&self) -> &Attached {
-        match self {
-            Self::Attached(attached) => attached,
-            Self::Hosted(hosted) => hosted,
-        }
-    }
-}
 
 struct Running {
     key: Key,
@@ -130,24 +64,6 @@ struct Held {
 pub(super) struct Waiting {
     pub(super) key: Key,
     pub(super) given: Given,
-}
-
-/// What an order is carried out on.
-pub(super) struct Ground<'a> {
-    pub(super) key: &'a Key,
-    pub(super) session: &'a Session,
-    pub(super) status: Status,
-    pub(super) path: &'a Path,
-    /// The lock of the session's owner.
-    pub(super) lock: Option<Lock>,
-    pub(super) endpoints: Vec<Endpoint>,
-    /// The bridge to its terminal.
-    pub(super) way: Option<Way>,
-    /// Further programs that count as Copilot.
-    pub(super) names: &'a [String],
-    pub(super) actions: &'a Actions,
-    pub(super) now: Time,
-    pub(super) hold: Option<Hold>,
 }
 
 /// Everything that is being done.
@@ -383,87 +299,5 @@ impl Acting {
             }
         };
         let _ = tokio::time::timeout(patience, gone).await; // what takes longer ends by itself when we are gone
-    }
-
-    /// Carries an order out, which may be carried out: that was asked before.
-    pub(super) fn start(&mut self, given: Given, ground: Ground<'_>) -> Task {
-        let key = ground.key.clone();
-        let action = given.order.ask.action();
-        let (sight, seen) = watch::channel(sight_of(ground.session, ground.status));
-        let site = Site {
-            id: ground.session.id.clone(),
-            cwd: ground.session.about.cwd.as_deref().or(ground.session.facts.cwd.as_deref()).map(PathBuf::from),
-            endpoints: ground.endpoints.clone(),
-            owned: ground.session.held,
-            sight: seen,
-            permit: Permit::default(), // the task's own
-        };
-        self.generation += 1;
-        let work = Work {
-            tell: self.tell.clone(),
-            site,
-            ask: given.order.ask.clone(),
-            status: ground.status,
-            task: self.generation,
-            held: self.held.get(&key).map(|held| Arc::clone(&held.bond)),
-            way: ground.way,
-            home: home_of(ground.path),
-            log: ground.path.join(crate::agent::copilot::store::LOG),
-            kind: ground.session.about.kind,
-            owner: ground.session.owner.clone(),
-            lock: ground.lock,
-            folder: ground.path.to_owned(),
-            names: ground.names.to_vec(),
-            actions: ground.actions.clone(),
-            now: ground.now,
-            begun: Instant::now(),
-            waited: ground.session.dealings.goes_on.is_some(),
-        };
-        let resumes = makes_an_owner(action) && ground.session.runner().live().is_none();
-        if let Some(hold) = ground.hold.as_ref().filter(|_| resumes)
-            && let Err(error) = hold.write(&Resumed { at: ground.now.0 })
-        {
-            tracing::warn!("that a session is being resumed cannot be kept for other processes: {error:#}");
-        }
-        let cut_off = is_cut_off(ground.session, ground.status);
-        let (begun, early) = (ground.now, Vec::new());
-        let running = Running { key, given, action, cut_off, sight, hold: ground.hold, resumes, early, begun };
-        self.running.insert(self.generation, running);
-        tokio::spawn(work.run());
-        self.generation
-    }
-}
-
-async fn leave(bond: Arc<Bond>) {
-    match Arc::try_unwrap(bond) {
-        Ok(Bond::Attached(attached)) => attached.leave().await,
-        Ok(Bond::Hosted(hosted)) => hosted.end().await,
-        Err(_) => {} // a task still works on it, and lets go of it at its end
-    }
-}
-
-/// The home of a session's folder.
-fn home_of(folder: &Path) -> PathBuf {
-    folder.parent().and_then(Path::parent).unwrap_or(folder).to_owned()
-}
-
-/// What a recovery needs to see of a session.
-fn sight_of(session: &Session, status: Status) -> Sight {
-    let facts = &session.facts;
-    let aborted = facts.closed.as_ref().filter(|closed| closed.ending == Ending::Aborted).map(|closed| closed.at.wall);
-    let tools_open = facts.turn.as_ref().map_or(0, |turn| turn.tools.len());
-    Sight {
-        turn_open: facts.turn.is_some(),
-        tools_open,
-        ran: facts.ran,
-        prompt: facts.marks.prompt,
-        root: facts.root.clone(),
-        denied: facts.denials.after(None) > 0,
-        answered: facts.answered.iter().copied().collect(),
-        requests: facts.requests.iter().map(|request| (request.id, request.asks.clone())).collect(),
-        events: facts.events,
-        aborted,
-        silent: status == Status::Stuck,
-        unmatched_tools: tools_open > 0,
     }
 }
