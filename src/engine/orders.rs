@@ -1,23 +1,21 @@
 //! Orders and what comes of them, as far as the loop has a part in it: which session is meant, whether it may be done now, and
 //! what a session's row shows of it.
 
+mod late;
+mod unasked;
+
+pub(super) use late::Late;
+
 use super::acting::{Ground, Task, Waiting, excludes};
-use super::opened::makes_an_owner;
+use super::ledger::{Hold, Locked, Page, Section};
 use super::{Engine, Key, Round, reading};
-use crate::agent::copilot::process::{is_ending, is_gone};
-use crate::agent::copilot::server::servers::{Endpoint, endpoints};
 use crate::control::{self, Probe};
-use crate::core::action::{Action, Reach, is_bridged, may_end_unasked, offer};
+use crate::core::action::{Action, is_bridged, may_end_unasked, offer};
 use crate::core::attempts::Attempts;
-use crate::core::fleet::{Kind, Session};
+use crate::core::fleet::Session;
 use crate::core::order::{Ask, Given, Order, Outcome, Report};
-use crate::core::owner::Owner;
-use crate::core::session::Facts;
-use crate::core::time::{Span, Time};
-use crate::core::verdict::Status;
-use crate::engine::ledger::{Hold, Locked, Page, Section};
+use late::{ENDS_WITHIN, For};
 use std::path::PathBuf;
-use tokio::sync::mpsc;
 
 impl Section for Attempts {
     const NAME: &'static str = "attempts";
@@ -64,33 +62,6 @@ async fn hand_on(folder: PathBuf, given: Given) {
     }
 }
 
-/// How long an order waits for an owner that is just ending. A Copilot with much in its memory takes a second.
-const ENDS_WITHIN: Span = Span::seconds(2);
-
-/// An order that waits for something to happen.
-pub(super) struct Late {
-    given: Given,
-    for_what: For,
-    /// Until when, by the awake clock.
-    pub(super) until: Time,
-}
-
-/// What an order may wait for.
-enum For {
-    /// This owner's end.
-    End(u32),
-    /// The bridge to the session of this id.
-    Bridge(Box<str>),
-}
-
-/// What a bridge does.
-const fn is_for_a_bridge(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Approve | Action::Deny | Action::Answer | Action::Continue | Action::Stop | Action::LetAnswer
-    )
-}
-
 impl Engine {
     /// Carries an order out, has it wait, or says why it is refused.
     pub(super) fn act(&mut self, given: Given, round: &mut Round) {
@@ -102,51 +73,6 @@ impl Engine {
             return given.report(Report::End(Outcome::Done(String::new())));
         }
         self.act_or_wait(given, true, round);
-    }
-
-    /// Goes on with the orders whose session's owner has gone, or was waited for long enough.
-    pub(super) fn act_late(&mut self, round: &mut Round) {
-        let now = self.clock.now().awake;
-        let bridges = &self.bridges;
-        let is_there = |for_what: &For| match for_what {
-            For::End(pid) => !is_ending(*pid),
-            For::Bridge(session) => bridges.has_told(session),
-        };
-        let due: Vec<_> = self.late.extract_if(.., |late| late.until <= now || is_there(&late.for_what)).collect();
-        for late in due {
-            self.act_or_wait(late.given, false, round);
-        }
-    }
-
-    /// Until when, by the awake clock, a bridge is waited for, where we have only just begun to listen and one may come.
-    fn bridge_comes_until(&mut self, key: &Key, action: Action) -> Option<Time> {
-        let until = self.bridges.come_until.filter(|until| *until > self.clock.now().awake)?;
-        if !is_for_a_bridge(action) || self.bridges.has_told(&key.1) {
-            return None;
-        }
-        self.reach(key);
-        let session = self.fleet.get(key)?.session();
-        let may_have_one = session.owner.live().is_some() && session.about.kind == Kind::Terminal;
-        (may_have_one && session.dealings.reach == Reach::Nowhere).then_some(until)
-    }
-
-    /// The order was not begun, and is not any more.
-    pub(super) fn leave_late(&mut self) {
-        for late in self.late.drain(..) {
-            late.given.report(Report::End(Outcome::Failed("Pilotlight is ending; nothing was sent".into())));
-        }
-    }
-
-    /// The process of an owner that is just ending, or has ended since it was looked at, where a session without one could be
-    /// resumed.
-    fn ending_owner(&self, key: &Key, action: Action) -> Option<u32> {
-        let (Owner::Alive { pid, .. } | Owner::Opened { pid, .. } | Owner::Unknown { pid }) =
-            self.fleet.get(key)?.session().runner()
-        else {
-            return None;
-        };
-        let ends = || is_ending(pid) || is_gone(pid, self.clock.now().wall);
-        (makes_an_owner(action) && ends()).then_some(pid)
     }
 
     fn act_or_wait(&mut self, given: Given, may_wait: bool, round: &mut Round) {
@@ -248,7 +174,7 @@ impl Engine {
     }
 
     /// Where a command serves this session, if one holds it.
-    fn holder_of(&self, key: &Key) -> Option<PathBuf> {
+    pub(super) fn holder_of(&self, key: &Key) -> Option<PathBuf> {
         if self.holders.is_empty() || self.acting.attached(key).is_some() {
             return None;
         }
@@ -376,96 +302,5 @@ impl Engine {
         folder.read_history(&reading, &mut self.buffer);
         self.hold(&key, folder, round);
         Ok(key)
-    }
-
-    /// Where the server of a session's owner can be reached.
-    fn endpoints_of(&self, key: &Key) -> Vec<Endpoint> {
-        let Some(session) = self.fleet.get(key).map(super::Entry::session) else { return Vec::new() };
-        let mut endpoints = session.owner.live().map(|pid| self.endpoints_at(pid)).unwrap_or_default();
-        if !session.may_be_trusted() {
-            endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
-        }
-        endpoints
-    }
-
-    /// The same, of an owner that the system tells the addresses of: none that is merely likely.
-    pub(super) fn verified_endpoints_of(&self, owner: u32, key: &Key) -> Vec<Endpoint> {
-        if crate::agent::copilot::process::listening(owner).is_ok() { self.endpoints_of(key) } else { Vec::new() }
-    }
-
-    fn endpoints_at(&self, pid: u32) -> Vec<Endpoint> {
-        let homes: Vec<_> = self.homes.iter().filter_map(|sessions| sessions.parent().map(Into::into)).collect();
-        endpoints(pid, &homes, &self.config.servers, crate::system::paths::user_home().as_deref())
-    }
-
-    /// Finds out whether the server of a session's owner can be reached, without connecting to it.
-    pub(super) fn reach(&mut self, key: &Key) {
-        let attached = self.acting.attached(key);
-        let Some(folder) = self.fleet.folder(key) else { return };
-        let known = &folder.session.dealings.reach;
-        let reach = match (attached, &folder.session.owner) {
-            (Some(reach), _) => reach,
-            (None, owner) if let Some(pid) = owner.live() => {
-                match known {
-                    // A server that listens goes on listening; what refused us is asked again when the user asks for it.
-                    Reach::Listens | Reach::Refused(_) => return,
-                    Reach::Unknown | Reach::Nowhere | Reach::Attached | Reach::Hosted(_) => {
-                        let listens = !self.endpoints_at(pid).is_empty() || self.holder_of(key).is_some();
-                        if listens { Reach::Listens } else { Reach::Nowhere }
-                    }
-                }
-            }
-            (None, _) => Reach::Unknown,
-        };
-        if let Some(folder) = self.fleet.folder(key) {
-            folder.session.dealings.reach = reach;
-        }
-    }
-
-    /// Has sessions go on whose turn is over by now, where that was asked for; and reconnects those that lost their permissions,
-    /// where the user has set that, once for each loss, when the turn that was denied is over.
-    pub(super) fn reconnect_by_itself(&mut self, wanted: bool, round: &mut Round) {
-        let auto_reconnect = wanted && self.config.actions.auto_reconnect;
-        let (now, limits) = (self.clock.now(), self.config.limits);
-        let is_over = |facts: &Facts| facts.turn.is_none() || facts.lapse(now, &limits).is_some();
-        let mut due = Vec::new();
-        for (key, entry) in self.fleet.entries() {
-            let (session, status) = (entry.session(), entry.verdict.status);
-            let (facts, dealings) = (&session.facts, &session.dealings);
-            // A prompt is typed into a terminal by a click alone.
-            if dealings.under_way.is_some() || is_bridged(session) {
-                continue;
-            }
-            if let Some(marks) = dealings.goes_on {
-                let went_on = (marks.prompt, marks.aborted) != (facts.marks.prompt, facts.marks.aborted);
-                if went_on || is_over(facts) {
-                    let wanted = !went_on && facts.is_left_undone(session.live.left_undone);
-                    due.push((key.clone(), wanted.then_some(Ask::Continue)));
-                }
-            } else if auto_reconnect && status == Status::PermissionLost && is_over(facts) {
-                let since = facts.denials.since().map(|since| since.wall);
-                let resends = self.config.actions.resend && offer(Action::Continue, session, status).is_ok();
-                let ask = if resends { Ask::Continue } else { Ask::Reconnect { resend: false } };
-                if since != self.acting.by_itself.get(key).copied() && offer(ask.action(), session, status).is_ok() {
-                    due.push((key.clone(), Some(ask)));
-                }
-            }
-        }
-        for (key, ask) in due {
-            let Some(facts) = self.fleet.get(&key).map(|entry| &entry.session().facts) else { continue };
-            if let Some(ask) = ask {
-                let (order, since) = (Order::new(&key.1, ask).on(facts.root.as_deref()), facts.denials.since());
-                let action = order.ask.action().name();
-                tracing::info!(session = %key.1, action, "it lost its permissions, and its turn is over: done by itself");
-                if let Some(since) = since {
-                    self.acting.by_itself.insert(key.clone(), since.wall);
-                }
-                self.act(Given::by_us(order, mpsc::unbounded_channel().0), round);
-            }
-            // What is under way knows that it waited; what was refused is not asked again.
-            if let Some(folder) = self.fleet.folder(&key).filter(|folder| folder.session.dealings.under_way.is_none()) {
-                folder.session.dealings.goes_on = None;
-            }
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Where a session's own server listens: looked for when it matters, and not at every look.
 
 use super::{Engine, Key};
+use crate::agent::copilot::server::servers::{Endpoint, endpoints};
 use crate::core::action::Reach;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span, Time};
@@ -75,5 +76,49 @@ impl Engine {
             sought.last = now.awake;
         }
         is_due
+    }
+
+    /// Where the server of a session's owner can be reached.
+    pub(super) fn endpoints_of(&self, key: &Key) -> Vec<Endpoint> {
+        let Some(session) = self.fleet.get(key).map(super::Entry::session) else { return Vec::new() };
+        let mut endpoints = session.owner.live().map(|pid| self.endpoints_at(pid)).unwrap_or_default();
+        if !session.may_be_trusted() {
+            endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
+        }
+        endpoints
+    }
+
+    /// The same, of an owner that the system tells the addresses of: none that is merely likely.
+    pub(super) fn verified_endpoints_of(&self, owner: u32, key: &Key) -> Vec<Endpoint> {
+        if crate::agent::copilot::process::listening(owner).is_ok() { self.endpoints_of(key) } else { Vec::new() }
+    }
+
+    fn endpoints_at(&self, pid: u32) -> Vec<Endpoint> {
+        let homes: Vec<_> = self.homes.iter().filter_map(|sessions| sessions.parent().map(Into::into)).collect();
+        endpoints(pid, &homes, &self.config.servers, crate::system::paths::user_home().as_deref())
+    }
+
+    /// Finds out whether the server of a session's owner can be reached, without connecting to it.
+    pub(super) fn reach(&mut self, key: &Key) {
+        let attached = self.acting.attached(key);
+        let Some(folder) = self.fleet.folder(key) else { return };
+        let known = &folder.session.dealings.reach;
+        let reach = match (attached, &folder.session.owner) {
+            (Some(reach), _) => reach,
+            (None, owner) if let Some(pid) = owner.live() => {
+                match known {
+                    // A server that listens goes on listening; what refused us is asked again when the user asks for it.
+                    Reach::Listens | Reach::Refused(_) => return,
+                    Reach::Unknown | Reach::Nowhere | Reach::Attached | Reach::Hosted(_) => {
+                        let listens = !self.endpoints_at(pid).is_empty() || self.holder_of(key).is_some();
+                        if listens { Reach::Listens } else { Reach::Nowhere }
+                    }
+                }
+            }
+            (None, _) => Reach::Unknown,
+        };
+        if let Some(folder) = self.fleet.folder(key) {
+            folder.session.dealings.reach = reach;
+        }
     }
 }

@@ -1,0 +1,84 @@
+//! Orders that wait for something to happen: for an owner that is just ending, or for a bridge that is just coming.
+
+use crate::agent::copilot::process::{is_ending, is_gone};
+use crate::core::action::{Action, Reach};
+use crate::core::fleet::Kind;
+use crate::core::order::{Given, Outcome, Report};
+use crate::core::owner::Owner;
+use crate::core::time::{Span, Time};
+use crate::engine::opened::makes_an_owner;
+use crate::engine::{Engine, Key, Round};
+
+/// How long an order waits for an owner that is just ending. A Copilot with much in its memory takes a second.
+pub(super) const ENDS_WITHIN: Span = Span::seconds(2);
+
+/// An order that waits for something to happen.
+pub(in crate::engine) struct Late {
+    pub(super) given: Given,
+    pub(super) for_what: For,
+    /// Until when, by the awake clock.
+    pub(in crate::engine) until: Time,
+}
+
+/// What an order may wait for.
+pub(super) enum For {
+    /// This owner's end.
+    End(u32),
+    /// The bridge to the session of this id.
+    Bridge(Box<str>),
+}
+
+/// What a bridge does.
+const fn is_for_a_bridge(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Approve | Action::Deny | Action::Answer | Action::Continue | Action::Stop | Action::LetAnswer
+    )
+}
+
+impl Engine {
+    /// Goes on with the orders whose session's owner has gone, or was waited for long enough.
+    pub(in crate::engine) fn act_late(&mut self, round: &mut Round) {
+        let now = self.clock.now().awake;
+        let bridges = &self.bridges;
+        let is_there = |for_what: &For| match for_what {
+            For::End(pid) => !is_ending(*pid),
+            For::Bridge(session) => bridges.has_told(session),
+        };
+        let due: Vec<_> = self.late.extract_if(.., |late| late.until <= now || is_there(&late.for_what)).collect();
+        for late in due {
+            self.act_or_wait(late.given, false, round);
+        }
+    }
+
+    /// Until when, by the awake clock, a bridge is waited for, where we have only just begun to listen and one may come.
+    pub(super) fn bridge_comes_until(&mut self, key: &Key, action: Action) -> Option<Time> {
+        let until = self.bridges.come_until.filter(|until| *until > self.clock.now().awake)?;
+        if !is_for_a_bridge(action) || self.bridges.has_told(&key.1) {
+            return None;
+        }
+        self.reach(key);
+        let session = self.fleet.get(key)?.session();
+        let may_have_one = session.owner.live().is_some() && session.about.kind == Kind::Terminal;
+        (may_have_one && session.dealings.reach == Reach::Nowhere).then_some(until)
+    }
+
+    /// The order was not begun, and is not any more.
+    pub(in crate::engine) fn leave_late(&mut self) {
+        for late in self.late.drain(..) {
+            late.given.report(Report::End(Outcome::Failed("Pilotlight is ending; nothing was sent".into())));
+        }
+    }
+
+    /// The process of an owner that is just ending, or has ended since it was looked at, where a session without one could be
+    /// resumed.
+    pub(super) fn ending_owner(&self, key: &Key, action: Action) -> Option<u32> {
+        let (Owner::Alive { pid, .. } | Owner::Opened { pid, .. } | Owner::Unknown { pid }) =
+            self.fleet.get(key)?.session().runner()
+        else {
+            return None;
+        };
+        let ends = || is_ending(pid) || is_gone(pid, self.clock.now().wall);
+        (makes_an_owner(action) && ends()).then_some(pid)
+    }
+}
