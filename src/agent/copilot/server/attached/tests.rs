@@ -5,6 +5,7 @@ use crate::core::attempts::Mark;
 use crate::core::form::{Form, With};
 use crate::core::time::Time;
 use serde_json::{Value, json};
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
