@@ -1,8 +1,12 @@
 use super::super::fake::{Fake, Say, greeting};
 use super::*;
+use crate::agent::copilot::server::request::Request;
+use crate::core::order::Which;
+use crate::core::time::Time;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
 
 fn run<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
