@@ -8,9 +8,8 @@
 //!     cargo bench --bench floods -- 2000 5000
 
 #[cfg(target_os = "linux")]
-#[expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that cannot go on stops")]
-#[path = "../tests/made_up/mod.rs"]
-mod made_up;
+#[path = "../tests/support/mod.rs"]
+mod support;
 
 #[cfg(target_os = "linux")]
 fn main() {
@@ -25,7 +24,7 @@ fn main() {
 #[cfg(target_os = "linux")]
 #[expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 mod linux {
-    use crate::made_up::User;
+    use crate::support::made_up::User;
     use rustix::process::Signal;
     use std::fs::{self, File, OpenOptions};
     use std::io::{Seek, SeekFrom, Write};

@@ -18,7 +18,7 @@ fn main() {
 }
 
 #[cfg(target_os = "linux")]
-#[path = "../tests/made_up/holder.rs"]
+#[path = "../tests/support/made_up/holder.rs"]
 #[expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that cannot go on stops")]
 mod holder;
 

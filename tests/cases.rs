@@ -27,8 +27,11 @@ mod cases {
     mod resumed;
     mod rows;
     mod silence;
-    mod story;
-    mod tales;
+    pub(crate) mod story;
+    pub(crate) mod tales;
+    mod traces;
     mod turns;
     mod words;
 }
+
+mod tail;

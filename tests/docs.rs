@@ -4,6 +4,13 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
 
+mod support;
+
+mod docs {
+    mod claims;
+    mod schema;
+}
+
 use pilotlight::config::{Config, parse};
 use pilotlight::core::verdict::Status;
 use std::collections::{BTreeMap, BTreeSet};

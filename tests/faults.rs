@@ -8,7 +8,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
 
-mod made_up;
 mod support;
 
 use support::desktop as desk;

@@ -1,5 +1,5 @@
 //! The socket itself, with orders that go nowhere. Who may ask is tested beside [`caller`](super::caller), and with the real
-//! program in `tests/control.rs`.
+//! program in `tests/control/`.
 
 use super::*;
 use crate::core::order::{Ask, Step};

@@ -1,8 +1,9 @@
 //! Orders that come while another one is being carried out, over the real tray's socket.
 
 use super::trays::{Tray, answer, connect, socket};
-use crate::made_up::executable::executable;
-use crate::made_up::{Folder, User, holder, wait_until};
+use crate::support::executable::executable;
+use crate::support::made_up::{Folder, User, holder};
+use crate::support::{SOON, wait_until};
 use pilotlight::core::order::{Ask, Order, Outcome, Report};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -58,7 +59,7 @@ fn what_is_under_way_survives_a_look_at_the_terminal() {
         let outcome = end(give(&user, &session.id, Ask::Stop));
         matches!(&outcome, Outcome::Refused(why) if why == "end is under way").then_some(())
     };
-    wait_until("its end is under way", under_way, || tray.said());
+    wait_until(SOON, "its end is under way", || tray.said(), under_way);
     let shown = end(give(&user, &session.id, Ask::ShowTerminal));
     assert!(matches!(&shown, Outcome::Failed(why) if why.contains("cannot be shown")), "{shown:?}");
     let again = end(give(&user, &session.id, Ask::End { confirmed: true }));
@@ -91,7 +92,7 @@ fn of_two_sessions_with_one_id_none_is_guessed() {
     let owner = session.owner(&user);
     let homes = [user.home().display().to_string(), copy.display().to_string()];
     let tray = Tray::start_from(&user, user.pilotlight(&["--home", &homes[0], "--home", &homes[1], "tray"]));
-    wait_until("the tray serves", || socket(&user).exists().then_some(()), || tray.said());
+    wait_until(SOON, "the tray serves", || tray.said(), || socket(&user).exists().then_some(()));
     let ended = end(give(&user, &session.id, Ask::ForceQuit));
     assert!(
         matches!(&ended, Outcome::Refused(why) if why.contains("two homes have a session of this id")),
@@ -110,7 +111,7 @@ fn case_123_what_is_asked_of_a_copy_is_not_done_by_a_tray_that_watches_the_other
     let owner = session.owner(&user);
     let lives = || std::path::Path::new(&format!("/proc/{}/exe", owner.pid())).exists();
     let tray = Tray::start(&user);
-    wait_until("the tray serves", || socket(&user).exists().then_some(()), || tray.said());
+    wait_until(SOON, "the tray serves", || tray.said(), || socket(&user).exists().then_some(()));
     for usual in [&copy, &user.home()] {
         let mut command = user.pilotlight(&["--home", copy.to_str().unwrap(), "stop", "00000001", "--yes"]);
         let output = command.env("COPILOT_HOME", usual).output().unwrap();
@@ -121,7 +122,7 @@ fn case_123_what_is_asked_of_a_copy_is_not_done_by_a_tray_that_watches_the_other
     std::os::unix::fs::symlink(user.home(), &link).unwrap();
     let output = user.run(&["--home", link.to_str().unwrap(), "stop", "00000001", "--yes"]);
     assert!(output.status.success(), "{output:?}");
-    wait_until("its owner is gone", || (!lives()).then_some(()), || format!("{output:?}"));
+    wait_until(SOON, "its owner is gone", || format!("{output:?}"), || (!lives()).then_some(()));
 }
 
 /// Case 69: however many are to be resumed, three are at a time, and all of them in the end.
@@ -154,7 +155,7 @@ fn case_69_what_is_resumed_together_is_resumed_three_at_a_time() {
     let mut tray = user.pilotlight(&["tray"]);
     tray.env("PILOTLIGHT_CONFIG", file("config.toml"));
     let tray = Tray::start_from(&user, tray);
-    wait_until("the tray serves", || socket(&user).exists().then_some(()), || tray.said());
+    wait_until(SOON, "the tray serves", || tray.said(), || socket(&user).exists().then_some(()));
     let given: Vec<_> = sessions.iter().map(|session| give(&user, &session.id, Ask::Resume)).collect();
     for stream in given {
         let outcome = end(stream);

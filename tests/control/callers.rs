@@ -1,7 +1,8 @@
 //! Case 107c: an agent must not approve itself.
 
 use super::trays::{Double, Tray, socket};
-use crate::made_up::{User, wait_until};
+use crate::support::made_up::User;
+use crate::support::{SOON, wait_until};
 use pilotlight::core::order::{Ask, Outcome, Report};
 use rustix::process::Signal;
 use std::fs;
@@ -24,14 +25,10 @@ fn by_copilot(user: &User, script: &str) -> Output {
     command.env("PILOTLIGHT", env!("CARGO_BIN_EXE_pilotlight"));
     command.args(["-c", &format!("{script}\nexit $?")]);
     // A test that forks at this moment holds the new program open for writing until it execs.
-    wait_until(
-        "the shell can be started",
-        || match command.output() {
-            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
-            output => Some(output.unwrap()),
-        },
-        String::new,
-    )
+    wait_until(SOON, "the shell can be started", String::new, || match command.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
+        output => Some(output.unwrap()),
+    })
 }
 
 fn is_refused(output: &Output) {
@@ -149,6 +146,6 @@ fn case_107c_an_agent_does_not_reconnect_where_that_approves_all() {
     let mut tray = user.pilotlight(&["tray"]);
     tray.env("PILOTLIGHT_CONFIG", &config);
     let tray = Tray::start_from(&user, tray);
-    wait_until("the tray serves", || socket(&user).exists().then_some(()), || tray.said());
+    wait_until(SOON, "the tray serves", || tray.said(), || socket(&user).exists().then_some(()));
     is_refused(&by_copilot(&user, "$PILOTLIGHT reconnect 00000001"));
 }

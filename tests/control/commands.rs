@@ -1,7 +1,7 @@
 //! Arguments, exit codes and output of the commands that act: what scripts rely on.
 
 use super::trays::Double;
-use crate::made_up::{Folder, User};
+use crate::support::made_up::{Folder, User};
 use pilotlight::core::order::{Ask, Order, Outcome, Report, Step, Which};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};

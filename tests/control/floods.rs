@@ -1,8 +1,9 @@
 //! Servers that were verified and break: what they send is bounded in the tray's memory, and nobody else waits for it.
 
 use super::trays::Tray;
-use crate::made_up::ran::ran;
-use crate::made_up::{Folder, User, wait_until};
+use crate::support::made_up::{Folder, User};
+use crate::support::ran::ran;
+use crate::support::{SOON, wait_until};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -94,7 +95,7 @@ impl Server {
             .arg0("copilot")
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
-        let mut child = wait_until("it can be started", || command.spawn().ok(), String::new);
+        let mut child = wait_until(SOON, "it can be started", String::new, || command.spawn().ok());
         let says = BufReader::new(child.stdout.take().unwrap());
         session.lock(child.id());
         session.prompt();
@@ -151,7 +152,12 @@ impl Growth {
 
     fn is_given_back(&self) {
         let grown = || memory(self.pid, "RssAnon").saturating_sub(self.own);
-        wait_until("memory is given back", || (grown() < 8 << 10).then_some(()), || format!("{} KiB more", grown()));
+        wait_until(
+            SOON,
+            "memory is given back",
+            || format!("{} KiB more", grown()),
+            || (grown() < 8 << 10).then_some(()),
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! The live table and its keys: a session is chosen and explained, and what acts asks as its command does.
 
-use crate::made_up::User;
+use crate::support::made_up::User;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use std::time::Duration;

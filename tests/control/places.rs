@@ -1,8 +1,9 @@
 //! The runtime folder: something of somebody else's stands in it, or in its place.
 
 use super::trays::{Tray, socket};
-use crate::made_up::ran::ran;
-use crate::made_up::{User, wait_until};
+use crate::support::made_up::User;
+use crate::support::ran::ran;
+use crate::support::{SOON, wait_until};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ impl Place {
         let begun = ran();
         let tray = Tray::start_from(&self.user, self.pilotlight(&["tray"]));
         let elsewhere = socket(&self.user);
-        wait_until("it serves its socket elsewhere", || elsewhere.exists().then_some(()), || tray.said());
+        wait_until(SOON, "it serves its socket elsewhere", || tray.said(), || elsewhere.exists().then_some(()));
         let took = ran() - begun;
         assert!(took < Duration::from_secs(10), "{took:?}");
         tray.says(because);

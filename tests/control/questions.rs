@@ -1,7 +1,7 @@
 //! What is asked before something is ended or answered: on a terminal, or not at all.
 
 use super::trays::Double;
-use crate::made_up::{Folder, User};
+use crate::support::made_up::{Folder, User};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use pilotlight::core::form::{Form, With};
@@ -36,7 +36,7 @@ fn shows(terminal: &Tmux, what: &str) {
 }
 
 /// A session with a live owner, in which these requests are open.
-fn asking(user: &User, requests: &[&str]) -> (Folder, crate::made_up::Owner) {
+fn asking(user: &User, requests: &[&str]) -> (Folder, crate::support::made_up::Owner) {
     let session = user.session(1);
     let owner = session.owner(user);
     session.prompt();

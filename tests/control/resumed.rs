@@ -1,8 +1,9 @@
 //! Resumes that must wait for a moment: for an owner that is just ending, and for a new one that does not show yet.
 
 use super::trays::Tray;
-use crate::made_up::executable::executable;
-use crate::made_up::{Folder, User, wait_until};
+use crate::support::executable::executable;
+use crate::support::made_up::{Folder, User};
+use crate::support::{SOON, wait_until};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,9 +38,9 @@ impl Dying {
         }
         let start =
             || Command::new(&program).args(["-e", SCRIPT]).arg(&session.path).stdin(Stdio::piped()).spawn().ok();
-        let dying = Self(wait_until("the owner starts", start, String::new));
+        let dying = Self(wait_until(SOON, "the owner starts", String::new, start));
         let ready = session.path.join("ready");
-        wait_until("the owner holds it", || ready.exists().then_some(()), String::new);
+        wait_until(SOON, "the owner holds it", String::new, || ready.exists().then_some(()));
         session.lock(dying.0.id());
         dying
     }
@@ -50,7 +51,7 @@ impl Dying {
         self.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
         let stat = format!("/proc/{}/stat", self.0.id());
         let is_zombie = || fs::read_to_string(&stat).unwrap().contains(") Z ").then_some(());
-        wait_until("its first thread has ended", is_zombie, String::new);
+        wait_until(SOON, "its first thread has ended", String::new, is_zombie);
     }
 
     /// The rest of it ends.

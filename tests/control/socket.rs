@@ -1,8 +1,9 @@
 //! The socket: whose it is, who is heard, and what becomes of it when trays come and go.
 
 use super::trays::{Tray, answer, connect, folder, socket};
-use crate::made_up::ran::ran;
-use crate::made_up::{User, wait_until};
+use crate::support::made_up::User;
+use crate::support::ran::ran;
+use crate::support::{SOON, wait_until};
 use pilotlight::core::order::{Outcome, Report};
 use rustix::process::Signal;
 use std::fs::{self, Permissions};
@@ -12,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// A session that nobody can do anything with: a process that passes for a server of Copilot's, and listens nowhere.
-fn unreachable(user: &User) -> (crate::made_up::Folder, crate::made_up::Owner) {
+fn unreachable(user: &User) -> (crate::support::made_up::Folder, crate::support::made_up::Owner) {
     let session = user.session(1);
     session.workspace(&format!("id: {}\ncwd: /home/dev/project\nclient_name: sdk\n", session.id));
     let owner = session.owner(user);
@@ -38,7 +39,7 @@ fn the_socket_is_the_users_alone_and_goes_with_the_tray() {
     command.args(["-c", "umask 0; exec \"$0\" tray", env!("CARGO_BIN_EXE_pilotlight")]).env_clear();
     command.env("HOME", user.scratch.path());
     let tray = Tray::start_from(&user, command);
-    wait_until("the tray serves its socket", || socket(&user).exists().then_some(()), || tray.said());
+    wait_until(SOON, "the tray serves its socket", || tray.said(), || socket(&user).exists().then_some(()));
     assert!(fs::symlink_metadata(socket(&user)).unwrap().file_type().is_socket());
     assert_eq!((mode(&socket(&user)), mode(&folder(&user))), (0o600, 0o700));
     tray.end(Signal::TERM);
@@ -54,7 +55,7 @@ fn the_folder_of_the_login_session_comes_first() {
     command.env("XDG_RUNTIME_DIR", &run);
     let tray = Tray::start_from(&user, command);
     let there = run.join("pilotlight/pilotlight.sock");
-    wait_until("the socket is there", || there.exists().then_some(()), || tray.said());
+    wait_until(SOON, "the socket is there", || tray.said(), || there.exists().then_some(()));
     assert!(!socket(&user).exists());
 }
 
@@ -93,7 +94,7 @@ impl Waits {
     /// Waits until it says this, and still waits itself. How long that took, and how much of that the machine had time for.
     fn says(&mut self, what: &str) -> (Duration, Duration) {
         let said = || fs::read_to_string(&self.said).unwrap();
-        wait_until(&format!("it says {what:?}"), || said().contains(what).then_some(()), said);
+        wait_until(SOON, &format!("it says {what:?}"), said, || said().contains(what).then_some(()));
         assert!(self.child.try_wait().unwrap().is_none(), "it waits on");
         (self.begun.elapsed(), ran() - self.ran)
     }
@@ -274,7 +275,7 @@ fn another_users_connection_is_closed() {
     squatter.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "perl", "-e"]);
     squatter.arg("use IO::Socket::UNIX; $l = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 1) or die; alarm 60; $l->accept while 1");
     let mut squatter = squatter.arg(&socket).spawn().unwrap();
-    wait_until("it listens", || socket.exists().then_some(()), String::new);
+    wait_until(SOON, "it listens", String::new, || socket.exists().then_some(()));
     let output = approve(&user);
     squatter.kill().unwrap();
     squatter.wait().unwrap();

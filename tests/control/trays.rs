@@ -1,7 +1,8 @@
 //! Two trays: the real one, without a desktop, and a double that takes orders and answers as the test says.
 
-use crate::made_up::freeze::freeze;
-use crate::made_up::{User, wait_until};
+use crate::support::freeze::freeze;
+use crate::support::made_up::User;
+use crate::support::{SOON, wait_until};
 use pilotlight::core::order::{Order, Report};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -33,7 +34,7 @@ impl Tray {
         let before = fs::symlink_metadata(socket(user)).ok().map(|meta| identity(&meta));
         let tray = Self::start_from(user, user.pilotlight(&["tray"]));
         let is_new = || fs::symlink_metadata(socket(user)).is_ok_and(|meta| Some(identity(&meta)) != before);
-        wait_until("the tray serves its socket", || is_new().then_some(()), || tray.said());
+        wait_until(SOON, "the tray serves its socket", || tray.said(), || is_new().then_some(()));
         tray
     }
 
@@ -56,7 +57,7 @@ impl Tray {
     }
 
     pub(crate) fn says(&self, what: &str) {
-        wait_until(&format!("it says {what:?}"), || self.said().contains(what).then_some(()), || self.said());
+        wait_until(SOON, &format!("it says {what:?}"), || self.said(), || self.said().contains(what).then_some(()));
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

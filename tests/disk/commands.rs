@@ -1,6 +1,6 @@
 //! Arguments, exit codes and output forms: what scripts rely on.
 
-use crate::made_up::User;
+use crate::support::made_up::User;
 use serde_json::{Value, json};
 use std::fs;
 use std::time::Duration;

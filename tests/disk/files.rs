@@ -1,6 +1,7 @@
 //! Folders and files that are not what they should be, and that come and go.
 
-use crate::made_up::{Owner, User, wait_until};
+use crate::support::made_up::{Owner, User};
+use crate::support::{SOON, wait_until};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -85,15 +86,13 @@ fn case_109_a_limit_of_watches_is_said() {
     command.args(["-U", "-r", "sh", "-c", &limited]).env("HOME", user.scratch.path());
     let complaint = user.scratch.path().join("stderr");
     command.stderr(fs::File::create(&complaint).unwrap());
-    let watch = crate::made_up::Watch::start(command);
+    let watch = crate::support::made_up::Watch::start(command);
     watch.told(&live, "working");
     live.answer();
     watch.told(&live, "idle");
-    wait_until(
-        "the limit is told",
-        || fs::read_to_string(&complaint).unwrap().contains("limit of file watches").then_some(()),
-        String::new,
-    );
+    wait_until(SOON, "the limit is told", String::new, || {
+        fs::read_to_string(&complaint).unwrap().contains("limit of file watches").then_some(())
+    });
 }
 
 /// Case 88 (UP): what is no log is named and left alone; everything else is still shown.
@@ -217,7 +216,7 @@ fn a_reader_that_does_not_read_holds_nothing_up() {
             let pid = rustix::process::Pid::from_child(&child);
             rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         }
-        let ended = wait_until("it ends", || child.try_wait().unwrap(), String::new);
+        let ended = wait_until(SOON, "it ends", String::new, || child.try_wait().unwrap());
         assert_eq!(ended.code(), Some(0), "{reads}");
     }
 }

@@ -1,6 +1,6 @@
 //! Owners that were killed, and whose locks another Copilot has cleaned away.
 
-use crate::made_up::{Folder, Owner, User};
+use crate::support::made_up::{Folder, Owner, User};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! Homes that are taken away, replaced, mounted over and led elsewhere while they are followed.
 
-use crate::made_up::ran::ran;
-use crate::made_up::{Folder, User, Watch, wait_until};
+use crate::support::made_up::{Folder, User, Watch};
+use crate::support::ran::ran;
+use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use std::fs;
 use std::path::PathBuf;
@@ -52,7 +53,7 @@ fn told(watch: &Watch) -> Vec<(String, String)> {
 fn tells_at_once(watch: &Watch, sessions: &[(&Folder, &str)]) {
     let wanted: Vec<_> = sessions.iter().map(|(session, status)| (session.id.clone(), (*status).to_owned())).collect();
     let begun = ran();
-    wait_until("the home is followed", || (told(watch) == wanted).then_some(()), || format!("{:?}", told(watch)));
+    wait_until(SOON, "the home is followed", || format!("{:?}", told(watch)), || (told(watch) == wanted).then_some(()));
     let took = ran() - begun;
     println!("followed within {took:.1?}");
     assert!(took < AT_ONCE, "followed after {took:.1?}");
@@ -189,7 +190,7 @@ fn wakes_nobody(has_logs: bool) {
     };
     // Its beginning is over when nothing wakes it for a while.
     let mut last = 0;
-    wait_until("it rests", || (std::mem::replace(&mut last, switches()) == last).then_some(()), String::new);
+    wait_until(SOON, "it rests", String::new, || (std::mem::replace(&mut last, switches()) == last).then_some(()));
     let before = switches();
     for n in 0..500 {
         for folder in [user.scratch.path().to_owned(), user.home()] {

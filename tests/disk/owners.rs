@@ -1,6 +1,7 @@
 //! Locks, and the processes they name.
 
-use crate::made_up::{Folder, Owner, User, wait_until};
+use crate::support::made_up::{Folder, Owner, User};
+use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use serde_json::json;
 use std::process::{Child, Command, Stdio};
@@ -64,11 +65,9 @@ fn case_68_an_owner_that_holds_its_lock_is_the_owner_whatever_the_clock_says() {
     let mut child = Command::new("perl").args(["-e", script]).arg(&session.path).arg(&program).spawn().unwrap();
     let pid = child.id();
     let exe = format!("/proc/{pid}/exe");
-    wait_until(
-        "the owner runs",
-        || std::fs::read_link(&exe).ok().filter(|path| path.ends_with("copilot")),
-        String::new,
-    );
+    wait_until(SOON, "the owner runs", String::new, || {
+        std::fs::read_link(&exe).ok().filter(|path| path.ends_with("copilot"))
+    });
     let lock = session.lock(pid);
     let hour_ago = std::fs::metadata(&lock).unwrap().modified().unwrap() - Duration::from_secs(3600);
     std::fs::File::options().write(true).open(&lock).unwrap().set_modified(hour_ago).unwrap();
@@ -132,11 +131,9 @@ impl Resumed {
         command.args(["-c", "read line", &format!("--resume={}", session.id)]).stdin(Stdio::piped());
         let resumed = Self(command.env("COPILOT_HOME", user.home()).spawn().unwrap());
         let line = format!("/proc/{}/cmdline", resumed.0.id());
-        wait_until(
-            "its command line shows",
-            || std::fs::read(&line).unwrap().ends_with(b"0000\0").then_some(()),
-            String::new,
-        );
+        wait_until(SOON, "its command line shows", String::new, || {
+            std::fs::read(&line).unwrap().ends_with(b"0000\0").then_some(())
+        });
         // As Copilot's terminal notes it.
         let (state, beside) = (user.home().join("open-sessions-state.json"), user.home().join("state.tmp"));
         let at = jiff::Timestamp::now();
@@ -288,7 +285,7 @@ fn a_session_without_a_prompt_shows_while_its_owner_lives() {
     assert_eq!(row["because"], "no prompt yet");
     assert!(user.row(&dead).is_none());
     owner.kill();
-    wait_until("it is no longer listed", || user.row(&live).is_none().then_some(()), String::new);
+    wait_until(SOON, "it is no longer listed", String::new, || user.row(&live).is_none().then_some(()));
     watch.until(&live, "it is told as removed", |row| row["removed"] == true);
 }
 

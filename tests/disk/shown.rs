@@ -1,6 +1,7 @@
 //! What is printed of what others wrote: JSON in which nothing acts unseen, names of which something is seen.
 
-use crate::made_up::{User, wait_until};
+use crate::support::made_up::User;
+use crate::support::{SOON, wait_until};
 
 /// What is written as it is in no JSON of ours.
 fn acts(c: char) -> bool {
@@ -64,7 +65,7 @@ fn case_144_json_shows_nothing_that_acts_unseen() {
     let mut command = user.pilotlight(&["watch", "--json"]);
     let mut watch = command.stdout(std::fs::File::create(&path).unwrap()).spawn().unwrap();
     let text = || std::fs::read_to_string(&path).unwrap();
-    wait_until("it is told", || text().contains("working").then_some(()), text);
+    wait_until(SOON, "it is told", text, || text().contains("working").then_some(()));
     watch.kill().unwrap();
     watch.wait().unwrap();
     assert!(!text().contains(acts) && text().contains("\\u202e"), "{:?}", text());

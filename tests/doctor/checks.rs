@@ -1,8 +1,8 @@
 //! What is found, how bad it is said to be, and that nothing is waited for.
 
-use crate::made_up::executable::executable;
-use crate::made_up::ran::ran;
-use crate::made_up::{Owner, User};
+use crate::support::executable::executable;
+use crate::support::made_up::{Owner, User};
+use crate::support::ran::ran;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,6 +1,6 @@
 //! That nothing of anybody's gets into a bug report.
 
-use crate::made_up::User;
+use crate::support::made_up::User;
 use std::fs;
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! What is put right: only ours, only after a yes, and never without a copy.
 
 use super::checks::examined;
-use crate::made_up::User;
+use crate::support::made_up::User;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use std::fs;

@@ -1,7 +1,8 @@
 //! Settings in an editor, and settings that change while the program runs. What the tray makes of them is in tests/desktop.
 
-use crate::made_up::executable::executable;
-use crate::made_up::{User, Watch, wait_until};
+use crate::support::executable::executable;
+use crate::support::made_up::{User, Watch};
+use crate::support::{SOON, wait_until};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -50,7 +51,7 @@ fn watch(user: &User, config: &Path) -> (Watch, impl Fn(&str) + use<>) {
     let watch = Watch::start(command);
     let says = move |what: &str| {
         let read = || fs::read_to_string(&said).unwrap();
-        wait_until(&format!("it says {what:?}"), || read().contains(what).then_some(()), read);
+        wait_until(SOON, &format!("it says {what:?}"), read, || read().contains(what).then_some(()));
     };
     (watch, says)
 }

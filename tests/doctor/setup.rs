@@ -1,6 +1,6 @@
 //! `pilotlight setup`: what it writes, what it leaves alone, and that nothing of it stays.
 
-use crate::made_up::User;
+use crate::support::made_up::User;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use std::fs;

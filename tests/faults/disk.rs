@@ -5,7 +5,7 @@ use crate::desk::bus::Bus;
 use crate::desk::light::User;
 use crate::desk::panel::{Entry, Panel};
 use crate::desk::sessions::Sessions;
-use crate::made_up;
+use crate::support::made_up;
 use rustix::process::Signal;
 use std::fs::{self, File};
 use std::path::PathBuf;

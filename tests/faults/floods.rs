@@ -1,7 +1,7 @@
 //! More on disk than can be read: whatever one session's files are, the others are told at once, and the program ends when it is
 //! asked to. What is asserted here is generous, because machines are busy; the bench `floods` prints the exact figures.
 
-use crate::made_up::{Folder, User, Watch};
+use crate::support::made_up::{Folder, User, Watch};
 use crate::support::ran::ran;
 use crate::support::{self, SOON};
 use rustix::process::Signal;

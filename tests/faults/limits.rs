@@ -1,8 +1,9 @@
 //! Watches, watchers and file descriptors that are used up.
 
 use super::spaces;
-use crate::made_up::executable::executable;
-use crate::made_up::{User, Watch, wait_until};
+use crate::support::executable::executable;
+use crate::support::made_up::{User, Watch};
+use crate::support::{SOON, wait_until};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use std::fs;
 use std::process::Command;
@@ -25,7 +26,7 @@ fn case_109_without_any_watcher_that_is_said() {
     let watch = Watch::start(command);
     watch.told(&session, "working");
     let told = || fs::read_to_string(&complaint).unwrap();
-    wait_until("it is told", || told().contains("file changes cannot be watched").then_some(()), told);
+    wait_until(SOON, "it is told", told, || told().contains("file changes cannot be watched").then_some(()));
     assert_eq!(watch.end(Signal::TERM), Some(0));
 }
 
@@ -173,9 +174,10 @@ fn out_of_descriptors_no_session_is_called_gone() {
     }
     let new = user.session(99);
     wait_until(
+        SOON,
         "it was told of something that it cannot read",
-        || watch.lines()[before..].iter().any(|row| row.to_string().contains("cannot be read")).then_some(()),
         || format!("{:?}", &watch.lines()[before..]),
+        || watch.lines()[before..].iter().any(|row| row.to_string().contains("cannot be read")).then_some(()),
     );
     limit(usual.current);
     for session in &sessions {

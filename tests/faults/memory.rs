@@ -4,7 +4,7 @@ use crate::desk::bus::Bus;
 use crate::desk::light;
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
-use crate::made_up::User;
+use crate::support::made_up::User;
 use crate::support::{SOON, wait_until};
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! What the system refuses: threads, memory, and somewhere to write to. A line says so, and the exit code; nothing panics.
 
-use crate::made_up::{User, wait_until};
+use crate::support::made_up::User;
+use crate::support::{SOON, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -102,13 +103,13 @@ impl Account {
         let mut child = command.stdin(Stdio::null()).stdout(to("out")).stderr(to("err")).spawn().unwrap();
         let begun = Instant::now();
         let stays = STAYING.iter().any(|name| args.contains(name));
-        let time = if stays { Duration::from_secs(5) } else { crate::support::SOON };
+        let time = if stays { Duration::from_secs(5) } else { SOON };
         let ended = crate::support::wait(time, || child.try_wait().unwrap());
         let status = ended.unwrap_or_else(|| {
             let mut listens = || child.try_wait().unwrap().is_some() || hears_term(child.id());
-            wait_until("it can be asked to end", || listens().then_some(()), || format!("{args:?}"));
+            wait_until(SOON, "it can be asked to end", || format!("{args:?}"), || listens().then_some(()));
             kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-            wait_until("it ends", || child.try_wait().unwrap(), || format!("{args:?} {:?}", begun.elapsed()))
+            wait_until(SOON, "it ends", || format!("{args:?} {:?}", begun.elapsed()), || child.try_wait().unwrap())
         });
         let read = |name| String::from_utf8_lossy(&fs::read(at(name)).unwrap()).into_owned();
         (status, read("out"), read("err"))

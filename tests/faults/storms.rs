@@ -4,7 +4,7 @@ use crate::desk::bus::Bus;
 use crate::desk::light::User;
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
-use crate::made_up::{self, Watch};
+use crate::support::made_up::{self, Watch};
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use std::fs;

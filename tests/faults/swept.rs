@@ -1,7 +1,7 @@
 //! Files and folders that go, or are replaced, while they are read.
 
-use crate::made_up::{Folder, User, wait_until};
-use crate::support::{self, SOON};
+use crate::support::made_up::{Folder, User};
+use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -106,7 +106,7 @@ fn case_86_folders_that_go_while_they_are_read() {
         let rows = watch.latest();
         rows.into_values().filter(|row| row["id"] != stays.id && row["removed"] != true).collect::<Vec<_>>()
     };
-    wait_until("all are gone", || left().is_empty().then_some(()), || format!("{:?}", left()));
+    wait_until(SOON, "all are gone", || format!("{:?}", left()), || left().is_empty().then_some(()));
     stays.answer();
     watch.told(&stays, "idle");
 }
@@ -133,7 +133,7 @@ fn go_at_once(folders: u32) {
     let watch = user.watch();
     let listed = || watch.latest().len();
     let soon = |what, so: &dyn Fn() -> usize, wanted: u32| {
-        support::wait_until(SOON, what, || so().to_string(), || (so() == wanted as usize).then_some(()));
+        wait_until(SOON, what, || so().to_string(), || (so() == wanted as usize).then_some(()));
     };
     soon("all are listed", &listed, folders + 1);
     for n in 0..folders {
@@ -170,7 +170,7 @@ fn case_89_a_line_of_2_gb_costs_the_program_no_memory() {
     huge.answer();
     let told = || watch.latest()[&huge.id]["status"] == "idle";
     let begun = std::time::Instant::now();
-    support::wait_until(SOON, "it is idle", || format!("{:?}", watch.latest()), || told().then_some(()));
+    wait_until(SOON, "it is idle", || format!("{:?}", watch.latest()), || told().then_some(()));
     println!("a line of 2 GB is passed over in {:.1?}", begun.elapsed());
     other.prompt();
     watch.told(&other, "working");

@@ -2,10 +2,10 @@
 //! owners killed. `watch`, the rows of the menu and a fresh `status` say the same, and every change of a status that stood is
 //! told.
 
-use crate::made_up::{Folder, Owner, User, Watch};
 use crate::support::desktop::bus::Bus;
 use crate::support::desktop::light;
 use crate::support::desktop::panel::{Entry, Panel};
+use crate::support::made_up::{Folder, Owner, User, Watch};
 use crate::support::{self, SOON};
 use rustix::process::Signal;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 //! The tests run the real Copilot CLI against a model that is a script ([`model`], [`script`]), in a Copilot home of
 //! their own ([`home`]): as a server that the SDK talks to ([`server`], with a [`person`] who answers) or as the terminal
 //! interface inside tmux ([`terminal`]). Beside it runs the real Pilotlight ([`pilotlight`]), and what it tells is
-//! compared with what was done. [`record`] keeps what Copilot wrote on the way, as new traces.
+//! compared with what was done. What Copilot does not do on demand is made up ([`made_up`]). [`record`] keeps what Copilot wrote on the way, as new traces.
 //!
 //! No test sleeps and hopes. A test either *holds* something (the model's answer, a tool that waits for a file, a
 //! permission request) and looks while it is held, or it waits for a condition with [`wait_until`].
@@ -19,17 +19,15 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 pub(crate) mod desktop;
-#[allow(clippy::duplicate_mod, reason = "some test binaries use the made-up sessions as well")]
 pub(crate) mod executable;
-#[allow(clippy::duplicate_mod, reason = "some test binaries use the made-up sessions as well")]
 pub(crate) mod freeze;
 pub(crate) mod home;
 pub(crate) mod listener;
+pub(crate) mod made_up;
 pub(crate) mod model;
 pub(crate) mod person;
 pub(crate) mod pilotlight;
 pub(crate) mod process;
-#[allow(clippy::duplicate_mod, reason = "some test binaries use the made-up sessions as well")]
 pub(crate) mod ran;
 pub(crate) mod record;
 pub(crate) mod script;

@@ -1,6 +1,6 @@
 //! A log that was cut between two looks, and has grown again past the point reached.
 
-use crate::Log;
+use super::Log;
 use pilotlight::agent::copilot::tail::Found;
 use pilotlight::core::verdict::Status;
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 //! Random stories, as files that arrive in any pieces, are broken off anywhere, and are read from either end.
 
-use crate::story::{START, Story};
-use crate::tales::{steps, told};
+use crate::cases::story::{START, Story};
+use crate::cases::tales::{steps, told};
 use pilotlight::agent::copilot::tail::{Look, Tail};
 use pilotlight::core::event::{Body, parse};
 use pilotlight::core::limits::Limits;
@@ -64,7 +64,7 @@ fn cut(log: &[u8], cuts: &[Index]) -> Vec<usize> {
 }
 
 /// A story's log.
-fn log(steps: &[crate::tales::Step]) -> Vec<u8> {
+fn log(steps: &[crate::cases::tales::Step]) -> Vec<u8> {
     told(Story::new(), steps).0.log()
 }
 

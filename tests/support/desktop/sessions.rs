@@ -1,10 +1,7 @@
 //! Session folders that the test makes up and lets grow, by events of the form that Copilot writes, owned by a process that
 //! passes for Copilot's: a copy of sleep(1) by that name. The stories with the real CLI are in `tests/e2e`.
 
-#[path = "../../made_up/holder.rs"]
-#[allow(clippy::duplicate_mod, reason = "some test binaries use the made-up sessions as well")]
-mod holder;
-
+use crate::support::made_up::holder;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::io::Write;

@@ -1,23 +1,10 @@
 //! One log, read as it grows, is cut, replaced and broken: each case on a real file, through the same reader that the program
 //! uses.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
-
-#[expect(dead_code, reason = "not all of a story is asked here")]
-#[path = "cases/judged.rs"]
-mod judged;
-#[expect(dead_code, reason = "not all of a story is told here")]
-#[path = "cases/story.rs"]
-mod story;
-mod tail {
-    mod cut;
-    #[cfg(unix)]
-    mod edits;
-    mod pieces;
-}
-#[expect(dead_code, reason = "what is known beside a log is no matter here")]
-#[path = "cases/tales.rs"]
-mod tales;
+mod cut;
+#[cfg(unix)]
+mod edits;
+mod pieces;
 
 use pilotlight::agent::copilot::tail::{Found, Look, Tail};
 use pilotlight::core::limits::Limits;
@@ -501,7 +488,7 @@ proptest! {
     #[test]
     fn any_pieces_give_the_same_facts(cuts in proptest::collection::vec(1usize..2000, 0..40)) {
         let recording = include_bytes!(
-            "traces/07-resume-after-sigkill-then-send/80d93c19-a6a9-4bb4-8313-f7c19f88f049/events.jsonl"
+            "../traces/07-resume-after-sigkill-then-send/80d93c19-a6a9-4bb4-8313-f7c19f88f049/events.jsonl"
         );
         let mut log = Log::new();
         let mut rest = &recording[..];

@@ -3,8 +3,6 @@
 //! Each folder of `tests/traces/` holds a session as it lay on disk, and `labels.txt`: at an event's line, or some time after
 //! the last one, the status that must hold there and a word of its reason. The form is described in `tests/traces/README.md`.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
-
 use pilotlight::core::limits::Limits;
 use pilotlight::core::replay::{OwnerStory, Replay};
 use pilotlight::core::time::Span;

@@ -1,13 +1,11 @@
 //! The form of the JSON that scripts rely on, written down in docs/watch.schema.json: it is made from the types here, and
 //! what the program really prints is held against it.
 //!
-//! `PILOTLIGHT_BLESS=1 cargo test --test schema` writes the file anew.
+//! `PILOTLIGHT_BLESS=1 cargo test --test docs schema` writes the file anew.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
-
-mod support;
-
+use crate::support::desktop::light::User;
+use crate::support::desktop::sessions::Sessions;
+use crate::support::wait_until;
 use pilotlight::core::action::Action;
 use pilotlight::core::asked::Question;
 use pilotlight::core::fleet::{Background, Kind, Label, OwnerShown, Row, TurnShown};
@@ -17,9 +15,6 @@ use pilotlight::core::verdict::Status;
 use serde_json::{Map, Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use support::desktop::light::User;
-use support::desktop::sessions::Sessions;
-use support::wait_until;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/watch.schema.json");
 
@@ -205,7 +200,10 @@ fn the_schema_that_is_written_down_is_that_of_the_types() {
         std::fs::write(FILE, &text).unwrap();
     }
     let written: Value = serde_json::from_str(&std::fs::read_to_string(FILE).unwrap_or_default()).unwrap_or_default();
-    assert!(written == schema(), "docs/watch.schema.json is out of date: PILOTLIGHT_BLESS=1 cargo test --test schema");
+    assert!(
+        written == schema(),
+        "docs/watch.schema.json is out of date: PILOTLIGHT_BLESS=1 cargo test --test docs schema"
+    );
 }
 
 #[test]
@@ -248,7 +246,7 @@ fn every_line_that_the_program_prints_fits() {
     let mut demo = user.homeless(None, &["demo", "--speed", "8"]);
     demo.env("TMPDIR", &tmp).env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
     let _demo = user.light_from(demo);
-    let home = wait_until(support::SOON, "the demo plays", String::new, || {
+    let home = wait_until(crate::support::SOON, "the demo plays", String::new, || {
         let home = std::fs::read_dir(&tmp).unwrap().next()?.unwrap().path().join("copilot");
         home.join("session-state").is_dir().then_some(home)
     });

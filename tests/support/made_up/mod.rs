@@ -3,20 +3,10 @@
 //! What the real CLI does is tested with the real CLI. This is for what it does not do on demand: dead locks, broken files,
 //! vanished folders, thousands of sessions.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
-
-#[path = "../support/executable.rs"]
-#[allow(dead_code, clippy::duplicate_mod, reason = "some test binaries use the support as well, or make no scripts")]
-pub(crate) mod executable;
-#[path = "../support/freeze.rs"]
-#[allow(dead_code, clippy::duplicate_mod, reason = "some test binaries use the support as well, or stop nothing")]
-pub(crate) mod freeze;
-#[allow(clippy::duplicate_mod, reason = "some test binaries use the sessions of the panel as well")]
 pub(crate) mod holder;
-#[path = "../support/ran.rs"]
-#[allow(clippy::duplicate_mod, reason = "some test binaries use the support as well")]
-pub(crate) mod ran;
 
+use super::freeze::freeze;
+use super::{SOON, wait_until};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -26,24 +16,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
-
-/// How long a condition may take that normally holds in milliseconds; shorter than any rescan.
-const SOON: Duration = Duration::from_secs(30);
-
-/// Looks at `condition` until it gives a value; panics with `what` after [`SOON`].
-pub(crate) fn wait_until<T>(what: &str, mut condition: impl FnMut() -> Option<T>, dump: impl Fn() -> String) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(value) = condition() {
-            return value;
-        }
-        assert!(start.elapsed() < SOON, "waited in vain until {what}; {}", dump());
-        #[expect(clippy::disallowed_methods, reason = "the one place that waits: between two looks at a condition")]
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
 
 /// A user: a scratch folder with a home of Copilot and a home of their own.
 pub(crate) struct User {
@@ -230,14 +204,10 @@ impl Owner {
         let mut command = Command::new(program(folder, name));
         command.arg("600").arg0(name).stdin(Stdio::null());
         // A test that forks at this moment holds the new program open for writing until it execs.
-        Self(wait_until(
-            "the owner can be started",
-            || match command.spawn() {
-                Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
-                started => Some(started.unwrap()),
-            },
-            String::new,
-        ))
+        Self(wait_until(SOON, "the owner can be started", String::new, || match command.spawn() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
+            started => Some(started.unwrap()),
+        }))
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -291,7 +261,7 @@ impl Watch {
     }
 
     pub(crate) fn freeze(&self) {
-        freeze::freeze(self.pid());
+        freeze(self.pid());
     }
 
     /// The last line of each session.
@@ -320,7 +290,12 @@ impl Watch {
     /// Waits until the last line of a session fits.
     pub(crate) fn until(&self, folder: &Folder, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let now = || self.latest().get(&folder.id).cloned();
-        wait_until(&format!("{} is {what}", folder.id), || now().filter(|row| fits(row)), || format!("{:?}", now()))
+        wait_until(
+            SOON,
+            &format!("{} is {what}", folder.id),
+            || format!("{:?}", now()),
+            || now().filter(|row| fits(row)),
+        )
     }
 
     pub(crate) fn told(&self, folder: &Folder, status: &str) -> Value {

@@ -1,15 +1,10 @@
 //! What other bars are given, by the real program: once, and as it changes.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
-
-mod support;
-
+use crate::support::desktop::light::User;
+use crate::support::desktop::sessions::Sessions;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use support::desktop::light::User;
-use support::desktop::sessions::Sessions;
 
 const FORMATS: [&str; 4] = ["waybar", "tmux", "swiftbar", "plain"];
 

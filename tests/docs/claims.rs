@@ -1,12 +1,8 @@
 //! What SECURITY.md and docs/bridge.md claim: each claim names the tests that hold it, and these exist. The claims about what the program leaves
 //! alone as a whole are held here.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
-
-mod made_up;
-
-use made_up::{User, wait_until};
+use crate::support::made_up::User;
+use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
@@ -76,7 +72,7 @@ fn nothing_is_written_into_copilots_folders() {
     let mut tray = user.pilotlight(&[]).stderr(std::process::Stdio::null()).spawn().unwrap();
     let log = user.scratch.path().join(".local/state/pilotlight/pilotlight.log");
     let said = || fs::read_to_string(&log).unwrap_or_default();
-    wait_until("the tray is up", || said().contains("bus").then_some(()), said);
+    wait_until(SOON, "the tray is up", said, || said().contains("bus").then_some(()));
     rustix::process::kill_process(rustix::process::Pid::from_child(&tray), Signal::TERM).unwrap();
     assert!(tray.wait().unwrap().success());
     assert_eq!(watch.end(Signal::TERM), Some(0));
@@ -94,7 +90,7 @@ fn what_sessions_say_is_in_no_log() {
     let complaint = user.scratch.path().join("stderr");
     let mut watch = user.pilotlight(&["watch", "--json"]);
     watch.env("PILOTLIGHT_LOG", "trace").stderr(fs::File::create(&complaint).unwrap());
-    let watch = made_up::Watch::start(watch);
+    let watch = crate::support::made_up::Watch::start(watch);
     let mut tray = user.pilotlight(&[]);
     tray.env("PILOTLIGHT_LOG", "trace").stdout(std::process::Stdio::null());
     tray.stderr(fs::File::options().append(true).open(&complaint).unwrap());
@@ -114,7 +110,7 @@ fn what_sessions_say_is_in_no_log() {
     watch.told(&session, "failed");
     let log = user.scratch.path().join(".local/state/pilotlight/pilotlight.log");
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
-    wait_until("the tray is up", || read(&log).contains("bus").then_some(()), || read(&log));
+    wait_until(SOON, "the tray is up", || read(&log), || read(&log).contains("bus").then_some(()));
     rustix::process::kill_process(rustix::process::Pid::from_child(&tray), Signal::TERM).unwrap();
     assert!(tray.wait().unwrap().success());
     assert_eq!(watch.end(Signal::TERM), Some(0));

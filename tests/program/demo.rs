@@ -1,20 +1,15 @@
 //! The demo, as its user starts it: every status shows, it says what it is, and nothing is left of it however it ends.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
-
-mod support;
-
+use crate::support::desktop::bus::Bus;
+use crate::support::desktop::light::{Light, User};
+use crate::support::desktop::panel::{Entry, Panel};
+use crate::support::desktop::sessions::Sessions;
+use crate::support::process::{is_live, signal};
+use crate::support::tmux::Tmux;
+use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use support::desktop::bus::Bus;
-use support::desktop::light::{Light, User};
-use support::desktop::panel::{Entry, Panel};
-use support::desktop::sessions::Sessions;
-use support::process::{is_live, signal};
-use support::tmux::Tmux;
-use support::{SOON, wait_until};
 
 /// Every status there is, as README.md has them.
 const STATUSES: [&str; 11] = [
