@@ -10,21 +10,21 @@ pub(super) fn is_alone(server: SocketAddr, local: SocketAddr) -> Option<bool> {
     }
     let table = if server.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
     let table = std::fs::read_to_string(table).ok()?;
-    let peers = peers(&table, server.port());
     // Where even we are not found, the table is not of the network that the server is in.
-    (peers == [local.port()]).then_some(true)
+    (peers(&table, server.port()) == [local.port()].into()).then_some(true)
 }
 
 /// The clients of a server but for the one at `local`, by their ports; `None` where that cannot be told.
 pub(super) fn others(server: SocketAddr, local: SocketAddr) -> Option<BTreeSet<u16>> {
     let table = if server.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
     let table = std::fs::read_to_string(table).ok()?;
-    let mut peers: BTreeSet<u16> = peers(&table, server.port()).into_iter().collect();
+    let mut peers = peers(&table, server.port());
     peers.remove(&local.port()).then_some(peers)
 }
 
-/// The ports that are connected to this port of this machine. The table has a row for each end of a connection.
-fn peers(table: &str, server: u16) -> Vec<u16> {
+/// The ports that are connected to this port of this machine. The table has a row for each end of a connection; where others come
+/// and go while it is read, a row may stand in it twice, or not at all.
+fn peers(table: &str, server: u16) -> BTreeSet<u16> {
     const ESTABLISHED: &str = "01";
     let port = |address: &str| u16::from_str_radix(address.rsplit(':').next()?, 16).ok();
     let peer = |row: &str| {
@@ -40,6 +40,7 @@ fn peers(table: &str, server: u16) -> Vec<u16> {
 mod tests {
     use super::*;
     use std::net::{TcpListener, TcpStream};
+    use std::time::{Duration, Instant};
 
     #[test]
     fn the_only_connection_is_told_from_one_of_several() {
@@ -47,11 +48,23 @@ mod tests {
         let server = listener.local_addr().unwrap();
         let ours = TcpStream::connect(server).unwrap();
         let _accepted = listener.accept().unwrap();
-        assert_eq!(is_alone(server, ours.local_addr().unwrap()), Some(true));
+        // Other tests connect while the table is read, which may cost it a row; and who has connected is there a moment later.
+        let eventually = |holds: &dyn Fn() -> bool| {
+            let begun = Instant::now();
+            while !holds() {
+                assert!(
+                    begun.elapsed() < Duration::from_secs(30),
+                    "{}",
+                    std::fs::read_to_string("/proc/net/tcp").unwrap()
+                );
+                std::thread::yield_now();
+            }
+        };
+        eventually(&|| is_alone(server, ours.local_addr().unwrap()) == Some(true));
         let other = TcpStream::connect(server).unwrap();
-        assert_eq!(is_alone(server, ours.local_addr().unwrap()), None);
         let port = other.local_addr().unwrap().port();
-        assert_eq!(others(server, ours.local_addr().unwrap()), Some([port].into()));
+        eventually(&|| others(server, ours.local_addr().unwrap()) == Some([port].into()));
+        eventually(&|| is_alone(server, ours.local_addr().unwrap()).is_none());
         assert_eq!(is_alone("127.0.0.1:1".parse().unwrap(), ours.local_addr().unwrap()), None);
     }
 }
