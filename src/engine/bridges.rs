@@ -83,7 +83,7 @@ impl Engine {
     /// The bridge was installed, or removed: listens from now on, or no longer.
     pub(super) fn listen_anew(&mut self, round: &mut Round) {
         self.listen();
-        self.look_at_all_bridges(round);
+        self.look_at_bridges(None, round);
     }
 
     /// Copilot asked its user where nobody wanted it to: no bridge elevates by itself any more. Each is told when it comes again.
@@ -94,16 +94,6 @@ impl Engine {
         self.bridges.served = None;
         self.bridges.lines.clear();
         self.listen_anew(round);
-    }
-
-    fn look_at_all_bridges(&mut self, round: &mut Round) {
-        let keys: Vec<_> = self.fleet.keys().collect();
-        for key in keys {
-            if self.look_at_bridge(&key) {
-                round.redraw = true;
-                self.judge(&key, round);
-            }
-        }
     }
 
     /// Listens where there is a key, and not where there is none.
@@ -163,17 +153,18 @@ impl Engine {
                 // Its word goes with it.
                 let Some(gone) = self.bridges.lines.remove(&line) else { return };
                 tracing::info!(session = %gone.session, "a bridge has gone");
-                return self.look_at_bridges(&gone.session, round);
+                return self.look_at_bridges(Some(&gone.session), round);
             }
         };
         if changed && let Some(session) = self.bridges.lines.get(&line).map(|line| line.session.clone()) {
-            self.look_at_bridges(&session, round);
+            self.look_at_bridges(Some(&session), round);
         }
     }
 
-    /// Looks at the bridge of the sessions of this id: in the home of one, and in those that are copies of it.
-    fn look_at_bridges(&mut self, session: &str, round: &mut Round) {
-        let keys: Vec<_> = self.fleet.keys().filter(|key| *key.1 == *session).collect();
+    /// Looks at the bridge of the sessions of this id, in the home of one and in those that are copies of it; at all bridges, where
+    /// none is named.
+    fn look_at_bridges(&mut self, session: Option<&str>, round: &mut Round) {
+        let keys: Vec<_> = self.fleet.keys().filter(|key| session.is_none_or(|session| *key.1 == *session)).collect();
         for key in keys {
             if self.look_at_bridge(&key) {
                 round.redraw = true;

@@ -4,6 +4,7 @@
 //! Copilot loads the extension from where it lies here and copies nothing, so a new version of ours counts for every session
 //! that is started from then on.
 
+use super::wire::hex;
 use super::{NAME, PROTOCOL};
 use crate::system::{paths, state_file};
 use anyhow::{Context, anyhow};
@@ -93,7 +94,8 @@ impl Files {
         state_file::replace(&self.key, &key).with_context(|| format!("cannot write {}", self.key.display()))?;
         // Nobody else may look into its folder; the file says so as well.
         #[cfg(unix)]
-        std::fs::set_permissions(&self.key, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        std::fs::set_permissions(&self.key, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+            .with_context(|| format!("cannot keep {} to you alone", self.key.display()))?;
         Ok(())
     }
 
@@ -151,11 +153,7 @@ fn gone(removed: std::io::Result<()>, path: &Path) -> anyhow::Result<()> {
 /// What tells our extension from another version of it, as it says of itself.
 pub fn hash() -> String {
     use sha2::{Digest, Sha256};
-    use std::fmt::Write;
-    Sha256::digest(EXTENSION).iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}"); // a text takes everything
-        text
-    })
+    hex(&Sha256::digest(EXTENSION))
 }
 
 fn pretty(value: &serde_json::Value) -> anyhow::Result<String> {

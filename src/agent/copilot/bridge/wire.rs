@@ -196,6 +196,15 @@ pub enum Order {
     Activity,
 }
 
+/// Bytes in hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}"); // a text takes everything
+        text
+    })
+}
+
 /// What proves that a side knows the key, over a nonce of the other side's.
 pub fn proof(key: &[u8], side: &str, nonce: &str, session: &str) -> Vec<u8> {
     mac(key, side, nonce, session).finalize().into_bytes().to_vec()
@@ -207,9 +216,10 @@ pub fn is_proof(given: &[u8], key: &[u8], side: &str, nonce: &str, session: &str
 }
 
 fn mac(key: &[u8], side: &str, nonce: &str, session: &str) -> Hmac<Sha256> {
-    // A key of any length will do.
-    let mut mac = Hmac::<Sha256>::new_from_slice(key)
-        .unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()));
+    // As the standard has it, a key that is shorter than a block, as ours is, is filled up with zeros.
+    let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+    block.iter_mut().zip(key).for_each(|(byte, of_key)| *byte = *of_key);
+    let mut mac = Hmac::<Sha256>::new(&block);
     mac.update(format!("{side}:{nonce}:{session}").as_bytes());
     mac
 }

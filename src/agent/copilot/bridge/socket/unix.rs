@@ -6,7 +6,7 @@
 
 use super::{Bridge, Heard, Line};
 use crate::agent::copilot::bridge::peer;
-use crate::agent::copilot::bridge::wire::{self, Hello, LINE_MAX, Order, Told};
+use crate::agent::copilot::bridge::wire::{self, Hello, LINE_MAX, Order, Told, hex};
 use crate::core::text::is_uuid;
 use crate::system::runtime::Runtime;
 use anyhow::{Context, bail, ensure};
@@ -321,14 +321,6 @@ async fn write(to: &mut OwnedWriteHalf, value: &serde_json::Value) -> anyhow::Re
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     Ok(timeout(PATIENCE, to.write_all(&line)).await.context("it does not read")??)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}"); // a text takes everything
-        text
-    })
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
