@@ -65,7 +65,8 @@ fn whoever_reads_the_sessions_wakes_nobody() {
 
 /// Twenty sessions that wait for their user, and nothing is due: no thread of the program runs at all. In so many seconds the
 /// look around that comes once a minute may fall once, and once what holds popups back after the start; one waking of the
-/// engine each, and a menu whose ages have changed. Whatever else the machine does, a thread that is not woken is not switched to.
+/// engine each, and a menu whose ages have changed. Whatever else the machine does, a thread that is not woken is not switched to;
+/// how often one that is awake has to let others run is the machine's business.
 #[test]
 fn while_nothing_is_due_nothing_runs() {
     const WINDOWS: usize = 3;
@@ -90,8 +91,9 @@ fn while_nothing_is_due_nothing_runs() {
         #[expect(clippy::disallowed_methods, reason = "that nothing happens meanwhile is what is tested")]
         std::thread::sleep(Duration::from_secs(8));
         let woken = light.switches().since(&before);
-        windows.push((sum(&woken), woken));
+        windows.push(woken);
     }
-    assert!(windows.iter().any(|(count, _)| *count == 0), "it always has something to do: {windows:?}");
-    assert!(windows.iter().map(|(count, _)| count).sum::<u64>() <= 2 * OF_A_WAKING, "{windows:?}");
+    assert!(windows.iter().any(|woken| sum(woken) == 0), "it always has something to do: {windows:?}");
+    let wakings = windows.iter().flatten().map(|thread| thread.own).sum::<u64>();
+    assert!(wakings <= 2 * OF_A_WAKING, "{windows:?}");
 }

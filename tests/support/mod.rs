@@ -3,7 +3,8 @@
 //! The tests run the real Copilot CLI against a model that is a script ([`model`], [`script`]), in a Copilot home of
 //! their own ([`home`]): as a server that the SDK talks to ([`server`], with a [`person`] who answers) or as the terminal
 //! interface inside tmux ([`terminal`]). Beside it runs the real Pilotlight ([`pilotlight`]), and what it tells is
-//! compared with what was done. What Copilot does not do on demand is made up ([`made_up`]). [`record`] keeps what Copilot wrote on the way, as new traces.
+//! compared with what was done. What Copilot does not do on demand is made up ([`made_up`]). [`record`] keeps what Copilot wrote
+//! on the way, as new traces.
 //!
 //! No test sleeps and hopes. A test either *holds* something (the model's answer, a tool that waits for a file, a
 //! permission request) and looks while it is held, or it waits for a condition with [`wait_until`].
