@@ -8,6 +8,7 @@
 //! by their places, so that after a change of places a click that is on its way hits whatever stands there now, and they do not
 //! tell when the menu is open (`layout`).
 
+mod forms;
 mod item;
 mod layout;
 mod menu;

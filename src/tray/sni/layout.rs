@@ -92,15 +92,28 @@ impl Layout {
         number == ROOT || find(&self.entries, number).is_some()
     }
 
-    /// An entry with so many levels below it (all where that is negative), as `GetLayout` tells it.
-    pub(super) fn tell(&self, number: i32, depth: i32, names: &[String], now: Moment) -> Option<Told> {
+    /// The highest number that was given to an entry.
+    pub(super) const fn last(&self) -> i32 {
+        self.last
+    }
+
+    /// An entry with so many levels below it (all where that is negative), as `GetLayout` tells it; of entries up to the number
+    /// `known`, nothing but their places.
+    pub(super) fn tell(
+        &self,
+        (number, depth): (i32, i32),
+        names: &[String],
+        known: Option<i32>,
+        now: Moment,
+    ) -> Option<Told> {
+        let wanted = Wanted { names, known, now };
         if number == ROOT {
             let mut properties = Properties::new();
             properties.insert("children-display", "submenu".into());
-            return Some((ROOT, chosen(properties, names), told(&self.entries, depth, names, now)));
+            return Some((ROOT, chosen(properties, names), wanted.below(&self.entries, depth)));
         }
         let entry = find(&self.entries, number)?;
-        Some((number, chosen(entry.properties(now), names), told(&entry.entries, depth, names, now)))
+        Some((number, wanted.of(entry), wanted.below(&entry.entries, depth)))
     }
 
     /// The properties of these entries, or of all.
@@ -121,16 +134,33 @@ impl Entry {
 /// Number, properties, entries.
 pub(super) type Told = (i32, Properties, Vec<Value<'static>>);
 
-fn told(entries: &[Entry], depth: i32, names: &[String], now: Moment) -> Vec<Value<'static>> {
-    if depth == 0 {
-        return Vec::new();
+/// What somebody wants to know of entries.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    names: &'a [String],
+    known: Option<i32>,
+    now: Moment,
+}
+
+impl Wanted<'_> {
+    fn of(self, entry: &Entry) -> Properties {
+        match self.known {
+            Some(known) if entry.number <= known => Properties::new(),
+            _ => chosen(entry.properties(self.now), self.names),
+        }
     }
-    let told = |entry: &Entry| {
-        let below = told(&entry.entries, depth.saturating_sub(1).max(-1), names, now);
-        let fields = StructureBuilder::new().add_field(entry.number).add_field(chosen(entry.properties(now), names));
-        fields.add_field(below).build().ok().map(Value::from)
-    };
-    entries.iter().filter_map(told).collect()
+
+    fn below(self, entries: &[Entry], depth: i32) -> Vec<Value<'static>> {
+        if depth == 0 {
+            return Vec::new();
+        }
+        let told = |entry: &Entry| {
+            let below = self.below(&entry.entries, depth.saturating_sub(1).max(-1));
+            let fields = StructureBuilder::new().add_field(entry.number).add_field(self.of(entry)).add_field(below);
+            fields.build().ok().map(Value::from)
+        };
+        entries.iter().filter_map(told).collect()
+    }
 }
 
 /// Those of these names; all where none is named.

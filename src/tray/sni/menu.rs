@@ -1,5 +1,6 @@
 //! The menu on the bus: `com.canonical.dbusmenu`, as panels call it.
 
+use super::forms::Forms;
 use super::layout::{Changes, Layout, Properties, ROOT, Told};
 use crate::system::clock::Clock;
 use crate::tray::controller;
@@ -8,6 +9,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use zbus::fdo;
+use zbus::message::Header;
 use zbus::object_server::SignalEmitter;
 use zbus::zvariant::Value;
 
@@ -24,6 +26,7 @@ const STAYS_OPEN: Duration = Duration::from_secs(60);
 /// What a panel shows, and what it has told us.
 pub(super) struct Shown {
     layout: Layout,
+    forms: Forms,
     revision: u32,
     /// What the menu will be when it is closed.
     next: Option<Vec<Item>>,
@@ -42,7 +45,18 @@ impl Shown {
     pub(super) fn new(view: &MenuView, now: Instant) -> Self {
         let (mut layout, clock) = (Layout::default(), view.clock);
         layout.lay_out(&view.items, clock.now(), &mut Changes::default());
-        Self { layout, revision: 1, next: None, open: HashSet::new(), opened: None, heard: now, laid_out: now, clock }
+        let forms = Forms::default();
+        Self {
+            layout,
+            forms,
+            revision: 1,
+            next: None,
+            open: HashSet::new(),
+            opened: None,
+            heard: now,
+            laid_out: now,
+            clock,
+        }
     }
 
     /// Shows these from now on; where the menu is open, places change only when it is closed.
@@ -194,6 +208,11 @@ impl Menu {
     }
 }
 
+/// Who asks, by its name on the bus.
+fn asker<'a>(header: &'a Header<'_>) -> &'a str {
+    header.sender().map_or("", |sender| sender.as_str())
+}
+
 fn no_entry(number: i32) -> fdo::Error {
     fdo::Error::InvalidArgs(format!("there is no entry {number} any more"))
 }
@@ -203,23 +222,33 @@ fn no_entry(number: i32) -> fdo::Error {
 impl Menu {
     fn get_layout(
         &self,
+        #[zbus(header)] header: Header<'_>,
         parent_id: i32,
         recursion_depth: i32,
         property_names: Vec<String>,
     ) -> fdo::Result<(u32, Told)> {
-        let shown = lock(&self.shown);
-        let told = shown.layout.tell(parent_id, recursion_depth, &property_names, shown.clock.now());
+        let mut shown = lock(&self.shown);
+        let last = shown.layout.last();
+        let known = shown.forms.of_layout(asker(&header), (parent_id, recursion_depth), &property_names, last);
+        let told = shown.layout.tell((parent_id, recursion_depth), &property_names, known, shown.clock.now());
         told.map(|told| (shown.revision, told)).ok_or_else(|| no_entry(parent_id))
     }
 
-    fn get_group_properties(&self, ids: Vec<i32>, property_names: Vec<String>) -> Vec<(i32, Properties)> {
+    fn get_group_properties(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        ids: Vec<i32>,
+        property_names: Vec<String>,
+    ) -> Vec<(i32, Properties)> {
         let shown = lock(&self.shown);
-        shown.layout.properties(&ids, &property_names, shown.clock.now())
+        let mut told = shown.layout.properties(&ids, &property_names, shown.clock.now());
+        shown.forms.leave_out(asker(&header), &property_names, &mut told);
+        told
     }
 
     fn get_property(&self, id: i32, name: String) -> fdo::Result<Value<'static>> {
         let shown = lock(&self.shown);
-        let told = shown.layout.tell(id, 0, std::slice::from_ref(&name), shown.clock.now());
+        let told = shown.layout.tell((id, 0), std::slice::from_ref(&name), None, shown.clock.now());
         let (_, mut properties, _) = told.ok_or_else(|| no_entry(id))?;
         properties.remove(&*name).ok_or_else(|| fdo::Error::InvalidArgs(format!("entry {id} has no {name}")))
     }

@@ -156,11 +156,11 @@ fn words_are_not_clicked_and_an_underline_is_no_key() {
     let [text, x] = numbers(&layout)[..] else { panic!("{layout:?}") };
     assert_eq!((layout.clicked(text), layout.clicked(x)), (None, None));
     assert_eq!(layout.entries[0].properties(NOW)["label"], Value::from("a__b && c____d"));
-    let (_, _, all) = layout.tell(ROOT, -1, &[], NOW).unwrap();
-    let (_, _, one) = layout.tell(ROOT, 1, &[], NOW).unwrap();
+    let (_, _, all) = layout.tell((ROOT, -1), &[], None, NOW).unwrap();
+    let (_, _, one) = layout.tell((ROOT, 1), &[], None, NOW).unwrap();
     assert_eq!((all.len(), one.len()), (2, 2));
     assert_ne!(all, one, "one level has no submenus");
-    assert_eq!(layout.tell(x, 0, &["label".to_owned()], NOW).unwrap().1.len(), 1);
+    assert_eq!(layout.tell((x, 0), &["label".to_owned()], None, NOW).unwrap().1.len(), 1);
     assert_eq!(layout.properties(&[x], &[], NOW).len(), 1);
     assert_eq!(layout.properties(&[], &[], NOW).len(), 3);
 }
