@@ -1,8 +1,9 @@
 //! What is typed while the live table is shown: keys that move about in it and act, taken one at a time. Nothing is echoed into
 //! the table. Ctrl-C, Ctrl-Z and the like still are the terminal's.
 
+use std::sync::mpsc::{self, Receiver, Sender};
+
 /// A key that the table knows.
-#[cfg_attr(not(unix), allow(dead_code, reason = "keys are read on Unix alone"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     /// The table ends.
@@ -23,6 +24,20 @@ pub(super) enum Key {
     Stop,
 }
 
+/// The key that a letter is.
+const fn letter(letter: char) -> Option<Key> {
+    Some(match letter {
+        'k' => Key::Up,
+        'j' => Key::Down,
+        'q' => Key::Quit,
+        'a' => Key::Approve,
+        'd' => Key::Deny,
+        'r' => Key::Reconnect,
+        's' => Key::Stop,
+        _ => return None,
+    })
+}
+
 /// The keys in what a terminal sent. Sequences that mean other keys are passed over whole, so that no letter in them acts.
 #[cfg(unix)]
 fn keys(bytes: &[u8]) -> Vec<Key> {
@@ -40,15 +55,8 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
                     _ => None,
                 }
             }
-            b'k' => Some(Key::Up),
-            b'j' => Some(Key::Down),
             b'\r' | b'\n' => Some(Key::Explain),
-            b'q' => Some(Key::Quit),
-            b'a' => Some(Key::Approve),
-            b'd' => Some(Key::Deny),
-            b'r' => Some(Key::Reconnect),
-            b's' => Some(Key::Stop),
-            _ => None,
+            byte => letter(char::from(*byte)),
         });
     }
     keys
@@ -60,17 +68,39 @@ pub(super) struct Keyboard {
     /// How the terminal took what is typed before it was made to keep quiet.
     #[cfg(unix)]
     before: Option<rustix::termios::Termios>,
-    #[cfg(unix)]
     reader: Option<Reader>,
 }
 
 /// The thread that reads. It reads no further before it is told to: what is typed while a command asks is for that command.
-#[cfg(unix)]
 struct Reader {
-    keys: std::sync::mpsc::Receiver<Key>,
-    go_on: std::sync::mpsc::Sender<Rest>,
+    keys: Receiver<Key>,
+    go_on: Sender<Rest>,
     /// Closed, it ends the thread.
+    #[cfg(unix)]
     _end: std::os::fd::OwnedFd,
+}
+
+/// The thread's end of it.
+struct Hand<F> {
+    send: Sender<Key>,
+    may_go_on: Receiver<Rest>,
+    typed: F,
+}
+
+impl<F: Fn()> Hand<F> {
+    /// With the other ends of it.
+    fn new(typed: F) -> (Receiver<Key>, Sender<Rest>, Self) {
+        let (send, keys) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel();
+        (keys, go_on, Self { send, may_go_on, typed })
+    }
+
+    /// Hands a key over, and waits until it was taken. `None`: nobody takes keys any more.
+    fn over(&self, key: Key) -> Option<Rest> {
+        self.send.send(key).ok()?;
+        (self.typed)();
+        self.may_go_on.recv().ok()
+    }
 }
 
 /// What becomes of the keys that were read together with the one that was taken.
@@ -80,6 +110,25 @@ pub(super) enum Rest {
     Next,
     /// They were for something else.
     Dropped,
+}
+
+impl Keyboard {
+    /// Whether keys are read.
+    pub(super) const fn is_read(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// The key that was typed. No further one comes before [`go_on`](Self::go_on).
+    pub(super) fn typed(&self) -> Option<Key> {
+        self.reader.as_ref()?.keys.try_recv().ok()
+    }
+
+    /// Takes the next key.
+    pub(super) fn go_on(&self, rest: Rest) {
+        if let Some(reader) = &self.reader {
+            let _ = reader.go_on.send(rest); // a thread that has ended reads no more
+        }
+    }
 }
 
 #[cfg(unix)]
@@ -110,29 +159,10 @@ impl Keyboard {
             return Ok(());
         }
         let (ended, end) = rustix::pipe::pipe()?;
-        let (send, keys) = std::sync::mpsc::channel();
-        let (go_on, may_go_on) = std::sync::mpsc::channel();
-        let reads = move || read_keys(&ended, &send, &may_go_on, &typed);
-        std::thread::Builder::new().name("keys".into()).spawn(reads)?;
+        let (keys, go_on, hand) = Hand::new(typed);
+        std::thread::Builder::new().name("keys".into()).spawn(move || read_keys(&ended, &hand))?;
         self.reader = Some(Reader { keys, go_on, _end: end });
         Ok(())
-    }
-
-    /// Whether keys are read.
-    pub(super) const fn is_read(&self) -> bool {
-        self.reader.is_some()
-    }
-
-    /// The key that was typed. No further one comes before [`go_on`](Self::go_on).
-    pub(super) fn typed(&self) -> Option<Key> {
-        self.reader.as_ref()?.keys.try_recv().ok()
-    }
-
-    /// Takes the next key.
-    pub(super) fn go_on(&self, rest: Rest) {
-        if let Some(reader) = &self.reader {
-            let _ = reader.go_on.send(rest); // a thread that has ended reads no more
-        }
     }
 }
 
@@ -143,12 +173,7 @@ fn is_in_front() -> bool {
 }
 
 #[cfg(unix)]
-fn read_keys(
-    ended: &std::os::fd::OwnedFd,
-    send: &std::sync::mpsc::Sender<Key>,
-    may_go_on: &std::sync::mpsc::Receiver<Rest>,
-    typed: &impl Fn(),
-) {
+fn read_keys(ended: &std::os::fd::OwnedFd, hand: &Hand<impl Fn()>) {
     use rustix::event::{PollFd, PollFlags, poll};
     let stdin = std::io::stdin();
     let mut buffer = [0; 64];
@@ -161,14 +186,10 @@ fn read_keys(
         }
         let Ok(read @ 1..) = rustix::io::read(&stdin, &mut buffer) else { return };
         for key in keys(&buffer[..read]) {
-            if send.send(key).is_err() {
-                return;
-            }
-            typed();
-            match may_go_on.recv() {
-                Ok(Rest::Next) => {}
-                Ok(Rest::Dropped) => break,
-                Err(_) => return,
+            match hand.over(key) {
+                Some(Rest::Next) => {}
+                Some(Rest::Dropped) => break,
+                None => return,
             }
         }
     }
@@ -182,20 +203,65 @@ impl Keyboard {
     /// There is nothing to restore.
     pub(super) fn restore(&mut self) {}
 
-    /// Keys are not read here.
-    pub(super) fn read(&mut self, _typed: impl Fn() + Send + 'static) -> std::io::Result<()> {
+    /// Reads keys from now on, where there is a console to read them from; `typed` is called for each. The thread ends with the
+    /// program.
+    pub(super) fn read(&mut self, typed: impl Fn() + Send + 'static) -> std::io::Result<()> {
+        use std::io::IsTerminal;
+        if !std::io::stdin().is_terminal() || self.reader.is_some() {
+            return Ok(());
+        }
+        let (keys, go_on, hand) = Hand::new(typed);
+        std::thread::Builder::new().name("keys".into()).spawn(move || read_keys(&hand))?;
+        self.reader = Some(Reader { keys, go_on });
         Ok(())
     }
+}
 
-    pub(super) const fn is_read(&self) -> bool {
-        false
+#[cfg(not(unix))]
+fn read_keys(hand: &Hand<impl Fn()>) {
+    use crossterm::event::{poll, read};
+    while let Ok(event) = read() {
+        let Some(key) = key_of(&event) else { continue };
+        match hand.over(key) {
+            Some(Rest::Next) => {}
+            Some(Rest::Dropped) => while poll(std::time::Duration::ZERO).unwrap_or(false) && read().is_ok() {},
+            None => return,
+        }
     }
+}
 
-    pub(super) fn typed(&self) -> Option<Key> {
-        None
+/// The key that was pressed. What is held together with Ctrl or Alt means something else.
+#[cfg(not(unix))]
+fn key_of(event: &crossterm::event::Event) -> Option<Key> {
+    use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
+    let Event::Key(pressed) = event else { return None };
+    if pressed.kind == KeyEventKind::Release || pressed.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
+    {
+        return None;
     }
+    match pressed.code {
+        KeyCode::Up => Some(Key::Up),
+        KeyCode::Down => Some(Key::Down),
+        KeyCode::Enter => Some(Key::Explain),
+        KeyCode::Char(of) => letter(of),
+        _ => None,
+    }
+}
 
-    pub(super) fn go_on(&self, _rest: Rest) {}
+#[cfg(all(test, not(unix)))]
+mod tests {
+    use super::*;
+    use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+    #[test]
+    fn a_key_acts_when_it_is_pressed_alone() {
+        let of = |code, modifiers, kind| key_of(&Event::Key(KeyEvent::new_with_kind(code, modifiers, kind)));
+        let pressed = |code| of(code, KeyModifiers::NONE, KeyEventKind::Press);
+        let codes = [KeyCode::Up, KeyCode::Char('j'), KeyCode::Enter, KeyCode::Char('a'), KeyCode::Char('x')];
+        assert_eq!(codes.map(pressed), [Some(Key::Up), Some(Key::Down), Some(Key::Explain), Some(Key::Approve), None]);
+        assert_eq!(of(KeyCode::Char('a'), KeyModifiers::NONE, KeyEventKind::Release), None);
+        assert_eq!(of(KeyCode::Char('d'), KeyModifiers::CONTROL, KeyEventKind::Press), None);
+    }
 }
 
 #[cfg(all(test, unix))]
