@@ -85,7 +85,7 @@ plain terminals. It is an extension of Copilot's, experimental there:
   - one process a session, about 40 MB, without CPU use while nothing happens
   - the model is offered two more tools, extensions_manage and extensions_reload
   - Copilot rewrites its settings.json, and drops comments in it
-Sessions that run already are not covered until they are started anew.";
+Sessions that already run are not covered until they are restarted.";
 
 const WHAT_STAYS: &str = "\
 What stays: your consent for folders, in Copilot's permissions-config.json, and an empty \"extraKnownMarketplaces\" in its

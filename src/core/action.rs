@@ -236,7 +236,7 @@ fn reachable(session: &Session, instead: &str) -> Result<(), String> {
         (Owner::Unheld { pid }, _) => Err(unheld(*pid)),
         // What to do comes first: a menu cuts what is long.
         (Owner::Alive { .. }, _) if terminal => Err(format!("{instead}{}", lifted(session))),
-        (Owner::Alive { pid, .. }, _) => Err(format!("{instead} (process {pid} listens nowhere)")),
+        (Owner::Alive { pid, .. }, _) => Err(format!("{instead} (process {pid} listens on no port)")),
         (Owner::Unknown { pid }, _) => Err(format!(
             "process {pid} may run it, and cannot be inspected (another user's, a container's, or just ending)"
         )),
@@ -301,7 +301,7 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
         Owner::Gone { .. } | Owner::Never => return Err("no process runs it, there is nothing to end".into()),
     };
     if session.about.kind != Kind::Terminal {
-        return Err(format!("process {pid} is no terminal: end it with the program that started it"));
+        return Err(format!("process {pid} is not a terminal session: end it in the program that started it"));
     }
     if session.contested {
         return Err("two live processes have a lock on it: end it in the terminal you want to close".into());

@@ -333,8 +333,15 @@ impl Row {
         if step == Span::ZERO { "now".into() } else { step.to_string() }
     }
 
-    /// Why it has its status, and how long its turn has taken: "bash is open; 12 min, 8 tools".
+    /// Why it has its status, and how long its turn has taken: "bash is open; 12 min, 8 tools". What it asks for comes first, in
+    /// its own words, where they are known: "rm -rf build (asks permission: shell)".
     pub fn reason(&self, now: Time) -> String {
+        if let (Status::NeedsPermission, Gist::Words(asks)) = (self.status, &self.gist)
+            && !asks.starts_with("asks ")
+            && **asks != *self.because
+        {
+            return format!("{asks} ({})", self.because);
+        }
         match self.turn.and_then(|turn| turn.words(now)) {
             Some(turn) => format!("{}; {turn}", self.because),
             None => self.because.clone(),

@@ -20,7 +20,7 @@ use super::session::Facts;
 use super::text::listed;
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, Phase, Request, Said, Turn};
-use words::{after_words, are, asks_words, ended_words, error_words, rest_words};
+use words::{after_words, are, asks_words, ended_words, error_gist, error_words, rest_words};
 
 /// What is known of a session beside its log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -157,7 +157,7 @@ fn found(status: Status, since: Time, because: impl Into<String>) -> Found {
     let because = because.into();
     let gist = match status {
         Status::PermissionLost => Gist::of("permissions lost"),
-        Status::Crashed => Gist::rested("gone", since),
+        Status::Crashed => Gist::rested("died", since),
         Status::Idle | Status::Ended => Gist::rested(&because, since),
         _ => Gist::of(&because),
     };
@@ -257,7 +257,8 @@ impl<'a> Judge<'a> {
         if let Some(Closed { ending: Ending::Failed { .. }, at, .. }) = closed
             && turn.is_none()
         {
-            return found(Status::Failed, at.wall, closed.map(error_words).unwrap_or_default());
+            let gist = Gist::of(&closed.map(error_gist).unwrap_or_default());
+            return Found { gist, ..found(Status::Failed, at.wall, closed.map(error_words).unwrap_or_default()) };
         }
         // What can be answered from here comes first; what Copilot asks about an extension is asked in its own words.
         let first = requests.iter().find(|request| !request.is_consent()).or(requests.first());

@@ -210,7 +210,7 @@ pub fn examine(ground: &Ground) -> Examined {
             Err(error) => examined.findings.push(
                 Finding::problem(
                     check,
-                    format!("{subject} could not be checked: the system refuses a thread for it ({error})"),
+                    format!("{subject} could not be checked: the system allows no further thread ({error})"),
                     "raise the limit of your processes (`ulimit -u`), or of memory (`ulimit -v`), or end some; and try again",
                 )
                 .told_to_all(),

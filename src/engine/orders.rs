@@ -240,7 +240,7 @@ impl Engine {
 
     /// Whether a task may send what it is about to: whoever asked for it is still there, and so is the turn that it was for.
     pub(super) fn may_send(&mut self, task: Task, round: &mut Round) -> Result<(), String> {
-        let Some((key, _)) = self.acting.task(task) else { return Err("it was taken back; nothing was sent".into()) };
+        let Some((key, _)) = self.acting.task(task) else { return Err("it was cancelled; nothing was sent".into()) };
         let resumes = self.acting.resumes(task);
         if resumes {
             self.look_at_processes();
@@ -252,9 +252,9 @@ impl Engine {
         if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {
             return Err(format!("process {pid} has opened it meanwhile; nothing was done"));
         }
-        let Some(given) = self.acting.given(task) else { return Err("it was taken back; nothing was sent".into()) };
+        let Some(given) = self.acting.given(task) else { return Err("it was cancelled; nothing was sent".into()) };
         if given.is_abandoned() {
-            return Err("whoever asked for it has gone; nothing was sent".into());
+            return Err("the command that asked for it has ended; nothing was sent".into());
         }
         match self.fleet.get(&key) {
             Some(entry) => {

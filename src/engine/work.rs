@@ -346,7 +346,7 @@ impl Work {
     /// Sends signals one after the other, each only if the one before had no effect in time.
     async fn end(self, forces: &[Force], confirmed: bool) -> Done {
         let Some(lock) = self.lock else {
-            return Err(Undone::refused("who runs it is not known any more"));
+            return Err(Undone::refused("it is no longer known who runs it"));
         };
         let target = Target::open(lock, &self.folder, &self.names, self.now, confirmed).map_err(Undone::refused)?;
         for &force in forces {
@@ -369,7 +369,7 @@ impl Work {
     async fn resume(self) -> Done {
         let program = self.program().await?;
         let command = resume_command(&program, &self.site.id)
-            .ok_or_else(|| Undone::refused("its id is not in the form of Copilot's"))?;
+            .ok_or_else(|| Undone::refused("its id does not have the form of Copilot's ids"))?;
         let inherited = std::env::var_os("COPILOT_HOME");
         let env = resume_env(&self.home, user_home().as_deref(), inherited.as_deref());
         let asks = self.what_copilot_takes_for_an_owner().await;
@@ -394,7 +394,7 @@ impl Work {
                 let why = if ended {
                     "the process that ran it has ended, and what started that has not noticed"
                 } else {
-                    "another program has the number now of the process that ran it"
+                    "another program now has the number of the process that ran it"
                 };
                 return Some(format!(
                     "; Copilot asks there whether the session is in use: {why} (process {pid}). \"Resume anyway\" is right"
@@ -454,7 +454,7 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Sen
     let work = move || {
         let _ = tell.send(work()); // nobody waits any more where the order was given up
     };
-    let refused = |error| Undone::failed(format!("the system refuses a thread for it: {error}. Nothing was done"));
+    let refused = |error| Undone::failed(format!("the system allows no further thread: {error}. Nothing was done"));
     std::thread::Builder::new().name("order".into()).spawn(work).map_err(refused)?;
     match told.await {
         Ok(result) => result.map_err(Undone::failed),

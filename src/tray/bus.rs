@@ -4,6 +4,8 @@
 //! bus says something. A bus that is gone is tried again, soon at first and then with every rescan; unless the display is
 //! gone with it, which is how a desktop session ends that nobody sends a signal for.
 
+mod room;
+
 use crate::core::text::plain;
 use crate::system::timer::Alarm;
 use std::future::poll_fn;
@@ -39,6 +41,8 @@ pub enum Bus {
     Lost,
     /// A panel is there, and does not answer.
     Deaf,
+    /// A panel is there, and has room for a menu of so many entries.
+    Room(usize),
     /// The desktop session is over.
     SessionOver,
 }
@@ -89,6 +93,14 @@ async fn listen(
     let panel = timeout(PATIENCE, bus.name_has_owner(BusName::try_from(WATCHER)?)).await.map_err(silent)??;
     *was_of_use = true;
     report(Bus::There { panel });
+    let room = async || {
+        if let Some(most) = room::of_menu(connection).await {
+            report(Bus::Room(most));
+        }
+    };
+    if panel {
+        room().await;
+    }
     let mut answers = pin!(sleep(PATIENCE));
     let mut waits = panel;
     loop {
@@ -98,6 +110,9 @@ async fn listen(
                     waits = change.args()?.new_owner().is_some();
                     answers.as_mut().reset(tokio::time::Instant::now() + PATIENCE);
                     report(Bus::Panel(waits));
+                    if waits {
+                        room().await;
+                    }
                 }
                 None => return Ok(()),
             },

@@ -293,7 +293,7 @@ impl Hands {
     /// Runs this program in a terminal.
     fn in_terminal(&self, command: impl Fn(OsString, &[PathBuf]) -> Option<Vec<OsString>>) {
         let Some(program) = own_program() else {
-            return self.trouble()("this program was moved or deleted since it was started: start it again".into());
+            return self.trouble()("this program has been moved or deleted since it started: start it again".into());
         };
         let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(command) = command(program.into(), &tools.homes) else {

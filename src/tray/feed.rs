@@ -29,6 +29,8 @@ pub enum News {
     Lit,
     /// There is no place for the icon, in words for the user: what is missing, and what still works.
     Dark(String),
+    /// The display has room for a menu of so many entries.
+    Room(usize),
 }
 
 /// What the user is told beside the menu.
@@ -162,6 +164,7 @@ impl Feed {
                     self.lit = Some(false);
                     self.tell.dark(&line);
                 }
+                News::Room(most) => self.menu.make_room(most),
             }
         }
     }

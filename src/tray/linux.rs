@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-const STILL: &str = "`pilotlight live`, `status` and `watch` work as ever";
+const STILL: &str = "`pilotlight live`, `status` and `watch` still work";
 
 /// The loop of the main thread.
 pub(super) struct Loop {
@@ -101,7 +101,7 @@ fn follow(lamp: &mut TrayController, bus: &Bus, raise: impl FnOnce(&MenuView) ->
         Bus::Panel(true) => lamp.put_out(),
         // At the start, too: the one that took the icon may have gone since.
         Bus::There { panel: false } | Bus::Panel(false) | Bus::Lost => return lamp.put_out(),
-        Bus::Missing(_) | Bus::Deaf | Bus::SessionOver => return,
+        Bus::Missing(_) | Bus::Deaf | Bus::Room(_) | Bus::SessionOver => return,
     }
     match lamp.light(raise) {
         Ok(()) => lamp.tell(News::Lit),
@@ -118,6 +118,9 @@ pub(super) fn follow_bus(
     has_icon: Arc<AtomicBool>,
 ) -> impl Future<Output = ()> + Send + 'static {
     let report = move |bus: Bus| {
+        if let Bus::Room(most) = bus {
+            return news(News::Room(most));
+        }
         if let Some(line) = missing(&bus) {
             news(News::Dark(line));
         }
@@ -145,6 +148,6 @@ fn missing(bus: &Bus) -> Option<String> {
         Bus::Panel(false) => format!("the panel went away; the icon comes back with it, and {STILL}"),
         Bus::Lost => format!("the session bus went away; the icon comes back with it, and {STILL}"),
         Bus::Deaf => format!("no icon, because the panel does not answer; {STILL}"),
-        Bus::There { panel: true } | Bus::Panel(true) | Bus::SessionOver => return None,
+        Bus::There { panel: true } | Bus::Panel(true) | Bus::Room(_) | Bus::SessionOver => return None,
     })
 }

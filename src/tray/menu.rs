@@ -18,7 +18,7 @@ use super::autostart::State as Login;
 use super::details::{self, Source, Words};
 use super::icon::Icon;
 use super::mute::Notices;
-use super::view::{DEMO, Item, ItemId, Kind, MenuView, ROWS, Summary, Text, fold};
+use super::view::{DEMO, Effect, Item, ItemId, Kind, MenuView, ROWS, Summary, Text, fold};
 use crate::config::{Config, List, Tray};
 use crate::core::action::{Action, Reach, offer};
 use crate::core::fleet::{Glance, Group, Kind as Use};
@@ -32,8 +32,10 @@ use crate::system::clock::Clock;
 const SHAPE_REST: Span = Span::seconds(1);
 /// Where no panel says when it opens the menu, its ages are worded anew this often, if something wakes us then.
 const AGE_REST: Span = Span::seconds(59);
-/// So many rows fit a screen of 600 lines beside the panel.
+/// So many entries fit a display of 600 lines, beside the panel, on all desktops but GNOME ([`Menu::make_room`]).
 const MOST: usize = 19;
+/// With fewer, there would be none for what needs the user.
+const LEAST: usize = 12;
 /// So many of those that need the user have a row at once.
 const NEED: usize = 8;
 /// So many of them have what puts them right below their row.
@@ -58,6 +60,8 @@ pub struct Menu {
     bridge: Option<bool>,
     /// What is wrong with the settings.
     wrong: Option<String>,
+    /// So many entries have room on the display.
+    most: usize,
     clock: Option<Clock>,
     shown: Option<MenuView>,
     /// When, by the awake clock, it was last sent, and last laid out anew.
@@ -90,6 +94,7 @@ impl Menu {
             login: Login::default(),
             bridge: None,
             wrong: None,
+            most: MOST,
             clock: None,
             shown: None,
             sent: Time::default(),
@@ -130,6 +135,11 @@ impl Menu {
     /// Says this of the bridge to terminals, from the next update on.
     pub const fn note_bridge(&mut self, bridge: Option<bool>) {
         self.bridge = bridge;
+    }
+
+    /// Has no more entries than this, lines not counted, from the next update on: the display has room for no more.
+    pub fn make_room(&mut self, most: usize) {
+        self.most = most.clamp(LEAST, MOST);
     }
 
     /// A session in the words of a notification.
@@ -199,11 +209,12 @@ impl Menu {
             items.push(Item::text("These sessions play themselves"));
         }
         let reopen = actions::reopen(left_open(sources));
-        let left = MOST.saturating_sub(items.len() + usize::from(reopen.is_some()) + 3);
+        let left = self.most.saturating_sub(items.len() + usize::from(reopen.is_some()) + 3);
         items.push(Item::Separator);
         items.extend(self.rows(&self.sorted(sources, now), left, &glance));
         items.push(Item::Separator);
-        items.extend(reopen);
+        // For a single one whose remedy stands below its row, it would be the same entry twice.
+        items.extend(reopen.filter(|reopen| !is_remedy(reopen, &items)));
         let ends: Vec<_> = sources.iter().filter(|source| ends_with_us(source)).collect();
         let unseen = glance.unseen > 0
             || sources.iter().any(|source| source.row.needs_you() && source.row.is_put_aside_when_seen());
@@ -244,16 +255,23 @@ impl Menu {
             Item::submenu(ItemId::own(Kind::Fold(number)), text, fold(rows, ROWS, None, number + 1))
         };
         let Sorted { need, busy, idle, ended, left_out } = sorted;
-        let (mut items, mut remedies) = (Vec::new(), 0);
+        let (mut items, mut shown, mut remedies) = (Vec::new(), 0, 0);
+        // What works and what rests have an entry each at the least.
+        let others = [!busy.is_empty(), !idle.is_empty() || !ended.is_empty(), *left_out > 0];
+        let room = most.saturating_sub(others.into_iter().map(usize::from).sum());
         for source in need.iter().take(NEED) {
-            items.push(row(source));
-            if let Some(remedy) = actions::remedy(source).filter(|_| remedies < REMEDIES) {
-                remedies += 1;
-                items.push(remedy);
+            let remedy = actions::remedy(source).filter(|_| remedies < REMEDIES);
+            let takes = 1 + usize::from(remedy.is_some()) + usize::from(shown + 1 < need.len());
+            if shown > 0 && items.len() + takes > room {
+                break;
             }
+            remedies += usize::from(remedy.is_some());
+            items.push(row(source));
+            items.extend(remedy);
+            shown += 1;
         }
-        if need.len() > NEED {
-            let rest: Vec<_> = need[NEED..].iter().map(row).collect();
+        if need.len() > shown {
+            let rest: Vec<_> = need[shown..].iter().map(row).collect();
             items.push(folded(format!("{} more", rest.len()), 0, rest));
         }
         let left = most.saturating_sub(items.len() + usize::from(*left_out > 0));
@@ -296,6 +314,14 @@ impl Menu {
 
 /// Said where whatever attached sessions ask for is allowed.
 const APPROVES: &str = "approving all that attached sessions ask for";
+
+/// Whether one of these does the same.
+fn is_remedy(reopen: &Item, items: &[Item]) -> bool {
+    let Item::Action { effect: Effect::Reopen(orders), .. } = reopen else { return false };
+    let [order] = &orders[..] else { return false };
+    let is_same = |other: &Order| other.id == order.id && other.ask == order.ask;
+    items.iter().any(|item| matches!(item, Item::Action { effect: Effect::Act(other), .. } if is_same(other)))
+}
 
 fn has_age(items: &[Item]) -> bool {
     items.iter().any(|item| item.words().is_some_and(Text::has_age) || has_age(item.children()))

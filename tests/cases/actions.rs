@@ -101,7 +101,7 @@ fn the_table_of_actions_by_owner() {
     assert_eq!(sdk.actions(), ["approve", "deny", "reconnect", "stop"]);
     let stdio = Case::of(asking(), 3, Kind::Sdk).reach(Reach::Nowhere);
     assert_eq!(stdio.actions(), [""; 0]);
-    stdio.refuses(Action::Reconnect, "listens nowhere").refuses(Action::Stop, "listens nowhere");
+    stdio.refuses(Action::Reconnect, "listens on no port").refuses(Action::Stop, "listens on no port");
     let terminal = Case::of(asking(), 3, Kind::Terminal).reach(Reach::Nowhere);
     assert_eq!(terminal.actions(), ["end", "force-quit", "show-terminal"]);
     terminal.refuses(Action::Approve, "answer it where it asks").refuses(Action::Reconnect, "fork its log");

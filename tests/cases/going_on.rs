@@ -58,7 +58,7 @@ fn case_127_what_was_left_undone_can_still_be_gone_on_with() {
     lost.allows(Action::Continue).says(Action::Continue, "sends your last prompt again");
     assert_eq!(lost.actions(), ["continue", "reconnect", "resend"]);
     let back = Case::of(reconnected(over.clone(), 10), 11, Kind::Sdk).reach(Reach::Attached);
-    back.allows(Action::Continue).refuses(Action::Reconnect, "attached to it already");
+    back.allows(Action::Continue).refuses(Action::Reconnect, "already attached to it");
     let done = Case::of(reconnected(over, 10).prompt(12).answers(13, "Done."), 14, Kind::Sdk).reach(Reach::Attached);
     done.refuses(Action::Continue, "neither denied nor cut off");
     let idle = Case::of(Story::prompted().answers(1, "Done."), 2, Kind::Sdk).reach(Reach::Listens);

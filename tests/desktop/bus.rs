@@ -80,7 +80,7 @@ fn case_105_without_a_bus_one_line_says_so_and_the_rest_goes_on() {
     light.says("there is no session bus");
     let said = light.said();
     assert_eq!(said.lines().filter(|line| line.contains("bus")).count(), 1, "{said}");
-    assert!(said.contains("`pilotlight live`, `status` and `watch` work as ever"), "{said}");
+    assert!(said.contains("`pilotlight live`, `status` and `watch` still work"), "{said}");
     let session = sessions.add("one");
     assert_eq!(user.row(&session).unwrap()["status"], "idle");
     assert!(light.runs(), "it waits for a bus");

@@ -99,7 +99,7 @@ fn open(pilot: &Pilot, id: &str) -> String {
 fn a_question_is_answered_by_a_command_in_every_way() {
     let stage = attached();
     let (id, pilot) = (stage.session.id(), &stage.pilot);
-    refuses(&pilot.run(&["answer", &id, "--choice", "1"]), "it asks nothing that Pilotlight can hear");
+    refuses(&pilot.run(&["answer", &id, "--choice", "1"]), "it asks nothing that Pilotlight can see");
     for (nth, (arguments, came)) in (1..).zip([
         (&["--choice", "2"][..], "User selected: blue"),
         (&["red"], "User selected: red"),
@@ -268,7 +268,7 @@ fn a_question_that_somebody_else_answered_is_not_answered() {
     result(&asker.session, 1);
     asker.pilot.told_beside(&id, "idle", "");
     terminal.press(&["2", "Enter"]);
-    shows(&terminal, "it asks nothing that Pilotlight can hear");
+    shows(&terminal, "it asks nothing that Pilotlight can see");
     // Another one of the same words is another question.
     asker.person.now(Manner::Waits);
     asks(&asker, "Drop two");

@@ -53,7 +53,7 @@ pub(super) fn reply(session: &Session, status: Status) -> Result<String, String>
     }
     let by_tool = session.facts.turn.as_ref().and_then(Turn::question).is_some();
     if status != Status::NeedsInput && !by_tool {
-        return Err("it asks nothing that Pilotlight can hear".into());
+        return Err("it asks nothing that Pilotlight can see".into());
     }
     if !by_tool {
         return Err("it asks in its last message: send it a prompt where it runs".into());

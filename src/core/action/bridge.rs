@@ -85,22 +85,22 @@ pub(super) fn let_answer(session: &Session) -> Result<String, String> {
     match bridge_of(session) {
         None if is_at_server(session) => return Err("it is answered over its server".into()),
         None => return Err(format!("there is no bridge to its terminal{}", lifted(session))),
-        Some(Bridge::Elevated) => return Err("Pilotlight may answer there already".into()),
+        Some(Bridge::Elevated) => return Err("Pilotlight may already answer there".into()),
         Some(Bridge::Joined) => {}
         Some(Bridge::Watches) => return Err(untried(session)),
         Some(Bridge::Declined) => {
             return Err(
-                "you told Copilot there that Pilotlight may not: that holds until the session is started anew".into()
+                "you told Copilot there that Pilotlight may not: that holds until the session is restarted".into()
             );
         }
-        Some(Bridge::Asking) => return Err("Copilot asks in its terminal already".into()),
+        Some(Bridge::Asking) => return Err("Copilot is already asking in its terminal".into()),
     }
     // Copilot refuses by itself there, for the whole session.
     if session.facts.autopilot {
         return Err("not in autopilot, where Copilot asks nobody".into());
     }
     if session.facts.turn.is_some() || !session.facts.requests.is_empty() || !questions(session).is_empty() {
-        return Err("only while it waits for your next prompt: the question would stand in the way of its work".into());
+        return Err("only while it waits for your next prompt: the question would interrupt its work".into());
     }
     Ok("Copilot asks in its terminal whether Pilotlight may answer there: 1 for this session, 2 for this folder".into())
 }

@@ -15,7 +15,7 @@ pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, Str
     match session.runner() {
         Owner::Alive { .. } | Owner::Opened { .. } => {
             if session.dealings.reach.is_attached() && status != Status::Stuck {
-                return Err("Pilotlight is attached to it already".into());
+                return Err("Pilotlight is already attached to it".into());
             }
             let terminal = session.about.kind == Kind::Terminal;
             let why = if terminal {

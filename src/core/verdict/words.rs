@@ -77,6 +77,20 @@ pub(super) fn error_words(closed: &Closed) -> String {
     }
 }
 
+/// The same in the fewest words: "rate limit (429)". What Copilot calls `query` is told by its message alone.
+pub(super) fn error_gist(closed: &Closed) -> String {
+    match &closed.ending {
+        Ending::Failed { kind, message, status } => match (kind.as_deref(), message) {
+            (None | Some("query"), Some(message)) if !message.is_empty() => message.to_string(),
+            (kind, _) => {
+                let kind = kind.unwrap_or("error").replace('_', " ");
+                status.map_or_else(|| kind.clone(), |status| format!("{kind} ({status})"))
+            }
+        },
+        _ => String::new(),
+    }
+}
+
 /// Why a session that was shut down is worth a look.
 pub(super) fn ended_words(closed: &Closed) -> String {
     let Ending::Shutdown { unfinished, error } = &closed.ending else { return "shut down".into() };

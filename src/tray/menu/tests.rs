@@ -10,7 +10,6 @@ use crate::core::gist::Gist;
 use crate::core::turn::{Call, Request};
 use crate::core::verdict::Status;
 use crate::engine::Key;
-use crate::tray::view::Effect;
 use std::path::Path;
 
 /// Sessions that a test writes down.

@@ -31,7 +31,7 @@ fn a_submenu_says_what_is_asked_and_offers_what_works() {
     assert_eq!(why[0], "needs-permission: is needs-permission");
     assert_eq!(why.last().unwrap(), "What cannot be done now");
     let refused: Vec<_> = row.children()[7].children().last().unwrap().children().iter().map(text).collect();
-    assert_eq!(refused[..2], ["Answer: it asks nothing that Pilotlight can", "  hear"]);
+    assert_eq!(refused[..2], ["Answer: it asks nothing that Pilotlight can", "  see"]);
 }
 
 /// Case 107b.
