@@ -295,7 +295,7 @@ fn case_107d_a_process_with_two_sessions_is_never_signalled() {
     let contested = Case::of(mid_tool(), 3, Kind::Terminal).with(|session| session.contested = true);
     contested.refuses(Action::End, "two live processes");
     let server = Case::of(mid_tool(), 3, Kind::Sdk).reach(Reach::Listens);
-    server.refuses(Action::End, "no terminal");
+    server.refuses(Action::End, "not a terminal session");
 }
 
 #[test]

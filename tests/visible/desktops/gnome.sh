@@ -3,7 +3,7 @@
 
 PACKAGES=(gnome-shell:gnome-shell gjs:gjs '/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri'
     '/usr/share/gnome-shell/extensions/*ppindicator*:gnome-shell-extension-appindicator')
-VARIANTS=(dark:1280x800)
+VARIANTS=(dark:1280x800 small:1024x600)
 ENVIRONMENT=(GSETTINGS_BACKEND=keyfile XDG_CURRENT_DESKTOP=GNOME XDG_SESSION_TYPE=x11 XDG_SESSION_CLASS=user
     GNOME_SHELL_SESSION_MODE=user)
 PANEL_HEIGHT=27 LINE=13 EDGE=12
