@@ -182,6 +182,19 @@ pub(super) fn asks(name: &str) -> bool {
     matches!(name, "ask_user" | "exit_plan_mode")
 }
 
+/// What a session wants that makes a request of this kind, where that goes without saying more.
+pub fn wants(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "shell" | "commands" => "to run",
+        "read" => "to read",
+        "write" => "to write",
+        "path" => "to reach",
+        "url" => "to fetch",
+        "mcp" => "to call a tool",
+        _ => return None,
+    })
+}
+
 /// What a permission request asks for is kept up to this many characters; what is longer is shown by its server alone.
 pub const ASKS_MAX: usize = 2000;
 

@@ -14,7 +14,7 @@ use crate::core::gist::Gist;
 use crate::core::misread::reads_as_it_is;
 use crate::core::order::{Ask, Order, Reply, Which};
 use crate::core::text::{fit, plain, wrap};
-use crate::core::turn::{Call, Request};
+use crate::core::turn::{Call, Request, wants};
 use crate::core::verdict::Status;
 use unicode_width::UnicodeWidthStr;
 
@@ -75,7 +75,8 @@ fn of_request(source: &Source<'_>, request: &Request, can_answer: bool) -> Asked
     let act = |ask| Effect::Act(Order::new(&source.row.id, ask).to(&source.row.label));
     let (call, open) = (request.id, open_requests(source.session));
     let kind = plain(&request.kind, 20);
-    let head = if open > 1 { format!("{kind} (1 of {open})") } else { kind.into() };
+    let head = wants(&kind).map_or_else(|| kind.to_string(), |what| format!("Wants {what}"));
+    let head = if open > 1 { format!("{head} (1 of {open})") } else { head };
     let text = request.asks.as_deref();
     let Some((text, lines)) = text.and_then(|text| Some((text, whole(&head, text)?))) else {
         let review = Effect::Details { id: source.row.id.clone(), request: request.request.clone() };

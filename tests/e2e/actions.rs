@@ -55,7 +55,7 @@ fn a_request_of_another_client_is_approved_from_the_menu() {
     for action in ["approve", "deny", "reconnect", "stop"] {
         assert!(row["actions"].as_array().unwrap().contains(&action.into()), "{row}");
     }
-    stage.pilot.menu_says(&stage.session.id(), "shell: for i in $(seq 600)");
+    stage.pilot.menu_says(&stage.session.id(), "Wants to run: for i in $(seq 600)");
     stage.pilot.click(&stage.session.id(), "Approve once");
     stage.session.folder.wait("permission.completed");
     stage.told("working", "");

@@ -9,6 +9,7 @@ use crate::core::action::Action;
 use crate::core::fleet::OwnerShown;
 use crate::core::misread::reads_as_it_is;
 use crate::core::text::{NAME_MAX, counted, plain};
+use crate::core::turn::wants;
 use crate::core::verdict::Status;
 use std::fmt::Write;
 
@@ -179,15 +180,7 @@ fn does(session: &Alertable<'_>, cause: Cause, again: bool) -> String {
     let still = if again { "still " } else { "" };
     match cause {
         Cause::NeedsPermission => {
-            let what = match session.request.map_or("", |request| request.kind) {
-                "shell" | "commands" => "to run",
-                "read" => "to read",
-                "write" => "to write",
-                "path" => "to reach",
-                "url" => "to fetch",
-                "mcp" => "to call a tool",
-                _ => "a permission",
-            };
+            let what = session.request.and_then(|request| wants(request.kind)).unwrap_or("a permission");
             format!("{still}wants {what}")
         }
         Cause::NeedsInput => format!("{still}waits for your answer"),

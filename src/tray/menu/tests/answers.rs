@@ -15,8 +15,8 @@ fn a_submenu_says_what_is_asked_and_offers_what_works() {
     let row = world.menu.shown.as_ref().unwrap().items[2].clone();
     let words: Vec<_> = row.children().iter().map(text).collect();
     let expected = [
-        "shell: rm -rf build && cargo build --release",
-        "--all-targets",
+        "Wants to run: rm -rf build && cargo build",
+        "--release --all-targets",
         "",
         "Approve once",
         "Deny",
@@ -65,7 +65,7 @@ fn of_several_requests_the_oldest_is_shown() {
     world.update().unwrap();
     let approve = |request| Kind::Approve(Call::of_number(request));
     assert!(world.effect("a", approve(1)).is_some() && world.effect("a", approve(2)).is_none());
-    assert_eq!(text(&world.menu.shown.as_ref().unwrap().items[2].children()[0]), "shell (1 of 2): make");
+    assert_eq!(text(&world.menu.shown.as_ref().unwrap().items[2].children()[0]), "Wants to run (1 of 2): make");
 }
 
 #[test]
