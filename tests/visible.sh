@@ -246,7 +246,7 @@ main() {
         mkdir -p assets/screenshots
         small() { convert "target/visible/xfce/$1.png" -crop "$2" +repage +dither -colors 96 -strip "PNG8:assets/screenshots/$1.png"; }
         small light-menu 460x441+564+0
-        small dark-submenu 724x441+300+0
+        small dark-submenu 774x441+250+0
     fi
 }
 
