@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What takes too long for every change, beside what tests/all.sh runs: the tests marked `#[ignore]`, the benches, and the fuzz
-# targets, ten minutes each; PILOTLIGHT_FUZZ_SECONDS gives them another time.
+# What takes too long for every change, beside what tests/all.sh runs: the tests marked `#[ignore]`, the benches, a random part
+# of the changes to the core that a test should notice, and the fuzz targets, ten minutes each; PILOTLIGHT_FUZZ_SECONDS gives
+# them another time.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=all.sh
 source "$(dirname "${BASH_SOURCE[0]}")/all.sh"
@@ -9,10 +10,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/all.sh"
 readonly CARGO_DENY=0.20.2
 # What builds and runs the fuzz targets.
 readonly CARGO_FUZZ=0.13.2
+# What changes the code here and there, to see whether a test notices; in so many parts, of which each run takes one.
+readonly CARGO_MUTANTS=27.1.0 MUTANT_PARTS=60
 
 # A program of cargo's, by its name and release, in the target folder.
 install_cargo_program() {
-    ! "$target/tools/bin/$1" --version 2>/dev/null | grep -qwF "$2" || return 0
+    ! cargo "${1#cargo-}" --version 2>/dev/null | grep -qwF "$2" || return 0
     # Unoptimised: it runs for seconds, and would be built for minutes.
     fetch env CARGO_TARGET_DIR="$target/tools/build" \
         cargo install --locked --quiet --debug --root "$target/tools" --version "$2" "$1"
@@ -26,6 +29,16 @@ fuzz() {
     CARGO_TARGET_DIR=$target/fuzz cargo fuzz run --sanitizer none "$1" "fuzz/corpus/$1" tests/traces -- \
         -max_total_time="${PILOTLIGHT_FUZZ_SECONDS:-600}" -max_len=65536 -timeout=20 -rss_limit_mb=1024 -print_final_stats=1 \
         -verbosity=1
+}
+
+# mutants: tries some of the changes to the core. Those that no test notices are listed, and are no failure: each wants a test, or
+# makes no difference.
+mutants() {
+    local code=0
+    CARGO_TARGET_DIR=$target/mutants cargo mutants --file 'src/core/**' --shard "$((RANDOM % MUTANT_PARTS))/$MUTANT_PARTS" \
+        --output "$target" --cargo-arg=--locked --colors never -- --lib --test cases || code=$?
+    # 2: some were not noticed; 3: some made a test hang, which is noticed.
+    ((code == 0 || code == 2 || code == 3)) || return "$code"
 }
 
 # Releases of the Copilot CLI that make no hold beside their locks (docs/owners.md), and that the bridge was tried with
@@ -64,6 +77,7 @@ for release in "${OLD_COPILOTS[@]}"; do
 done
 export PILOTLIGHT_TEST_OLD_COPILOT PILOTLIGHT_TEST_OLD_COPILOTS
 stage 'cargo-fuzz' install_cargo_program cargo-fuzz "$CARGO_FUZZ"
+stage 'cargo-mutants' install_cargo_program cargo-mutants "$CARGO_MUTANTS"
 stage 'cargo-deny' install_cargo_program cargo-deny "$CARGO_DENY"
 stage 'dependencies' cargo deny check bans licenses sources
 stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
@@ -97,6 +111,7 @@ if ((EUID == 0)); then
 else
     echo '== debian package  not tried: that needs root'
 fi
+loud_stage 'mutants' mutants
 for file in fuzz/fuzz_targets/*.rs; do
     name=$(basename "$file" .rs)
     stage "fuzz $name" fuzz "$name"

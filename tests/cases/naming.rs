@@ -102,6 +102,7 @@ fn rows_of_one_folder_get_their_branch() {
     let names = named(vec![row(A, "Paint", "/home/shed", "main"), row(B, "Paint", "/home/shed", "green")]);
     assert!(names[0].contains("main") && names[1].contains("green"), "{names:?}");
     assert!(!names[0].contains("aaaaaaaa"), "the id is not needed: {names:?}");
+    assert!(!names[0].contains("shed"), "the folder tells nothing apart: {names:?}");
     let names = named(vec![row(A, "", "/home/shed", "main"), row(B, "", "/home/shed", "green")]);
     assert!(names[0].contains("shed") && names[0].contains("main") && names[1].contains("green"), "{names:?}");
 }
