@@ -4,19 +4,22 @@
 //! tool. So only what is fully understood here is answered; of everything else the reason is kept, and it is answered where it
 //! is asked. A plan is approved for going on interactively, and for nothing that would act without asking.
 
+mod field;
+
+pub use field::{Field, Named, Takes};
+
 use super::turn::Call;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// Questions are kept whole up to this length, in bytes, choices included.
 const WHOLE_MAX: usize = 32 << 10;
-/// The most choices that a question is kept with.
+/// The most choices that a question, or a field of it, is kept with.
 const CHOICES_MAX: usize = 100;
+/// The most fields that a form is kept with.
+const FIELDS_MAX: usize = 30;
 /// The action of a plan that is approved: the agent goes on, and asks as before.
 const INTERACTIVE: &str = "interactive";
-/// What a field may say of itself. Anything else may restrict what fits it.
-const FIELD_KEYS: [&str; 9] =
-    ["type", "enum", "enumNames", "oneOf", "title", "description", "default", "minLength", "maxLength"];
 /// What a form may say beside its fields.
 const FORM_KEYS: [&str; 5] = ["type", "properties", "required", "$schema", "additionalProperties"];
 
@@ -50,19 +53,10 @@ pub struct Choice {
 pub enum Kind {
     /// The agent asks for words, or offers some.
     Input,
-    /// A form, the agent's or a tool's, of at most one field.
-    Form(Option<Field>),
+    /// A form, the agent's or a tool's, of these fields.
+    Form(Vec<Field>),
     /// The agent has made a plan.
     Plan,
-}
-
-/// The one field of a form.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Field {
-    name: Box<str>,
-    /// Characters that a text must have at least, and may have at most.
-    least: u64,
-    most: u64,
 }
 
 /// What is answered.
@@ -73,6 +67,8 @@ pub enum With {
     Choice(usize),
     /// The user's own words.
     Text(String),
+    /// The values of a form's fields, by their names.
+    Fields(Map<String, Value>),
     /// A no to the question itself.
     Decline,
     /// Neither yes nor no: the form is put away.
@@ -91,8 +87,9 @@ impl Form {
             "exit_plan_mode.requested" => Self::of_plan(data),
             _ => Err(UNKNOWN),
         }?;
-        let length = form.text.len() + form.choices.iter().map(|choice| choice.words.len()).sum::<usize>();
-        if length > WHOLE_MAX || form.choices.len() > CHOICES_MAX {
+        let most = form.fields().iter().map(|field| field.listed().len()).chain([form.choices.len()]).max();
+        let is_too_long = form.texts().map(str::len).sum::<usize>() > WHOLE_MAX;
+        if is_too_long || form.fields().len() > FIELDS_MAX || most > Some(CHOICES_MAX) {
             return Err("it is too long");
         }
         Ok(form)
@@ -133,38 +130,28 @@ impl Form {
         if form.keys().any(|key| !FORM_KEYS.contains(&&**key)) {
             return Err(UNKNOWN);
         }
-        let mut all = fields.iter();
-        let Some((name, field)) = all.next() else {
-            let accept = Choice { words: "Accept".into(), result: json!({"action": "accept", "content": {}}) };
-            return of(asked.into(), Kind::Form(None), vec![accept], false);
-        };
-        if all.next().is_some() {
-            return Err("its form has more than one field");
-        }
-        let field = field.as_object().ok_or(UNKNOWN)?;
-        if field.keys().any(|key| !FIELD_KEYS.contains(&&**key)) {
-            return Err("its form asks for more than a choice or a text");
-        }
-        let word = |key: &str| field.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let about: Vec<_> =
-            ["title", "description"].into_iter().filter_map(word).filter(|about| *about != asked).collect();
-        let asked = [asked].into_iter().chain(about).collect::<Vec<_>>().join(" — ");
-        let choice = |words: String, value: Value| Choice {
-            words: words.into(),
-            result: json!({"action": "accept", "content": {name: value}}),
-        };
-        let number = |key: &str, other| field.get(key).map_or(Some(other), Value::as_u64).ok_or(UNKNOWN);
-        let (least, most) = (number("minLength", 0)?, number("maxLength", u64::MAX)?);
-        let kind = Kind::Form(Some(Field { name: name.as_str().into(), least, most }));
-        let choices: Vec<_> = match (field.get("type").and_then(Value::as_str), named_values(field)?) {
-            (Some("string") | None, Some(named)) => {
-                named.into_iter().map(|(name, value)| choice(name, value.into())).collect()
+        let required = form.get("required").map_or(Some(Vec::new()), strings).ok_or(UNKNOWN)?;
+        let read = |(name, field): (&String, &Value)| Field::read(name, field, required.contains(&&**name));
+        let fields = fields.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        match &fields[..] {
+            [] => {
+                let accept = Choice { words: "Accept".into(), result: accept(&Map::new()) };
+                of(asked.into(), Kind::Form(fields), vec![accept], false)
             }
-            (Some("string"), None) => return of(asked, kind, Vec::new(), true),
-            (Some("boolean"), None) => vec![choice("Yes".into(), true.into()), choice("No".into(), false.into())],
-            _ => return Err("its form asks for more than a choice or a text"),
-        };
-        if choices.is_empty() { Err(UNKNOWN) } else { of(asked, kind, choices, false) }
+            [field] => {
+                let about = field.about.iter().map(|about| &**about).filter(|about| *about != asked);
+                let text = [asked].into_iter().chain(about).collect::<Vec<_>>().join(" — ");
+                let choice =
+                    |named: &Named| Choice { words: named.words.clone(), result: one(field, named.value.clone()) };
+                let choices = match &field.takes {
+                    Takes::One(named) => named.iter().map(choice).collect(),
+                    Takes::Some { .. } | Takes::Text { .. } | Takes::Number { .. } => Vec::new(),
+                };
+                let takes_text = matches!(field.takes, Takes::Text { .. } | Takes::Number { .. });
+                of(text, Kind::Form(fields), choices, takes_text)
+            }
+            _ => of(asked.into(), Kind::Form(fields), Vec::new(), false),
+        }
     }
 
     fn of_plan(data: &Value) -> Result<Self, &'static str> {
@@ -184,8 +171,27 @@ impl Form {
     /// Tells this question, as it is shown, from any other: the same one asked anew has another id.
     pub fn mark(&self) -> u64 {
         let choices: Vec<_> = self.choices.iter().map(|choice| &*choice.words).collect();
-        // No two questions make one text: each part is a JSON string.
-        Call::of(&json!([self.request, self.text, choices, self.takes_text]).to_string()).number()
+        // No two questions make one text: each part is a JSON value.
+        Call::of(&json!([self.request, self.text, choices, self.takes_text, self.fields()]).to_string()).number()
+    }
+
+    /// The fields of a form.
+    pub fn fields(&self) -> &[Field] {
+        match &self.kind {
+            Kind::Form(fields) => fields,
+            Kind::Input | Kind::Plan => &[],
+        }
+    }
+
+    /// Whether it is filled in field by field: neither a choice nor a text is an answer.
+    pub fn is_filled_in(&self) -> bool {
+        self.choices.is_empty() && !self.takes_text
+    }
+
+    /// Everything that is shown of it.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let choices = self.choices.iter().map(|choice| &*choice.words);
+        [&*self.text].into_iter().chain(choices).chain(self.fields().iter().flat_map(Field::texts))
     }
 
     /// Whether it can be turned down as such.
@@ -207,17 +213,12 @@ impl Form {
             (With::Text(text), Kind::Input) => Ok(json!({"answer": text, "wasFreeform": true})),
             // Words of the user's own are what is to be changed.
             (With::Text(text), Kind::Plan) => Ok(json!({"approved": false, "feedback": text})),
-            (With::Text(text), Kind::Form(Some(Field { name, least, most }))) => {
-                let length = text.chars().count() as u64;
-                if length < *least {
-                    return Err("the text is shorter than its form allows");
-                }
-                if length > *most {
-                    return Err("the text is longer than its form allows");
-                }
-                Ok(json!({"action": "accept", "content": {&**name: text}}))
-            }
-            (With::Text(_), Kind::Form(None)) => Err(UNKNOWN),
+            (With::Text(text), Kind::Form(fields)) => match &fields[..] {
+                [field] => field.value(&[text]).map(|value| one(field, value)),
+                _ => Err(UNKNOWN),
+            },
+            (With::Fields(values), Kind::Form(fields)) => filled_in(fields, values),
+            (With::Fields(_), Kind::Input | Kind::Plan) => Err("it has no fields"),
             (With::Decline, Kind::Form(_)) => Ok(json!({"action": "decline"})),
             (With::Decline, Kind::Plan) => Ok(json!({"approved": false})),
             (With::Cancel, Kind::Form(_)) => Ok(json!({"action": "cancel"})),
@@ -227,6 +228,31 @@ impl Form {
             (With::Cancel, Kind::Plan) => Err("a plan can be declined, and not cancelled; `stop` ends its turn"),
         }
     }
+}
+
+/// What is told of a form that was filled in.
+fn accept(content: &Map<String, Value>) -> Value {
+    json!({"action": "accept", "content": content})
+}
+
+/// The same, of one field.
+fn one(field: &Field, value: Value) -> Value {
+    accept(&[(field.name.to_string(), value)].into_iter().collect())
+}
+
+/// Each field by its value; what may be left out may be missing.
+fn filled_in(fields: &[Field], values: &Map<String, Value>) -> Result<Value, &'static str> {
+    if values.keys().any(|name| !fields.iter().any(|field| *field.name == **name)) {
+        return Err("it has no such field");
+    }
+    for field in fields {
+        match values.get(&*field.name) {
+            Some(value) => field.fits(value)?,
+            None if field.is_required => return Err("a field is missing that it must have"),
+            None => {}
+        }
+    }
+    Ok(accept(values))
 }
 
 /// Said of what is not understood.
@@ -247,32 +273,6 @@ fn text<'d>(data: &'d Value, key: &str) -> Result<&'d str, &'static str> {
 
 fn strings(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(Value::as_str).collect()
-}
-
-/// The values that a field takes, each with what is shown of it; `None` where it does not list them.
-fn named_values(field: &Map<String, Value>) -> Result<Option<Vec<(String, String)>>, &'static str> {
-    let named = |name: Option<&str>, value: &str| match name {
-        Some(name) if name != value => (format!("{name} ({value})"), value.to_owned()),
-        _ => (value.to_owned(), value.to_owned()),
-    };
-    match (field.get("enum"), field.get("oneOf")) {
-        (None, None) => Ok(None),
-        (Some(values), None) => {
-            let values = strings(values).ok_or(UNKNOWN)?;
-            let names = field.get("enumNames").map(|names| strings(names).ok_or(UNKNOWN)).transpose()?;
-            if names.as_ref().is_some_and(|names| names.len() != values.len()) {
-                return Err(UNKNOWN);
-            }
-            let name = |index: usize| names.as_ref().and_then(|names| names.get(index)).copied();
-            Ok(Some(values.iter().enumerate().map(|(index, value)| named(name(index), value)).collect()))
-        }
-        (None, Some(values)) => {
-            let one = |value: &Value| Some(named(value["title"].as_str(), value["const"].as_str()?));
-            let all: Option<Vec<_>> = values.as_array().ok_or(UNKNOWN)?.iter().map(one).collect();
-            all.map(Some).ok_or(UNKNOWN)
-        }
-        (Some(_), Some(_)) => Err(UNKNOWN),
-    }
 }
 
 #[cfg(test)]
@@ -339,10 +339,44 @@ mod tests {
     }
 
     #[test]
+    fn a_form_of_several_fields_is_filled_in_whole() {
+        let asked = form(
+            &json!({"properties": {"coats": {"type": "integer", "minimum": 1}, "color": {"enum": ["red", "blue"]},
+            "note": {"type": "string"}}, "required": ["color", "coats"]}),
+        )
+        .unwrap();
+        assert!(asked.is_filled_in() && asked.fields().len() == 3);
+        let given = |values: Value| asked.result(&With::Fields(values.as_object().unwrap().clone()));
+        let both = json!({"color": "blue", "coats": 2});
+        assert_eq!(given(both.clone()), Ok(json!({"action": "accept", "content": both})));
+        for no in [
+            json!({"color": "blue"}),
+            json!({"color": "mauve", "coats": 2}),
+            json!({"color": "blue", "coats": "2"}),
+            json!({"color": "blue", "coats": 2, "x": "y"}),
+            json!({}),
+        ] {
+            assert!(given(no.clone()).is_err(), "{no}");
+        }
+        assert!(asked.result(&With::Text("blue".into())).is_err() && asked.result(&With::Choice(0)).is_err());
+        assert_eq!(asked.result(&With::Decline), Ok(json!({"action": "decline"})));
+        let number = field(&json!({"type": "number", "maximum": 5})).unwrap();
+        assert_eq!(number.result(&With::Text("4.5".into())), Ok(json!({"action": "accept", "content": {"db": 4.5}})));
+        assert!(number.takes_text && number.result(&With::Text("6".into())).is_err());
+        let several = field(&json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}})).unwrap();
+        let given = With::Fields(json!({"db": ["b"]}).as_object().unwrap().clone());
+        assert_eq!(several.result(&given), Ok(json!({"action": "accept", "content": {"db": ["b"]}})));
+    }
+
+    #[test]
     fn what_is_not_understood_whole_is_not_answered() {
         for unknown in [
-            json!({"type": "number"}),
-            json!({"type": "array", "items": {"enum": ["a"]}}),
+            json!({"type": "object"}),
+            json!({"type": "array", "items": {"type": "string"}}),
+            json!({"type": "array", "items": {"enum": ["a"], "minLength": 2}}),
+            json!({"type": "array", "items": {"enum": ["a"]}, "uniqueItems": true}),
+            json!({"type": "number", "multipleOf": 2}),
+            json!({"type": "number", "minimum": "2"}),
             json!({"type": "string", "format": "email"}),
             json!({"type": "string", "pattern": "^a"}),
             json!({"type": "string", "enum": [1, 2]}),
@@ -356,8 +390,9 @@ mod tests {
         ] {
             assert!(field(&unknown).is_err(), "{unknown}");
         }
-        let two = json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}}});
-        assert_eq!(form(&two).unwrap_err(), "its form has more than one field");
+        let one_of_two = json!({"properties": {"a": {"type": "string"}, "b": {"type": "string", "pattern": "^a"}}});
+        assert!(form(&one_of_two).is_err(), "a form is filled in whole, or not at all");
+        assert!(form(&json!({"properties": {"a": {"type": "string"}}, "required": [7]})).is_err());
         assert!(form(&json!({"properties": {}, "anyOf": []})).is_err());
         let url = json!({"requestId": "r", "message": "Sign in", "mode": "url", "url": "https://example.com/"});
         assert!(Form::read("elicitation.requested", &url).unwrap_err().contains("browser"));

@@ -127,6 +127,8 @@ fn of_question(source: &Source<'_>, form: &Form, can_answer: bool) -> Asked {
     let mut answers: Vec<_> = choices.map(choice).collect();
     if form.takes_text {
         answers.push(elsewhere("Answer in your own words…"));
+    } else if form.is_filled_in() {
+        answers.push(elsewhere("Fill in its form…"));
     }
     if form.can_be_declined() && form.kind != What::Plan {
         answers.push(answer(Kind::Decline(call), "Decline to answer".into(), With::Decline));

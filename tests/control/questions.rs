@@ -281,3 +281,86 @@ fn a_question_is_shown_before_it_is_answered() {
     shows(&terminal, "it is done\nexited with 0");
     assert_eq!(given()[1..], [("r-1".to_owned(), With::Choice(0))]);
 }
+
+/// A form of several fields is filled in by the command line, or field by field on a terminal.
+#[test]
+fn a_form_is_filled_in_field_by_field() {
+    let user = User::new();
+    let (_session, _owner) = asking(&user, &[]);
+    let fields = json!({"color": {"type": "string", "enum": ["red", "blue"], "title": "Color"},
+        "coats": {"type": "integer", "minimum": 1, "maximum": 5},
+        "rooms": {"type": "array", "items": {"type": "string", "enum": ["hall", "attic"]}}, "note": {"type": "string"}});
+    let double = Double::start(&user, move |order| match &order.ask {
+        Ask::Answer(Reply::Look(_)) => {
+            let schema = json!({"type": "object", "properties": fields, "required": ["color", "coats"]});
+            let data = json!({"requestId": "r-1", "message": "How shall it look?", "requestedSchema": schema});
+            let form = Form::read("elicitation.requested", &data).unwrap();
+            vec![Report::Question(Box::new(form)), Report::End(Outcome::Done("it is still open".into()))]
+        }
+        _ => done(),
+    });
+    let given = || {
+        let orders = double.orders().into_iter();
+        let give = |ask| match ask {
+            Ask::Answer(Reply::Give { with: With::Fields(values), .. }) => Some(serde_json::Value::from(values)),
+            _ => None,
+        };
+        orders.filter_map(|order| give(order.ask)).collect::<Vec<_>>()
+    };
+    let run = |fields: &[&str]| {
+        let fields: Vec<_> = fields.iter().flat_map(|field| ["--field", field]).collect();
+        user.run(&[&["answer", "00000001", "--request", "r-1"], &fields[..]].concat())
+    };
+    let output = run(&["color=blue", "coats=2", "rooms=attic", "rooms=hall", "note=a=b"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    for shown in [
+        "    How shall it look?\nIts fields:\n",
+        "    color: Color; one of its choices\n        1) red\n        2) blue\n    coats: a whole number, 1 to 5\n",
+        "    rooms: any of its choices; may be left out\n        1) hall\n        2) attic\n    note: a text; may be left out\n",
+    ] {
+        assert!(said.contains(shown), "{shown}\n{said}");
+    }
+    let first = json!({"color": "blue", "coats": 2, "rooms": ["attic", "hall"], "note": "a=b"});
+    assert_eq!(given(), [first]);
+    for (fields, code, why) in [
+        (&["color=blue"][..], 4, "its field coats must be filled in"),
+        (&["color=mauve", "coats=2"], 4, "color: none of its choices reads like this"),
+        (&["color=blue", "coats=6"], 4, "coats: the number is not one that its form allows"),
+        (&["color=blue", "color=red", "coats=2"], 4, "color: it takes one value"),
+        (&["colour=blue"], 4, "it has no field colour; its fields: color, coats, rooms, note"),
+        (&["color"], 2, "NAME=VALUE"),
+    ] {
+        let output = run(fields);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(code) && said.contains(why), "{fields:?}: {output:?}");
+    }
+    let type_in = |lines: &[(&str, &str)]| {
+        let terminal = in_terminal(&user, &["answer", "00000001"]);
+        for (asks, typed) in lines {
+            shows(&terminal, asks);
+            terminal.text(typed);
+            terminal.press(&["Enter"]);
+        }
+        terminal
+    };
+    let filled = [
+        ("color (one of its choices, by number: 1 to 2):", "2"),
+        ("coats (a whole number, 1 to 5):", "9"),
+        ("the number is not one that its form allows\ncoats (a whole number, 1 to 5):", "3"),
+        ("rooms (any of its choices; may be left out, by number: 1 to 2):", "1, attic"),
+        ("note (a text; may be left out):", ""),
+    ];
+    shows(&type_in(&[&filled[..], &[("Send this? [y/N]", "n")]].concat()), "the question was left open\nexited with 4");
+    shows(&type_in(&filled[..2]), "that its form allows");
+    assert_eq!(given().len(), 1, "{:?}", given());
+    shows(&type_in(&[&filled[..], &[("Send this? [y/N]", "y")]].concat()), "it is done\nexited with 0");
+    assert_eq!(given()[1..], [json!({"coats": 3, "color": "blue", "rooms": ["hall", "attic"]})]);
+    // What must be filled in and is not leaves it open, and so does Ctrl-C at any field.
+    shows(&type_in(&[("color (", "")]), "the question was left open\nexited with 4");
+    let terminal = type_in(&filled[..4]);
+    shows(&terminal, "note (");
+    terminal.press(&["C-c"]);
+    shows(&terminal, "the question was left open\nexited with 4");
+    assert_eq!(given().len(), 2, "{:?}", given());
+}

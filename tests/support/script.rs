@@ -64,6 +64,14 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
             json!({"message": "Which name?", "requestedSchema": {"properties": {"name": {"type": "string",
                 "title": "Name"}}, "required": ["name"]}}),
         ),
+        ("fields", 0) => call(
+            "ask_user",
+            json!({"message": "How shall it look?", "requestedSchema": {"properties": {
+                "color": {"type": "string", "enum": ["red", "blue"], "title": "Color"},
+                "coats": {"type": "integer", "minimum": 1, "maximum": 5},
+                "rooms": {"type": "array", "items": {"type": "string", "enum": ["hall", "attic"]}},
+                "note": {"type": "string"}}, "required": ["color", "coats"]}}),
+        ),
         ("plan", 0) => call(
             "exit_plan_mode",
             json!({"summary": "Paint the fence white.", "actions": ["interactive", "exit_only"],
@@ -91,6 +99,8 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
         ("become", 1) => calls(bash(UNTIL_GO, "work until told")),
         ("spin", 0) => calls(bash("until [ -e go ] || [ ! -e seed.txt ]; do :; done", "spin until told")),
         ("big", 0) => calls(bash("head -c 400000 /dev/zero | tr '\\0' x", "write much")),
+        // Another folder than the session's own: reading there is asked for first, then the command.
+        ("outside", 0) => calls(bash("cat /etc/hostname", "look outside")),
         ("long", 0) => {
             let text = "A line of forty bytes, with its break.\n\n".repeat(usize::try_from(number).unwrap_or(1) * 25);
             calls(bash(&format!("cat >long.txt <<'END'\n{text}END"), "write a long text"))
@@ -100,6 +110,10 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
         ("mixed", 0) => call("list_bash", json!({})),
         ("mixed", round) if (round as u64) <= number => calls(bash(&format!("touch mixed{round}.txt"), "touch")),
         ("denied", round) if (round as u64) < number => calls(bash(&format!("touch denied{round}.txt"), "touch")),
+
+        // The same in autopilot, which goes on by itself until it is told that all is done.
+        ("giveup", round) if (round as u64) < number => calls(bash(&format!("touch giveup{round}.txt"), "touch")),
+        ("giveup", round) if round as u64 == number => call("task_complete", json!({"summary": "I may do nothing."})),
 
         ("bg", 0) => {
             call("bash", json!({"command": UNTIL_GO, "description": "work in the background", "mode": "async"}))

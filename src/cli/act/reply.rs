@@ -7,13 +7,14 @@
 use super::carry::carry_out;
 use super::tell::{self, Tell, Teller, question, write_out};
 use super::{order, refuse, with};
-use crate::cli::Context;
-use crate::cli::ask::line;
+use crate::cli::ask::{confirm, line};
 use crate::cli::pick::{Picked, complete};
+use crate::cli::{Context, say};
 use crate::control::{ORDER_MAX, caller};
-use crate::core::form::{Form, Kind, With};
+use crate::core::form::{Field, Form, Kind, Takes, With};
 use crate::core::misread::misread;
 use crate::core::order::{Ask, Outcome, Reply, Report};
+use crate::core::text::{NAME_MAX, plain};
 use clap_complete::ArgValueCompleter;
 use std::process::ExitCode;
 
@@ -34,6 +35,9 @@ pub(in crate::cli) struct Arguments {
     /// Answer in words of your own; of a plan, what to change
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["decline", "cancel"])]
     text: Option<String>,
+    /// Fill in a field of a form: once for each field, and once for each choice of a field that takes several
+    #[arg(long, value_name = "NAME=VALUE", value_parser = named, conflicts_with_all = ["answer", "choice", "text", "decline", "cancel"])]
+    field: Vec<(String, String)>,
     /// Turn a form or a plan down
     #[arg(long, conflicts_with = "cancel")]
     decline: bool,
@@ -49,10 +53,19 @@ pub(in crate::cli) struct Arguments {
 impl Arguments {
     /// Whether they say an answer.
     const fn says_one(&self) -> bool {
-        let Self { answer, choice, text, decline, cancel, .. } = self;
-        answer.is_some() || choice.is_some() || text.is_some() || *decline || *cancel
+        let Self { answer, choice, text, field, decline, cancel, .. } = self;
+        answer.is_some() || choice.is_some() || text.is_some() || !field.is_empty() || *decline || *cancel
     }
 }
+
+/// A field's name, and what it is to be.
+fn named(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("it has the form NAME=VALUE")?;
+    Ok((name.into(), value.into()))
+}
+
+const NO_TERMINAL: &str = "there is no terminal here to ask you on: answer with";
+const LEFT_OPEN: &str = "the question was left open";
 
 /// Keeps the question that is shown. Its end is told by whoever looks.
 #[derive(Default)]
@@ -123,17 +136,17 @@ fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow:
 
 /// The answer that the arguments say, if they do.
 fn given(arguments: &Arguments, form: &Form) -> Result<Option<With>, String> {
-    let Arguments { answer, choice, text, decline, cancel, .. } = arguments;
+    let Arguments { answer, choice, text, field, decline, cancel, .. } = arguments;
     let with = match (answer, choice, text) {
         (Some(words), ..) => in_words(words, form)?,
         (_, Some(number), _) => nth(*number, form)?,
         (_, _, Some(text)) => With::Text(text.clone()),
+        _ if !field.is_empty() => filled_in(field, form)?,
         _ if *decline => With::Decline,
         _ if *cancel => With::Cancel,
         _ => return Ok(None),
     };
-    let choices = form.choices.iter().map(|choice| &*choice.words);
-    if form.text.lines().chain(choices.flat_map(str::lines)).any(|line| misread(line).is_some()) {
+    if form.texts().flat_map(str::lines).any(|line| misread(line).is_some()) {
         let why = "part of the question may not be what it looks like, so it was left open. Read it, and answer on a terminal, with";
         return Err(format!("{why} `pilotlight answer ID` alone"));
     }
@@ -142,6 +155,9 @@ fn given(arguments: &Arguments, form: &Form) -> Result<Option<With>, String> {
 
 /// The answer that is typed, on a terminal.
 fn asked_for(form: &Form) -> Result<With, String> {
+    if form.is_filled_in() {
+        return asked_for_each(form);
+    }
     let numbers = match form.choices.len() {
         0 => None,
         1 => Some("1".to_owned()),
@@ -156,16 +172,85 @@ fn asked_for(form: &Form) -> Result<With, String> {
     let ways: Vec<_> = numbers.iter().map(String::as_str).chain(text).chain(decline).collect();
     let prompt = format!("Your answer ({}; Enter alone leaves it open): ", ways.join(", or "));
     let Some(typed) = line(&prompt) else {
-        return Err(
-            "there is no terminal here to ask you on: answer with --request and --choice or --text; the question was left open".into(),
-        );
+        return Err(format!("{NO_TERMINAL} --request and --choice or --text; the question was left open"));
     };
     match (&*typed, typed.parse()) {
-        ("", _) => Err("the question was left open".into()),
+        ("", _) => Err(LEFT_OPEN.into()),
         (_, Ok(number)) if !form.choices.is_empty() => nth(number, form),
         ("decline", _) if decline.is_some() => Ok(With::Decline),
         _ => in_words(&typed, form),
     }
+}
+
+/// The fields that are typed, one after the other: each is asked for until it fits.
+fn asked_for_each(form: &Form) -> Result<With, String> {
+    let mut given = Vec::new();
+    for field in form.fields() {
+        let name = plain(&field.name, NAME_MAX);
+        let numbers =
+            Some(field.listed().len()).filter(|count| *count > 0).map(|count| format!(", by number: 1 to {count}"));
+        let prompt = format!("{name} ({}{}): ", field.words(), numbers.unwrap_or_default());
+        loop {
+            let Some(typed) = line(&prompt) else {
+                return Err(format!("{NO_TERMINAL} --request and --field; the question was left open"));
+            };
+            if typed.is_empty() {
+                if field.is_required {
+                    return Err(LEFT_OPEN.into());
+                }
+                break;
+            }
+            let typed = typed_for(field, &typed);
+            match field.value(&typed) {
+                Ok(_) => {
+                    given.extend(typed.into_iter().map(|value| (field.name.to_string(), value.to_owned())));
+                    break;
+                }
+                Err(why) => say(why),
+            }
+        }
+    }
+    match confirm("Send this?") {
+        Some(true) => filled_in(&given, form),
+        _ => Err(LEFT_OPEN.into()),
+    }
+}
+
+/// What is meant by a line: a text, or choices, each by its number or in its own words.
+fn typed_for<'a>(field: &'a Field, typed: &'a str) -> Vec<&'a str> {
+    let listed = field.listed();
+    let choice = |typed: &'a str| {
+        let number = typed.parse().ok().and_then(|number: usize| listed.get(number.checked_sub(1)?));
+        number.map_or(typed, |named| &*named.words)
+    };
+    match field.takes {
+        Takes::Some { .. } => typed.split(',').map(str::trim).map(choice).collect(),
+        Takes::One(_) => vec![choice(typed)],
+        Takes::Text { .. } | Takes::Number { .. } => vec![typed],
+    }
+}
+
+/// What the fields are to be, by their names.
+fn filled_in(given: &[(String, String)], form: &Form) -> Result<With, String> {
+    let fields = form.fields();
+    let name = |name: &str| plain(name, NAME_MAX);
+    if let Some((other, _)) = given.iter().find(|(given, _)| !fields.iter().any(|field| *field.name == **given)) {
+        let names: Vec<_> = fields.iter().map(|field| name(&field.name)).collect();
+        let has = if names.is_empty() { "none".into() } else { names.join(", ") };
+        return Err(format!("it has no field {}; its fields: {has}. It was left open", name(other)));
+    }
+    let mut values = serde_json::Map::new();
+    for field in fields {
+        let given: Vec<_> = given.iter().filter(|(name, _)| *field.name == **name).map(|(_, value)| &**value).collect();
+        if given.is_empty() && field.is_required {
+            return Err(format!("its field {} must be filled in, too: it was left open", name(&field.name)));
+        }
+        if !given.is_empty() {
+            let value = field.value(&given).map_err(|why| format!("{}: {why}; it was left open", name(&field.name)))?;
+            values.insert(field.name.to_string(), value);
+        }
+    }
+    Ok(With::Fields(values))
 }
 
 fn nth(number: usize, form: &Form) -> Result<With, String> {

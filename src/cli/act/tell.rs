@@ -136,6 +136,17 @@ pub(super) fn question(who: &str, form: &Form) -> String {
     for (number, choice) in (1..).zip(&form.choices) {
         set_in(&mut out, &format!("{number}) "), &choice.words);
     }
+    if form.is_filled_in() {
+        out.push_str("Its fields:\n");
+        for field in form.fields() {
+            let about: Vec<_> = field.about.iter().map(|about| &**about).collect();
+            let about = [about.join(" — "), field.words()].into_iter().filter(|words| !words.is_empty());
+            set_in(&mut out, "", &format!("{}: {}", field.name, about.collect::<Vec<_>>().join("; ")));
+            for (number, named) in (1..).zip(field.listed()) {
+                set_in(&mut out, &format!("    {number}) "), &named.words);
+            }
+        }
+    }
     careful(&mut out);
     out
 }

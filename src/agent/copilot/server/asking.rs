@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_question_keeps_how_it_is_answered_or_why_it_is_not() {
         let mut questions = Questions::default();
-        let two = json!({"a": {"type": "string"}, "b": {"type": "string"}});
+        let two = json!({"a": {"type": "string"}, "b": {"type": "string", "format": "email"}});
         heard(
             &mut questions,
             "elicitation.requested",
@@ -158,7 +158,10 @@ mod tests {
         let plan = json!({"requestId": "b", "summary": "Paint it.", "actions": ["autopilot", "interactive"]});
         heard(&mut questions, "exit_plan_mode.requested", &plan);
         let open = questions.open();
-        assert_eq!(open[0].form.as_ref().unwrap_err().as_ref(), "its form has more than one field");
+        assert_eq!(
+            open[0].form.as_ref().unwrap_err().as_ref(),
+            "its form asks for more than choices, texts and numbers"
+        );
         let choices = ["Approve, and go on interactively", "Do not approve"];
         assert_eq!(open[1].question.choices.iter().map(|choice| &**choice).collect::<Vec<_>>(), choices);
         let found = |request| questions.find(request).map(|asking| &*asking.question.text);
