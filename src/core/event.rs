@@ -105,6 +105,8 @@ pub enum Body<'a> {
         asks: Option<Text<'a>>,
         /// A hook has answered already: nobody waits.
         by_hook: bool,
+        /// An organisation's policy wants a person to answer it.
+        managed: bool,
     },
     /// `permission.completed`.
     PermissionDone {

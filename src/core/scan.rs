@@ -143,6 +143,14 @@ impl<'a> Scan<'a> {
         Ok(filled)
     }
 
+    /// The text that an array holds, where that is all that it holds. Any other value is passed over.
+    pub fn only_text(&mut self) -> Result<Option<Text<'a>>> {
+        let mut inside = self.clone();
+        self.skip()?;
+        let text = if inside.take(b'[').is_ok() { inside.text().ok().flatten() } else { None };
+        Ok(text.filter(|_| inside.take(b']').is_ok()))
+    }
+
     /// What was passed over since the cursor stood at `start`.
     pub fn since(&self, start: &Self) -> &'a [u8] {
         self.bytes.get(start.at..self.at).unwrap_or_default()

@@ -214,6 +214,8 @@ pub struct Request {
     pub asks: Option<Box<str>>,
     /// The sub-agent that asks.
     pub agent: Option<Box<str>>,
+    /// An organisation's policy wants a person to answer it.
+    pub is_managed: bool,
     /// Since when it is open.
     pub at: Moment,
 }
@@ -227,7 +229,7 @@ impl Request {
 
     /// What it is about, where it is such a question.
     pub fn consent_words(&self) -> Option<&'static str> {
-        let ours = || self.asks.as_deref().is_some_and(|id| OUR_EXTENSION.contains(&id));
+        let ours = || self.asks.as_deref() == Some(OUR_EXTENSION);
         self.is_consent().then(|| match ours() {
             true => "Copilot asks in its terminal whether Pilotlight may answer there",
             false => "Copilot asks in its terminal whether an extension may do more",
@@ -241,7 +243,7 @@ pub fn is_consent(kind: &[u8]) -> bool {
 }
 
 /// What Copilot calls the bridge.
-const OUR_EXTENSION: [&str; 2] = ["plugin:pilotlight:pilotlight", "user:pilotlight"];
+const OUR_EXTENSION: &str = "plugin:pilotlight:pilotlight";
 
 /// A sub-agent that has started and not ended.
 #[derive(Clone, Debug, PartialEq)]

@@ -406,6 +406,12 @@ fn a_terminal_with_a_bridge_is_stopped_answered_and_once_its_user_allows_it_appr
     bridged(idle(), 3, Bridge::Joined).allows(Action::LetAnswer);
     bridged(idle(), 3, Bridge::Declined).refuses(Action::LetAnswer, "may not");
     bridged(idle(), 3, Bridge::Asking).refuses(Action::LetAnswer, "already");
+    // What an organisation wants a person to answer is answered in the terminal.
+    let asks = json!({"requestId": "r1", "permissionRequest": {"kind": "shell", "managedApprovalRequired": true}});
+    let managed = Story::prompted().event(1, "permission.requested", asks);
+    for action in [Action::Approve, Action::Deny] {
+        bridged(managed.clone(), 3, Bridge::Elevated).refuses(action, "your organisation wants a person");
+    }
     // What was not tried only watches, and says so.
     let untried = bridged(asking(), 3, Bridge::Watches);
     for action in [Action::Approve, Action::Deny, Action::Stop, Action::LetAnswer] {
@@ -456,5 +462,23 @@ fn copilots_own_question_about_the_bridge_is_never_answered_from_here() {
         Case::of(asks("other"), 3, Kind::Terminal)
             .reach(Reach::Listens)
             .refuses(action, "whether an extension may do more");
+    }
+}
+
+/// A tool that reaches elsewhere has its user asked about the path first: that is what stands in the terminal's dialog, and what an
+/// answer is for.
+#[test]
+fn a_request_is_for_what_the_dialog_asks() {
+    let asks = |paths: serde_json::Value| {
+        let request = json!({"kind": "shell", "toolCallId": "c", "fullCommandText": "cat /etc/hostname"});
+        let dialog = json!({"kind": "path", "accessKind": "read", "paths": paths, "toolCallId": "c"});
+        let asked = json!({"requestId": "r1", "permissionRequest": request, "promptRequest": dialog});
+        let facts = Story::prompted().event(1, "permission.requested", asked).facts(3);
+        facts.requests.iter().map(|request| (request.kind.to_string(), request.asks.clone())).collect::<Vec<_>>()
+    };
+    let path = |asks: Option<&str>| vec![("path".to_owned(), asks.map(Box::from))];
+    assert_eq!(asks(json!(["/etc/hostname"])), path(Some("/etc/hostname")));
+    for several in [json!(["/etc/hostname", "/etc/passwd"]), json!([]), json!([7]), json!("/etc"), json!(null)] {
+        assert_eq!(asks(several.clone()), path(None), "no one text says all of it: {several}");
     }
 }

@@ -20,6 +20,11 @@ pub(super) fn answer(action: Action, session: &Session) -> Result<String, String
     if !is_at_server(session)
         && let Some(bridge) = bridge_of(session)
     {
+        let mut requests = session.facts.requests.iter().filter(|request| !request.is_consent());
+        // The dialog in the terminal is of the oldest.
+        if requests.next().is_some_and(|request| request.is_managed) {
+            return Err("answer it in its terminal: your organisation wants a person to answer it there".into());
+        }
         may_answer(bridge, session)?;
     } else {
         reachable(session, "answer it where it asks")?;

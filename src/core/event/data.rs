@@ -27,7 +27,10 @@ pub(super) struct Data<'a> {
     asked_path: Option<Text<'a>>,
     asked_url: Option<Text<'a>>,
     asking_extension: Option<Text<'a>>,
+    dialog_kind: Option<Text<'a>>,
+    dialog_path: Option<Text<'a>>,
     by_hook: bool,
+    managed: bool,
     delivery: Option<Text<'a>>,
     source: Option<Text<'a>>,
     mode: Option<Text<'a>>,
@@ -80,6 +83,15 @@ impl<'a> Data<'a> {
                         b"url" => self.asked_url = scan.text()?,
                         b"extensionName" => self.asking_extension = scan.text()?,
                         b"toolCallId" => self.call = self.call.or(scan.text()?),
+                        b"managedApprovalRequired" => self.managed = scan.bool()?.unwrap_or(false),
+                        _ => scan.skip()?,
+                    }
+                    Ok(())
+                })?,
+                b"promptRequest" => scan.object_or_skip(|key, scan| {
+                    match key {
+                        b"kind" => self.dialog_kind = scan.text()?,
+                        b"paths" => self.dialog_path = scan.only_text()?,
                         _ => scan.skip()?,
                     }
                     Ok(())
@@ -187,9 +199,10 @@ impl<'a> Data<'a> {
             b"permission.requested" => Body::PermissionAsked {
                 request: self.request.ok_or(Malformed)?,
                 call: self.call,
-                kind: self.permission_kind,
+                kind: if self.is_path() { self.dialog_kind } else { self.permission_kind },
                 asks: self.asks(),
                 by_hook: self.by_hook,
+                managed: self.managed,
             },
             b"permission.completed" => Body::PermissionDone {
                 request: self.request.ok_or(Malformed)?,
@@ -210,9 +223,17 @@ impl<'a> Data<'a> {
         })
     }
 
+    /// Whatever the tool is, its user is asked about the path that it wants to reach, and about the rest afterwards.
+    fn is_path(&self) -> bool {
+        is(self.dialog_kind, b"path")
+    }
+
     /// The one text that says all that a permission request asks for. Writing a file, calling a tool of a server and the like
     /// have no such text.
     fn asks(&self) -> Option<Text<'a>> {
+        if self.is_path() {
+            return self.dialog_path;
+        }
         match self.permission_kind?.0 {
             b"shell" => self.asked_command,
             b"read" => self.asked_path,

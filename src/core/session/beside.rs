@@ -50,7 +50,7 @@ impl Facts {
 
     pub(super) fn fold_permission(&mut self, body: &Body<'_>, agent: Option<Box<str>>, at: Moment) {
         match *body {
-            Body::PermissionAsked { request, call, kind, asks, by_hook: false } => {
+            Body::PermissionAsked { request, call, kind, asks, by_hook: false, managed } => {
                 let id = Call::new(request);
                 if self.requests.len() < OPEN_MAX && !self.requests.iter().any(|open| open.id == id) {
                     let kind = plain(&kind.map_or("tool".into(), |kind| kind.read(NAME_MAX)), NAME_MAX);
@@ -62,6 +62,7 @@ impl Facts {
                         kind,
                         asks: asks.map(Into::into),
                         agent,
+                        is_managed: managed,
                         at,
                     });
                 }

@@ -329,6 +329,7 @@ impl World {
             kind: "shell".into(),
             asks: Some(command.into()),
             agent: None,
+            is_managed: false,
             at: now,
         });
         self.set(name, Status::NeedsPermission);
