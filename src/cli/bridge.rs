@@ -234,7 +234,7 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
             Installed::Yes if *current => "on",
             Installed::Yes => "on, in another version; `pilotlight bridge install` renews it",
             Installed::SwitchedOff => "switched off in Copilot",
-            Installed::Forbidden => "not allowed by Copilot's settings there, which a policy of your organisation made",
+            Installed::Forbidden => "not started: a policy of your organisation forbids it",
             Installed::Elsewhere => {
                 "installed from another folder; `pilotlight bridge install` puts this one in its place"
             }

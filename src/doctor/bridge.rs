@@ -1,6 +1,6 @@
 //! The bridge to sessions in plain terminals: whether Copilot finds what it was told to start, and what runs of it.
 
-use super::{Finding, Ground};
+use super::{Finding, Fix, Ground};
 use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::bridge::plugin::{Installed, installed};
 use crate::core::fleet::{Kind, Session};
@@ -15,6 +15,7 @@ pub(super) fn bridge(ground: &Ground) -> Vec<Finding> {
     let Some(project) = paths::project() else { return Vec::new() };
     let files = Files::new(&project);
     let (is_there, is_current) = (files.extension().is_file(), files.is_current());
+    let other_program = files.other_program();
     let of_home = |(number, home): (usize, &std::path::PathBuf)| {
         let (shown, place) = (home.display(), format!("home {}", number + 1));
         let finding = match installed(home, &files.marketplace) {
@@ -25,25 +26,35 @@ pub(super) fn bridge(ground: &Ground) -> Vec<Finding> {
                 "`pilotlight bridge install` puts it back; `pilotlight bridge remove` takes it out of Copilot's settings, which \
                  else complains at each start",
             )
-            .redacted(format!("{place}: the bridge's folder is gone")),
+            .redacted(format!("{place}: the bridge's folder is gone"))
+            .fixed_by(Fix::Bridge(files.clone())),
             Installed::Yes if files.key().is_none() => Finding::problem(
                 CHECK,
                 format!("{shown}: the bridge is installed, and its key is gone: it reaches nobody"),
                 "run `pilotlight bridge install`, and start your sessions anew",
             )
-            .redacted(format!("{place}: the bridge's key is gone")),
+            .redacted(format!("{place}: the bridge's key is gone"))
+            .fixed_by(Fix::Bridge(files.clone())),
             Installed::Yes if !is_current => Finding::warning(
                 CHECK,
                 format!("{shown}: the bridge is of another version than this program"),
                 "run `pilotlight bridge install`: it counts for sessions that are started from then on",
             )
-            .redacted(format!("{place}: the bridge is of another version")),
+            .redacted(format!("{place}: the bridge is of another version"))
+            .fixed_by(Fix::Bridge(files.clone())),
+            Installed::Yes if let Some(program) = &other_program => Finding::warning(
+                CHECK,
+                format!("{shown}: the bridge takes {} for Pilotlight, and not this program", program.display()),
+                "where that is not the tray that you run, `pilotlight bridge install` by the right one mends it",
+            )
+            .redacted(format!("{place}: the bridge takes another program for Pilotlight"))
+            .fixed_by(Fix::Bridge(files.clone())),
             Installed::Yes => Finding::ok(CHECK, format!("{shown}: sessions in plain terminals have the bridge"))
                 .redacted(format!("{place}: the bridge is on")),
             Installed::Forbidden => Finding::warning(
                 CHECK,
-                format!("{shown}: Copilot's settings there allow no plugin from this folder: the bridge does not start"),
-                "a policy of your organisation: ask whoever made it, or run `pilotlight bridge remove`",
+                format!("{shown}: a policy of your organisation keeps Copilot from starting the bridge"),
+                "ask whoever made /etc/github-copilot/managed-settings.json, or run `pilotlight bridge remove`",
             )
             .redacted(format!("{place}: a policy forbids the bridge")),
             Installed::SwitchedOff => Finding::warning(

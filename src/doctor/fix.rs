@@ -2,6 +2,7 @@
 //! thrown away that was written by a person.
 
 use super::own::Ours;
+use crate::agent::copilot::bridge::files::Files;
 use crate::config::{self, Config, Position};
 use crate::core::text::plain;
 use anyhow::{Context, bail};
@@ -29,6 +30,8 @@ pub enum Fix {
     Aside(PathBuf, Ours),
     /// A control socket that a dead tray left behind is removed.
     Socket(PathBuf),
+    /// What lies on our disk of the bridge to terminals becomes this program's.
+    Bridge(Files),
 }
 
 impl Fix {
@@ -41,6 +44,7 @@ impl Fix {
             }
             Self::Aside(path, _) => format!("Move {} aside?", path.display()),
             Self::Socket(path) => format!("Remove {}, on which nobody listens?", path.display()),
+            Self::Bridge(files) => format!("Write the bridge of this program into {}?", files.marketplace.display()),
         }
     }
 
@@ -61,6 +65,10 @@ impl Fix {
                 Ok(format!("moved to {}", aside.display()))
             }
             Self::Socket(path) => remove_socket(path),
+            Self::Bridge(files) => {
+                files.write()?;
+                Ok("the bridge is this program's: sessions that are started from now on have it".into())
+            }
         }
     }
 }

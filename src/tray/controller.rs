@@ -13,11 +13,12 @@ use super::open_files::OpenFiles;
 #[cfg(target_os = "linux")]
 use super::sni::Tray;
 use super::view::{Effect, ItemId, MenuView};
+use crate::agent::copilot::bridge::files::Files;
 use crate::core::alert::Detail;
 use crate::core::order::{Ask, Given, Order, Outcome, Report};
 use crate::core::text::is_uuid;
 use crate::engine::{Command, Key};
-use crate::system::paths::own_program;
+use crate::system::paths::{self, own_program};
 use crate::terminal::Terminals;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -236,6 +237,17 @@ impl Hands {
             Effect::StartAtLogin(on) => {
                 if let Err(error) = self.login.set(on) {
                     self.trouble()(format!("{error:#}"));
+                }
+                self.command(Command::Redraw);
+            }
+            Effect::RenewBridge => {
+                match paths::project().map(|project| Files::new(&project).write()) {
+                    Some(Ok(())) => self.note(&Note {
+                        title: "The bridge is renewed".into(),
+                        body: "Sessions in terminals that are started from now on have it.".into(),
+                    }),
+                    Some(Err(error)) => self.trouble()(format!("{error:#}")),
+                    None => self.trouble()("no folder of yours is known to put the bridge into".into()),
                 }
                 self.command(Command::Redraw);
             }

@@ -7,7 +7,7 @@
 use super::autostart::Login;
 use super::details::Source;
 use super::herald::Herald;
-use super::menu::Menu;
+use super::menu::{Bridge, Menu};
 use super::notify::{Note, Notifier};
 use super::view::MenuView;
 use crate::agent::copilot::bridge::files::Files;
@@ -21,6 +21,7 @@ use crate::system::log;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
+use std::time::SystemTime;
 
 /// What becomes of the desktop.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,13 +46,37 @@ pub trait Tell: Send {
     fn table(&mut self) -> Option<&mut dyn View>;
 }
 
+/// What lies on our disk of the bridge, and whether it is this version's: that is read again where it was written again.
+struct BridgeFiles {
+    files: Files,
+    written: Option<SystemTime>,
+    is_current: bool,
+}
+
+impl BridgeFiles {
+    const fn new(files: Files) -> Self {
+        Self { files, written: None, is_current: false }
+    }
+
+    fn state(&mut self) -> Bridge {
+        if !self.files.key.is_file() {
+            return Bridge::Off;
+        }
+        let written = std::fs::metadata(self.files.extension()).and_then(|meta| meta.modified()).ok();
+        if written != self.written {
+            (self.written, self.is_current) = (written, self.files.is_current());
+        }
+        if self.is_current { Bridge::On } else { Bridge::Old }
+    }
+}
+
 /// Makes menus of what the engine sees.
 pub struct Feed {
     menu: Menu,
     herald: Herald,
     login: Login,
     /// What lies on our disk of the bridge to terminals, where that can be switched on.
-    bridge: Option<Files>,
+    bridge: Option<BridgeFiles>,
     send: Box<dyn Fn(MenuView) + Send>,
     news: Receiver<News>,
     tell: Box<dyn Tell>,
@@ -123,7 +148,7 @@ impl Feed {
 
     /// Says in the menu whether the bridge is on.
     pub fn with_bridge(self, bridge: Option<Files>) -> Self {
-        Self { bridge, ..self }
+        Self { bridge: bridge.map(BridgeFiles::new), ..self }
     }
 
     /// Takes away what was shown, for the end of the program.
@@ -136,7 +161,7 @@ impl Feed {
     fn update_menu(&mut self, fleet: &Fleet, now: Moment) {
         self.menu.note(self.herald.notices());
         self.menu.note_login(self.login.state());
-        self.menu.note_bridge(self.bridge.as_ref().map(|files| files.key.is_file()));
+        self.menu.note_bridge(self.bridge.as_mut().map(BridgeFiles::state));
         let sources = fleet.entries().map(|(key, entry)| Source {
             key,
             row: &entry.row,

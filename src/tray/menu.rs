@@ -9,6 +9,8 @@
 //! Further changes of places are at least a second apart.
 
 mod footer;
+
+pub use footer::Bridge;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -57,7 +59,7 @@ pub struct Menu {
     notices: Notices,
     login: Login,
     /// Whether sessions in plain terminals can be answered; `None` where that cannot be changed.
-    bridge: Option<bool>,
+    bridge: Option<Bridge>,
     /// What is wrong with the settings.
     wrong: Option<String>,
     /// So many entries have room on the display.
@@ -133,7 +135,7 @@ impl Menu {
     }
 
     /// Says this of the bridge to terminals, from the next update on.
-    pub const fn note_bridge(&mut self, bridge: Option<bool>) {
+    pub const fn note_bridge(&mut self, bridge: Option<Bridge>) {
         self.bridge = bridge;
     }
 

@@ -141,6 +141,8 @@ pub enum Effect {
     StartAtLogin(bool),
     /// In a terminal, the bridge to terminals is switched on, or off: what that takes is shown there, and asked.
     Bridge(bool),
+    /// What lies on our disk of the bridge becomes this version's.
+    RenewBridge,
     /// Our own log is opened.
     OwnLog,
     /// The settings are opened in an editor.

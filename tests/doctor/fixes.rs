@@ -8,13 +8,22 @@ use std::fs;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-fn shows(terminal: &Tmux, what: &str) {
+pub(super) fn shows(terminal: &Tmux, what: &str) {
     wait_until(
         SOON,
         &format!("the terminal shows {what:?}"),
         || terminal.screen(),
         || terminal.screen().contains(what).then_some(()),
     );
+}
+
+/// The program in a terminal, which says at last what it exited with.
+pub(super) fn fixing(fix: &Command) -> Tmux {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "\"$0\" \"$@\"; echo \"exited with $?\"; exec sleep 600"]);
+    shell.arg(fix.get_program()).args(fix.get_args());
+    shell.envs(fix.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
+    Tmux::start(&shell, 200, 60)
 }
 
 #[test]
@@ -42,12 +51,7 @@ fn repairs_are_asked_one_by_one_and_keep_what_was() {
     let refused = mine(&["doctor", "--fix"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "there is no terminal to ask on");
 
-    let fix = mine(&["doctor", "--fix"]);
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "\"$0\" \"$@\"; echo \"exited with $?\"; exec sleep 600"]);
-    shell.arg(fix.get_program()).args(fix.get_args());
-    shell.envs(fix.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
-    let terminal = Tmux::start(&shell, 200, 60);
+    let terminal = fixing(&mine(&["doctor", "--fix"]));
     let answer = |question: &str, answer: &str| {
         shows(&terminal, question);
         terminal.text(answer);

@@ -12,7 +12,7 @@ pub(super) fn footer(
     ends: &[&Source<'_>],
     notices: &Notices,
     login: &Login,
-    bridge: Option<bool>,
+    bridge: Option<Bridge>,
 ) -> [Item; 3] {
     [notices.submenu(), settings(any_unseen, login, bridge), quit(ends)]
 }
@@ -29,14 +29,32 @@ fn words(text: &str, most: usize) -> impl Iterator<Item = Item> {
     lines(&plain(text, 200), COLUMNS, most).into_iter().map(Item::text)
 }
 
-/// `bridge`: sessions in plain terminals can be answered; `None` where that cannot be changed.
-fn settings(any_unseen: bool, login: &Login, bridge: Option<bool>) -> Item {
+/// What lies on our disk of the bridge to terminals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bridge {
+    /// Nothing: it is not installed.
+    Off,
+    /// This version's.
+    On,
+    /// Another version's, or not all of it.
+    Old,
+}
+
+/// `bridge`: `None` where it can be neither installed nor removed.
+fn settings(any_unseen: bool, login: &Login, bridge: Option<Bridge>) -> Item {
     let own = ItemId::own;
     let mut items = login.items();
-    items.extend(bridge.map(|on| {
-        let text =
-            if on { "Stop answering terminal sessions…" } else { "Answer terminal sessions (experimental)…" };
-        Item::action(own(Kind::Bridge), text, Effect::Bridge(!on))
+    if bridge == Some(Bridge::Old) {
+        items.push(Item::action(own(Kind::RenewBridge), "Renew the bridge (another version)", Effect::RenewBridge));
+    }
+    items.extend(bridge.map(|bridge| match bridge {
+        Bridge::Off => {
+            let text = "Answer terminal sessions (experimental)…";
+            Item::action(own(Kind::Bridge), text, Effect::Bridge(true))
+        }
+        Bridge::On | Bridge::Old => {
+            Item::action(own(Kind::Bridge), "Stop answering terminal sessions…", Effect::Bridge(false))
+        }
     }));
     items.extend([
         Item::action(own(Kind::EditSettings), "Edit settings…", Effect::OpenSettings),

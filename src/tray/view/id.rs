@@ -89,6 +89,8 @@ pub enum Kind {
     StartAtLogin,
     /// Whether sessions in terminals can be answered.
     Bridge,
+    /// The bridge becomes this version's.
+    RenewBridge,
     /// Shows our own log.
     OwnLog,
     /// What is set, and what this program is.
@@ -130,7 +132,7 @@ const REQUESTS: [(OfRequest, &str); 6] = [
 ];
 /// Those that carry a number, too.
 const NUMBERED: [(OneOfRequest, &str); 2] = [(Kind::Asks, "asks-"), (Kind::Choice, "choice-")];
-const KINDS: [(Kind, &str); 35] = [
+const KINDS: [(Kind, &str); 36] = [
     (Kind::Row, "row"),
     (Kind::Remedy, "remedy"),
     (Kind::Why, "why"),
@@ -155,6 +157,7 @@ const KINDS: [(Kind, &str); 35] = [
     (Kind::TestNote, "test-note"),
     (Kind::StartAtLogin, "start-at-login"),
     (Kind::Bridge, "bridge"),
+    (Kind::RenewBridge, "renew-bridge"),
     (Kind::OwnLog, "own-log"),
     (Kind::Settings, "settings"),
     (Kind::EditSettings, "edit-settings"),

@@ -20,7 +20,7 @@ pub const EXTENSION: &str = include_str!("../../../../assets/bridge/extension.mj
 const KEY_LENGTH: usize = 32;
 
 /// Where the bridge lies.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
     /// The marketplace: what Copilot is told.
     pub marketplace: PathBuf,
@@ -129,6 +129,17 @@ impl Files {
         state_file::read(&self.extension()) == EXTENSION
     }
 
+    /// The program that the extension takes for us, where that is another one than this.
+    pub fn other_program(&self) -> Option<PathBuf> {
+        let settings: serde_json::Value = serde_json::from_str(&state_file::read(&self.settings())).ok()?;
+        let named = settings["program"].as_str().map(PathBuf::from)?;
+        (Some(&named) != self.program.as_ref()).then_some(named)
+    }
+
+    fn settings(&self) -> PathBuf {
+        self.extension().with_file_name("bridge.json")
+    }
+
     /// Takes everything away. What is not there is no error.
     ///
     /// # Errors
@@ -216,7 +227,7 @@ mod tests {
         assert!(uses(list).iter().all(|one| allowed.contains(&&**one)), "{:?}", uses(list));
         assert_eq!(list.matches("sendRequest(\"session.resume\"").count(), list.matches("sendRequest(").count());
         // Beside the list: events are heard, the id is read, and it is looked whether there is a connection.
-        let elsewhere = [".on", ".", ".connection?.sendRequest", ".error", ".idle", ".shutdown"];
+        let elsewhere = [".on", ".", ".connection?.sendRequest", ".context", ".error", ".idle", ".shutdown"];
         for code in [before, after] {
             assert!(uses(code).iter().all(|one| elsewhere.contains(&&**one)), "{:?}", uses(code));
         }

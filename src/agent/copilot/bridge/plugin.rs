@@ -5,12 +5,16 @@
 use super::{EXTENSION, NAME, PLUGIN};
 use crate::agent::copilot::user_settings::Settings;
 use serde::Serialize;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+/// What an organisation lays down for all users of a machine, as the CLI 1.0.102 reads it on Linux. What it hands out by its server
+/// is not on the disk.
+const POLICY: &str = "/etc/github-copilot/managed-settings.json";
 /// One command of Copilot's takes a second; on a machine under load many times that.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -24,7 +28,7 @@ pub enum Installed {
     Yes,
     /// It was switched off in Copilot: this plugin, this extension, or all of them.
     SwitchedOff,
-    /// The settings let no plugin from this folder be started: those of an organisation's policy.
+    /// An organisation's policy keeps it from being started.
     Forbidden,
     /// It is installed from another folder: another user's data folder, or one that was moved.
     Elsewhere,
@@ -32,22 +36,37 @@ pub enum Installed {
 
 /// What the settings of this home say of the bridge in that marketplace.
 pub fn installed(home: &Path, marketplace: &Path) -> Installed {
-    let Some(settings) = Settings::read(home) else { return Installed::No };
+    judge(Settings::read(home), Settings::policy(Path::new(POLICY)), marketplace)
+}
+
+fn judge(settings: Option<Settings>, policy: Option<Settings>, marketplace: &Path) -> Installed {
+    let Some(settings) = settings else { return Installed::No };
     let source = &settings.0["extraKnownMarketplaces"][NAME]["source"]["path"];
     let enabled = &settings.0["enabledPlugins"][PLUGIN];
     let (Some(source), Some(enabled)) = (source.as_str(), enabled.as_bool()) else { return Installed::No };
     let extensions = &settings.0["extensions"];
-    let is_disabled =
-        |disabled: &serde_json::Value| disabled.as_array().is_some_and(|ids| ids.iter().any(|id| id == EXTENSION));
+    let is_disabled = |disabled: &Value| disabled.as_array().is_some_and(|ids| ids.iter().any(|id| id == EXTENSION));
     if Path::new(source) != marketplace {
         Installed::Elsewhere
     } else if !enabled || extensions["mode"] == "disabled" || is_disabled(&extensions["disabledExtensions"]) {
         Installed::SwitchedOff
-    } else if settings.0["strictKnownMarketplaces"].is_array() || settings.0["strictPluginOnlyCustomization"] == true {
+    } else if policy.is_some_and(|policy| forbids(&policy.0, marketplace)) {
         Installed::Forbidden
     } else {
         Installed::Yes
     }
+}
+
+/// Whether a policy keeps Copilot from starting the bridge in that marketplace.
+fn forbids(policy: &Value, marketplace: &Path) -> bool {
+    let is_ours = |path: &Value| path.as_str().is_some_and(|path| Path::new(path) == marketplace);
+    // What a pattern admits is for Copilot to judge.
+    let admits = |source: &Value| is_ours(&source["path"]) || source["pathPattern"].is_string();
+    let known = policy["strictKnownMarketplaces"].as_array();
+    let other = &policy["extraKnownMarketplaces"][NAME];
+    policy["enabledPlugins"][PLUGIN] == false
+        || known.is_some_and(|known| !known.iter().any(admits))
+        || other.is_object() && !is_ours(&other["source"]["path"])
 }
 
 /// What Copilot is told to install it in a home, be it anew: the arguments of each command.
@@ -101,5 +120,59 @@ pub async fn run(program: &Path, home: &Path, arguments: &[String]) -> Result<()
         }
         Ok(Err(error)) => Err(failed(format!("does not start: {error}"))),
         Err(_) => Err(failed(format!("did not end within {} s", PATIENCE.as_secs()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// What the CLI 1.0.102 was seen to start, and not to start.
+    #[test]
+    fn a_bridge_is_on_unless_its_user_or_a_policy_switched_it_off() {
+        let ours = Path::new("/data/bridge");
+        let on = json!({
+            "extraKnownMarketplaces": {"pilotlight": {"source": {"source": "directory", "path": ours}}},
+            "enabledPlugins": {"pilotlight@pilotlight": true},
+        });
+        let with = |key: &str, value: Value| {
+            let mut settings = on.clone();
+            settings[key] = value;
+            judge(Some(Settings(settings)), None, ours)
+        };
+        assert_eq!(judge(None, None, ours), Installed::No);
+        assert_eq!(judge(Some(Settings(json!({}))), None, ours), Installed::No);
+        assert_eq!(judge(Some(Settings(on.clone())), None, Path::new("/data/other")), Installed::Elsewhere);
+        assert_eq!(with("extensions", json!({"mode": "load_only"})), Installed::Yes);
+        assert_eq!(with("extensions", json!({"disabledExtensions": ["plugin:other:other"]})), Installed::Yes);
+        // A user's own word on what only a policy can say counts for nothing.
+        assert_eq!(with("strictKnownMarketplaces", json!([])), Installed::Yes);
+        for (key, value) in [
+            ("enabledPlugins", json!({"pilotlight@pilotlight": false})),
+            ("extensions", json!({"mode": "disabled"})),
+            ("extensions", json!({"disabledExtensions": [EXTENSION]})),
+        ] {
+            assert_eq!(with(key, value.clone()), Installed::SwitchedOff, "{key}: {value}");
+        }
+        let under = |policy: &Value| judge(Some(Settings(on.clone())), Some(Settings(policy.clone())), ours);
+        let elsewhere = json!({"source": "directory", "path": "/elsewhere"});
+        for forbids in [
+            json!({"strictKnownMarketplaces": []}),
+            json!({"strictKnownMarketplaces": [{"source": "github", "repo": "a/b"}, elsewhere]}),
+            json!({"enabledPlugins": {"pilotlight@pilotlight": false}}),
+            json!({"extraKnownMarketplaces": {"pilotlight": {"source": elsewhere}}}),
+        ] {
+            assert_eq!(under(&forbids), Installed::Forbidden, "{forbids}");
+        }
+        for allows in [
+            json!({}),
+            json!({"strictKnownMarketplaces": [{"source": "directory", "path": ours}]}),
+            json!({"strictKnownMarketplaces": [{"source": "pathPattern", "pathPattern": "^/data/.*"}]}),
+            json!({"strictPluginOnlyCustomization": true}),
+            json!({"extraKnownMarketplaces": {"corp": {"source": elsewhere}}}),
+        ] {
+            assert_eq!(under(&allows), Installed::Yes, "{allows}");
+        }
     }
 }
