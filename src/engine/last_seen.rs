@@ -101,7 +101,8 @@ impl Seen {
         }
         let failed = || format!("what you have seen cannot be saved in {}", path.display());
         let text = serde_json::to_vec_pretty(&self.at).with_context(failed)?;
-        state_file::replace(&path, &text).with_context(failed)
+        // A click on a session marks it as seen first: what the click asks for does not wait for the disk.
+        state_file::replace_at_once(&path, &text).with_context(failed)
     }
 }
 
