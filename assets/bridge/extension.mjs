@@ -21,7 +21,7 @@ const ASKED_MAX = 16; // so many open questions are remembered, for whoever list
 const TRIES = 3; // whoever lets nobody in, or sends us away, is tried again so often,
 const TRY_AFTER = 5000; // the first time after so many ms;
 const SETTLED = 60000; // and anew where we were let in for so many
-const IDS = ["plugin:pilotlight:pilotlight", "user:pilotlight"]; // what Copilot calls us where it keeps the user's consent
+const NAME = "plugin:pilotlight:pilotlight"; // what Copilot calls us where it keeps the user's consent
 const FORWARDED = new Set([
   "abort",
   "elicitation.completed",
@@ -77,6 +77,8 @@ let byItself = true; // a remembered consent may be made use of
 let roots = []; // the events of the last turn, by id; empty where none was seen since we joined
 let working = false; // it runs
 let answered = false; // the last message of it asks for no tool
+let cwd = process.cwd(); // where the session works: `/cwd` moves that, and not us
+const copilotStarted = startOf(process.ppid); // when Copilot's own process did, in ms
 const asked = new Map(); // the questions that are open, by id: no call lists them
 const managed = new Set(); // requests that an administrator wants a person to answer, by id
 
@@ -91,6 +93,7 @@ session.on((event) => {
 function follow(event) {
   const { type, data, agentId } = event;
   if (!agentId) followTurn(event);
+  if (type === "session.context_changed" && !agentId && typeof data?.cwd === "string") cwd = data.cwd;
   if (type === "permission.requested") {
     // Copilot's own question about us is its user's alone.
     if (isAboutUs(data?.permissionRequest)) return;
@@ -189,7 +192,15 @@ async function permit({ requestId, toolCallId, text }, result) {
   if (isAboutUs(open)) return "refused";
   if (managed.has(requestId) || open.managedApprovalRequired) return "managed";
   if (open.toolCallId !== toolCallId || shown(open) !== text) return "changed";
-  return (await CALLS.permit(requestId, result)).success === true ? null : "gone";
+  try {
+    return (await CALLS.permit(requestId, result)).success === true ? null : "gone";
+  } catch (error) {
+    if (!/not approved/.test(error?.message)) throw error;
+    // What was taken for consent was none.
+    elevated = byItself = false;
+    say({ t: "consent", open: false, elevated, refused });
+    return "not-elevated";
+  }
 }
 
 // Tells a request, as it is shown, from any other.
@@ -230,7 +241,7 @@ async function elevateByItself() {
 // Whether the user told Copilot to let us answer in this folder, for good. Copilot alone writes that.
 function isRemembered() {
   const home = process.env.COPILOT_HOME || join(process.env.HOME || process.env.USERPROFILE || "", ".copilot");
-  let folder = process.cwd();
+  let folder = cwd;
   for (let above = folder; ; above = dirname(above)) {
     if (existsSync(join(above, ".git"))) {
       folder = above;
@@ -238,8 +249,11 @@ function isRemembered() {
     }
     if (dirname(above) === above) break;
   }
-  const approvals = json(join(home, "permissions-config.json"))?.locations?.[folder]?.tool_approvals;
-  const isOurs = (one) => one?.kind === "extension-permission-access" && IDS.includes(one.extensionName);
+  const record = join(home, "permissions-config.json");
+  // Copilot reads its record when it starts, and does not know what another terminal's wrote there since.
+  if (!(statSync(record, { throwIfNoEntry: false })?.mtimeMs < copilotStarted)) return false;
+  const approvals = json(record)?.locations?.[folder]?.tool_approvals;
+  const isOurs = (one) => one?.kind === "extension-permission-access" && one.extensionName === NAME;
   return Array.isArray(approvals) && approvals.some(isOurs);
 }
 
@@ -403,8 +417,23 @@ function realProgram(pid) {
 }
 
 function parentOf(pid) {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+  return Number(stat(pid)[1]);
+}
+
+// When a process started, in ms; where the system does not show that, a moment later: when we did.
+function startOf(pid) {
+  try {
+    const [uptime] = readFileSync("/proc/uptime", "utf8").split(" ");
+    return Date.now() - (uptime - stat(pid)[19] / 100) * 1000;
+  } catch {
+    return Date.now() - process.uptime() * 1000;
+  }
+}
+
+// What Linux shows of a process, from its state on.
+function stat(pid) {
+  const shown = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return shown.slice(shown.lastIndexOf(")") + 2).split(" ");
 }
 
 function link(path) {

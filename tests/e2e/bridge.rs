@@ -1,6 +1,7 @@
 //! The bridge's extension in the real terminal interface, with the test at the far side of its socket.
 
 mod attacks;
+mod clicks;
 mod consent;
 mod lives;
 mod older;
@@ -11,7 +12,7 @@ use crate::support::home::{Home, cli};
 use crate::support::listener::{Line, Listener, be_pilotlight};
 use crate::support::model::Model;
 use crate::support::pilotlight::{Pilot, Ran};
-use crate::support::terminal::{DIALOG, Terminal};
+use crate::support::terminal::{CONSENT, DIALOG, Terminal};
 use crate::support::{COPILOT, wait_until};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -42,9 +43,13 @@ fn bridge(home: &Home, model: &Model, arguments: &[&str]) -> Ran {
     std::fs::write(&config, format!("[actions]\ncopilot = {:?}\n", home.program(model))).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
     command.arg("--home").arg(home.dir()).arg("bridge").args(arguments);
-    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", ours(home)).env("PILOTLIGHT_CONFIG", config);
+    command
+        .env_clear()
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("HOME", ours(home))
+        .env("PILOTLIGHT_CONFIG", config);
     command.env("XDG_RUNTIME_DIR", ours(home).join("run"));
-    Ran::of(command)
+    Ran::of(home.in_its_system(command))
 }
 
 fn installed(home: &Home, model: &Model) -> Vec<u8> {
@@ -57,8 +62,14 @@ fn installed(home: &Home, model: &Model) -> Vec<u8> {
 
 impl Stage {
     fn set(args: &[&str]) -> Self {
-        let (home, model) = (Home::new("project"), Model::start());
+        Self::in_home(args, |_| ())
+    }
+
+    /// The same, in a home that this prepares.
+    fn in_home(args: &[&str], prepare: impl FnOnce(&mut Home)) -> Self {
+        let (mut home, model) = (Home::new("project"), Model::start());
         let key = installed(&home, &model);
+        prepare(&mut home);
         let listener = Listener::start(&ours(&home).join("run/pilotlight"), &key);
         let terminal = Terminal::start(&home, &model, args);
         let line = listener.accept();
@@ -98,23 +109,28 @@ struct Bridged {
 
 impl Bridged {
     fn set(args: &[&str]) -> Self {
-        Self::changed(args, |_| ())
+        Self::configured(args, "")
     }
 
-    /// The same, with the extension as this makes it of ours.
-    fn changed(args: &[&str], change: impl FnOnce(&Path)) -> Self {
-        Self::of(cli(), args, change)
+    /// The same, with these settings in its config's section of notifications, and below it.
+    fn configured(args: &[&str], config: &str) -> Self {
+        Self::of(cli(), args, config, |_, _| ())
+    }
+
+    /// The same, with its home and the extension's file as this makes them.
+    fn changed(args: &[&str], change: impl FnOnce(&Home, &Path)) -> Self {
+        Self::of(cli(), args, "", change)
     }
 
     /// The same in another release of the CLI.
-    fn of(cli: &Path, args: &[&str], change: impl FnOnce(&Path)) -> Self {
+    fn of(cli: &Path, args: &[&str], config: &str, change: impl FnOnce(&Home, &Path)) -> Self {
         let (home, model) = (Home::with_cli("project", cli.to_owned()), Model::start());
-        let config =
-            format!("[actions]\ncopilot = {:?}\n[notifications]\nafter-start = \"1ms\"\n", home.program(&model));
+        let program = home.program(&model);
+        let config = format!("[actions]\ncopilot = {program:?}\n[notifications]\nafter-start = \"1ms\"\n{config}");
         let pilot = Pilot::configured(&[&home], &config);
         let ran = pilot.run(&["bridge", "install", "--yes"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        change(&extension_in(pilot.user()).join("extension.mjs"));
+        change(&home, &extension_in(pilot.user()).join("extension.mjs"));
         let terminal = Terminal::start(&home, &model, args);
         // It is there a few seconds after the terminal.
         pilot.has_bridges(1, "");
@@ -125,20 +141,6 @@ impl Bridged {
         self.terminal.folder.id()
     }
 
-    /// The extension's process.
-    fn extension(&self) -> u32 {
-        let is_ours = |pid: u32| {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            let parent = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse::<u32>().ok()?;
-            let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
-            let loads = line.split('\0').any(|word| word.ends_with("extension_bootstrap.mjs"));
-            (parent == self.terminal.pid() && loads).then_some(pid)
-        };
-        let pids =
-            || std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        wait_until(COPILOT, "the session has its extension", || self.terminal.dump(), || pids().find_map(is_ours))
-    }
-
     /// Has the user allow it to answer in the terminal.
     fn allowed(&self) {
         let id = self.id();
@@ -146,10 +148,10 @@ impl Bridged {
         self.terminal.folder.wait("assistant.turn_end");
         self.pilot.told(&id, "idle", "");
         self.pilot.click(&id, "Let Pilotlight answer here");
-        self.terminal.wait_screen("wants elevated permissions");
+        self.terminal.wait_screen(CONSENT);
         self.terminal.press(&["1"]);
         self.terminal.folder.wait("permission.completed");
-        self.terminal.wait_no_screen("wants elevated permissions");
+        self.terminal.wait_no_screen(CONSENT);
     }
 
     /// Answers what the session asks its user to allow, with this command, once it has asked so often. How the last one ended.
@@ -319,12 +321,12 @@ fn approving_takes_consent_and_then_the_text_that_was_shown() {
     let (line, root) = (&stage.line, stage.root());
     std::thread::scope(|threads| {
         let asked = threads.spawn(|| line.order(3, json!({"t": "elevate", "after": root})));
-        stage.terminal.wait_screen("wants elevated permissions");
+        stage.terminal.wait_screen(CONSENT);
         assert_eq!(line.order(4, json!({"t": "stop", "after": root})), Err("consenting".into()));
         stage.terminal.press(&["1"]);
         asked.join().unwrap().unwrap();
     });
-    stage.terminal.wait_no_screen("wants elevated permissions");
+    stage.terminal.wait_no_screen(CONSENT);
     stage.terminal.enter("SCRIPT:tool Paint the gate");
     let asked = stage.line.event("permission.requested");
     stage.terminal.wait_screen(DIALOG);
@@ -351,10 +353,10 @@ fn asked_for_consent(stage: &Stage, keys: &[&str]) -> Result<Value, String> {
     let (line, elevate) = (&stage.line, at_rest(stage));
     std::thread::scope(|threads| {
         let asked = threads.spawn(|| line.order(1, elevate));
-        stage.terminal.wait_screen("wants elevated permissions");
+        stage.terminal.wait_screen(CONSENT);
         stage.terminal.press(keys);
         let said = asked.join().unwrap();
-        stage.terminal.wait_no_screen("wants elevated permissions");
+        stage.terminal.wait_no_screen(CONSENT);
         said
     })
 }
@@ -383,7 +385,7 @@ fn consent_that_is_remembered_needs_no_dialog() {
     again.enter("SCRIPT:tool Paint the gate");
     line.wait("it may answer", |said| said["t"] == "consent" && said["elevated"] == true);
     line.wait("the request", |said| said["type"] == "permission.requested" || !said["items"][0].is_null());
-    assert!(!again.dump().contains("wants elevated permissions"));
+    assert!(!again.dump().contains(CONSENT));
     again.folder.wait("permission.requested");
     let asked = again.folder.events().iter().filter(|event| event["type"] == "permission.requested").count();
     assert_eq!(asked, 1, "the tool's own");

@@ -104,6 +104,8 @@ fn environment(mut command: Command, user: &Path) -> Command {
 /// A scratch folder with a Copilot home, a user's home, and a project to work in.
 pub(crate) struct Home {
     root: TempDir,
+    /// An organisation's policy lies in a folder of ours that stands in for the system's.
+    has_policy: bool,
     project: String,
     cli: PathBuf,
 }
@@ -117,15 +119,19 @@ impl Home {
     /// The same for another release of the CLI.
     pub(crate) fn with_cli(project: &str, cli: PathBuf) -> Self {
         let root = tempfile::Builder::new().prefix("pilotlight-").tempdir().unwrap();
-        let home = Self { root, project: project.to_owned(), cli };
+        let home = Self { root, has_policy: false, project: project.to_owned(), cli };
         for dir in [home.dir(), home.user(), home.project()] {
             std::fs::create_dir_all(dir).unwrap();
         }
         std::fs::write(home.project().join("seed.txt"), "seed\n").unwrap();
-        // The terminal interface asks before it works in a folder that it does not know.
-        let config = serde_json::json!({"trustedFolders": [home.project()], "banner": "never"});
-        std::fs::write(home.dir().join("config.json"), config.to_string()).unwrap();
+        home.trust(&[&home.project()]);
         home
+    }
+
+    /// The terminal interface asks before it works in a folder that it does not know. These are all that it knows.
+    pub(crate) fn trust(&self, folders: &[&Path]) {
+        let config = serde_json::json!({"trustedFolders": folders, "banner": "never"});
+        std::fs::write(self.dir().join("config.json"), config.to_string()).unwrap();
     }
 
     /// What `COPILOT_HOME` is set to.
@@ -149,7 +155,7 @@ impl Home {
 
     /// The CLI, ready to be started in this home's project. Its model is `model`, unless a session brings its own.
     pub(crate) fn copilot(&self, model: &Model) -> Command {
-        let mut command = environment(Command::new(&self.cli), &self.user());
+        let mut command = environment(self.in_its_system(Command::new(&self.cli)), &self.user());
         command
             .current_dir(self.project())
             .env("COPILOT_HOME", self.dir())
@@ -159,6 +165,35 @@ impl Home {
             .env("COPILOT_MODEL", "fake-model")
             .arg("--no-auto-update");
         command
+    }
+
+    /// From now on an organisation lays this down for whatever is started in this home's system.
+    pub(crate) fn lay_down(&mut self, policy: &Value) {
+        let folder = self.root.path().join("etc/github-copilot");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("managed-settings.json"), policy.to_string()).unwrap();
+        self.has_policy = true;
+    }
+
+    /// This program, with that policy where the system has it: in a mount namespace of its own, so that nobody else's is touched.
+    pub(crate) fn in_its_system(&self, command: Command) -> Command {
+        const MOUNTED: &str = "mount -t overlay overlay -o \"lowerdir=$0:/etc\" /etc && exec \"$@\"";
+        if !self.has_policy {
+            return command;
+        }
+        let mut inside = Command::new("unshare");
+        inside.arg(if rustix::process::geteuid().is_root() { "-m" } else { "-rm" }).args(["sh", "-c", MOUNTED]);
+        inside.arg(self.root.path().join("etc")).arg(command.get_program()).args(command.get_args());
+        inside.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        inside
+    }
+
+    /// Copilot's own record of what its user allowed for good: that the bridge may answer in this folder.
+    pub(crate) fn remember_consent(&self, folder: &Path) {
+        let approval =
+            serde_json::json!({"kind": "extension-permission-access", "extensionName": "plugin:pilotlight:pilotlight"});
+        let record = serde_json::json!({"locations": {folder.to_str().unwrap(): {"tool_approvals": [approval]}}});
+        std::fs::write(self.dir().join("permissions-config.json"), record.to_string()).unwrap();
     }
 
     /// A program that is the CLI with the environment of this home, for whoever starts it without that.

@@ -10,8 +10,10 @@ use rustix::process::Signal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// The first words of the dialog in which the interface asks its user for a permission.
+/// What the terminal interface asks before a tool runs.
 pub(crate) const DIALOG: &str = "Do you want to run this command?";
+/// What it asks before an extension may answer that.
+pub(crate) const CONSENT: &str = "wants elevated permissions";
 
 /// A running terminal interface. Its terminal hangs up when this value is dropped.
 pub(crate) struct Terminal {
@@ -171,6 +173,25 @@ impl Terminal {
     /// The pid of the interface's process.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// The process of the extension that it has started beside its session.
+    pub(crate) fn extension(&self) -> u32 {
+        wait_until(COPILOT, "the session has its extension", || self.dump(), || self.find_extension())
+    }
+
+    /// The same, where it has started one by now.
+    pub(crate) fn find_extension(&self) -> Option<u32> {
+        let is_ours = |pid: u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let parent = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse::<u32>().ok()?;
+            let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+            let loads = line.split('\0').any(|word| word.ends_with("extension_bootstrap.mjs"));
+            (parent == self.pid && loads).then_some(pid)
+        };
+        let mut pids =
+            std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        pids.find_map(is_ours)
     }
 
     pub(crate) fn dump(&self) -> String {

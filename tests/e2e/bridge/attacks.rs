@@ -136,7 +136,7 @@ fn a_tool_that_passes_for_the_bridge_is_sent_away_while_that_lives() {
 fn a_tool_that_passes_for_the_bridge_approves_nothing() {
     let bridged = Bridged::set(&[]);
     let (id, log) = (bridged.id(), || bridged.pilot.log());
-    kill(bridged.extension());
+    kill(bridged.terminal.extension());
     wait_until(SOON, "the bridge has gone", log, || log().contains("a bridge has gone").then_some(()));
     let rogue = Rogue::plays(&bridged, "bridge", &id);
     rogue.wait(&bridged, "the tray greets it", |note| note["said"]["t"] == "welcome");
@@ -153,7 +153,7 @@ fn a_tool_that_passes_for_the_bridge_approves_nothing() {
 fn a_tool_that_talks_nonsense_to_the_tray_is_turned_away() {
     let bridged = Bridged::set(&[]);
     let id = bridged.id();
-    kill(bridged.extension());
+    kill(bridged.terminal.extension());
     let rogue = Rogue::plays(&bridged, "nonsense", &id);
     rogue.wait(&bridged, "it is turned away at last", |note| note["closed"] == "flooded");
     let told = bridged.pilot.log().matches("a bridge was turned away").count();
@@ -172,7 +172,7 @@ fn a_tool_that_names_another_session_gets_nothing_of_that() {
     let other = Terminal::start(&bridged.home, &bridged.model, &[]);
     let its = other.folder.id();
     bridged.pilot.has_bridges(1, &its);
-    kill(bridged.extension());
+    kill(bridged.terminal.extension());
     let rogue = Rogue::plays(&bridged, "bridge", &its);
     rogue.wait(&bridged, "the tray greets it", |note| note["said"]["t"] == "welcome");
     other.enter("SCRIPT:tool Paint the gate");
@@ -198,7 +198,7 @@ const CALLER: &str = r#"use IO::Socket::UNIX; $SIG{PIPE} = "IGNORE"; $s = IO::So
 fn who_is_no_extension_is_not_even_greeted() {
     let bridged = Bridged::set(&[]);
     let socket = bridged.pilot.user().join("run/pilotlight/bridge.sock");
-    let hello = json!({"t": "hello", "v": 1, "session": bridged.id(), "pid": bridged.extension(), "ppid": bridged.terminal.pid(),
+    let hello = json!({"t": "hello", "v": 1, "session": bridged.id(), "pid": bridged.terminal.extension(), "ppid": bridged.terminal.pid(),
         "elevated": true, "nonce": "00"});
     let call =
         |mut command: Command| command.args(["-e", CALLER]).arg(&socket).arg(hello.to_string()).output().unwrap();

@@ -1,7 +1,7 @@
 //! Sessions, extensions and trays that come and go: whoever is there is taken up again, and whoever has gone is missed by nobody.
 
 use super::{Bridged, extension_in, installed, ours};
-use crate::support::home::Home;
+use crate::support::home::{Folder, Home};
 use crate::support::model::Model;
 use crate::support::pilotlight::Ran;
 use crate::support::process::{is_live, kill, signal};
@@ -21,6 +21,14 @@ impl Drop for Tray {
 }
 
 impl Bridged {
+    /// The session that its terminal has beside these.
+    fn next_session(&self, known: &[String]) -> Folder {
+        let terminal = &self.terminal;
+        let is_next = |folder: &Folder| !known.contains(&folder.id()) && folder.locks().contains(&terminal.pid());
+        let next = || self.home.sessions().into_iter().find(is_next);
+        wait_until(COPILOT, "the terminal has another session", || terminal.dump(), next)
+    }
+
     /// Starts another tray in the place of the one that has gone, by this program.
     fn another_tray(&self, program: &std::path::Path) -> Tray {
         let like = self.pilot.command_beside(&["tray"]);
@@ -48,7 +56,7 @@ fn the_bridge_is_killed_and_nothing_in_the_terminal_changes() {
     terminal.enter("SCRIPT:tool Paint the fence");
     terminal.wait_screen(DIALOG);
     bridged.pilot.told(&id, "needs-permission", "");
-    kill(bridged.extension());
+    kill(bridged.terminal.extension());
     let gone = || bridged.pilot.log().contains("a bridge has gone").then_some(());
     wait_until(SOON, "the bridge has gone", || bridged.pilot.log(), gone);
     assert!(terminal.screen().contains(DIALOG), "{}", terminal.dump());
@@ -159,17 +167,7 @@ fn a_file_that_is_changed_or_removed_changes_nothing_that_runs() {
 fn each_session_of_a_terminal_has_its_bridge() {
     let bridged = Bridged::set(&["--allow-all-tools"]);
     let terminal = &bridged.terminal;
-    let others = |known: &[String]| {
-        let fresh = || {
-            bridged
-                .home
-                .sessions()
-                .into_iter()
-                .find(|folder| !known.contains(&folder.id()) && folder.locks().contains(&terminal.pid()))
-        };
-        wait_until(COPILOT, "the terminal has another session", || terminal.dump(), fresh)
-    };
-    let works_and_is_stopped = |folder: &crate::support::home::Folder, with: &Terminal| {
+    let works_and_is_stopped = |folder: &Folder, with: &Terminal| {
         with.enter("SCRIPT:tool Paint the fence");
         folder.wait("tool.execution_start");
         bridged.pilot.told(&folder.id(), "working", "");
@@ -180,11 +178,11 @@ fn each_session_of_a_terminal_has_its_bridge() {
     terminal.folder.wait("assistant.turn_end");
     bridged.pilot.told(&bridged.id(), "idle", "");
     terminal.enter("/clear");
-    let cleared = others(&[bridged.id()]);
+    let cleared = bridged.next_session(&[bridged.id()]);
     bridged.pilot.has_bridges(1, &cleared.id());
     works_and_is_stopped(&cleared, terminal);
     terminal.enter("/new");
-    let fresh = others(&[bridged.id(), cleared.id()]);
+    let fresh = bridged.next_session(&[bridged.id(), cleared.id()]);
     bridged.pilot.has_bridges(1, &fresh.id());
     works_and_is_stopped(&fresh, terminal);
     terminal.exit_of(&fresh);
@@ -195,6 +193,37 @@ fn each_session_of_a_terminal_has_its_bridge() {
     bridged.pilot.told(&fresh.id(), "working", "");
     bridged.done(&["stop", &fresh.id()]);
     fresh.wait_nth("abort", 2);
+}
+
+/// What was allowed for good holds in the sessions that come after, without a dialog: after `/clear`, and after `/new`.
+#[test]
+#[ignore = "tests/long.sh"]
+fn what_was_allowed_for_good_holds_after_clear_and_new() {
+    let bridged = Bridged::changed(&[], |home, _| home.remember_consent(&home.project()));
+    let terminal = &bridged.terminal;
+    terminal.enter("SCRIPT:plain Paint the door");
+    terminal.folder.wait("assistant.turn_end");
+    let may_answer = |id: &str| {
+        let elevated = |row: &serde_json::Value| row["owner"]["bridge"] == "elevated";
+        let row = || bridged.pilot.row_beside(id).filter(elevated).map(|_| ());
+        wait_until(COPILOT, "it may answer there", || format!("{}\n{}", bridged.pilot.log(), terminal.dump()), row);
+    };
+    may_answer(&bridged.id());
+    let mut known = vec![bridged.id()];
+    for command in ["/clear", "/new"] {
+        terminal.enter(command);
+        let next = bridged.next_session(&known);
+        bridged.pilot.has_bridges(1, &next.id());
+        terminal.enter("SCRIPT:many1 Paint the fence");
+        terminal.wait_screen(DIALOG);
+        may_answer(&next.id());
+        bridged.pilot.told(&next.id(), "needs-permission", "");
+        bridged.done(&["approve", &next.id()]);
+        let completed = next.wait("permission.completed");
+        assert_eq!(completed["data"]["result"]["kind"], "approved", "{completed}");
+        next.wait("tool.execution_complete");
+        known.push(next.id());
+    }
 }
 
 /// `copilot -p` has nobody to ask, and no bridge.

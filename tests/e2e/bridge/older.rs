@@ -8,7 +8,7 @@ use crate::support::home::old_clis;
 #[ignore = "tests/long.sh installs the older releases"]
 fn the_main_story_in_older_releases() {
     for cli in old_clis() {
-        let bridged = Bridged::of(&cli, &[], |_| ());
+        let bridged = Bridged::of(&cli, &[], "", |_, _| ());
         let (id, terminal) = (bridged.id(), &bridged.terminal);
         bridged.allowed();
         bridged.chosen();

@@ -75,6 +75,9 @@ fn each_kind_of_question_is_answered() {
     assert!(result.contains("Ada <b>"), "{result}");
     let result = answered("SCRIPT:form Paint the shed", "Which color?", &["--decline"], 3);
     assert!(!result.contains("blue") && !result.contains("red"), "{result}");
+    let fields = ["--field", "color=blue", "--field", "coats=3", "--field", "rooms=attic"];
+    let result = answered("SCRIPT:fields Paint the door", "How shall it look?", &fields, 4);
+    assert!(["blue", "attic", "3"].iter().all(|given| result.contains(given)) && !result.contains("hall"), "{result}");
 }
 
 #[test]
@@ -125,6 +128,37 @@ fn all_that_is_asked_is_answered_each_by_its_id() {
     assert_eq!(ended[21], ("approved".to_owned(), false));
     assert_eq!(ended[22..], vec![("denied-interactively-by-user".to_owned(), false); 2], "{}", terminal.dump());
     assert!(!bridged.home.project().join("one.txt").exists() && !bridged.home.project().join("two.txt").exists());
+    bridged.pilot.told(&id, "idle", "");
+
+    // To read elsewhere is asked for by its path, before the command is.
+    terminal.enter("SCRIPT:outside Paint the door");
+    let asked = terminal.folder.wait_nth("permission.requested", 25);
+    assert_eq!(asked["data"]["promptRequest"]["kind"], "path", "{asked}");
+    bridged.pilot.told(&id, "needs-permission", "");
+    let ran = bridged.done(&["approve", &id]);
+    assert!(ran.out.contains("/etc/hostname"), "the path is shown: {ran:?}");
+    terminal.folder.wait_nth("permission.completed", 25);
+    let done = terminal.folder.wait_nth("tool.execution_complete", 24);
+    assert_eq!(done["data"]["success"], true, "{done}");
+    assert_eq!(ends(&terminal.folder)[24], ("approved".to_owned(), false), "{}", terminal.dump());
+}
+
+/// In autopilot nobody is asked, and Copilot denies: three times, then the agent gives up. Its user sends it on.
+#[test]
+#[ignore = "tests/long.sh"]
+fn a_turn_that_was_denied_is_sent_on() {
+    let bridged = Bridged::set(&["--autopilot"]);
+    let (id, terminal) = (bridged.id(), &bridged.terminal);
+    terminal.enter("SCRIPT:giveup3 Paint the fence");
+    terminal.wait_screen("Use Manual Approval for this session");
+    terminal.press(&["2"]);
+    terminal.folder.wait("session.task_complete");
+    bridged.pilot.told(&id, "permission-lost", "");
+    bridged.pilot.click(&id, "Send on");
+    // Nothing ran, but what was denied and the agent's own word: the last prompt is sent again, or it is told to go on.
+    let sent = terminal.folder.wait_nth("user.message", 2)["data"]["content"].to_string();
+    assert!(sent.contains("SCRIPT:giveup3") || sent.contains("Go on from where you stopped"), "{sent}");
+    assert!(!sent.contains("permission"), "{sent}");
 }
 
 /// The model failed: the session is told to go on, in words of the user's own or with its last prompt, and is not before it is idle.
@@ -240,7 +274,7 @@ fn of_two_answers_at_once_one_counts_often() {
 impl Bridged {
     /// One whose extension writes down what it sends to Copilot.
     fn tapped() -> Self {
-        Self::changed(&[], |file| {
+        Self::changed(&[], |_, file| {
             let code = std::fs::read_to_string(file).unwrap();
             let tap = file.with_file_name("wire");
             let head = format!(

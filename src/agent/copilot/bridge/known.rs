@@ -68,8 +68,9 @@ impl Known {
             }
             Told::Consent(Consent { open, elevated, refused, .. }) => {
                 self.asking = open;
-                self.elevated |= elevated;
-                self.declined |= refused;
+                // Copilot may say no where it was taken to have said yes.
+                self.elevated = elevated;
+                self.declined = refused;
             }
             Told::Proof { .. } | Told::Result(_) | Told::Unknown => return false,
         }
@@ -181,5 +182,7 @@ mod tests {
         yes.hear(consent(false, true, false));
         known.hear(consent(false, false, true));
         assert_eq!((yes.bridge(false), known.bridge(false)), (Elevated, Declined));
+        yes.hear(consent(false, false, false));
+        assert_eq!(yes.bridge(false), Joined, "Copilot said no to an answer");
     }
 }
