@@ -144,23 +144,12 @@ impl Light {
     }
 
     fn proc(&self) -> PathBuf {
-        Path::new("/proc").join(self.pid().to_string())
+        proc(self.pid())
     }
 
     /// The context switches of each thread so far, by its id.
     pub(crate) fn switches(&self) -> Switches {
-        let read = |task: std::io::Result<std::fs::DirEntry>| {
-            let task = task.ok()?;
-            // A thread may end while it is read.
-            let status = std::fs::read_to_string(task.path().join("status")).ok()?;
-            let field = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim());
-            let count = |name: &str| field(name)?.parse().ok();
-            let own = count("voluntary_ctxt_switches:")?;
-            let forced = count("nonvoluntary_ctxt_switches:")?;
-            let id = task.file_name().to_str()?.parse().ok()?;
-            Some((id, Thread { name: field("Name:")?.to_owned(), own, forced }))
-        };
-        Switches(std::fs::read_dir(self.proc().join("task")).unwrap().filter_map(read).collect())
+        Switches::of(self.pid())
     }
 
     /// Its memory, as the system words it.
@@ -173,10 +162,19 @@ impl Light {
 
     /// CPU time used so far, in clock ticks.
     pub(crate) fn ticks(&self) -> u64 {
-        let stat = std::fs::read_to_string(self.proc().join("stat")).unwrap();
-        let fields: Vec<_> = stat.rsplit(") ").next().unwrap().split(' ').collect();
-        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+        ticks(self.pid())
     }
+}
+
+fn proc(pid: u32) -> PathBuf {
+    Path::new("/proc").join(pid.to_string())
+}
+
+/// CPU time that a process used so far, in clock ticks.
+pub(crate) fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(proc(pid).join("stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
 impl Drop for Light {
@@ -200,6 +198,22 @@ pub(crate) struct Thread {
 }
 
 impl Switches {
+    /// Those of a process so far.
+    pub(crate) fn of(pid: u32) -> Self {
+        let read = |task: std::io::Result<std::fs::DirEntry>| {
+            let task = task.ok()?;
+            // A thread may end while it is read.
+            let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+            let field = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim());
+            let count = |name: &str| field(name)?.parse().ok();
+            let own = count("voluntary_ctxt_switches:")?;
+            let forced = count("nonvoluntary_ctxt_switches:")?;
+            let id = task.file_name().to_str()?.parse().ok()?;
+            Some((id, Thread { name: field("Name:")?.to_owned(), own, forced }))
+        };
+        Self(std::fs::read_dir(proc(pid).join("task")).unwrap().filter_map(read).collect())
+    }
+
     /// What came since, of the threads that still run: who has ended is in none of them.
     pub(crate) fn since(self, before: &Self) -> Vec<Thread> {
         let since = |(id, now): (u32, Thread)| {

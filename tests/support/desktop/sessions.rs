@@ -46,6 +46,11 @@ impl Sessions {
 
     /// A session with a live owner and no prompt yet. The folder appears as a whole, as far as the program can tell.
     pub(crate) fn add(&self, title: &str) -> Session {
+        self.add_owned(title, |_, folder| holder::start(&self.root.path().join("copilot"), folder, false))
+    }
+
+    /// The same, with the owner that this starts for a session of this id, in this folder.
+    pub(crate) fn add_owned(&self, title: &str, start: impl Fn(&str, &Path) -> Child) -> Session {
         let n = self.made.get() + 1;
         self.made.set(n);
         let id = format!("36535f61-5c7b-4f09-a70b-2f8aed97{n:04x}");
@@ -60,7 +65,7 @@ impl Sessions {
             n % 60
         );
         std::fs::write(beside.join("workspace.yaml"), about).unwrap();
-        let owner = holder::start(&self.root.path().join("copilot"), &beside, false);
+        let owner = start(&id, &beside);
         std::fs::write(beside.join(format!("inuse.{}.lock", owner.id())), format!("{}\n", owner.id())).unwrap();
         let path = sessions.join(&id);
         let session = Session { id, path, owner: RefCell::new(Some(owner)), events: Cell::new(0) };

@@ -1,0 +1,110 @@
+//! Thirty bridges that rest, and one tray. Each is a double: a process that passes for Copilot's owns a session, and has started
+//! another one that speaks the extension's protocol.
+
+use crate::clicks::timing::wait;
+use crate::support::desktop::bus::Bus;
+use crate::support::desktop::light::{User, sum};
+use crate::support::desktop::panel::Panel;
+use crate::support::desktop::sessions::Sessions;
+use crate::support::listener::proof;
+use crate::support::{SOON, wait_until};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const BRIDGES: usize = 30;
+/// They rest for so long.
+const IDLE: Duration = Duration::from_secs(60);
+/// What begins late has begun by now.
+const SETTLES: Duration = Duration::from_secs(8);
+/// How a process is told what to play.
+const OWNER: &str = "--play-owner";
+const EXTENSION: &str = "--play-extension";
+
+pub(crate) fn measure(_clicks: usize) {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let key = [7; 32];
+    std::fs::create_dir_all(user.state()).unwrap();
+    std::fs::write(user.state().join("bridge.key"), key).unwrap();
+    let program = sessions.home().with_file_name("copilot");
+    std::fs::remove_file(&program).unwrap();
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let (socket, key_file) = (user.scratch.path().join("run/pilotlight/bridge.sock"), user.state().join("bridge.key"));
+    let light = user.light(&bus);
+    panel.wait_for_icon();
+    for bridges in [0, BRIDGES] {
+        let start = |id: &str, folder: &Path| owner(&program, id, folder, &socket, &key_file);
+        let made: Vec<_> = (0..bridges).map(|n| sessions.add_owned(&format!("session {n}"), start)).collect();
+        for session in &made {
+            session.prompt();
+            session.answer("Done.");
+        }
+        let joined = || user.rows().iter().filter(|row| row["owner"]["bridge"] == "joined").count();
+        let come = || (joined() == bridges).then_some(());
+        wait_until(SOON, "the bridges have come", || format!("{:#?}", user.rows()), come);
+        panel.settle();
+        wait(SETTLES);
+        let before = light.switches();
+        wait(IDLE);
+        let switches = sum(&light.switches().since(&before)) as f64 / IDLE.as_secs_f64();
+        println!(
+            "{:<46}{switches:.2} context switches a second over {IDLE:?} ({})",
+            format!("the tray, {bridges} bridges that rest"),
+            light.memory()
+        );
+    }
+}
+
+/// A process that owns the session in this folder, and has an extension.
+fn owner(program: &Path, id: &str, folder: &Path, socket: &Path, key: &Path) -> Child {
+    let mut command = Command::new(program);
+    command.arg(OWNER).arg(id).arg(folder).arg(socket).arg(key).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "held\n");
+    child
+}
+
+/// Plays what the arguments say, if they say that; it ends when whoever started it does.
+pub(crate) fn is_a_double(arguments: &[String]) -> bool {
+    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [OWNER, id, folder, rest @ ..] => {
+            let hold =
+                std::fs::File::create(Path::new(folder).join(format!("inuse.{}.hold", std::process::id()))).unwrap();
+            rustix::fs::flock(&hold, rustix::fs::FlockOperation::LockExclusive).unwrap();
+            let mut extension = Command::new(std::env::current_exe().unwrap());
+            extension.args([EXTENSION, id]).args(rest).arg("/preloads/extension_bootstrap.mjs").stdin(Stdio::piped());
+            let mut extension = extension.spawn().unwrap();
+            println!("held");
+            let _ = std::io::stdin().read_line(&mut String::new());
+            drop(extension.stdin.take());
+            let _ = extension.wait();
+        }
+        [EXTENSION, id, socket, key, ..] => {
+            let (id, key) = ((*id).to_owned(), std::fs::read(key).unwrap());
+            let stream = wait_until(SOON, "the tray listens", String::new, || UnixStream::connect(socket).ok());
+            std::thread::spawn(move || extension(&stream, &id, &key));
+            let _ = std::io::stdin().read_line(&mut String::new());
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn extension(stream: &UnixStream, id: &str, key: &[u8]) {
+    let (nonce, pid, ppid) = ("00", std::process::id(), std::os::unix::process::parent_id());
+    let say = |said: Value| writeln!(&*stream, "{said}").unwrap();
+    say(
+        json!({"t": "hello", "v": 1, "session": id, "pid": pid, "ppid": ppid, "cli": "1.0.102", "elevated": false, "nonce": nonce}),
+    );
+    let mut lines = BufReader::new(stream).lines();
+    let welcome: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    say(json!({"t": "proof", "proof": proof(key, "ext", welcome["nonce"].as_str().unwrap(), id)}));
+    say(json!({"t": "pending", "items": []}));
+    while lines.next().is_some() {}
+}
