@@ -74,14 +74,15 @@ compare() {
 
 # On a private bus: the light starts, lives through the upgrade, and ends when it is told to.
 inside() {
-    local light
+    local light said
     mkdir -p "$HOME/.copilot/session-state"
     pilotlight tray >"$HOME/said" 2>&1 &
     light=$!
     trap 'kill "$light" 2>/dev/null || true' EXIT
     until_true 20 'the tray to reach the bus' grep -q 'no panel with a tray' "$HOME/said"
     until_true 20 'its socket' test -S "$XDG_RUNTIME_DIR/pilotlight/pilotlight.sock"
-    dpkg -i "$1"
+    said=$(dpkg -i "$1")
+    [[ $said != *bridge* ]] || fail "the upgrade says how to remove the bridge: $said"
     [[ $(readlink "/proc/$light/exe") == '/usr/bin/pilotlight (deleted)' ]] || fail 'the program was not replaced'
     kill -0 "$light" || fail 'the tray ended with the upgrade'
     pilotlight tray | grep -q "already running: process $light" || fail 'the new program does not find the old one'
@@ -92,7 +93,7 @@ inside() {
 }
 
 main() {
-    local first second files file
+    local first second files file said bridge=$scratch/user/.local/share/pilotlight/bridge
     ((EUID == 0)) || fail 'tests/package.sh installs a package, and needs root for that.'
     if is_installed || [[ -e /usr/bin/pilotlight ]]; then
         fail 'Pilotlight is installed here: remove it first (dpkg -P pilotlight).'
@@ -102,7 +103,10 @@ main() {
     cp "$first" "$scratch/first.deb"
     second=$(packaging/linux/build.sh --profile dev --revision 2)
     check "$second"
-    trap 'dpkg -P pilotlight >/dev/null 2>&1 || true; rm -rf "$scratch"' EXIT
+    trap 'dpkg -P pilotlight >/dev/null 2>&1 || true; userdel pilotlight-test 2>/dev/null || true; rm -rf "$scratch"' EXIT
+    # A user whose Copilot starts the bridge: our own folder is what tells.
+    useradd --no-create-home --home-dir "$scratch/user" pilotlight-test
+    mkdir -p "$bridge"
     dpkg -i "$scratch/first.deb"
     look
     compare
@@ -112,7 +116,11 @@ main() {
     is_installed || fail 'the package is not installed any more'
     [[ $(dpkg-query -W -f '${Version}' pilotlight) == *-2 ]] || fail 'it was not upgraded'
     files=$(dpkg -L pilotlight)
-    dpkg -P pilotlight
+    said=$(dpkg -P pilotlight)
+    echo "$said"
+    [[ $said == *"still installed in Copilot, from $bridge."*"copilot plugin uninstall pilotlight@pilotlight"* ]] ||
+        fail 'the removal does not say how to remove the bridge from Copilot'
+    [[ -d $bridge ]] || fail "the user's bridge was taken away"
     while read -r file; do
         [[ -d $file || ! -e $file ]] || fail "$file was left behind"
     done <<<"$files"
