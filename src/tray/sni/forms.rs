@@ -3,12 +3,15 @@
 //! GNOME's extension asks for that alone whenever the menu was laid out anew, then for all the rest of the entries that it did not
 //! know. It builds an entry again, with all that is below it, each time it hears what it is, be that new to it or not: of forty
 //! sessions, that kept the shell busy for seconds. So it is told of an entry that is new in a layout, and not again: neither with
-//! the next one, nor with the rest. A reader that has forgotten what it knew asks for the rest of every entry, and is told all.
+//! the next one, nor with the rest; its words are told along with it. A reader that has forgotten what it knew asks for the rest of every entry, and is told all.
 
 use super::layout::{Properties, ROOT};
 
 /// What the extension asks for in a layout, and nobody else.
 const FORM: [&str; 2] = ["type", "children-display"];
+/// What it is told instead: it takes whatever it is given, and asks for the words only when it has nothing else to do, which left
+/// rows blank for as long as it was busy.
+const TOLD: [&str; 6] = ["type", "children-display", "label", "enabled", "toggle-type", "toggle-state"];
 /// So many panels are known at once; more than one is rare.
 const READERS: usize = 4;
 
@@ -22,6 +25,11 @@ struct Reader {
     /// Up to this number, what entries are was told before the last layout that was read; up to the next one, in it.
     before: i32,
     last: i32,
+}
+
+/// What a reader of layouts is told of entries that it does not know.
+pub(super) fn told() -> Vec<String> {
+    TOLD.map(String::from).into()
 }
 
 impl Forms {

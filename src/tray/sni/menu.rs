@@ -1,6 +1,6 @@
 //! The menu on the bus: `com.canonical.dbusmenu`, as panels call it.
 
-use super::forms::Forms;
+use super::forms::{self, Forms};
 use super::layout::{Changes, Layout, Properties, ROOT, Told};
 use crate::system::clock::Clock;
 use crate::tray::controller;
@@ -230,7 +230,8 @@ impl Menu {
         let mut shown = lock(&self.shown);
         let last = shown.layout.last();
         let known = shown.forms.of_layout(asker(&header), (parent_id, recursion_depth), &property_names, last);
-        let told = shown.layout.tell((parent_id, recursion_depth), &property_names, known, shown.clock.now());
+        let names = if known.is_some() { forms::told() } else { property_names };
+        let told = shown.layout.tell((parent_id, recursion_depth), &names, known, shown.clock.now());
         told.map(|told| (shown.revision, told)).ok_or_else(|| no_entry(parent_id))
     }
 
