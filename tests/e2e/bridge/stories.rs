@@ -138,7 +138,7 @@ fn all_that_is_asked_is_answered_each_by_its_id() {
     let ran = bridged.done(&["approve", &id]);
     assert!(ran.out.contains("/etc/hostname"), "the path is shown: {ran:?}");
     terminal.folder.wait_nth("permission.completed", 25);
-    let done = terminal.folder.wait_nth("tool.execution_complete", 24);
+    let done = terminal.folder.wait_nth("tool.execution_complete", 25);
     assert_eq!(done["data"]["success"], true, "{done}");
     assert_eq!(ends(&terminal.folder)[24], ("approved".to_owned(), false), "{}", terminal.dump());
 }
