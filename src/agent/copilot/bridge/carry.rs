@@ -28,6 +28,8 @@ pub struct Way {
 
 /// How long Copilot may take to ask in its terminal, or to know that it need not.
 const ASKED_WITHIN: Duration = Duration::from_secs(10);
+/// The bridge may tell of a request so much later than its log.
+const TOLD_WITHIN: Duration = Duration::from_secs(2);
 /// A consent that is remembered comes within this.
 const REMEMBERED_WITHIN: Duration = Duration::from_millis(700);
 /// What a session is told that is to go on, where its last prompt must not be sent again.
@@ -108,6 +110,8 @@ impl Way {
         show: Show<'_>,
         steps: Steps<'_>,
     ) -> Result<String, Failure> {
+        let sight = site.sight.borrow().clone();
+        told_of(&self.known, &sight, which).await;
         let open = self.known.borrow().requests();
         let chosen = choose(open, which, show)?;
         chosen.iter().try_for_each(|request| is_logged(&site.sight.borrow(), request))?;
@@ -230,6 +234,19 @@ impl Way {
     }
 }
 
+/// Waits until the bridge tells of the requests that are meant and that the log has open: the log may do so a moment before.
+async fn told_of(known: &watch::Receiver<Known>, sight: &Sight, which: &Which) {
+    let ids = match which {
+        Which::These(ids) => ids.as_slice(),
+        Which::Shown { id, .. } => std::slice::from_ref(id),
+    };
+    let is_open = |id: &&String| sight.requests.iter().any(|(call, _)| *call == Call::of(id));
+    let meant: Vec<_> = ids.iter().filter(is_open).collect();
+    let mut known = known.clone();
+    let told = known.wait_for(|known| meant.iter().all(|id| known.open(id).is_some()));
+    let _ = timeout(TOLD_WITHIN, told).await; // what it never tells of is refused by whoever answers
+}
+
 /// Whether the log has this request, too, and by the same text where it has one: what a bridge says is checked against that.
 fn is_logged(sight: &Sight, request: &Request) -> Result<(), Failure> {
     let call = Call::of(&request.id);
@@ -241,5 +258,29 @@ fn is_logged(sight: &Sight, request: &Request) -> Result<(), Failure> {
             "its log has another text than its bridge told: answer it in its terminal",
         )),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::known::tests::{asked, of, told};
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_that_only_the_log_tells_of_yet_is_waited_for() {
+        let (tell, known) = watch::channel(of("1.0.102"));
+        let sight = Sight { requests: vec![(Call::of("a"), None)], ..Sight::default() };
+        let of_ids = |ids: &[&str]| Which::These(ids.iter().map(|id| (*id).to_owned()).collect());
+        let waits = async {
+            told_of(&known, &sight, &of_ids(&["a"])).await;
+            assert!(known.borrow().open("a").is_some());
+        };
+        let tells = async {
+            tokio::task::yield_now().await;
+            tell.send_modify(|known| assert!(known.hear(told(asked("a", "ls")))));
+        };
+        tokio::join!(waits, tells);
+        // What the log does not have open is not waited for.
+        timeout(Duration::ZERO, told_of(&known, &sight, &of_ids(&["a", "b"]))).await.unwrap();
     }
 }

@@ -124,20 +124,20 @@ impl Known {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn told(value: Value) -> Told {
+    pub(in super::super) fn told(value: Value) -> Told {
         serde_json::from_value(value).unwrap()
     }
 
-    fn of(cli: &str) -> Known {
+    pub(in super::super) fn of(cli: &str) -> Known {
         let hello = json!({"v": 1, "session": "s", "pid": 2, "ppid": 1, "cli": cli, "elevated": false, "nonce": "n"});
         Known::new(&serde_json::from_value(hello).unwrap())
     }
 
-    fn asked(id: &str, command: &str) -> Value {
+    pub(in super::super) fn asked(id: &str, command: &str) -> Value {
         let request = json!({"kind": "commands", "fullCommandText": command, "toolCallId": "call"});
         json!({"t": "event", "type": "permission.requested", "mark": format!("mark of {id}"),
             "data": {"requestId": id, "promptRequest": request}})
