@@ -121,6 +121,7 @@ pub fn claim(lock: Lock, folder: &Path, names: &[String], now: Time) -> Claim {
 
 /// The same for who must not wait: while it is too early to tell, the process counts as the owner, and `blink` is on.
 pub fn claim_at_once(lock: Lock, folder: &Path, names: &[String], now: Time, blink: &mut Blink) -> Claim {
+    blink.is_on = false;
     let owner = owner_of(lock, names, now);
     let (pid, known) = (lock.pid, |owner, held| Claim { owner, held });
     match owner {
@@ -148,18 +149,22 @@ pub const BLINK: Duration = Duration::from_millis(6);
 
 /// The moment after a lock was made in which its hold may not be locked yet; it begins when that is first seen.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Blink(Option<Instant>);
+pub struct Blink {
+    begun: Option<Instant>,
+    is_on: bool,
+}
 
 impl Blink {
     fn lasts(&mut self) -> bool {
-        let is_first = self.0.is_none();
-        self.0.get_or_insert_with(Instant::now);
-        is_first || self.is_on()
+        let is_first = self.begun.is_none();
+        let begun = *self.begun.get_or_insert_with(Instant::now);
+        self.is_on = is_first || begun.elapsed() < BLINK;
+        self.is_on
     }
 
-    /// Whether it began and is not over.
-    pub fn is_on(&self) -> bool {
-        self.0.is_some_and(|begun| begun.elapsed() < BLINK)
+    /// Whether the last claim rests on it: then it is to be looked at again, though the moment may have passed meanwhile.
+    pub const fn is_on(&self) -> bool {
+        self.is_on
     }
 }
 
