@@ -15,7 +15,7 @@ use super::pick::{Picked, complete, pick};
 use super::{Context, USAGE, beside, say};
 use crate::config::Permissions;
 use crate::control::{ORDER_MAX, caller};
-use crate::core::action::{Bridge, Reach};
+use crate::core::action::{Bridge, ServerState};
 use crate::core::fleet::{Kind, Session};
 use crate::core::misread::misread;
 use crate::core::order::{Ask, Order, Outcome, Which};
@@ -178,8 +178,8 @@ fn order(session: &Session, ask: Ask) -> Order {
 fn needs_end(session: &Session) -> bool {
     matches!(session.owner, Owner::Alive { .. })
         && session.about.kind == Kind::Terminal
-        && session.dealings.reach == Reach::Nowhere
-        && !session.dealings.bridge.is_some_and(Bridge::obeys)
+        && session.control.server == ServerState::Nowhere
+        && !session.control.bridge.is_some_and(Bridge::obeys)
 }
 
 /// Whether a session that was reconnected depends on our connection: one that is resumed in a terminal does not.

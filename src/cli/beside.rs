@@ -11,7 +11,7 @@ use crate::agent::copilot::process::listening;
 use crate::agent::copilot::server::look::{LOOKED_WITHIN, Told, look};
 use crate::agent::copilot::server::servers::endpoints;
 use crate::control;
-use crate::core::action::Reach;
+use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};
 use crate::core::order::{Ask, Order, Report, Said, real};
 use crate::core::owner::Owner;
@@ -125,7 +125,7 @@ pub(super) fn silent(tray: Option<u32>, meanwhile: &str) -> String {
 
 /// Whether a bridge that obeys comes from this session's terminal, where no tray runs that would know.
 pub(super) fn meets_bridge(session: &Session, context: &Context) -> bool {
-    let Some(owner) = session.owner.live().filter(|_| session.dealings.bridge.is_none()) else { return false };
+    let Some(owner) = session.owner.live().filter(|_| session.control.bridge.is_none()) else { return false };
     let (Some(Listening { folder, files, .. }), Ok(runtime)) = (place_for_bridges(), runtime()) else { return false };
     let untried = context.config.actions.bridge_untried;
     let meets = async {
@@ -164,7 +164,7 @@ fn may_be_known(session: &Session) -> bool {
         return true;
     }
     let is_gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
-    session.dealings.reach == Reach::Listens || is_gone && session.about.kind != Kind::Terminal && !session.unread
+    session.control.server == ServerState::Listens || is_gone && session.about.kind != Kind::Terminal && !session.unread
 }
 
 /// Whether the user has installed the bridge.

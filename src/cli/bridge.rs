@@ -10,7 +10,7 @@ use crate::agent::copilot::store::SESSIONS;
 use crate::core::action::Bridge;
 use crate::core::fleet::{Kind, Session, short_id};
 use crate::core::text::plain;
-use crate::engine::snapshot::{Snapshot, survey};
+use crate::engine::snapshot::{self, Snapshot};
 use crate::system::paths;
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
@@ -200,7 +200,7 @@ fn carry_out(program: &Path, commands: &Commands<'_>, done: &str) -> anyhow::Res
 
 fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<ExitCode> {
     let current = files.is_current();
-    let Snapshot { mut sessions, now, .. } = survey(&context.homes, &context.config, &context.seen, false);
+    let Snapshot { mut sessions, now, .. } = snapshot::take(&context.homes, &context.config, &context.seen, false);
     sessions.retain(|session| session.about.kind == Kind::Terminal && session.owner.live().is_some());
     let listens = take_over_from_tray(&mut sessions, &context.homes);
     let home_of = |home: &PathBuf| -> Vec<Terminal<'_>> {
@@ -248,14 +248,14 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
 }
 
 fn terminal(session: &Session, name: String) -> Terminal<'_> {
-    let bridge = session.dealings.bridge;
+    let bridge = session.control.bridge;
     Terminal {
         id: &session.id,
         name,
         bridge: bridge.map(Bridge::name),
-        copilot: session.dealings.release.as_deref(),
+        copilot: session.control.release.as_deref(),
         watches: bridge == Some(Bridge::Watches),
-        old: session.dealings.old_bridge,
+        old: session.control.old_bridge,
     }
 }
 

@@ -1,8 +1,9 @@
 //! `pilotlight config`: the settings, with their meaning, printed or in an editor.
 
 use super::{Context, USAGE, say};
-use crate::config::load;
+use crate::config::{self, load};
 use crate::core::text::counted;
+use crate::system::descriptors;
 use crate::system::paths;
 use crate::tray::open;
 use crate::tray::open_files::make_config;
@@ -40,7 +41,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     if let Some(path) = &context.config_path {
         writeln!(out, "# Read from {}", path.display())?;
     }
-    write!(out, "{}", crate::config::print(&context.config))?;
+    write!(out, "{}", config::print(&context.config))?;
     Ok(if context.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(USAGE) })
 }
 
@@ -87,7 +88,7 @@ fn run_editor(path: &Path) -> anyhow::Result<bool> {
     let shown = program.to_string_lossy();
     let found = find(program).with_context(|| format!("$VISUAL or $EDITOR names {shown}, which is not there"))?;
     let mut command = Command::new(found);
-    crate::system::descriptors::give_back(&mut command);
+    descriptors::give_back(&mut command);
     let status =
         command.args(arguments).arg(path).status().with_context(|| format!("the editor {shown} cannot be started"))?;
     if !status.success() && !io::stdin().is_terminal() {

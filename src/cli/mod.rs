@@ -28,13 +28,18 @@ mod tray;
 mod watch;
 mod writer;
 
+use crate::agent::copilot::store::SESSIONS;
 use crate::config::{Config, Problem};
 use crate::core::order::Order;
 use crate::core::text::plain;
 use crate::doctor::Ground;
-use crate::engine::last_seen::Seen;
+use crate::engine::ended;
+use crate::engine::last_seen::{self, Seen};
 use crate::engine::{Engine, Source, View};
+use crate::system::descriptors;
+use crate::system::log;
 use crate::system::paths;
+use crate::system::refused;
 use crate::system::signals::Signals;
 use anyhow::Context as _;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -133,7 +138,7 @@ struct Context {
 pub fn run() -> ExitCode {
     // Asked by a shell: nothing else is done.
     clap_complete::CompleteEnv::with_factory(Arguments::command).var(pages::COMPLETES).complete();
-    crate::system::refused::tell_of_threads();
+    refused::tell_of_threads();
     let parsed = help::command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = match parsed {
         Ok(arguments) => arguments,
@@ -144,10 +149,10 @@ pub fn run() -> ExitCode {
     {
         return ended(played);
     }
-    crate::system::descriptors::raise();
+    descriptors::raise();
     let context = Context { color: arguments.color, ..Context::new(&arguments.home) };
     if !matches!(arguments.command, None | Some(Command::Tray | Command::Demo(_))) {
-        crate::system::log::start(None, context.config.log.level);
+        log::start(None, context.config.log.level);
     }
     // Its output is written apart, and may wait for a reader for ever.
     let streams = matches!(arguments.command, Some(Command::Watch(_)));
@@ -221,16 +226,13 @@ impl Context {
         let (config, problems) = config_path.as_deref().map(crate::config::load).unwrap_or_default();
         let named_homes = homes.to_vec();
         let homes = homes_of(&named_homes, &config);
-        let seen = Seen::load(
-            project.as_ref().map(|project| paths::state_folder(project).join(crate::engine::last_seen::FILE)),
-        );
+        let seen = Seen::load(project.as_ref().map(|project| paths::state_folder(project).join(last_seen::FILE)));
         Self { named_homes, homes, config, config_path, seen, problems, demo: false, color: ColorChoice::Auto }
     }
 
     /// An order for the session of this id in the home that is looked into here: whoever takes it may watch a copy of that home.
     fn in_its_home(&self, order: Order) -> Order {
-        let home =
-            self.homes.iter().find(|home| home.join(crate::agent::copilot::store::SESSIONS).join(&*order.id).is_dir());
+        let home = self.homes.iter().find(|home| home.join(SESSIONS).join(&*order.id).is_dir());
         match home {
             Some(home) => order.in_home(home),
             None => order,
@@ -265,10 +267,7 @@ impl Context {
     /// Says what ended with Pilotlight when it was told to end, if nobody has said that yet.
     fn tell_ended(&self) {
         let project = paths::project();
-        let ended = project
-            .as_ref()
-            .map(|project| crate::engine::ended::take(&paths::state_folder(project)))
-            .unwrap_or_default();
+        let ended = project.as_ref().map(|project| ended::take(&paths::state_folder(project))).unwrap_or_default();
         ended.iter().for_each(|ended| say(&ended.words()));
     }
 
@@ -302,7 +301,7 @@ fn homes_of(named: &[PathBuf], config: &Config) -> Vec<PathBuf> {
 /// Why a home cannot be read.
 fn home_problem(home: &std::path::Path) -> Option<String> {
     let shown = home.display();
-    let error = std::fs::read_dir(home.join(crate::agent::copilot::store::SESSIONS)).err()?;
+    let error = std::fs::read_dir(home.join(SESSIONS)).err()?;
     Some(match (error.kind(), home.is_dir()) {
         // A home in which no session was ever started.
         (io::ErrorKind::NotFound, true) => return None,

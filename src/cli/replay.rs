@@ -1,7 +1,9 @@
 //! `pilotlight replay FILE`: a log run through the same judgement, in its own time.
 
 use super::{Context, json};
+use crate::config;
 use crate::core::replay::{Change, OwnerStory, Replay};
+use crate::core::text;
 use crate::core::time::Span;
 use anyhow::Context as _;
 use std::fs::File;
@@ -37,7 +39,7 @@ fn until(text: &str) -> Result<Span, String> {
     let text = text.strip_prefix('+').unwrap_or(text);
     match text.parse() {
         Ok(seconds @ 0..=1_000_000_000) => Ok(Span::seconds(seconds)),
-        _ => crate::config::parse_span(text).map_err(|error| format!("it {error}")),
+        _ => config::parse_span(text).map_err(|error| format!("it {error}")),
     }
 }
 
@@ -69,7 +71,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     if replay.facts.skipped > 0 {
         super::say(&format!(
             "{} of {} were not events and were skipped",
-            crate::core::text::counted(usize::try_from(replay.facts.skipped).unwrap_or(usize::MAX), "line"),
+            text::counted(usize::try_from(replay.facts.skipped).unwrap_or(usize::MAX), "line"),
             replay.facts.skipped + replay.facts.events
         ));
     }

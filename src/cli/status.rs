@@ -4,7 +4,7 @@ use super::bars::{Bar, Format};
 use super::table::{Style, lines};
 use super::{Context, NO_HOME, beside, json, say};
 use crate::core::fleet::{Glance, Row, Session, ShortIds, distinguish, shorten, sort};
-use crate::engine::snapshot::{Snapshot, survey, survey_listed};
+use crate::engine::snapshot::{self, Snapshot};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -42,8 +42,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
     let (homes, config, seen) = (&context.homes, &context.config, &context.seen);
     let Snapshot { mut sessions, ids, now } = match arguments.all || arguments.format.is_some() {
-        true => survey(homes, config, seen, arguments.all),
-        false => survey_listed(homes, config, seen),
+        true => snapshot::take(homes, config, seen, arguments.all),
+        false => snapshot::take_listed(homes, config, seen),
     };
     beside::take_over(&mut sessions, context, now);
     if let Some(format) = arguments.format {

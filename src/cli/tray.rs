@@ -86,7 +86,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         let ground = Context::new(&named_homes).ground();
         report(&ground, &examine(&ground))
     };
-    let paper = OpenFiles::new(context.config_path.clone(), state_folder.clone(), diagnose);
+    let open_files = OpenFiles::new(context.config_path.clone(), state_folder.clone(), diagnose);
     let tell = Box::new(Terminal {
         context: Arc::new(context),
         commander: engine.commander(),
@@ -105,7 +105,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         control_folder,
         judge,
         notifications,
-        paper,
+        open_files,
         login,
         bridge: project.as_ref().filter(|_| cfg!(unix)).map(Files::new),
     };

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::core::order::{Ask, Step};
+use crate::system::paths;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -164,7 +165,7 @@ fn a_dead_trays_socket_is_replaced_and_the_next_trays_is_left_alone() {
 fn a_folder_that_others_may_write_to_is_not_served_in() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("folder");
-    crate::system::paths::make_folder(&folder).unwrap();
+    paths::make_folder(&folder).unwrap();
     let serve_in = |folder: &Path| {
         let runtime = runtime();
         let _inside = runtime.enter();

@@ -3,6 +3,7 @@
 //! It is made under another name, closed to others, and only then given its own: there is no moment at which it stands there
 //! open, and none at which a dead tray's socket was removed and the new one is not there yet.
 
+use crate::system::descriptors;
 use crate::system::runtime::{NEW_SOCKET, Runtime, SOCKET};
 use rustix::process::geteuid;
 use std::fs::{self, Permissions};
@@ -120,7 +121,7 @@ pub fn probe(folder: &Path) -> io::Result<Probe> {
 
 /// Whether this connection takes a descriptor that is reserved for others.
 pub(super) fn is_scarce(stream: &ServerStream) -> bool {
-    crate::system::descriptors::is_scarce(stream)
+    descriptors::is_scarce(stream)
 }
 
 /// The process that serves this connection, where the system tells.

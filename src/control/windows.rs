@@ -5,6 +5,7 @@
 //! open it to read, and there is nothing to read before an order. Remote machines are turned away.
 #![allow(unsafe_code)]
 
+use crate::system::runtime::Runtime;
 use std::io;
 use std::os::windows::io::AsRawHandle;
 use std::path::Path;
@@ -95,7 +96,7 @@ pub enum Probe {
 /// # Errors
 /// Where the folder cannot be looked at.
 pub fn probe(folder: &Path) -> io::Result<Probe> {
-    let noted = crate::system::runtime::Runtime::open(folder)?.is_some_and(|runtime| !runtime.note().is_empty());
+    let noted = Runtime::open(folder)?.is_some_and(|runtime| !runtime.note().is_empty());
     Ok(if noted { Probe::Served } else { Probe::Nobody })
 }
 

@@ -118,7 +118,7 @@ pub const ALSO_IF_IT_WAITS: &str = "also if it only waits for you";
 
 /// What is known of a session's server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum ServerState {
     /// Nothing: no live owner, or nobody looked.
     #[default]
     Unknown,
@@ -134,7 +134,7 @@ pub enum Reach {
     Hosted(u32),
 }
 
-impl Reach {
+impl ServerState {
     /// We are attached, to whomever's server.
     pub const fn is_attached(&self) -> bool {
         matches!(self, Self::Attached | Self::Hosted(_))
@@ -143,9 +143,9 @@ impl Reach {
 
 /// What we have to do with a session.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Dealings {
+pub struct Control {
     /// Its server.
-    pub reach: Reach,
+    pub server: ServerState,
     /// The bridge to its terminal, where one is.
     pub bridge: Option<Bridge>,
     /// The release of Copilot that the bridge runs in, as it says.
@@ -185,8 +185,8 @@ pub fn offers(session: &Session, status: Status) -> [Offer; 13] {
 /// # Errors
 /// Why it is refused, in words for the user.
 pub fn offer(action: Action, session: &Session, status: Status) -> Result<String, String> {
-    let dealings = &session.dealings;
-    if let Some(under_way) = dealings.under_way
+    let control = &session.control;
+    if let Some(under_way) = control.under_way
         && action != Action::ShowTerminal
     {
         return Err(format!("{} is under way", under_way.name()));
@@ -208,11 +208,13 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
             Owner::Unheld { pid } => Err(unheld(pid)),
             Owner::Never | Owner::Gone { .. } | Owner::Unknown { .. } => Err("no process runs it".into()),
         },
-        Action::Detach => match dealings.reach {
-            Reach::Hosted(_) => {
+        Action::Detach => match control.server {
+            ServerState::Hosted(_) => {
                 Ok("lets go of it: the server that we started for it ends, and it can be resumed".into())
             }
-            Reach::Attached => Ok("lets go of it; where no other client has it open, its server ends its work".into()),
+            ServerState::Attached => {
+                Ok("lets go of it; where no other client has it open, its server ends its work".into())
+            }
             _ => Err("Pilotlight is not attached to it".into()),
         },
         Action::LetAnswer => let_answer(session),
@@ -221,16 +223,16 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
 
 /// Whether its owner has a server, whatever came of trying it.
 pub(super) const fn is_at_server(session: &Session) -> bool {
-    !matches!(session.dealings.reach, Reach::Nowhere | Reach::Unknown)
+    !matches!(session.control.server, ServerState::Nowhere | ServerState::Unknown)
 }
 
 /// Whether its server can be talked to; otherwise why not, and what is left to do.
 fn reachable(session: &Session, instead: &str) -> Result<(), String> {
     let terminal = session.about.kind == Kind::Terminal;
-    match (&session.runner(), &session.dealings.reach) {
+    match (&session.runner(), &session.control.server) {
         (
             Owner::Alive { .. } | Owner::Opened { .. },
-            Reach::Listens | Reach::Refused(_) | Reach::Attached | Reach::Hosted(_),
+            ServerState::Listens | ServerState::Refused(_) | ServerState::Attached | ServerState::Hosted(_),
         ) => Ok(()),
         (Owner::Opened { pid, .. }, _) => Err(opened(*pid)),
         (Owner::Unheld { pid }, _) => Err(unheld(*pid)),
@@ -248,7 +250,7 @@ fn reachable(session: &Session, instead: &str) -> Result<(), String> {
 /// there is not told of what it asks.
 pub fn may_ask(session: &Session) -> bool {
     let tool_open = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
-    tool_open && !session.dealings.reach.is_attached() && bridge_of(session).is_none()
+    tool_open && !session.control.server.is_attached() && bridge_of(session).is_none()
 }
 
 fn stop(session: &Session, status: Status) -> Result<String, String> {
@@ -286,7 +288,7 @@ fn stop(session: &Session, status: Status) -> Result<String, String> {
 }
 
 fn end(action: Action, session: &Session) -> Result<String, String> {
-    if let Reach::Hosted(_) = session.dealings.reach {
+    if let ServerState::Hosted(_) = session.control.server {
         return Err("it runs in a server of our own: let go of it instead".into());
     }
     let pid = match session.owner {
@@ -306,8 +308,8 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
     if session.contested {
         return Err("two live processes have a lock on it: end it in the terminal you want to close".into());
     }
-    if session.dealings.others > 0 {
-        let others = counted(session.dealings.others, "other session");
+    if session.control.others > 0 {
+        let others = counted(session.control.others, "other session");
         return Err(format!("process {pid} has {others} open, which would end as well: end it in its terminal"));
     }
     Ok(match action {

@@ -243,16 +243,10 @@ pub struct Asked {
 /// What can be done from a popup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Button {
-    /// The request that is shown is allowed, once.
-    Approve,
-    /// The request that is shown is refused.
-    Deny,
+    /// This is done with the session, or with the request that is shown.
+    Act(Action),
     /// The question that is shown is answered, by its choice of this index.
     Choice(u8),
-    /// The question is shown whole in a terminal, and answered there.
-    Answer,
-    /// This is done with the session.
-    Act(Action),
     /// The session is told in its terminal to go on.
     SendOn,
     /// What is known of the session is shown.
@@ -266,12 +260,12 @@ pub enum Button {
 impl Button {
     /// Every button.
     pub const ALL: [Self; 15] = [
-        Self::Approve,
-        Self::Deny,
+        Self::Act(Action::Approve),
+        Self::Act(Action::Deny),
         Self::Choice(0),
         Self::Choice(1),
         Self::Choice(2),
-        Self::Answer,
+        Self::Act(Action::Answer),
         Self::Act(Action::Continue),
         Self::SendOn,
         Self::Act(Action::Reconnect),
@@ -286,12 +280,9 @@ impl Button {
     /// The action's name, as in a row's actions and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Approve => Action::Approve.name(),
-            Self::Deny => Action::Deny.name(),
             Self::Choice(0) => "choice-1",
             Self::Choice(1) => "choice-2",
             Self::Choice(_) => "choice-3",
-            Self::Answer => Action::Answer.name(),
             Self::Act(action) => action.name(),
             Self::SendOn => "send-on",
             Self::Details => "details",
@@ -311,16 +302,13 @@ impl Button {
 
     /// Whether it answers what the popup shows: only who has read that may click it.
     pub const fn answers(self) -> bool {
-        matches!(self, Self::Approve | Self::Deny | Self::Choice(_))
+        matches!(self, Self::Act(Action::Approve | Action::Deny) | Self::Choice(_))
     }
 
     /// What stands on it by itself.
     pub const fn label(self) -> &'static str {
         match self {
-            Self::Approve => Action::Approve.label(),
-            Self::Deny => Action::Deny.label(),
             Self::Choice(_) => "",
-            Self::Answer => Action::Answer.label(),
             Self::Act(action) => action.label(),
             Self::SendOn => "Send on",
             Self::Details => "Details",

@@ -7,7 +7,7 @@ pub use super::gist::TurnShown;
 pub use glance::{Glance, Group, State, mark, shorten, sort};
 pub use naming::{Label, ShortIds, TOLD_APART, distinguish, short_id};
 
-use super::action::{Bridge, Dealings, Reach, bridge_of, offers};
+use super::action::{Bridge, Control, ServerState, bridge_of, offers};
 use super::asked::Question;
 use super::gist::Gist;
 use super::limits::Limits;
@@ -38,7 +38,7 @@ pub struct Session {
     /// What is known beside the log.
     pub live: Live,
     /// What we have to do with it.
-    pub dealings: Dealings,
+    pub control: Control,
     /// Why its log cannot be read, in words for the user.
     pub problem: Option<Box<str>>,
     /// When its log, or else its folder, was last written.
@@ -162,9 +162,9 @@ impl Session {
 
     /// Who runs it: its owner, or a server of our own that has not written a lock yet.
     pub fn runner(&self) -> Owner {
-        match (&self.owner, &self.dealings.reach) {
+        match (&self.owner, &self.control.server) {
             (Owner::Alive { .. }, _) => self.owner.clone(),
-            (_, &Reach::Hosted(pid)) => Owner::Alive { pid, started: None },
+            (_, &ServerState::Hosted(pid)) => Owner::Alive { pid, started: None },
             (owner, _) => owner.clone(),
         }
     }
@@ -210,7 +210,7 @@ impl Session {
             turn: verdict.turn,
             ended_denied: verdict.ended_denied,
             question: verdict.question.clone(),
-            gist: match self.dealings.under_way {
+            gist: match self.control.under_way {
                 Some(action) => Gist::of(&format!("{} under way", action.name())),
                 None => verdict.gist.clone(),
             },
@@ -274,10 +274,10 @@ impl Session {
         let (state, attachable) = match runner {
             Owner::Never => return None,
             Owner::Alive { .. } | Owner::Opened { .. } => {
-                let attachable = match self.dealings.reach {
-                    Reach::Attached | Reach::Hosted(_) => Some(true),
-                    Reach::Nowhere | Reach::Refused(_) => Some(false),
-                    Reach::Listens | Reach::Unknown => None,
+                let attachable = match self.control.server {
+                    ServerState::Attached | ServerState::Hosted(_) => Some(true),
+                    ServerState::Nowhere | ServerState::Refused(_) => Some(false),
+                    ServerState::Listens | ServerState::Unknown => None,
                 };
                 ("alive", attachable)
             }

@@ -1,7 +1,7 @@
 //! What is asked of a session, and what comes back: the same words for the menu, the commands and the control socket.
 
 use super::action::Action;
-use crate::core::action::{Bridge, Reach};
+use crate::core::action::{Bridge, ServerState};
 use crate::core::asked::Question;
 use crate::core::fleet::{Label, Session};
 use crate::core::form::{Form, With};
@@ -210,13 +210,13 @@ impl Said {
     /// What is known of this session, if anything is.
     pub fn of(home: &Path, session: &Session) -> Option<Self> {
         let live = &session.live;
-        let attached = session.dealings.reach.is_attached();
-        let hosted = match session.dealings.reach {
-            Reach::Hosted(pid) => Some(pid),
+        let attached = session.control.server.is_attached();
+        let hosted = match session.control.server {
+            ServerState::Hosted(pid) => Some(pid),
             _ => None,
         };
         let answer = session.answer().map(|answer| (answer.active, answer.requests));
-        let bridge = session.dealings.bridge;
+        let bridge = session.control.bridge;
         if !attached && bridge.is_none() && answer.is_none() && !live.asking && live.busy.is_none() {
             return None;
         }
@@ -235,8 +235,8 @@ impl Said {
             asking: live.asking,
             busy: live.busy.map(|sample| (sample.busy, sample.at.wall.0)),
             bridge,
-            release: session.dealings.release.clone(),
-            old_bridge: session.dealings.old_bridge,
+            release: session.control.release.clone(),
+            old_bridge: session.control.old_bridge,
             attached,
             hosted,
             questions: live.questions.iter().map(question).collect(),
@@ -247,12 +247,12 @@ impl Said {
     pub fn apply(self, session: &mut Session) {
         let Some(progress) = session.facts.progress else { return };
         match self.hosted {
-            Some(pid) => session.dealings.reach = Reach::Hosted(pid),
-            None if self.attached => session.dealings.reach = Reach::Attached,
+            Some(pid) => session.control.server = ServerState::Hosted(pid),
+            None if self.attached => session.control.server = ServerState::Attached,
             None => {}
         }
-        (session.dealings.bridge, session.dealings.release) = (self.bridge, self.release);
-        session.dealings.old_bridge = self.old_bridge;
+        (session.control.bridge, session.control.release) = (self.bridge, self.release);
+        session.control.old_bridge = self.old_bridge;
         let live = &mut session.live;
         // That it works may be older than the log; that it does not must not be.
         let is_fresh = progress.wall.0 <= self.progress;

@@ -45,7 +45,7 @@ const ERRORS: [&str; 7] =
     ["authentication", "authorization", "policy", "quota", "rate_limit", "context_limit", "query"];
 
 /// The session, as far as its judgement needs it, with every text of its own replaced.
-pub fn discreet(session: &Session) -> Session {
+pub fn redacted(session: &Session) -> Session {
     Session {
         about: About { kind: session.about.kind, created: session.about.created, ..About::default() },
         facts: facts(&session.facts),
@@ -110,7 +110,7 @@ fn replace(text: &mut Box<str>, known: &[&str], other: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::action::Reach;
+    use crate::core::action::ServerState;
     use crate::core::form::Form;
     use crate::core::limits::Limits;
     use crate::core::time::{Moment, Time};
@@ -123,12 +123,12 @@ mod tests {
         let question = Question { text: "Launch the rockets?".into(), choices: vec!["hunter2".into()] };
         let mut session = Session { has_log: true, ..Session::default() };
         session.facts.progress = Some(now);
-        session.dealings.reach = Reach::Hosted(1);
+        session.control.server = ServerState::Hosted(1);
         session.live.has_active_work = Some(true);
         session.live.questions = vec![Asking { question, since: now.wall, form }];
         let reason = |session: &Session| session.row(now, &Limits::default()).0.because;
         assert_eq!(reason(&session), "asks: \"Launch the rockets?\" (hunter2)");
-        assert_eq!(reason(&discreet(&session)), "asks: \"…\"");
-        assert!(!format!("{:?}", discreet(&session)).contains("hunter2"));
+        assert_eq!(reason(&redacted(&session)), "asks: \"…\"");
+        assert!(!format!("{:?}", redacted(&session)).contains("hunter2"));
     }
 }

@@ -83,13 +83,13 @@ pub(super) fn bridge(ground: &Ground) -> Vec<Finding> {
 
 /// What runs of it, as the tray knows: `sessions` have taken that over.
 pub fn running(sessions: &[Session]) -> Option<Finding> {
-    let bridged: Vec<_> = sessions.iter().filter(|session| session.dealings.bridge.is_some()).collect();
+    let bridged: Vec<_> = sessions.iter().filter(|session| session.control.bridge.is_some()).collect();
     let is_bare = |session: &&Session| {
         let alive = matches!(session.owner, Owner::Alive { .. } | Owner::Opened { .. });
-        alive && session.about.kind == Kind::Terminal && session.dealings.bridge.is_none()
+        alive && session.about.kind == Kind::Terminal && session.control.bridge.is_none()
     };
     let bare = sessions.iter().filter(is_bare).count();
-    let old = bridged.iter().filter(|session| session.dealings.old_bridge).count();
+    let old = bridged.iter().filter(|session| session.control.old_bridge).count();
     if bridged.is_empty() {
         return None;
     }

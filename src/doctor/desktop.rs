@@ -1,6 +1,8 @@
 //! The desktop: whether there is a place for the icon, and what shows notifications.
 
 use super::Finding;
+use crate::tray::bus;
+use crate::tray::notify;
 
 /// What is asked over the bus has this long; a panel that does not answer is one of the things that are looked for.
 #[cfg(target_os = "linux")]
@@ -18,7 +20,7 @@ pub(super) fn desktop() -> Vec<Finding> {
             Ok(Ok(connection)) => connection,
             failed => {
                 let why = match failed {
-                    Ok(Err(error)) => crate::tray::bus::in_words(&error),
+                    Ok(Err(error)) => bus::in_words(&error),
                     _ => "it does not answer".into(),
                 };
                 let remedy = "no icon and no notifications; `pilotlight live`, `status` and `watch` work. Start it from your desktop \
@@ -65,7 +67,7 @@ async fn tray(connection: &zbus::Connection) -> Finding {
 #[cfg(target_os = "linux")]
 async fn notifications() -> Finding {
     const CHECK: &str = "notifications";
-    let asked = tokio::time::timeout(PATIENCE, crate::tray::notify::server_about()).await;
+    let asked = tokio::time::timeout(PATIENCE, notify::server_about()).await;
     match asked {
         Ok(Ok(about)) => {
             let can = match (about.actions, about.body) {

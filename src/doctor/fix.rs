@@ -5,6 +5,7 @@ use super::own::Ours;
 use crate::agent::copilot::bridge::files::Files;
 use crate::config::{self, Config, Position};
 use crate::core::text::plain;
+use crate::system::state_file;
 use anyhow::{Context, bail};
 use std::fs;
 use std::io::ErrorKind;
@@ -113,8 +114,7 @@ fn comment_out(path: &Path) -> anyhow::Result<String> {
     fs::copy(path, &copy).with_context(|| format!("no copy of {shown} can be kept, so nothing was changed"))?;
     // A link to a file elsewhere stays a link.
     let real = path.canonicalize().with_context(|| format!("{shown} is gone"))?;
-    crate::system::state_file::replace(&real, repaired.as_bytes())
-        .with_context(|| format!("{shown} cannot be written"))?;
+    state_file::replace(&real, repaired.as_bytes()).with_context(|| format!("{shown} cannot be written"))?;
     let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
     Ok(format!("line {} is a comment now; as it was: {}", lines.join(", "), copy.display()))
 }

@@ -8,7 +8,7 @@ use crate::agent::copilot::tail::{LogError, length};
 use crate::core::fleet::Session;
 use crate::core::owner::Owner;
 use crate::core::text::{counted, is_uuid, plain};
-use crate::engine::snapshot::{Snapshot, survey};
+use crate::engine::snapshot::{self, Snapshot};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
                 .told_to_all(),
         );
     }
-    let Snapshot { sessions, .. } = survey(&ground.homes, &ground.config, &ground.seen, false);
+    let Snapshot { sessions, .. } = snapshot::take(&ground.homes, &ground.config, &ground.seen, false);
     for (number, home) in ground.homes.iter().enumerate() {
         findings.push(one_home(home, number + 1));
         findings.extend(strange_entries(&home.join(SESSIONS)));
@@ -164,7 +164,7 @@ fn logs(homes: &[std::path::PathBuf], sessions: &[Session]) -> Vec<Finding> {
     const CHECK: &str = "log";
     let (mut findings, mut never, mut sound, mut left_out) = (Vec::new(), Vec::new(), 0, 0);
     for session in sessions {
-        // The survey keeps no path: of several homes, the one that has the folder.
+        // The snapshot keeps no path: of several homes, the one that has the folder.
         let folders = homes.iter().map(|home| home.join(SESSIONS).join(&*session.id));
         let Some(folder) = folders.into_iter().find(|folder| folder.is_dir()) else { continue };
         let path = folder.join(LOG);

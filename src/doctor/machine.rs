@@ -1,6 +1,7 @@
 //! The machine's limits: whether every session folder can be watched, and every owner waited for.
 
 use super::{Finding, Ground};
+use crate::system::descriptors;
 
 /// On Linux each session folder takes one watch, and all of them share the user's limit with every other program.
 #[cfg(target_os = "linux")]
@@ -71,7 +72,7 @@ pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
         Some((open, line.split_whitespace().next()?.parse::<u64>().unwrap_or(u64::MAX)))
     });
     let Some((open, limit)) = tray else {
-        return vec![match crate::system::descriptors::limit() {
+        return vec![match descriptors::limit() {
             Some(limit) if limit < 256 => Finding::warning(
                 CHECK,
                 format!("your programs may open no more than {limit} files each"),

@@ -81,7 +81,7 @@ pub struct Finding {
     pub remedy: Option<String>,
     /// The same for a stranger: our own words and numbers alone.
     #[serde(skip)]
-    pub discreet: String,
+    pub redacted: String,
     /// What we can do about it.
     #[serde(skip)]
     pub fix: Option<Fix>,
@@ -89,7 +89,7 @@ pub struct Finding {
 
 impl Finding {
     fn ok(check: &'static str, said: impl Into<String>) -> Self {
-        Self { check, level: Level::Ok, said: said.into(), remedy: None, discreet: String::new(), fix: None }
+        Self { check, level: Level::Ok, said: said.into(), remedy: None, redacted: String::new(), fix: None }
     }
 
     fn warning(check: &'static str, said: impl Into<String>, remedy: impl Into<String>) -> Self {
@@ -101,13 +101,13 @@ impl Finding {
     }
 
     /// What a stranger is told of it.
-    fn redacted(self, discreet: impl Into<String>) -> Self {
-        Self { discreet: discreet.into(), ..self }
+    fn redacted(self, redacted: impl Into<String>) -> Self {
+        Self { redacted: redacted.into(), ..self }
     }
 
     /// What is said holds no name and no path: a stranger is told the same.
     fn told_to_all(self) -> Self {
-        Self { discreet: self.said.clone(), ..self }
+        Self { redacted: self.said.clone(), ..self }
     }
 
     fn fixed_by(self, fix: Fix) -> Self {

@@ -4,12 +4,13 @@ use super::fix::can_comment_out;
 use super::{Finding, Fix, Ground};
 use crate::control::{Probe, probe};
 use crate::core::alert::Quiet;
+use crate::core::text;
 use crate::engine::last_seen;
 use crate::system::log;
-use crate::system::runtime::{Runtime, SOCKET, is_stopped};
+use crate::system::runtime::{self, Runtime, SOCKET, is_stopped};
 #[cfg(target_os = "linux")]
 use crate::tray::autostart::Login;
-use crate::tray::herald;
+use crate::tray::notifier;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -119,7 +120,7 @@ pub(super) fn state(ground: &Ground) -> Vec<Finding> {
         Some(folder) => {
             findings.push(writable(folder));
             findings.extend(remembered(&folder.join(last_seen::FILE), "what was looked at", Ours::Seen));
-            findings.extend(remembered(&folder.join(herald::FILE), "what is muted or paused", Ours::Quiet));
+            findings.extend(remembered(&folder.join(notifier::FILE), "what is muted or paused", Ours::Quiet));
             findings.push(own_log(&folder.join(log::FILE)));
         }
     }
@@ -207,7 +208,7 @@ fn tray_that_runs(folders: &[PathBuf]) -> Vec<Finding> {
             Ok(Probe::Nobody) => continue,
             Ok(Probe::Served) => {
                 let note = runtime.note();
-                runs(&crate::core::text::plain(&note, 200), crate::system::runtime::process_in(&note))
+                runs(&text::plain(&note, 200), runtime::process_in(&note))
             }
             Ok(Probe::LeftBehind) => {
                 let socket = folder.join(SOCKET);

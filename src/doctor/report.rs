@@ -11,6 +11,7 @@ use crate::core::text::counted;
 use crate::core::verdict::Status;
 use crate::system::clock::Clock;
 use crate::system::log;
+use crate::system::state_file;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -27,7 +28,7 @@ pub fn report(ground: &Ground, examined: &Examined) -> String {
     platform(&mut out);
     out.push_str("\nChecks\n");
     for finding in &examined.findings {
-        let _ = writeln!(out, "  {:<8} {:<14} {}", finding.level.word(), finding.check, finding.discreet);
+        let _ = writeln!(out, "  {:<8} {:<14} {}", finding.level.word(), finding.check, finding.redacted);
     }
     let _ = writeln!(out, "\nSessions: {}", examined.sessions.len());
     for status in Status::ALL {
@@ -59,7 +60,7 @@ fn platform(out: &mut String) {
     );
     #[cfg(target_os = "linux")]
     {
-        let release = crate::system::state_file::read(Path::new("/etc/os-release"));
+        let release = state_file::read(Path::new("/etc/os-release"));
         let field = |key: &str| {
             let line = release.lines().find_map(|line| line.strip_prefix(key))?;
             let value = line.trim_matches('"');

@@ -9,7 +9,7 @@ mod begin;
 mod task;
 
 pub(super) use begin::Ground;
-pub(super) use task::{Bond, Happening, Over, Sequel, Task};
+pub(super) use task::{Connection, Happening, Over, Sequel, Task};
 
 use super::Key;
 use super::ledger::Hold;
@@ -18,7 +18,7 @@ use crate::agent::copilot::server::attached::Event;
 use crate::agent::copilot::server::fault::Place;
 use crate::agent::copilot::server::recover::Sight;
 use crate::agent::copilot::server::warned::Warned;
-use crate::core::action::{Action, Reach};
+use crate::core::action::{Action, ServerState};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::form::Form;
@@ -53,7 +53,7 @@ struct Running {
 }
 
 struct Held {
-    bond: Arc<Bond>,
+    connection: Arc<Connection>,
     generation: u64,
     sight: watch::Sender<Sight>,
     /// When, by the awake clock, its server last said whether it works.
@@ -107,7 +107,7 @@ impl Acting {
     /// may only have been moved, and to leave could end what runs.
     pub(super) fn forget(&mut self, key: &Key) {
         if let Some(held) = self.held.get(key) {
-            held.bond.attached().doubt();
+            held.connection.attached().doubt();
         }
         self.asked.remove(key);
         self.by_itself.remove(key);
@@ -134,10 +134,10 @@ impl Acting {
     }
 
     /// How we are attached, if we are.
-    pub(super) fn attached(&self, key: &Key) -> Option<Reach> {
-        self.held.get(key).map(|held| match &*held.bond {
-            Bond::Attached(_) => Reach::Attached,
-            Bond::Hosted(hosted) => hosted.pid().map_or(Reach::Attached, Reach::Hosted),
+    pub(super) fn attached(&self, key: &Key) -> Option<ServerState> {
+        self.held.get(key).map(|held| match &*held.connection {
+            Connection::Attached(_) => ServerState::Attached,
+            Connection::Hosted(hosted) => hosted.pid().map_or(ServerState::Attached, ServerState::Hosted),
         })
     }
 
@@ -241,13 +241,13 @@ impl Acting {
         };
         let words = over.outcome.words();
         tracing::info!(tag, action = running.action.name(), session = %key.1, "{words}");
-        if let Some(bond) = over.bond {
-            let held = Held { bond, generation: task, sight: running.sight, said: None };
+        if let Some(connection) = over.connection {
+            let held = Held { connection, generation: task, sight: running.sight, said: None };
             self.held.insert(key.clone(), held);
         } else if running.action == Action::Detach
             && let Some(held) = self.held.remove(key)
         {
-            tokio::spawn(leave(held.bond));
+            tokio::spawn(leave(held.connection));
         }
         running.given.report(Report::End(over.outcome));
         running.early
@@ -272,14 +272,14 @@ impl Acting {
 
     /// The server that a session's connection goes to.
     pub(super) fn place_of(&self, key: &Key) -> Option<Place> {
-        self.held.get(key).map(|held| held.bond.attached().link().place())
+        self.held.get(key).map(|held| held.connection.attached().link().place())
     }
 
     /// The sessions that end with our connection to them, as far as can be told.
     pub(super) fn last_held(&self) -> impl Iterator<Item = &Key> {
-        let is_last = |held: &Held| match &*held.bond {
-            Bond::Hosted(_) => true,
-            Bond::Attached(attached) => attached.is_last_client() == Some(true),
+        let is_last = |held: &Held| match &*held.connection {
+            Connection::Hosted(_) => true,
+            Connection::Attached(attached) => attached.is_last_client() == Some(true),
         };
         self.held.iter().filter(move |(_, held)| is_last(held)).map(|(key, _)| key)
     }
@@ -291,7 +291,7 @@ impl Acting {
 
     /// Lets go of everything, gently, for as long as `patience` lasts.
     pub(super) async fn leave(&mut self, patience: Duration) {
-        let all = self.held.drain().map(|(_, held)| async move { leave(held.bond).await });
+        let all = self.held.drain().map(|(_, held)| async move { leave(held.connection).await });
         let all: Vec<_> = all.map(tokio::spawn).collect();
         let gone = async {
             for one in all {

@@ -4,7 +4,7 @@
 use super::acting::Happening;
 use super::{Engine, Key, Round};
 use crate::agent::copilot::server::look::{LOOKED_WITHIN, Told, look};
-use crate::core::action::Reach;
+use crate::core::action::ServerState;
 use crate::core::fleet::Session;
 use crate::core::order::{Given, Outcome, Report, Said};
 use crate::core::time::Time;
@@ -23,7 +23,7 @@ pub(super) struct Looked {
 /// the last sign of life in its log, by the wall clock.
 pub fn wants_a_look(session: &Session, status: Status) -> Option<((u32, bool), Time)> {
     let is_silent = matches!(status, Status::Quiet | Status::Stuck) && session.problem.is_none();
-    let is_due = is_silent && session.dealings.reach == Reach::Listens && session.dealings.under_way.is_none();
+    let is_due = is_silent && session.control.server == ServerState::Listens && session.control.under_way.is_none();
     let (pid, progress) = (session.owner.live()?, session.facts.progress?.wall);
     is_due.then_some(((pid, session.may_be_trusted()), progress))
 }

@@ -184,9 +184,9 @@ impl Engine {
         let known = line.map(|line| line.known.borrow());
         let bridge = known.as_ref().map(|known| known.bridge(untried));
         let release = known.as_ref().and_then(|known| known.release.clone());
-        let (had, asked) = (session.dealings.bridge, session.live.questions.clone());
-        (session.dealings.bridge, session.dealings.release) = (bridge, release);
-        session.dealings.old_bridge = known.as_ref().is_some_and(|known| known.is_other);
+        let (had, asked) = (session.control.bridge, session.live.questions.clone());
+        (session.control.bridge, session.control.release) = (bridge, release);
+        session.control.old_bridge = known.as_ref().is_some_and(|known| known.is_other);
         if !is_attached {
             // Only a tool asks, and the log has that: a bridge may be somebody else's invention.
             let asks = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
@@ -199,7 +199,7 @@ impl Engine {
     /// The way to a session's terminal.
     pub(super) fn way_to(&self, key: &Key) -> Option<Way> {
         let session = self.fleet.get(key)?.session();
-        session.dealings.bridge?;
+        session.control.bridge?;
         self.bridges.of(&session.id, session.owner.live()?).map(|line| line.way.clone())
     }
 }

@@ -140,8 +140,8 @@ impl Fleet {
     pub(super) fn judge(&mut self, key: &Key, now: Moment) -> bool {
         let Some(entry) = self.entries.get_mut(key) else { return false };
         let session = &mut entry.folder.session;
-        if session.dealings.under_way.is_none() {
-            session.dealings.attempts.settle(&session.facts.marks, now.wall);
+        if session.control.under_way.is_none() {
+            session.control.attempts.settle(&session.facts.marks, now.wall);
         }
         let listed = session.is_listed();
         let (mut row, verdict) = session.row(now, &self.limits);
@@ -203,7 +203,7 @@ impl Fleet {
         for (key, entry) in &mut self.entries {
             let session = &mut entry.folder.session;
             let others = shared(session);
-            if std::mem::replace(&mut session.dealings.others, others) != others {
+            if std::mem::replace(&mut session.control.others, others) != others {
                 keys.push(key.clone());
             }
         }

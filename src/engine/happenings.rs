@@ -5,7 +5,7 @@ use super::orders::is_attempt;
 use super::{Engine, Key, Round};
 use crate::agent::copilot::server::attached::{Event, What};
 use crate::agent::copilot::server::fault::Fault;
-use crate::core::action::{Action, Reach};
+use crate::core::action::{Action, ServerState};
 use crate::core::order::{Outcome, Step};
 
 impl Engine {
@@ -19,7 +19,7 @@ impl Engine {
                 if let Some((key, action)) = self.acting.task(task)
                     && let Some(folder) = self.fleet.folder(&key)
                 {
-                    let attempts = &mut folder.session.dealings.attempts;
+                    let attempts = &mut folder.session.control.attempts;
                     match step {
                         Step::Abort => attempts.aborts(now),
                         // With a denial the turn ends.
@@ -44,7 +44,7 @@ impl Engine {
                 let is_reached = !over.well.is_empty();
                 let sends = is_attempt(action) || matches!(action, Action::Stop | Action::Deny);
                 if let Some(folder) = self.fleet.folder(&key).filter(|_| sends) {
-                    folder.session.dealings.attempts.ended(&folder.session.facts.marks, now);
+                    folder.session.control.attempts.ended(&folder.session.facts.marks, now);
                     self.keep_attempts(task, &key);
                 }
                 self.resumed(task, &key, matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_)));
@@ -57,14 +57,14 @@ impl Engine {
                     if matches!((&outcome, action), (Outcome::Done(_), Action::Stop)) {
                         session.live.stopped = Some(now);
                     }
-                    session.dealings.outcome = Some((now, words.into()));
+                    session.control.outcome = Some((now, words.into()));
                     if is_attempt(action) {
-                        session.dealings.goes_on = (sequel == Sequel::Waits).then_some(session.facts.marks);
+                        session.control.goes_on = (sequel == Sequel::Waits).then_some(session.facts.marks);
                     }
                     if excludes(action) {
-                        session.dealings.under_way = None;
+                        session.control.under_way = None;
                     }
-                    let is_new = attached.is_some() && !session.dealings.reach.is_attached();
+                    let is_new = attached.is_some() && !session.control.server.is_attached();
                     if is_new {
                         session.live.attached = Some(now);
                         self.seen.mark_attached(&key.1, now);
@@ -82,9 +82,9 @@ impl Engine {
                         tracing::warn!("{error:#}");
                     }
                     if let Some(why) = refused {
-                        session.dealings.reach = Reach::Refused(why);
-                    } else if is_reached && matches!(session.dealings.reach, Reach::Refused(_)) {
-                        session.dealings.reach = Reach::Listens;
+                        session.control.server = ServerState::Refused(why);
+                    } else if is_reached && matches!(session.control.server, ServerState::Refused(_)) {
+                        session.control.server = ServerState::Listens;
                     }
                 }
                 self.released(&key, round);
@@ -92,7 +92,7 @@ impl Engine {
                     self.live(event, round);
                 }
                 while let Some(Waiting { key, given }) = self.acting.next() {
-                    self.deal(&key, round, |dealings| dealings.under_way = None);
+                    self.deal(&key, round, |control| control.under_way = None);
                     self.act(given, round);
                 }
             }
@@ -122,8 +122,8 @@ impl Engine {
                 self.warn(std::slice::from_ref(&fault));
                 self.acting.let_go(&key);
                 let now = self.clock.now().wall;
-                self.deal(&key, round, |dealings| {
-                    dealings.outcome = Some((now, format!("the connection to its server was lost: {fault}").into()));
+                self.deal(&key, round, |control| {
+                    control.outcome = Some((now, format!("the connection to its server was lost: {fault}").into()));
                 });
                 return self.released(&key, round);
             }
@@ -145,8 +145,8 @@ impl Engine {
         {
             folder.session.live.has_active_work = None;
             folder.session.live.questions.clear();
-            if folder.session.dealings.reach.is_attached() {
-                folder.session.dealings.reach = Reach::Unknown;
+            if folder.session.control.server.is_attached() {
+                folder.session.control.server = ServerState::Unknown;
             }
         }
         self.reach(key);

@@ -10,8 +10,10 @@
 //! for ever nor be acted on twice at once: so the session's own folder is locked as well, which writes nothing there, and either
 //! lock is enough. Systems that lock no folders (Windows) have the file alone.
 
+use crate::agent::copilot::store::SESSIONS;
 use crate::core::text::plain;
 use crate::core::time::Time;
+use crate::system::paths;
 use crate::system::state_file;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -98,7 +100,7 @@ impl Ledger {
         let canonical = home.canonicalize().unwrap_or_else(|_| home.to_owned());
         let key = key(&canonical, id);
         let stem = self.folder.as_ref().map(|folder| folder.join(&key));
-        let session = home.join(crate::agent::copilot::store::SESSIONS).join(id);
+        let session = home.join(SESSIONS).join(id);
         Page { id: id.into(), session, stem, key }
     }
 
@@ -240,7 +242,7 @@ fn open(path: &Path, make: bool) -> io::Result<File> {
 /// Opens the lock file, and locks it. The lock counts only if its file still stands there: a sweep may have removed it meanwhile.
 fn lock_file(path: &Path) -> Result<File, TryLockError> {
     if let Some(folder) = path.parent() {
-        crate::system::paths::make_folder(folder).map_err(TryLockError::Error)?;
+        paths::make_folder(folder).map_err(TryLockError::Error)?;
     }
     for _ in 0..TRIES {
         let mut file = open(path, true).map_err(TryLockError::Error)?;

@@ -62,7 +62,7 @@ use crate::engine::ledger::Ledger;
 use crate::system::clock::Clock;
 use crate::system::heap;
 use crate::system::identity::Identity;
-use crate::system::log::story;
+use crate::system::log::{self, story};
 use crate::system::signals::{Signal, Signals};
 use crate::system::timer::Alarm;
 use std::collections::{HashMap, HashSet};
@@ -309,7 +309,7 @@ impl Engine {
     /// Runs until the view or one of these signals ends it.
     pub async fn run(mut self, mut signals: Signals, view: &mut dyn View) {
         let mut round = Round::default();
-        let (version, level) = (env!("CARGO_PKG_VERSION"), crate::system::log::level());
+        let (version, level) = (env!("CARGO_PKG_VERSION"), log::level());
         tracing::info!(target: story::TARGET, tag = story::START, version, level, "Pilotlight starts watching");
         let mut alarm = Alarm::default();
         self.listen();

@@ -129,7 +129,7 @@ impl Engine {
         for key in self.fleet.keys().collect::<Vec<_>>() {
             let at = self.resumed_at(&key);
             if let Some(folder) = self.fleet.folder(&key)
-                && std::mem::replace(&mut folder.session.dealings.resumed, at) != at
+                && std::mem::replace(&mut folder.session.control.resumed, at) != at
             {
                 self.agenda.urgent(key);
             }

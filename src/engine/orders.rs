@@ -9,8 +9,10 @@ pub(super) use late::Late;
 use super::acting::{Ground, Task, Waiting, excludes};
 use super::ledger::{Hold, Locked, Page, Section};
 use super::{Engine, Key, Round, reading};
+use crate::agent::copilot::server::hosted;
+use crate::agent::copilot::store::Folder;
 use crate::control::{self, Probe};
-use crate::core::action::{Action, is_bridged, may_end_unasked, offer};
+use crate::core::action::{Action, Control, is_bridged, may_end_unasked, offer};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::order::{Ask, Given, Order, Outcome, Report};
@@ -110,7 +112,7 @@ impl Engine {
         }
         if !self.acting.has_room(action) {
             self.acting.wait(Waiting { key: key.clone(), given });
-            return self.deal(&key, round, |dealings| dealings.under_way = Some(action));
+            return self.deal(&key, round, |control| control.under_way = Some(action));
         }
         let hold = match excludes(action).then(|| self.page(&key).try_lock(action.name())).transpose() {
             Ok(hold) => hold,
@@ -138,7 +140,7 @@ impl Engine {
             if let Some(attempts) = self.page(&key).read::<Attempts>()
                 && let Some(folder) = self.fleet.folder(&key)
             {
-                folder.session.dealings.attempts = attempts;
+                folder.session.control.attempts = attempts;
             }
             if let Err(why) = self.look_before(&key, &given.order, round) {
                 return refuse(&why);
@@ -218,13 +220,13 @@ impl Engine {
         let marks = entry.session().facts.marks;
         let task = self.acting.start(given, ground);
         let recovers = is_attempt(action);
-        self.deal(key, round, |dealings| {
+        self.deal(key, round, |control| {
             if excludes(action) {
-                dealings.under_way = Some(action);
+                control.under_way = Some(action);
             }
             // What waited for the end of a turn is the rest of one that was counted.
-            if recovers && dealings.goes_on.is_none() {
-                dealings.attempts.tried(&marks, now.wall);
+            if recovers && control.goes_on.is_none() {
+                control.attempts.tried(&marks, now.wall);
             }
         });
         if recovers {
@@ -234,7 +236,7 @@ impl Engine {
 
     pub(super) fn keep_attempts(&mut self, task: Task, key: &Key) {
         if let Some(folder) = self.fleet.folder(key) {
-            self.acting.keep(task, &folder.session.dealings.attempts);
+            self.acting.keep(task, &folder.session.control.attempts);
         }
     }
 
@@ -247,7 +249,7 @@ impl Engine {
         }
         self.look_into_now(&key, round);
         // The server that we started for it is no other process.
-        let is_ours = crate::agent::copilot::server::hosted::is_of_our_server;
+        let is_ours = hosted::is_of_our_server;
         let owner = self.fleet.get(&key).and_then(|entry| entry.session().owner.live());
         if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {
             return Err(format!("process {pid} has opened it meanwhile; nothing was done"));
@@ -266,14 +268,9 @@ impl Engine {
     }
 
     /// Changes what we have to do with a session, and judges it anew.
-    pub(super) fn deal(
-        &mut self,
-        key: &Key,
-        round: &mut Round,
-        change: impl FnOnce(&mut crate::core::action::Dealings),
-    ) {
+    pub(super) fn deal(&mut self, key: &Key, round: &mut Round, change: impl FnOnce(&mut Control)) {
         if let Some(folder) = self.fleet.folder(key) {
-            change(&mut folder.session.dealings);
+            change(&mut folder.session.control);
         }
         round.redraw = true;
         self.judge(key, round);
@@ -294,7 +291,7 @@ impl Engine {
         if !self.history.contains(&key) {
             return Ok(key);
         }
-        let mut folder = crate::agent::copilot::store::Folder::new(&self.homes[key.0], &key.1);
+        let mut folder = Folder::new(&self.homes[key.0], &key.1);
         self.seen.recall(&mut folder.session);
         let mut reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
         reading.waits = true;

@@ -5,6 +5,7 @@ use super::{Engine, Key, Round, View, reading};
 use crate::agent::copilot::store::{Folder, Looked};
 use crate::agent::copilot::watcher::WATCHES_TREES;
 use crate::core::time::Time;
+use crate::system::paths;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
@@ -31,7 +32,7 @@ impl Engine {
     /// Begins to watch what other processes of ours keep of the user's looks.
     pub(super) fn watch_seen(&mut self) {
         if let Some(folder) = self.seen.path().and_then(Path::parent)
-            && crate::system::paths::make_folder(folder).is_ok()
+            && paths::make_folder(folder).is_ok()
         {
             self.watcher.watch(folder);
         }

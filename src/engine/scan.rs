@@ -332,7 +332,7 @@ impl Engine {
 
     pub(super) fn hold(&mut self, key: &Key, mut folder: Folder, round: &mut Round) {
         self.history.remove(key);
-        folder.session.dealings.resumed = self.resumed_at(key);
+        folder.session.control.resumed = self.resumed_at(key);
         if self.fleet.insert(key.clone(), folder, self.clock.now()) {
             round.changed.push(key.clone());
         }

@@ -1,10 +1,12 @@
 //! Where a session's own server listens: looked for when it matters, and not at every look.
 
 use super::{Engine, Key};
+use crate::agent::copilot::process;
 use crate::agent::copilot::server::servers::{Endpoint, endpoints};
-use crate::core::action::Reach;
+use crate::core::action::ServerState;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span, Time};
+use crate::system::paths;
 
 /// For so long after the first request that nobody can be reached for, the server is looked for with each event of the session.
 const SERVER_LATE: Span = Span::seconds(10);
@@ -49,13 +51,13 @@ impl Engine {
         if session.facts.progress.is_some_and(|progress| said.is_some_and(|said| progress.awake > said)) {
             session.live.has_active_work = session.live.has_active_work.filter(|active| *active);
         }
-        let waits = alive && session.dealings.reach == Reach::Nowhere && !session.facts.requests.is_empty();
-        let due = match session.dealings.reach {
-            Reach::Unknown => alive,
-            Reach::Nowhere => !alive || waits && self.is_sought(key, now) || self.rescan_at <= now.awake,
-            Reach::Listens | Reach::Refused(_) => !alive,
-            Reach::Attached => gone,
-            Reach::Hosted(_) => false,
+        let waits = alive && session.control.server == ServerState::Nowhere && !session.facts.requests.is_empty();
+        let due = match session.control.server {
+            ServerState::Unknown => alive,
+            ServerState::Nowhere => !alive || waits && self.is_sought(key, now) || self.rescan_at <= now.awake,
+            ServerState::Listens | ServerState::Refused(_) => !alive,
+            ServerState::Attached => gone,
+            ServerState::Hosted(_) => false,
         };
         if due {
             if gone {
@@ -90,35 +92,35 @@ impl Engine {
 
     /// The same, of an owner that the system tells the addresses of: none that is merely likely.
     pub(super) fn verified_endpoints_of(&self, owner: u32, key: &Key) -> Vec<Endpoint> {
-        if crate::agent::copilot::process::listening(owner).is_ok() { self.endpoints_of(key) } else { Vec::new() }
+        if process::listening(owner).is_ok() { self.endpoints_of(key) } else { Vec::new() }
     }
 
     fn endpoints_at(&self, pid: u32) -> Vec<Endpoint> {
         let homes: Vec<_> = self.homes.iter().filter_map(|sessions| sessions.parent().map(Into::into)).collect();
-        endpoints(pid, &homes, &self.config.servers, crate::system::paths::user_home().as_deref())
+        endpoints(pid, &homes, &self.config.servers, paths::user_home().as_deref())
     }
 
     /// Finds out whether the server of a session's owner can be reached, without connecting to it.
     pub(super) fn reach(&mut self, key: &Key) {
         let attached = self.acting.attached(key);
         let Some(folder) = self.fleet.folder(key) else { return };
-        let known = &folder.session.dealings.reach;
-        let reach = match (attached, &folder.session.owner) {
-            (Some(reach), _) => reach,
+        let known = &folder.session.control.server;
+        let server = match (attached, &folder.session.owner) {
+            (Some(server), _) => server,
             (None, owner) if let Some(pid) = owner.live() => {
                 match known {
                     // A server that listens goes on listening; what refused us is asked again when the user asks for it.
-                    Reach::Listens | Reach::Refused(_) => return,
-                    Reach::Unknown | Reach::Nowhere | Reach::Attached | Reach::Hosted(_) => {
+                    ServerState::Listens | ServerState::Refused(_) => return,
+                    ServerState::Unknown | ServerState::Nowhere | ServerState::Attached | ServerState::Hosted(_) => {
                         let listens = !self.endpoints_at(pid).is_empty() || self.holder_of(key).is_some();
-                        if listens { Reach::Listens } else { Reach::Nowhere }
+                        if listens { ServerState::Listens } else { ServerState::Nowhere }
                     }
                 }
             }
-            (None, _) => Reach::Unknown,
+            (None, _) => ServerState::Unknown,
         };
         if let Some(folder) = self.fleet.folder(key) {
-            folder.session.dealings.reach = reach;
+            folder.session.control.server = server;
         }
     }
 }

@@ -11,8 +11,9 @@ use super::status_log::logs;
 use super::{Engine, Key, Round, Stands, View};
 use crate::agent::copilot::store::SESSIONS;
 use crate::config::{self, Config, Problem};
-use crate::core::action::Reach;
+use crate::core::action::ServerState;
 use crate::core::time::{Span, Time};
+use crate::system::paths;
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -121,10 +122,10 @@ impl Engine {
         let Some(followed) = &self.source else { return };
         let path = followed.source.path.clone();
         // In a folder of ours that is not there yet, the file may be made later.
-        if let (Some(folder), Some(project)) = (path.parent(), crate::system::paths::project())
+        if let (Some(folder), Some(project)) = (path.parent(), paths::project())
             && folder == project.config_dir()
         {
-            let _ = crate::system::paths::make_folder(folder); // where it cannot be made, no file can be made in it either
+            let _ = paths::make_folder(folder); // where it cannot be made, no file can be made in it either
         }
         self.watch_config();
         self.tell_settings(view, &[], true);
@@ -217,9 +218,9 @@ impl Engine {
         for key in self.fleet.keys().collect::<Vec<_>>() {
             if self.config.servers != before.servers
                 && let Some(folder) = self.fleet.folder(&key)
-                && matches!(folder.session.dealings.reach, Reach::Refused(_) | Reach::Nowhere)
+                && matches!(folder.session.control.server, ServerState::Refused(_) | ServerState::Nowhere)
             {
-                folder.session.dealings.reach = Reach::Unknown;
+                folder.session.control.server = ServerState::Unknown;
             }
             self.looked_into(&key, round);
         }

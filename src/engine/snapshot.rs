@@ -6,10 +6,10 @@ use crate::agent::copilot::server::servers::endpoints;
 use crate::agent::copilot::store::{Folder, Glimpse, Reading, Root, SESSIONS, session_ids};
 use crate::agent::copilot::tail::Look;
 use crate::config::Config;
-use crate::core::action::Reach;
+use crate::core::action::ServerState;
 use crate::core::fleet::Session;
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::Sample;
+use crate::core::verdict::{SAMPLE_TAKES, Sample};
 use crate::engine::last_seen::Seen;
 use crate::engine::ledger::Ledger;
 use crate::engine::{BUSY, resumed_lately};
@@ -36,12 +36,12 @@ const GLANCE: Span = Span(500);
 const SHARE: usize = 64;
 
 /// Looks into every session folder of these homes. `all`: even into the logs that are too old to matter.
-pub fn survey(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool) -> Snapshot {
+pub fn take(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool) -> Snapshot {
     look_around(homes, config, seen, all, Time(i64::MIN))
 }
 
 /// The same, but keeps only the sessions that a list shows: of tens of thousands most are none of them.
-pub fn survey_listed(homes: &[PathBuf], config: &Config, seen: &Seen) -> Snapshot {
+pub fn take_listed(homes: &[PathBuf], config: &Config, seen: &Seen) -> Snapshot {
     look_around(homes, config, seen, false, Clock::start().now().wall - config.list.ended_for)
 }
 
@@ -63,7 +63,7 @@ fn look_around(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earli
     };
     let mut ids = Vec::new();
     for (root, path) in roots.iter().enumerate() {
-        // Why it cannot be listed was said before, by whoever asks for the survey.
+        // Why it cannot be listed was said before, by whoever asks for the snapshot.
         ids.extend(session_ids(path).into_iter().flatten().map(|id| (root, id)));
     }
     // For a few sessions no descriptor is worth it.
@@ -159,7 +159,7 @@ fn note_resumed(folders: &mut [Folder], ledger: &Ledger, now: Time) {
         for folder in folders.iter_mut().filter(|folder| folder.session.id == resumed.id) {
             let home = folder.path().parent().and_then(Path::parent);
             if home.is_some_and(|home| ledger.page(home, &resumed.id).key() == &*resumed.page) {
-                folder.session.dealings.resumed = Some(resumed.at);
+                folder.session.control.resumed = Some(resumed.at);
             }
         }
     }
@@ -167,20 +167,20 @@ fn note_resumed(folders: &mut [Folder], ledger: &Ledger, now: Time) {
 
 /// Finds out which owners run several sessions, and which of them have a server, without connecting to any.
 fn deal(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
-    let mut owners: HashMap<u32, (usize, Option<Reach>)> = HashMap::new();
+    let mut owners: HashMap<u32, (usize, Option<ServerState>)> = HashMap::new();
     for pid in sessions.iter().flat_map(|session| &session.holders) {
         owners.entry(*pid).or_default().0 += 1;
     }
     let user_home = paths::user_home();
     for session in sessions {
-        let Some((count, reach)) = session.owner.pid().and_then(|pid| owners.get_mut(&pid)) else { continue };
-        session.dealings.others = count.saturating_sub(1);
+        let Some((count, server)) = session.owner.pid().and_then(|pid| owners.get_mut(&pid)) else { continue };
+        session.control.others = count.saturating_sub(1);
         if let Some(pid) = session.owner.live() {
             let look = || match endpoints(pid, homes, &config.servers, user_home.as_deref()).is_empty() {
-                true => Reach::Nowhere,
-                false => Reach::Listens,
+                true => ServerState::Nowhere,
+                false => ServerState::Listens,
             };
-            session.dealings.reach = reach.get_or_insert_with(look).clone();
+            session.control.server = server.get_or_insert_with(look).clone();
         }
     }
 }
@@ -205,7 +205,7 @@ fn sample(sessions: &mut [Session], clock: &Clock, config: &Config) -> Moment {
     let now = clock.now();
     for (index, pid, before) in begun {
         let used = cpu_of_descendants(pid).map_or(Span::ZERO, |after| after.used_since(&before));
-        let busy = used.0 * crate::core::verdict::SAMPLE_TAKES.0 >= BUSY.0 * GLANCE.0;
+        let busy = used.0 * SAMPLE_TAKES.0 >= BUSY.0 * GLANCE.0;
         sessions[index].live.busy = Some(Sample { busy, at: now });
     }
     now

@@ -1,7 +1,7 @@
 //! What is written into our log of the sessions: each change of a status with its reason, and nothing that a session wrote.
 
 use super::{Engine, Key, Round};
-use crate::core::redact::discreet;
+use crate::core::redact::redacted;
 use crate::core::text::is_uuid;
 use crate::system::log::story::{NONE, STATUS};
 
@@ -52,7 +52,7 @@ impl Engine {
             return;
         }
         // The same judgement, on facts without a word of the session's.
-        let (row, _) = discreet(entry.session()).row(self.clock.now(), &self.config.limits);
+        let (row, _) = redacted(entry.session()).row(self.clock.now(), &self.config.limits);
         let was = was.map_or(NONE, |was| was.name());
         tracing::info!(tag = STATUS, session = %key.1, was, is = is.name(), "{}", row.because);
     }

@@ -1,6 +1,6 @@
 //! One order, being carried out, as a task beside the loop: nothing here waits where the loop would.
 
-use super::acting::{Bond, Happening, Over, Sequel, Task};
+use super::acting::{Connection, Happening, Over, Sequel, Task};
 use crate::agent::copilot::bridge::carry::Way;
 use crate::agent::copilot::process::{Force, Lock, Target, ancestors, is_gone, terminal_of};
 use crate::agent::copilot::program::{SAID_LATE, find_program};
@@ -8,7 +8,7 @@ use crate::agent::copilot::prompt::last_prompt;
 use crate::agent::copilot::server::attached::{self, Policy};
 use crate::agent::copilot::server::fault::{Fault, Place};
 use crate::agent::copilot::server::hosted;
-use crate::agent::copilot::server::recover::{self, Failure, GROWN_WITHIN, Permit, Prompt, Site};
+use crate::agent::copilot::server::recover::{self, Failure, GROWN_WITHIN, Permit, Prompt, RequestAnswer, Site};
 use crate::agent::copilot::store::{SESSIONS, numbers_in_use, owner_now};
 use crate::config::{Actions, Permissions};
 use crate::core::fleet::Kind;
@@ -44,7 +44,7 @@ pub(super) struct Work {
     pub(super) ask: Ask,
     pub(super) status: Status,
     pub(super) task: Task,
-    pub(super) held: Option<Arc<Bond>>,
+    pub(super) held: Option<Arc<Connection>>,
     /// The bridge to its terminal.
     pub(super) way: Option<Way>,
     pub(super) home: PathBuf,
@@ -64,23 +64,23 @@ pub(super) struct Work {
 }
 
 /// What came of it, before it is worded as an [`Outcome`].
-type Done = Result<(String, Option<Arc<Bond>>, Sequel), Undone>;
+type Done = Result<(String, Option<Arc<Connection>>, Sequel), Undone>;
 
 /// Why it was not done.
 struct Undone {
     outcome: Outcome,
     faults: Vec<Fault>,
     /// What was reached before is kept.
-    bond: Option<Arc<Bond>>,
+    connection: Option<Arc<Connection>>,
 }
 
 impl Undone {
     fn failed(why: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Failed(why.into()), faults: Vec::new(), bond: None }
+        Self { outcome: Outcome::Failed(why.into()), faults: Vec::new(), connection: None }
     }
 
     fn refused(why: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Refused(why.into()), faults: Vec::new(), bond: None }
+        Self { outcome: Outcome::Refused(why.into()), faults: Vec::new(), connection: None }
     }
 }
 
@@ -93,7 +93,7 @@ impl From<Failure> for Undone {
             false if refused => Outcome::Refused(words),
             false => Outcome::Failed(words),
         };
-        Self { outcome, faults: failure.faults, bond: None }
+        Self { outcome, faults: failure.faults, connection: None }
     }
 }
 
@@ -119,13 +119,13 @@ impl Work {
             matches!(self.ask, Ask::Approve(_) | Ask::Deny(_) | Ask::Reconnect { .. } | Ask::Continue | Ask::Stop);
         let asked = self.site.endpoints.iter().filter(|_| asks_server).map(|endpoint| Place::At(endpoint.address));
         let asked: Vec<_> = asked.collect();
-        let (outcome, bond, sequel, faults) = match self.work().await {
-            Ok((words, bond, sequel)) => (Outcome::Done(words), bond, sequel, Vec::new()),
-            Err(undone) => (undone.outcome, undone.bond, Sequel::None, undone.faults),
+        let (outcome, connection, sequel, faults) = match self.work().await {
+            Ok((words, connection, sequel)) => (Outcome::Done(words), connection, sequel, Vec::new()),
+            Err(undone) => (undone.outcome, undone.connection, Sequel::None, undone.faults),
         };
         let well = if matches!(outcome, Outcome::Done(_)) { asked } else { Vec::new() };
         let refused = faults.iter().find(|fault| refuses(fault)).map(|fault| fault.to_string().into());
-        let over = Over { outcome, bond, sequel, faults, well, refused };
+        let over = Over { outcome, connection, sequel, faults, well, refused };
         let _ = tell.send(Happening::Over(task, over)); // the engine may have ended
     }
 
@@ -169,10 +169,11 @@ impl Work {
             let _ = tell.send(Happening::Request(task, text)); // fails only when the engine has ended
         };
         let step = self.step();
+        let answer = RequestAnswer { site: &self.site, which, approve, show: &show, steps: &step };
         let words = match (&self.held, self.over_bridge()) {
-            (Some(bond), _) => bond.attached().answer(&self.site, which, approve, &show, &step).await?,
-            (None, Some(way)) => way.answer(&self.site, which, approve, &show, &step).await?,
-            (None, None) => recover::answer(&self.site, which, approve, &show, &step).await?,
+            (Some(connection), _) => connection.attached().answer(answer).await?,
+            (None, Some(way)) => way.answer(answer).await?,
+            (None, None) => recover::answer(answer).await?,
         };
         done(words)
     }
@@ -185,7 +186,7 @@ impl Work {
         };
         let step = self.step();
         done(match (&self.held, &self.way) {
-            (Some(bond), _) => bond.attached().reply(&self.site, reply, &show, &step).await?,
+            (Some(connection), _) => connection.attached().reply(&self.site, reply, &show, &step).await?,
             (None, Some(way)) => way.reply(&self.site, reply, &show, &step).await?,
             (None, None) => {
                 return Err(Undone::refused(
@@ -223,39 +224,39 @@ impl Work {
             };
             return Ok((sent, None, Sequel::Sent));
         }
-        let (bond, words) = match (&self.held, &self.owner, self.kind) {
-            (Some(bond), ..) => {
+        let (connection, words) = match (&self.held, &self.owner, self.kind) {
+            (Some(connection), ..) => {
                 if self.status == Status::Stuck {
-                    bond.attached().abort_silent(&self.site, &step).await?;
+                    connection.attached().abort_silent(&self.site, &step).await?;
                 }
-                (Arc::clone(bond), "attached as before")
+                (Arc::clone(connection), "attached as before")
             }
             (None, owner, _) if owner.live().is_some() => {
                 let (attached, open) =
                     attached::join(&self.site, self.policy(), self.events(), self.task, &step).await?;
                 let stopped = attached.stop_silence(&self.site, open, &step).await;
-                let bond = Arc::new(Bond::Attached(attached));
+                let connection = Arc::new(Connection::Attached(attached));
                 if let Err(failure) = stopped {
                     // A turn that may go on may ask, and somebody must be there.
-                    let bond = failure.sent.then_some(bond);
-                    return Err(Undone { bond, ..failure.into() });
+                    let connection = failure.sent.then_some(connection);
+                    return Err(Undone { connection, ..failure.into() });
                 }
-                (bond, "attached to its server: what it asks for comes here from now on")
+                (connection, "attached to its server: what it asks for comes here from now on")
             }
             (None, _, Kind::Sdk) => {
                 let program = self.program().await?;
                 let (events, policy) = (self.events(), self.policy());
                 let hosted = hosted::host(&program, &self.home, &self.site, policy, events, self.task, &step).await?;
-                (Arc::new(Bond::Hosted(hosted)), "resumed in a server of our own, for as long as Pilotlight runs")
+                (Arc::new(Connection::Hosted(hosted)), "resumed in a server of our own, for as long as Pilotlight runs")
             }
             (None, ..) => return self.resume().await,
         };
-        let kept = self.held.is_none().then(|| Arc::clone(&bond));
+        let kept = self.held.is_none().then(|| Arc::clone(&connection));
         let Some((prompt, without)) = prompt else { return Ok((words.to_owned(), kept, Sequel::None)) };
-        if goes == Some(Goes::On) && self.has_to_wait(&bond).await {
+        if goes == Some(Goes::On) && self.has_to_wait(&connection).await {
             return Ok(("attached; it goes on when its turn is over".to_owned(), kept, Sequel::Waits));
         }
-        let sent = recover::resend(bond.attached(), &prompt, before, &self.site, GROWN_WITHIN, &step).await;
+        let sent = recover::resend(connection.attached(), &prompt, before, &self.site, GROWN_WITHIN, &step).await;
         let (outcome, faults) = match sent {
             Ok(_) => {
                 let sent = match prompt {
@@ -274,14 +275,14 @@ impl Work {
                 (Outcome::Failed(words), failure.faults)
             }
         };
-        Err(Undone { outcome, faults, bond: kept })
+        Err(Undone { outcome, faults, connection: kept })
     }
 
     /// Whether its turn still runs, so that what is sent would come behind whatever that still does.
-    async fn has_to_wait(&self, bond: &Bond) -> bool {
+    async fn has_to_wait(&self, connection: &Connection) -> bool {
         let turn_open = self.site.sight.borrow().turn_open;
         // What a process that is gone left open in the log does not run.
-        let runs = async { bond.attached().activity().await.is_ok_and(|activity| activity.has_active_work) };
+        let runs = async { connection.attached().activity().await.is_ok_and(|activity| activity.has_active_work) };
         !self.waited && turn_open && runs.await
     }
 
@@ -335,7 +336,7 @@ impl Work {
     async fn stop(self) -> Done {
         let step = self.step();
         match (&self.held, self.over_bridge()) {
-            (Some(bond), _) => bond.attached().abort(&self.site, &step).await,
+            (Some(connection), _) => connection.attached().abort(&self.site, &step).await,
             (None, Some(way)) => way.stop(&self.site, &step).await,
             (None, None) => recover::stop(&self.site, &step).await,
         }

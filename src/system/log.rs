@@ -11,6 +11,7 @@
 mod capped;
 pub mod story;
 
+use crate::system::clock::Clock;
 use capped::Capped;
 use std::io;
 use std::path::Path;
@@ -150,6 +151,6 @@ struct Utc;
 
 impl FormatTime for Utc {
     fn format_time(&self, writer: &mut Writer<'_>) -> std::fmt::Result {
-        write!(writer, "{}", crate::system::clock::Clock::start().now().wall)
+        write!(writer, "{}", Clock::start().now().wall)
     }
 }

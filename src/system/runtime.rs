@@ -5,6 +5,7 @@
 //! links, no FIFO that an open would wait for, nothing of another user's. A folder that is not so is left alone, and said; the
 //! next one of [`runtime_folders`](crate::system::paths::runtime_folders) is used instead.
 
+use crate::system::paths;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -57,7 +58,7 @@ impl Runtime {
     /// # Errors
     /// Where it cannot be made, and as [`open`](Self::open).
     pub fn make(folder: &Path) -> io::Result<Self> {
-        crate::system::paths::make_folder(folder)?;
+        paths::make_folder(folder)?;
         let runtime = Self::open(folder)?.ok_or(io::ErrorKind::NotFound)?;
         #[cfg(unix)]
         unix::close_to_others(&runtime.folder);

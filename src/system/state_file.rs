@@ -3,6 +3,7 @@
 //! A file is replaced by rename, so that a crash or a full disk leaves the old one. What a process that was killed had half
 //! written stays beside it, and is taken away by the next that writes.
 
+use crate::system::paths;
 use anyhow::Context;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -41,7 +42,7 @@ pub fn replace_at_once(path: &Path, text: &[u8]) -> anyhow::Result<()> {
 
 fn write(path: &Path, text: &[u8], settle: impl FnOnce(&File) -> std::io::Result<()>) -> anyhow::Result<()> {
     let folder = path.parent().context("the file has no folder")?;
-    crate::system::paths::make_folder(folder)?;
+    paths::make_folder(folder)?;
     let (beside, mut file) = beside(path)?;
     sweep(path, &file);
     let written = keep_permissions(path, &file)

@@ -4,6 +4,7 @@
 //! where it is installed, as a program without a window of its own has no other way that every compositor offers; without
 //! it, XWayland's clipboard does.
 
+use crate::system::descriptors;
 use std::sync::mpsc::{Sender, channel};
 
 /// The clipboard. On X11 what was copied is there for as long as the program that copied it: it is kept open.
@@ -63,7 +64,7 @@ fn by_program(mut program: std::process::Command, text: &str) -> std::io::Result
     use std::io::Write;
     use std::os::unix::process::CommandExt;
     use std::process::Stdio;
-    crate::system::descriptors::give_back(&mut program);
+    descriptors::give_back(&mut program);
     let mut running =
         program.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()?;
     let written = running.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));

@@ -4,10 +4,10 @@
 use super::autostart::Login;
 use super::clipboard::Clipboard;
 use super::feed::News;
-use super::herald::Word;
 #[cfg(not(target_os = "linux"))]
 use super::native::Tray;
-use super::notify::{Note, Notifier};
+use super::notifier::Word;
+use super::notify::{Note, NoteSender};
 use super::open;
 use super::open_files::OpenFiles;
 #[cfg(target_os = "linux")]
@@ -50,16 +50,16 @@ pub enum Told {
 pub struct TrayController {
     tray: Option<Tray>,
     view: MenuView,
-    hands: Hands,
+    click_handler: ClickHandler,
     news: Box<dyn Fn(News)>,
     has_icon: Arc<AtomicBool>,
 }
 
 impl TrayController {
-    /// A lamp that is not lit. `news` tells where it is lit and why not.
-    pub fn new(hands: Hands, news: Box<dyn Fn(News)>) -> Self {
+    /// A controller that is not lit. `news` tells where it is lit and why not.
+    pub fn new(click_handler: ClickHandler, news: Box<dyn Fn(News)>) -> Self {
         let view = MenuView::before_the_first_look();
-        Self { tray: None, view, hands, news, has_icon: Arc::default() }
+        Self { tray: None, view, click_handler, news, has_icon: Arc::default() }
     }
 
     /// Whether the icon is up, for other threads to look at.
@@ -112,11 +112,11 @@ impl TrayController {
                     let body =
                         "The menu changed under the pointer just before your click: look again, and click again."
                             .into();
-                    self.hands.note(&Note { title, body });
+                    self.click_handler.note(&Note { title, body });
                 }
             }
             Some(effect) => {
-                self.hands.act(id.session.as_ref(), effect.clone());
+                self.click_handler.act(id.session.as_ref(), effect.clone());
                 self.show_again();
             }
             None => tracing::debug!("a click on something that is no longer shown"),
@@ -140,17 +140,17 @@ impl TrayController {
 }
 
 /// Does what a click asks for.
-pub struct Hands {
+pub struct ClickHandler {
     commander: UnboundedSender<Command>,
-    notifier: Notifier,
+    note_sender: NoteSender,
     clipboard: Clipboard,
     runtime: Handle,
     own_log: Option<PathBuf>,
     /// Shared with all twins: settings change while the program runs.
     tools: Arc<Mutex<Tools>>,
-    herald: Ear,
+    notifier: Ear,
     login: Login,
-    paper: OpenFiles,
+    open_files: OpenFiles,
 }
 
 /// What is handed to a terminal.
@@ -162,26 +162,36 @@ struct Tools {
     detail: Detail,
 }
 
-/// Where the herald is told something.
+/// Where the notifier is told something.
 pub type Ear = Arc<dyn Fn(Word) + Send + Sync>;
 
-impl Hands {
-    /// Hands that command the engine, and say with notifications what went wrong. `homes` and `terminal` are for what is shown
-    /// in a terminal; `herald` is told what the user wants to hear; `paper` is what is opened in an editor.
+impl ClickHandler {
+    /// What commands the engine, and says with notifications what went wrong. `homes` and `terminal` are for what is shown
+    /// in a terminal; `notifier` is told what the user wants to hear; `open_files` is what is opened in an editor.
     #[expect(clippy::too_many_arguments, reason = "each is another one's, and they meet only here")]
     pub fn new(
         commander: UnboundedSender<Command>,
-        notifier: Notifier,
+        note_sender: NoteSender,
         runtime: Handle,
         own_log: Option<PathBuf>,
         homes: Vec<PathBuf>,
         terminal: Vec<String>,
-        herald: Ear,
+        notifier: Ear,
         login: Login,
-        paper: OpenFiles,
+        open_files: OpenFiles,
     ) -> Self {
         let tools = Arc::new(Mutex::new(Tools { homes, terminal, detail: Detail::default() }));
-        Self { commander, notifier, clipboard: Clipboard::default(), runtime, own_log, tools, herald, login, paper }
+        Self {
+            commander,
+            note_sender,
+            clipboard: Clipboard::default(),
+            runtime,
+            own_log,
+            tools,
+            notifier,
+            login,
+            open_files,
+        }
     }
 
     /// Goes by these settings from now on, and so do all twins.
@@ -192,17 +202,17 @@ impl Hands {
 
     /// Further hands that do the same, for another thread.
     pub fn twin(&self) -> Self {
-        let Self { commander, notifier, clipboard: _, runtime, own_log, tools, herald, login, paper } = self;
+        let Self { commander, note_sender, clipboard: _, runtime, own_log, tools, notifier, login, open_files } = self;
         Self {
             commander: commander.clone(),
-            notifier: notifier.clone(),
+            note_sender: note_sender.clone(),
             clipboard: Clipboard::default(),
             runtime: runtime.clone(),
             own_log: own_log.clone(),
             tools: Arc::clone(tools),
-            herald: Arc::clone(herald),
+            notifier: Arc::clone(notifier),
             login: login.clone(),
-            paper: paper.clone(),
+            open_files: open_files.clone(),
         }
     }
 
@@ -212,7 +222,7 @@ impl Hands {
 
     /// Shows a notification.
     pub(super) fn note(&self, note: &Note) {
-        self.notifier.send(note, || ());
+        self.note_sender.send(note, || ());
     }
 
     /// Does what a click asks for; `session` is the one that was clicked at.
@@ -228,7 +238,7 @@ impl Hands {
             Effect::Quit => self.command(Command::Quit),
             Effect::Act(order) => self.order(order),
             Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(order)),
-            Effect::Mute(hush) => (self.herald)(Word::Mute(hush)),
+            Effect::Mute(mute) => (self.notifier)(Word::Mute(mute)),
             Effect::TestNote => self.note(&Note::test()),
             Effect::Details { id, request } => self.details(&["approve", "--ask"], &id, &request),
             Effect::Answer { id, request } => self.details(&["answer"], &id, &request),
@@ -259,9 +269,9 @@ impl Hands {
                 Some(path) => self.open(path, open::log),
                 None => self.trouble()("there is no folder to keep a log in".into()),
             },
-            Effect::OpenSettings => self.paper.open_settings(self.trouble()),
-            Effect::ShowDiagnostics => self.paper.show_diagnostics(self.trouble()),
-            Effect::CopyDiagnostics => match self.paper.shown() {
+            Effect::OpenSettings => self.open_files.open_settings(self.trouble()),
+            Effect::ShowDiagnostics => self.open_files.show_diagnostics(self.trouble()),
+            Effect::CopyDiagnostics => match self.open_files.shown() {
                 Some(text) => self.clipboard.copy(text, self.trouble()),
                 None => self.note(&Note {
                     title: "Nothing was copied".into(),
@@ -279,12 +289,12 @@ impl Hands {
         let who = order.who.clone();
         let (reply, mut reports) = mpsc::unbounded_channel();
         self.command(Command::Act(Given::by_us(order, reply)));
-        let hands = self.twin();
+        let click_handler = self.twin();
         self.runtime.spawn(async move {
             while let Some(report) = reports.recv().await {
                 match report {
                     Report::End(Outcome::Done(_)) if is_seen => {}
-                    Report::End(outcome) => hands.tell(&who, &outcome),
+                    Report::End(outcome) => click_handler.tell(&who, &outcome),
                     _ => {}
                 }
             }
@@ -331,10 +341,10 @@ impl Hands {
 
     /// Says what a click could not do.
     fn trouble(&self) -> impl Fn(String) + Send + use<> {
-        let notifier = self.notifier.clone();
+        let note_sender = self.note_sender.clone();
         move |reason| {
             tracing::warn!("{reason}");
-            notifier.send(&Note { title: "Pilotlight could not do that".into(), body: reason }, || ());
+            note_sender.send(&Note { title: "Pilotlight could not do that".into(), body: reason }, || ());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::mute::Notices;
 use super::view::{COLUMNS, Summary, Text};
-use crate::core::action::{Reach, bridge_words};
+use crate::core::action::{ServerState, bridge_words};
 use crate::core::alert::Detail;
 use crate::core::fleet::{Row, Session, mark};
 use crate::core::gist::Gist;
@@ -68,7 +68,7 @@ pub fn why(source: &Source<'_>, words: &Words<'_>) -> Vec<Text> {
     if denied > 0 {
         say(format!("{denied} of the last {} tools denied: nobody could be asked", session.facts.denials.of()));
     }
-    if let Some(part) = dealings(source) {
+    if let Some(part) = control(source) {
         say(part);
     }
     let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
@@ -146,18 +146,18 @@ fn background(row: &Row) -> Option<String> {
 }
 
 /// What our part in the session is: attached, and what came of the last thing that was done.
-fn dealings(source: &Source<'_>) -> Option<String> {
-    let dealings = &source.session.dealings;
+fn control(source: &Source<'_>) -> Option<String> {
+    let control = &source.session.control;
     let bridge = bridge_words(source.session);
-    let reach = match &dealings.reach {
-        Reach::Hosted(_) => "it runs in a server of ours",
-        Reach::Attached => "attached to its server",
-        Reach::Listens => "its server can be reached",
-        Reach::Refused(_) => "its server refused us",
-        Reach::Nowhere | Reach::Unknown if let Some(bridge) = &bridge => bridge,
-        Reach::Nowhere | Reach::Unknown if dealings.outcome.is_none() => return None,
-        Reach::Nowhere | Reach::Unknown => "it is only watched",
+    let reach = match &control.server {
+        ServerState::Hosted(_) => "it runs in a server of ours",
+        ServerState::Attached => "attached to its server",
+        ServerState::Listens => "its server can be reached",
+        ServerState::Refused(_) => "its server refused us",
+        ServerState::Nowhere | ServerState::Unknown if let Some(bridge) = &bridge => bridge,
+        ServerState::Nowhere | ServerState::Unknown if control.outcome.is_none() => return None,
+        ServerState::Nowhere | ServerState::Unknown => "it is only watched",
     };
-    let outcome = dealings.outcome.as_ref().map(|(_, words)| format!("; {words}")).unwrap_or_default();
+    let outcome = control.outcome.as_ref().map(|(_, words)| format!("; {words}")).unwrap_or_default();
     Some(format!("Pilotlight: {reach}{outcome}"))
 }

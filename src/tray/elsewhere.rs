@@ -44,37 +44,37 @@ impl Loop {
     ///
     /// # Errors
     /// Where the system ends the loop.
-    pub(super) fn run(self, lamp: TrayController) -> anyhow::Result<()> {
+    pub(super) fn run(self, controller: TrayController) -> anyhow::Result<()> {
         let item = self.sender();
         MenuEvent::set_event_handler(Some(move |event: MenuEvent| item(Told::Item { item: event.id.0, aimed: true })));
-        self.events.run_app(&mut App { lamp }).context("the desktop ended the event loop")
+        self.events.run_app(&mut App { controller }).context("the desktop ended the event loop")
     }
 }
 
 struct App {
-    lamp: TrayController,
+    controller: TrayController,
 }
 
 impl ApplicationHandler<Told> for App {
     fn new_events(&mut self, _events: &ActiveEventLoop, cause: StartCause) {
         if cause == StartCause::Init {
-            let news = match self.lamp.light(Tray::new) {
+            let news = match self.controller.light(Tray::new) {
                 Ok(()) => News::Lit,
                 Err(error) => News::Dark(format!("no icon ({error:#}); `pilotlight live`, `status` and `watch` work")),
             };
-            self.lamp.tell(news);
+            self.controller.tell(news);
         }
     }
 
     fn user_event(&mut self, events: &ActiveEventLoop, told: Told) {
         match told {
-            Told::View(view) => self.lamp.show(*view),
+            Told::View(view) => self.controller.show(*view),
             Told::Item { item, aimed } => {
-                let aimed = aimed && self.lamp.tray().is_some_and(Tray::has_rested);
-                self.lamp.item(&item, aimed);
+                let aimed = aimed && self.controller.tray().is_some_and(Tray::has_rested);
+                self.controller.item(&item, aimed);
             }
             Told::End => {
-                self.lamp.put_out();
+                self.controller.put_out();
                 events.exit();
             }
         }

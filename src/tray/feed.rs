@@ -1,14 +1,14 @@
 //! The engine's view: makes a menu of what the engine sees, and hands it to the thread that owns the tray when it differs.
-//! The [`herald`](super::herald) tells what is to be told beside it.
+//! The [`notifier`](super::notifier) tells what is to be told beside it.
 //!
 //! What becomes of the desktop comes in beside it, as [`News`], because what to say of it depends on what there is to say it
 //! on: where no panel shows the light, the terminal does.
 
 use super::autostart::Login;
 use super::details::Source;
-use super::herald::Herald;
 use super::menu::{Bridge, Menu};
-use super::notify::{Note, Notifier};
+use super::notifier::Notifier;
+use super::notify::{Note, NoteSender};
 use super::view::MenuView;
 use crate::agent::copilot::bridge::files::Files;
 use crate::config::Problem;
@@ -18,6 +18,7 @@ use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Status;
 use crate::engine::{Fleet, Key, Settings, View};
 use crate::system::log;
+use crate::system::paths;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
@@ -73,7 +74,7 @@ impl BridgeFiles {
 /// Makes menus of what the engine sees.
 pub struct Feed {
     menu: Menu,
-    herald: Herald,
+    notifier: Notifier,
     login: Login,
     /// What lies on our disk of the bridge to terminals, where that can be switched on.
     bridge: Option<BridgeFiles>,
@@ -108,14 +109,14 @@ pub struct Welcome {
     /// The file that says that it was given.
     pub marker: PathBuf,
     /// Sends the notification.
-    pub notifier: Notifier,
+    pub note_sender: NoteSender,
 }
 
 impl Feed {
     /// Sends the menus with `send`; `welcome` where this is the first run.
     pub fn new(
         menu: Menu,
-        herald: Herald,
+        notifier: Notifier,
         login: Login,
         send: impl Fn(MenuView) + Send + 'static,
         news: Receiver<News>,
@@ -124,7 +125,7 @@ impl Feed {
     ) -> Self {
         Self {
             menu,
-            herald,
+            notifier,
             login,
             bridge: None,
             send: Box::new(send),
@@ -153,13 +154,13 @@ impl Feed {
 
     /// Takes away what was shown, for the end of the program.
     pub async fn end(self) {
-        let Self { herald, tell, .. } = self;
+        let Self { notifier, tell, .. } = self;
         drop(tell); // the terminal is as it was before
-        herald.end().await;
+        notifier.end().await;
     }
 
     fn update_menu(&mut self, fleet: &Fleet, now: Moment) {
-        self.menu.note(self.herald.notices());
+        self.menu.note(self.notifier.notices());
         self.menu.note_login(self.login.state());
         self.menu.note_bridge(self.bridge.as_mut().map(BridgeFiles::state));
         let sources = fleet.entries().map(|(key, entry)| Source {
@@ -197,7 +198,7 @@ impl Feed {
     /// Once in a lifetime, as soon as it is known where the light is and what there is to see.
     fn welcome(&mut self, fleet: &Fleet) {
         let Some(lit) = self.lit else { return };
-        let Some(Welcome { marker, notifier }) = self.welcome.take() else { return };
+        let Some(Welcome { marker, note_sender }) = self.welcome.take() else { return };
         let rows: Vec<_> = fleet.rows().filter(|row| row.status != Status::Ended).collect();
         let note = words_of_welcome(&rows, lit);
         if let Err(error) = note_down(&marker) {
@@ -205,7 +206,7 @@ impl Feed {
         }
         if lit {
             let line = format!("{}. {}", note.title, note.body.replace('\n', " "));
-            notifier.send(&note, move || tracing::info!("{line}"));
+            note_sender.send(&note, move || tracing::info!("{line}"));
         } else {
             self.tell.say(&format!("{}. {}", note.title, note.body.replace('\n', " ")));
         }
@@ -221,9 +222,9 @@ impl View for Feed {
         let (config, lines) = (settings.config, settings.lines());
         log::set_level(config.log.level);
         self.menu.configure(config, settings.problems.first().map(Problem::complaint));
-        self.herald.configure(&config.notifications, settings.homes, &config.actions.terminal);
+        self.notifier.configure(&config.notifications, settings.homes, &config.actions.terminal);
         if !settings.at_start && !lines.is_empty() {
-            self.herald.note(&Note { title: "Pilotlight's settings".into(), body: lines.join("\n") });
+            self.notifier.note(&Note { title: "Pilotlight's settings".into(), body: lines.join("\n") });
         }
         if let Some(table) = self.tell.table() {
             table.configure(settings);
@@ -233,9 +234,9 @@ impl View for Feed {
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()> {
         for line in std::mem::take(&mut self.ended) {
             self.tell.say(&line);
-            self.herald.note(&Note { title: "Ended with Pilotlight".into(), body: line });
+            self.notifier.note(&Note { title: "Ended with Pilotlight".into(), body: line });
         }
-        self.herald.update(fleet, &self.menu, now);
+        self.notifier.update(fleet, &self.menu, now);
         self.owes = now.awake < self.rests_until;
         if !self.owes {
             self.update_menu(fleet, now);
@@ -266,7 +267,7 @@ impl View for Feed {
 
     fn redraw_at(&self) -> Option<Time> {
         let menu = if self.owes { Some(self.rests_until) } else { self.menu.wake_at() };
-        [menu, self.herald.wake_at(), self.table_at].into_iter().flatten().min()
+        [menu, self.notifier.wake_at(), self.table_at].into_iter().flatten().min()
     }
 }
 
@@ -277,7 +278,7 @@ pub fn is_first_run(marker: &Path) -> bool {
 
 fn note_down(marker: &Path) -> std::io::Result<()> {
     if let Some(folder) = marker.parent() {
-        crate::system::paths::make_folder(folder)?;
+        paths::make_folder(folder)?;
     }
     std::fs::write(marker, "the first run was welcomed\n")
 }

@@ -4,6 +4,7 @@
 //! behind that would have to be cleaned up. Beside it lies a note that says who holds it. Both lie in the
 //! [runtime folder](crate::system::runtime), which is looked at before either is opened.
 
+use crate::core::text;
 use crate::system::runtime::Runtime;
 use anyhow::Context;
 use std::fs::{File, TryLockError};
@@ -56,7 +57,7 @@ impl Instance {
                 Ok(Claim::Ours(instance))
             }
             Err(TryLockError::WouldBlock) => {
-                let note = crate::core::text::plain(&runtime.note(), 200);
+                let note = text::plain(&runtime.note(), 200);
                 Ok(Claim::Theirs(if note.is_empty() { "in another process".into() } else { note.into() }))
             }
             Err(TryLockError::Error(error)) => Err(error).with_context(failed),

@@ -58,12 +58,12 @@ impl Loop {
     }
 
     /// Runs until the engine has ended.
-    pub(super) fn run(mut self, mut lamp: TrayController) -> anyhow::Result<()> {
+    pub(super) fn run(mut self, mut controller: TrayController) -> anyhow::Result<()> {
         let clicks: Tell = Arc::new(self.sender());
         let runtime = Rc::clone(&self.runtime);
         let folder = self.state_folder.take();
         let raise = |view: &MenuView| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks), folder.as_deref());
-        if let Err(error) = lamp.light(raise) {
+        if let Err(error) = controller.light(raise) {
             tracing::debug!("no icon yet: {error:#}"); // why is found out, and said, by who follows the bus
         }
         while let Some(told) = runtime.block_on(self.told.recv()) {
@@ -73,39 +73,39 @@ impl Loop {
                 match told {
                     Told::View(next) => view = Some(next),
                     other => {
-                        show(&mut lamp, view.take());
+                        show(&mut controller, view.take());
                         match other {
-                            Told::Item { item, aimed } => lamp.item(&item, aimed),
-                            Told::Bus(bus) => follow(&mut lamp, &bus, raise),
+                            Told::Item { item, aimed } => controller.item(&item, aimed),
+                            Told::Bus(bus) => follow(&mut controller, &bus, raise),
                             Told::End | Told::View(_) => return Ok(()),
                         }
                     }
                 }
             }
-            show(&mut lamp, view);
+            show(&mut controller, view);
         }
         Ok(())
     }
 }
 
-fn show(lamp: &mut TrayController, view: Option<Box<MenuView>>) {
+fn show(controller: &mut TrayController, view: Option<Box<MenuView>>) {
     if let Some(view) = view {
-        lamp.show(*view);
+        controller.show(*view);
     }
 }
 
-fn follow(lamp: &mut TrayController, bus: &Bus, raise: impl FnOnce(&MenuView) -> anyhow::Result<Tray>) {
+fn follow(controller: &mut TrayController, bus: &Bus, raise: impl FnOnce(&MenuView) -> anyhow::Result<Tray>) {
     match bus {
         Bus::There { panel: true } => {}
         // Another one than before, perhaps: what was registered with that is gone with it.
-        Bus::Panel(true) => lamp.put_out(),
+        Bus::Panel(true) => controller.put_out(),
         // At the start, too: the one that took the icon may have gone since.
-        Bus::There { panel: false } | Bus::Panel(false) | Bus::Lost => return lamp.put_out(),
+        Bus::There { panel: false } | Bus::Panel(false) | Bus::Lost => return controller.put_out(),
         Bus::Missing(_) | Bus::Deaf | Bus::Room(_) | Bus::SessionOver => return,
     }
-    match lamp.light(raise) {
-        Ok(()) => lamp.tell(News::Lit),
-        Err(error) => lamp.tell(News::Dark(format!("the panel refuses the icon ({error:#}); {STILL}"))),
+    match controller.light(raise) {
+        Ok(()) => controller.tell(News::Lit),
+        Err(error) => controller.tell(News::Dark(format!("the panel refuses the icon ({error:#}); {STILL}"))),
     }
 }
 

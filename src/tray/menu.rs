@@ -22,8 +22,8 @@ use super::icon::Icon;
 use super::mute::Notices;
 use super::view::{DEMO, Effect, Item, ItemId, Kind, MenuView, ROWS, Summary, Text, fold};
 use crate::config::{Config, List, Tray};
-use crate::core::action::{Action, Reach, offer};
-use crate::core::fleet::{Glance, Group, Kind as Use};
+use crate::core::action::{Action, ServerState, offer};
+use crate::core::fleet::{Glance, Group, Kind as Use, State};
 use crate::core::limits::Limits;
 use crate::core::order::{Ask, Order};
 use crate::core::owner::Owner;
@@ -198,7 +198,7 @@ impl Menu {
             count: if self.tray.count { glance.need_you } else { 0 },
             contrast: self.tray.high_contrast,
         };
-        let is_attached = |source: &Source<'_>| source.session.dealings.reach.is_attached();
+        let is_attached = |source: &Source<'_>| source.session.control.server.is_attached();
         let approves = (self.approves_all && sources.iter().any(is_attached)).then_some(APPROVES);
         let mut tooltip = if self.demo { format!("{DEMO}{glance}") } else { glance.to_string() };
         for more in approves.map(str::to_owned).into_iter().chain(paused) {
@@ -346,9 +346,9 @@ fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
 
 /// Whether a session's work ends when we let go of it, as far as can be told: who else is attached to its server cannot.
 fn ends_with_us(source: &Source<'_>) -> bool {
-    match source.session.dealings.reach {
-        Reach::Hosted(_) => true,
-        Reach::Attached => source.session.about.kind != Use::Terminal,
+    match source.session.control.server {
+        ServerState::Hosted(_) => true,
+        ServerState::Attached => source.session.about.kind != Use::Terminal,
         _ => false,
     }
 }
@@ -361,7 +361,7 @@ fn capital(text: &str) -> String {
 impl MenuView {
     /// What is shown before the first look at the sessions.
     pub fn before_the_first_look() -> Self {
-        let icon = Icon::of(crate::core::fleet::State::Well);
+        let icon = Icon::of(State::Well);
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
         items.extend(footer::footer(false, &[], &Notices::default(), &Login::default(), None));
         Self { icon, tooltip: "looking for sessions".into(), items, clock: Clock::start() }

@@ -9,7 +9,7 @@
 //!   None of them knows a desktop, and all are tested without one.
 //! - `native`, on Linux `sni`, makes a view stand in the panel, [`controller`] holds what the main thread needs, and `linux` or
 //!   `elsewhere` is its loop.
-//! - [`herald`] raises popups and does what is clicked on them; [`mute`] is what the menu has to quieten it.
+//! - [`notifier`] raises popups and does what is clicked on them; [`mute`] is what the menu has to quieten it.
 //! - [`feed`] is the engine's view. `bus` tells what becomes of the session bus on Linux.
 //! - [`autostart`] is what starts this program at login; `start_menu` is what else Windows must know of it.
 //! - [`notify`], [`open`] and [`open_files`] are what a click may lead to; [`instance`] sees that there is one light.
@@ -26,7 +26,6 @@ pub mod details;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 pub mod feed;
-pub mod herald;
 pub mod icon;
 pub mod instance;
 #[cfg(target_os = "linux")]
@@ -35,6 +34,7 @@ pub mod menu;
 pub mod mute;
 #[cfg(not(target_os = "linux"))]
 pub mod native;
+pub mod notifier;
 pub mod notify;
 pub mod open;
 pub mod open_files;
@@ -49,13 +49,15 @@ use crate::agent::copilot::process::copilot_ancestor;
 use crate::config::Notifications;
 use crate::control::caller::Judge;
 use crate::control::{self, Served};
+use crate::engine::ended;
+use crate::engine::ended::Ended;
 use crate::engine::{Command, Engine};
 use crate::system::signals::Signals;
 use autostart::Login;
-use controller::{Hands, Told, TrayController};
+use controller::{ClickHandler, Told, TrayController};
 use feed::{Feed, News, Tell, Welcome};
-use herald::{Herald, Word};
-use notify::{Means, Notifier, Popups};
+use notifier::{Notifier, Word};
+use notify::{Means, NoteSender, Popups};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -95,7 +97,7 @@ pub struct Start {
     /// What is told beside the menu.
     pub notifications: Notifications,
     /// What is opened in an editor.
-    pub paper: open_files::OpenFiles,
+    pub open_files: open_files::OpenFiles,
     /// What starts this program at login.
     pub login: Login,
     /// What lies on our disk of the bridge to terminals, where that can be switched on.
@@ -118,14 +120,14 @@ pub fn run(start: Start) -> anyhow::Result<()> {
         control_folder,
         judge,
         notifications,
-        paper,
+        open_files,
         login,
         bridge,
     } = start;
     #[cfg(windows)]
     start_menu::settle();
-    let ended = state_folder.as_deref().map(crate::engine::ended::take).unwrap_or_default();
-    let ended: Vec<_> = ended.iter().map(crate::engine::ended::Ended::words).collect();
+    let ended = state_folder.as_deref().map(ended::take).unwrap_or_default();
+    let ended: Vec<_> = ended.iter().map(Ended::words).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before the icon is shown: who sees it may end us, and a signal that was ignored where we were started would be lost.
     let signals = {
@@ -137,7 +139,7 @@ pub fn run(start: Start) -> anyhow::Result<()> {
     let main_loop = main_loop.with_state_folder(state_folder.clone());
     let (to_main, commander) = (main_loop.sender(), engine.commander());
     let (news, news_of_desktop) = mpsc::channel();
-    let notifier = Notifier::new(runtime.handle().clone());
+    let note_sender = NoteSender::new(runtime.handle().clone());
     let (say, words) = mpsc::channel();
     let tell_herald: controller::Ear = {
         let commander = commander.clone();
@@ -148,16 +150,16 @@ pub fn run(start: Start) -> anyhow::Result<()> {
         })
     };
     let ear = Arc::clone(&tell_herald);
-    let hands = Hands::new(
+    let click_handler = ClickHandler::new(
         commander.clone(),
-        notifier.clone(),
+        note_sender.clone(),
         runtime.handle().clone(),
         own_log,
         homes,
         terminal,
         ear,
         login.clone(),
-        paper,
+        open_files,
     );
     let names = judge.names.clone();
     let popups = Popups::start(Means {
@@ -167,17 +169,17 @@ pub fn run(start: Start) -> anyhow::Result<()> {
         now: Box::new(Instant::now),
         clicked: Box::new(move |id, clicked| tell_herald(Word::Clicked(id, clicked))),
     });
-    let herald = Herald::new(&notifications, popups, words, hands.twin(), state_folder.as_deref());
+    let notifier = Notifier::new(&notifications, popups, words, click_handler.twin(), state_folder.as_deref());
     let tell_news = move |it: News| {
         // Both fail only when the engine has ended.
         let _ = news.send(it);
         let _ = commander.send(Command::Redraw);
     };
-    let lamp = TrayController::new(hands, Box::new(tell_news.clone()));
+    let controller = TrayController::new(click_handler, Box::new(tell_news.clone()));
     let marker = state_folder.map(|folder| folder.join(WELCOMED)).filter(|marker| feed::is_first_run(marker));
-    let welcome = marker.map(|marker| Welcome { marker, notifier });
+    let welcome = marker.map(|marker| Welcome { marker, note_sender });
     #[cfg(target_os = "linux")]
-    let follow_bus = linux::follow_bus(to_main.clone(), tell_news, engine.commander(), lamp.has_icon());
+    let follow_bus = linux::follow_bus(to_main.clone(), tell_news, engine.commander(), controller.has_icon());
     #[cfg(target_os = "linux")]
     let follow_login = {
         let commander = engine.commander();
@@ -191,7 +193,7 @@ pub fn run(start: Start) -> anyhow::Result<()> {
         let send = to_main.clone();
         let mut feed = Feed::new(
             menu,
-            herald,
+            notifier,
             login,
             move |view| send(Told::View(Box::new(view))),
             news_of_desktop,
@@ -218,7 +220,7 @@ pub fn run(start: Start) -> anyhow::Result<()> {
         runtime.shutdown_background();
     };
     let engine = std::thread::Builder::new().name("engine".into()).spawn(work)?;
-    let ran = main_loop.run(lamp);
+    let ran = main_loop.run(controller);
     drop(main_is_back);
     engine.join().map_err(|_| anyhow::anyhow!("the engine broke down"))?;
     ran

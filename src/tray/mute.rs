@@ -116,7 +116,7 @@ impl Notices {
             }
             (None, None) => "Notifications".into(),
         };
-        let item = |kind, text: &str, hush| Item::action(ItemId::own(kind), text, Effect::Mute(hush));
+        let item = |kind, text: &str, mute| Item::action(ItemId::own(kind), text, Effect::Mute(mute));
         let mut items = Vec::new();
         if self.enabled {
             items.push(item(Kind::PauseHour, "Pause for 1 hour", Mute::Hour));
@@ -143,11 +143,11 @@ impl Notices {
         let effect = Effect::Mute(Mute::Session(row.id.clone(), voice));
         let mut items = vec![Item::action(ItemId::of(key, Kind::MuteSession), text, effect)];
         if let Some(cwd) = row.cwd.as_deref() {
-            let (text, hush) = match self.quiet.muted_folder(cwd) {
+            let (text, mute) = match self.quiet.muted_folder(cwd) {
                 Some(folder) => ("Unmute its folder", Mute::Folder(folder.into(), Voice::Heard)),
                 None => ("Mute its folder", Mute::Folder(cwd.into(), Voice::Muted)),
             };
-            items.push(Item::action(ItemId::of(key, Kind::MuteFolder), text, Effect::Mute(hush)));
+            items.push(Item::action(ItemId::of(key, Kind::MuteFolder), text, Effect::Mute(mute)));
         }
         items
     }

@@ -45,7 +45,7 @@ const LINES: usize = 12;
 
 /// Sends notifications.
 #[derive(Clone, Debug)]
-pub struct Notifier {
+pub struct NoteSender {
     runtime: Handle,
     on_their_way: Arc<Semaphore>,
     told: Arc<AtomicBool>,
@@ -120,7 +120,7 @@ impl Note {
     }
 }
 
-impl Notifier {
+impl NoteSender {
     /// Notifications that are sent on this runtime.
     pub fn new(runtime: Handle) -> Self {
         Self {

@@ -3,6 +3,7 @@
 //! Each runs on a thread of its own, for as long as it takes: a slow file manager may not hold the menu. No shell is in
 //! between, and what is opened is looked at first.
 
+use crate::system::descriptors;
 use crate::system::paths::is_local_folder;
 use std::path::{Path, PathBuf};
 
@@ -68,7 +69,7 @@ fn first_of(openers: Vec<std::process::Command>, fails_within: std::time::Durati
     let mut failed = std::io::Error::from(std::io::ErrorKind::NotFound);
     for mut opener in openers {
         opener.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        crate::system::descriptors::give_back(&mut opener);
+        descriptors::give_back(&mut opener);
         let mut running = match opener.spawn() {
             Ok(running) => running,
             Err(error) => {

@@ -4,6 +4,7 @@
 //! it was shown. What is copied is that, and not what would be found a moment later.
 
 use super::open;
+use crate::config;
 use crate::system::state_file;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,7 +71,7 @@ pub fn make_config(path: &Path) -> anyhow::Result<bool> {
     if std::fs::symlink_metadata(path).is_ok() {
         return Ok(false);
     }
-    state_file::replace(path, crate::config::reference().as_bytes())?;
+    state_file::replace(path, config::reference().as_bytes())?;
     Ok(true)
 }
 
@@ -80,7 +81,7 @@ fn apart(failed: impl Fn(String) + Send + 'static, work: impl FnOnce() -> anyhow
             failed(format!("{error:#}"));
         }
     };
-    if let Err(error) = std::thread::Builder::new().name("paper".into()).spawn(work) {
+    if let Err(error) = std::thread::Builder::new().name("open-files".into()).spawn(work) {
         tracing::warn!("nothing can be opened: {error}");
     }
 }

@@ -2,7 +2,7 @@
 //! CLI, in tests/e2e; here are the rules.
 
 use super::story::{PID, Story};
-use pilotlight::core::action::{Action, Bridge, Dealings, Reach, may_end_unasked, offer};
+use pilotlight::core::action::{Action, Bridge, Control, ServerState, may_end_unasked, offer};
 use pilotlight::core::asked::Question;
 use pilotlight::core::attempts::{Attempts, Mark, Marks};
 use pilotlight::core::fleet::{About, Kind, Session};
@@ -37,8 +37,8 @@ impl Case {
         Self { session, story, at }
     }
 
-    pub(super) fn reach(mut self, reach: Reach) -> Self {
-        self.session.dealings.reach = reach;
+    pub(super) fn server(mut self, server: ServerState) -> Self {
+        self.session.control.server = server;
         self
     }
 
@@ -97,15 +97,15 @@ fn asking() -> Story {
 
 #[test]
 fn the_table_of_actions_by_owner() {
-    let sdk = Case::of(asking(), 3, Kind::Sdk).reach(Reach::Listens);
+    let sdk = Case::of(asking(), 3, Kind::Sdk).server(ServerState::Listens);
     assert_eq!(sdk.actions(), ["approve", "deny", "reconnect", "stop"]);
-    let stdio = Case::of(asking(), 3, Kind::Sdk).reach(Reach::Nowhere);
+    let stdio = Case::of(asking(), 3, Kind::Sdk).server(ServerState::Nowhere);
     assert_eq!(stdio.actions(), [""; 0]);
     stdio.refuses(Action::Reconnect, "listens on no port").refuses(Action::Stop, "listens on no port");
-    let terminal = Case::of(asking(), 3, Kind::Terminal).reach(Reach::Nowhere);
+    let terminal = Case::of(asking(), 3, Kind::Terminal).server(ServerState::Nowhere);
     assert_eq!(terminal.actions(), ["end", "force-quit", "show-terminal"]);
     terminal.refuses(Action::Approve, "answer it where it asks").refuses(Action::Reconnect, "fork its log");
-    let with_server = Case::of(asking(), 3, Kind::Terminal).reach(Reach::Listens);
+    let with_server = Case::of(asking(), 3, Kind::Terminal).server(ServerState::Listens);
     let all = ["approve", "deny", "reconnect", "stop", "end", "force-quit", "show-terminal"];
     assert_eq!(with_server.actions(), all);
     let crashed = Case::of(asking().owner_gone(), 3, Kind::Sdk);
@@ -123,7 +123,7 @@ fn case_116_what_is_open_somewhere_is_not_opened_again() {
     let opened = Owner::Opened { pid: PID, started: None };
     for story in [asking(), Story::prompted().answers(1, "Done.").shutdown(2)] {
         for kind in [Kind::Terminal, Kind::Sdk, Kind::Unknown] {
-            let case = Case::of(story.clone().owned(opened.clone()), 3, kind).reach(Reach::Nowhere);
+            let case = Case::of(story.clone().owned(opened.clone()), 3, kind).server(ServerState::Nowhere);
             for action in [Action::Resume, Action::Reconnect, Action::Resend] {
                 case.refuses(action, "has it open, not prompted yet");
             }
@@ -133,7 +133,7 @@ fn case_116_what_is_open_somewhere_is_not_opened_again() {
         }
     }
     // Its server can be joined, and then it is asked whether it really has it.
-    let listens = Case::of(asking().owned(opened), 3, Kind::Sdk).reach(Reach::Listens);
+    let listens = Case::of(asking().owned(opened), 3, Kind::Sdk).server(ServerState::Listens);
     listens.allows(Action::Reconnect).refuses(Action::Resend, "has it open");
 }
 
@@ -141,7 +141,7 @@ fn case_116_what_is_open_somewhere_is_not_opened_again() {
 #[test]
 fn case_124_a_session_that_its_process_does_not_hold_is_left_alone() {
     for kind in [Kind::Terminal, Kind::Sdk, Kind::Unknown] {
-        let case = Case::of(asking().owned(Owner::Unheld { pid: PID }), 3, kind).reach(Reach::Listens);
+        let case = Case::of(asking().owned(Owner::Unheld { pid: PID }), 3, kind).server(ServerState::Listens);
         assert_eq!(case.actions(), [""; 0]);
         for action in Action::ALL.into_iter().filter(|action| *action != Action::Detach) {
             case.refuses(action, "the process that its lock names does not hold it");
@@ -152,7 +152,8 @@ fn case_124_a_session_that_its_process_does_not_hold_is_left_alone() {
 /// Where nothing but the lock says whose the process is, a click is not enough to end it.
 #[test]
 fn what_only_its_lock_says_is_ended_by_a_command_that_asks() {
-    let with = |held| Case::of(asking(), 3, Kind::Terminal).reach(Reach::Nowhere).with(|session| session.held = held);
+    let with =
+        |held| Case::of(asking(), 3, Kind::Terminal).server(ServerState::Nowhere).with(|session| session.held = held);
     with(true).allows(Action::End);
     with(false).allows(Action::End);
     assert_eq!(may_end_unasked(&with(true).session), Ok(()));
@@ -172,8 +173,8 @@ fn case_37_a_third_recovery_is_refused_and_says_so() {
     };
     let case = |attempts| {
         Case::of(mid_tool(), 700, Kind::Sdk)
-            .reach(Reach::Listens)
-            .with(|session| session.dealings = Dealings { attempts, ..session.dealings.clone() })
+            .server(ServerState::Listens)
+            .with(|session| session.control = Control { attempts, ..session.control.clone() })
     };
     case(attempts).allows(Action::Reconnect);
     case(twice).refuses(Action::Reconnect, "tried 2 times").allows(Action::Stop);
@@ -183,8 +184,8 @@ fn case_37_a_third_recovery_is_refused_and_says_so() {
 #[test]
 fn case_38_two_clicks_at_once_are_one_recovery() {
     let busy = Case::of(asking(), 3, Kind::Sdk)
-        .reach(Reach::Listens)
-        .with(|session| session.dealings.under_way = Some(Action::Reconnect));
+        .server(ServerState::Listens)
+        .with(|session| session.control.under_way = Some(Action::Reconnect));
     for action in Action::ALL.into_iter().filter(|action| *action != Action::ShowTerminal) {
         busy.refuses(action, "reconnect is under way");
     }
@@ -264,14 +265,14 @@ fn case_40_where_a_tool_succeeded_the_prompt_is_not_sent_again() {
     // The next prompt is another one.
     hosted(ran.prompt(5).round(5), 6).allows(Action::Resend);
     hosted(Story::new(), 1).refuses(Action::Resend, "not known");
-    let working = Case::of(Story::prompted(), 5, Kind::Sdk).reach(Reach::Listens);
+    let working = Case::of(Story::prompted(), 5, Kind::Sdk).server(ServerState::Listens);
     working.refuses(Action::Resend, "still open");
 }
 
 /// PP#417.
 #[test]
 fn case_70_a_live_lock_of_another_process_refuses_reconnect_with_the_reason() {
-    let plain = Case::of(mid_tool(), 700, Kind::Terminal).reach(Reach::Nowhere);
+    let plain = Case::of(mid_tool(), 700, Kind::Terminal).server(ServerState::Nowhere);
     plain.refuses(Action::Reconnect, "a second owner would fork its log").refuses(Action::Resume, "second owner");
     plain.refuses(Action::Resend, "might be done twice").refuses(Action::Continue, "a second owner would fork its log");
 }
@@ -290,11 +291,11 @@ fn case_74_and_107g_what_cannot_be_looked_at_is_neither_signalled_nor_resumed() 
 /// Safety.
 #[test]
 fn case_107d_a_process_with_two_sessions_is_never_signalled() {
-    let shared = Case::of(mid_tool(), 3, Kind::Terminal).with(|session| session.dealings.others = 1);
+    let shared = Case::of(mid_tool(), 3, Kind::Terminal).with(|session| session.control.others = 1);
     shared.refuses(Action::End, "1 other session").refuses(Action::ForceQuit, "1 other session");
     let contested = Case::of(mid_tool(), 3, Kind::Terminal).with(|session| session.contested = true);
     contested.refuses(Action::End, "two live processes");
-    let server = Case::of(mid_tool(), 3, Kind::Sdk).reach(Reach::Listens);
+    let server = Case::of(mid_tool(), 3, Kind::Sdk).server(ServerState::Listens);
     server.refuses(Action::End, "not a terminal session");
 }
 
@@ -359,35 +360,35 @@ fn a_question_is_answered_where_pilotlight_is_attached_and_nowhere_else() {
         story.clone().with_live(Live { has_active_work: Some(true), questions: vec![asking], ..Live::default() })
     };
     let form = || Ok(Form::read("user_input.requested", &json!({"requestId": "r", "question": "Why?"})).unwrap());
-    for reach in [Reach::Attached, Reach::Hosted(PID)] {
-        let case = Case::of(heard(form()), 3, Kind::Sdk).reach(reach.clone());
+    for server in [ServerState::Attached, ServerState::Hosted(PID)] {
+        let case = Case::of(heard(form()), 3, Kind::Sdk).server(server.clone());
         case.says(Action::Answer, "answers what it asks you (1 question open)");
         assert!(case.actions().contains(&"answer"));
-        let unknown = Case::of(heard(Err("its form has more than one field".into())), 3, Kind::Sdk).reach(reach);
+        let unknown = Case::of(heard(Err("its form has more than one field".into())), 3, Kind::Sdk).server(server);
         unknown.refuses(Action::Answer, "answer it where it asks: its form has more than one field");
         assert!(!unknown.actions().contains(&"answer"));
     }
     // What was heard is of no use any more where the connection is gone, or the turn is.
-    Case::of(heard(form()), 3, Kind::Sdk).reach(Reach::Listens).refuses(Action::Answer, "reconnect first");
+    Case::of(heard(form()), 3, Kind::Sdk).server(ServerState::Listens).refuses(Action::Answer, "reconnect first");
     let over = heard(form()).abort(2).server_says(false);
-    Case::of(over, 3, Kind::Sdk).reach(Reach::Attached).refuses(Action::Answer, "it asks nothing");
+    Case::of(over, 3, Kind::Sdk).server(ServerState::Attached).refuses(Action::Answer, "it asks nothing");
     let told = story.clone().server_says(true);
-    Case::of(told, 3, Kind::Sdk).reach(Reach::Attached).refuses(Action::Answer, "it was answered just now");
-    let terminal = Case::of(story.clone(), 3, Kind::Terminal).reach(Reach::Nowhere);
+    Case::of(told, 3, Kind::Sdk).server(ServerState::Attached).refuses(Action::Answer, "it was answered just now");
+    let terminal = Case::of(story.clone(), 3, Kind::Terminal).server(ServerState::Nowhere);
     terminal.refuses(Action::Answer, "answer it in its terminal");
-    let stdio = Case::of(story.clone(), 3, Kind::Sdk).reach(Reach::Nowhere);
+    let stdio = Case::of(story.clone(), 3, Kind::Sdk).server(ServerState::Nowhere);
     stdio.refuses(Action::Answer, "answer it in the program that runs it");
-    let by_message = Case::of(Story::prompted().answers(1, "Which one?"), 3, Kind::Sdk).reach(Reach::Listens);
+    let by_message = Case::of(Story::prompted().answers(1, "Which one?"), 3, Kind::Sdk).server(ServerState::Listens);
     by_message.refuses(Action::Answer, "it asks in its last message: send it a prompt");
 }
 
 /// A terminal with a bridge that may do this.
 fn bridged(story: Story, at: i32, bridge: Bridge) -> Case {
     let with = |session: &mut Session| {
-        session.dealings.bridge = Some(bridge);
-        session.dealings.release = Some("1.2.3".into());
+        session.control.bridge = Some(bridge);
+        session.control.release = Some("1.2.3".into());
     };
-    Case::of(story, at, Kind::Terminal).reach(Reach::Nowhere).with(with)
+    Case::of(story, at, Kind::Terminal).server(ServerState::Nowhere).with(with)
 }
 
 #[test]
@@ -418,12 +419,12 @@ fn a_terminal_with_a_bridge_is_stopped_answered_and_once_its_user_allows_it_appr
         untried.refuses(action, "not tried with Copilot 1.2.3");
     }
     // A refusal that a bridge would lift says so.
-    let bare = Case::of(asking(), 3, Kind::Terminal).reach(Reach::Nowhere);
+    let bare = Case::of(asking(), 3, Kind::Terminal).server(ServerState::Nowhere);
     for action in [Action::Approve, Action::Deny, Action::Stop, Action::LetAnswer] {
         bare.refuses(action, "bridge");
     }
     // A server is the better way.
-    let server = bridged(asking(), 3, Bridge::Watches).reach(Reach::Listens);
+    let server = bridged(asking(), 3, Bridge::Watches).server(ServerState::Listens);
     server.allows(Action::Stop).allows(Action::Approve);
     // A bridge of a session that nobody runs is nobody's.
     bridged(asking().owner_gone(), 3, Bridge::Elevated).refuses(Action::Approve, "no process runs it");
@@ -460,7 +461,7 @@ fn copilots_own_question_about_the_bridge_is_never_answered_from_here() {
     for action in [Action::Approve, Action::Deny] {
         ours.refuses(action, "only you can say that");
         Case::of(asks("other"), 3, Kind::Terminal)
-            .reach(Reach::Listens)
+            .server(ServerState::Listens)
             .refuses(action, "whether an extension may do more");
     }
 }

@@ -338,7 +338,10 @@ fn case_107b_another_request_gets_a_popup_of_its_own() {
     let mut stage = Stage::new();
     stage.asks("a", 1, Some("rm -rf build")).at(10);
     let first = stage.popup("a").unwrap();
-    assert_eq!(first.buttons, [Button::Approve, Button::Deny, Button::Act(Action::ShowTerminal), Button::Mute]);
+    assert_eq!(
+        first.buttons,
+        [Button::Act(Action::Approve), Button::Act(Action::Deny), Button::Act(Action::ShowTerminal), Button::Mute]
+    );
     stage.asks("a", 2, Some("git push --force"));
     assert_eq!(stage.open.len(), 0, "the old one goes at once");
     assert_eq!(stage.alerts.closed(first.id, true), None, "a click on it is for nothing");
@@ -370,7 +373,7 @@ fn a_popup_that_can_offer_approve_only_later_is_raised_anew_and_only_once() {
         let reachable = at % 2 == 1;
         stage.at(at).but("a", |actor| actor.request = Some((1, Some("make".into()), reachable)));
         let popup = stage.popup("a").unwrap();
-        assert_eq!((popup.asked.is_some(), popup.buttons[0], popup.sound), (true, Button::Approve, false));
+        assert_eq!((popup.asked.is_some(), popup.buttons[0], popup.sound), (true, Button::Act(Action::Approve), false));
         assert_ne!(popup.id, first.id, "never in its place");
     }
     assert_eq!((stage.raised.len(), stage.open.len(), stage.replaced), (2, 1, 0));

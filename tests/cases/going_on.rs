@@ -3,7 +3,7 @@
 
 use super::actions::Case;
 use super::story::Story;
-use pilotlight::core::action::{Action, Reach};
+use pilotlight::core::action::{Action, ServerState};
 use pilotlight::core::fleet::Kind;
 use pilotlight::core::verdict::Live;
 use pilotlight::core::verdict::Status::{Crashed, Idle, NeedsInput, PermissionLost, Working};
@@ -41,7 +41,7 @@ fn case_127_reconnected_and_not_sent_on_is_not_idle() {
     // A turn that died, in a server of our own: it says that it does nothing.
     let crashed = Story::prompted().tool(1, "t1", "bash").owner_gone();
     crashed.is(2, Crashed);
-    let hosted = Case::of(reconnected(crashed, 10).server_says(false), 20, Kind::Sdk).reach(Reach::Hosted(1));
+    let hosted = Case::of(reconnected(crashed, 10).server_says(false), 20, Kind::Sdk).server(ServerState::Hosted(1));
     assert_eq!(hosted.status(), NeedsInput);
     // Nothing was lost: nothing was left undone.
     Story::prompted()
@@ -54,16 +54,17 @@ fn case_127_reconnected_and_not_sent_on_is_not_idle() {
 #[test]
 fn case_127_what_was_left_undone_can_still_be_gone_on_with() {
     let over = denied().answers(5, "I could not do it.");
-    let lost = Case::of(over.clone(), 6, Kind::Sdk).reach(Reach::Listens);
+    let lost = Case::of(over.clone(), 6, Kind::Sdk).server(ServerState::Listens);
     lost.allows(Action::Continue).says(Action::Continue, "sends your last prompt again");
     assert_eq!(lost.actions(), ["continue", "reconnect", "resend"]);
-    let back = Case::of(reconnected(over.clone(), 10), 11, Kind::Sdk).reach(Reach::Attached);
+    let back = Case::of(reconnected(over.clone(), 10), 11, Kind::Sdk).server(ServerState::Attached);
     back.allows(Action::Continue).refuses(Action::Reconnect, "already attached to it");
-    let done = Case::of(reconnected(over, 10).prompt(12).answers(13, "Done."), 14, Kind::Sdk).reach(Reach::Attached);
+    let done =
+        Case::of(reconnected(over, 10).prompt(12).answers(13, "Done."), 14, Kind::Sdk).server(ServerState::Attached);
     done.refuses(Action::Continue, "neither denied nor cut off");
-    let idle = Case::of(Story::prompted().answers(1, "Done."), 2, Kind::Sdk).reach(Reach::Listens);
+    let idle = Case::of(Story::prompted().answers(1, "Done."), 2, Kind::Sdk).server(ServerState::Listens);
     idle.refuses(Action::Continue, "neither denied nor cut off");
-    let stopped = Case::of(Story::prompted().abort(1), 2, Kind::Sdk).reach(Reach::Listens);
+    let stopped = Case::of(Story::prompted().abort(1), 2, Kind::Sdk).server(ServerState::Listens);
     stopped.refuses(Action::Continue, "neither denied nor cut off");
 }
 
@@ -72,10 +73,10 @@ fn case_127_what_was_left_undone_can_still_be_gone_on_with() {
 fn case_40_where_a_tool_ran_it_is_told_to_go_on() {
     let mixed =
         Story::prompted().ran(1, "t1").denied(2, "t2").denied(3, "t3").denied(4, "t4").answers(5, "I could not.");
-    let lost = Case::of(mixed, 6, Kind::Sdk).reach(Reach::Listens);
+    let lost = Case::of(mixed, 6, Kind::Sdk).server(ServerState::Listens);
     lost.says(Action::Continue, "is not sent again").refuses(Action::Resend, "might be done twice");
     // Its turn is open: what is sent has to wait, and is offered all the same.
-    let open = Case::of(denied(), 4, Kind::Sdk).reach(Reach::Listens);
+    let open = Case::of(denied(), 4, Kind::Sdk).server(ServerState::Listens);
     open.says(Action::Continue, "when its turn is over, sends your last prompt again");
     open.refuses(Action::Resend, "still open");
     // A terminal's that is gone is resumed there.
@@ -88,10 +89,10 @@ fn case_40_where_a_tool_ran_it_is_told_to_go_on() {
 fn case_39_what_waits_for_its_turn_is_not_counted_twice() {
     let over = denied().answers(5, "I could not do it.");
     let (marks, at) = (over.facts(6).marks, over.moment(6).wall);
-    let twice = Case::of(reconnected(over, 10), 11, Kind::Sdk).reach(Reach::Attached).with(|session| {
-        session.dealings.attempts.tried(&marks, at);
-        session.dealings.attempts.tried(&marks, at);
+    let twice = Case::of(reconnected(over, 10), 11, Kind::Sdk).server(ServerState::Attached).with(|session| {
+        session.control.attempts.tried(&marks, at);
+        session.control.attempts.tried(&marks, at);
     });
     twice.refuses(Action::Continue, "tried 2 times");
-    twice.with(|session| session.dealings.goes_on = Some(marks)).allows(Action::Continue);
+    twice.with(|session| session.control.goes_on = Some(marks)).allows(Action::Continue);
 }

@@ -11,14 +11,14 @@ use serde_json::json;
 /// One thing that happens: how long after the last one, what, with which id, and by whom.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    gap: i64,
-    what: What,
-    id: u8,
-    agent: Option<u8>,
+    pub(crate) gap: i64,
+    pub(crate) what: What,
+    pub(crate) id: u8,
+    pub(crate) agent: Option<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+pub(crate) enum What {
     Abort,
     AgentDone,
     AgentStart,

@@ -38,11 +38,11 @@ impl Dying {
         }
         let start =
             || Command::new(&program).args(["-e", SCRIPT]).arg(&session.path).stdin(Stdio::piped()).spawn().ok();
-        let dying = Self(wait_until(SOON, "the owner starts", String::new, start));
+        let failures = Self(wait_until(SOON, "the owner starts", String::new, start));
         let ready = session.path.join("ready");
         wait_until(SOON, "the owner holds it", String::new, || ready.exists().then_some(()));
-        session.lock(dying.0.id());
-        dying
+        session.lock(failures.0.id());
+        failures
     }
 
     /// Its first thread ends, the others live on.

@@ -249,7 +249,7 @@ fn a_bus_that_goes_as_soon_as_it_is_listened_to_is_missed() {
     wait_until(SOON, "it listens once more", || light.said(), again);
 }
 
-/// Hands on what both say, and cuts the first connection that asks for the owners of the panel's name behind the answer to that.
+/// ClickHandler on what both say, and cuts the first connection that asks for the owners of the panel's name behind the answer to that.
 fn cut_where_it_listens(client: &UnixStream, server: &UnixStream, listened: &AtomicUsize) {
     const LISTENS: &[u8] = b"arg0='org.kde.StatusNotifierWatcher'";
     let ends = AtomicBool::new(false);

@@ -5,7 +5,7 @@ use crate::desk::popups::{Manner, Popups as Server};
 use crate::support::{SOON, block_on, wait_until};
 use pilotlight::core::action::Action;
 use pilotlight::core::alert::{About, Asked, Button, Cause, Change, Popup, PopupId};
-use pilotlight::tray::notify::{Clicked, Means, Note, Notifier, Popups};
+use pilotlight::tray::notify::{Clicked, Means, Note, NoteSender, Popups};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -92,7 +92,7 @@ fn popup(id: u64) -> Popup {
         title: format!("Needs permission: <{id}>"),
         body: "shell\nmake && echo <done>".into(),
         sound: true,
-        buttons: vec![Button::Approve, Button::Deny, Button::Mute],
+        buttons: vec![Button::Act(Action::Approve), Button::Act(Action::Deny), Button::Mute],
     }
 }
 
@@ -129,9 +129,9 @@ fn a_server_that_draws_three_buttons_is_given_three() {
     let manner = Manner { name: "lxqt-notificationd", ..Manner::default() };
     let (server, desk) = (Server::with(&bus, manner), Desk::new(&bus));
     let few: [(&[Button], &[&str]); 3] = [
-        (&[Button::Approve, Button::Deny, Button::Mute], &["approve", "deny", "mute"]),
+        (&[Button::Act(Action::Approve), Button::Act(Action::Deny), Button::Mute], &["approve", "deny", "mute"]),
         (
-            &[Button::Approve, Button::Deny, Button::Act(Action::ShowTerminal), Button::Mute],
+            &[Button::Act(Action::Approve), Button::Act(Action::Deny), Button::Act(Action::ShowTerminal), Button::Mute],
             &["approve", "deny", "show-terminal"],
         ),
         (&[Button::Review, Button::Mute], &["review", "default", "mute"]),
@@ -160,7 +160,7 @@ fn a_click_is_told_once_and_takes_the_popup_along() {
     let bus = Bus::start();
     let (server, desk) = (Server::start(&bus), Desk::new(&bus));
     for (id, action, told) in [
-        (1, "approve", Clicked::Action(Button::Approve)),
+        (1, "approve", Clicked::Action(Button::Act(Action::Approve))),
         (2, "mute", Clicked::Action(Button::Mute)),
         (3, "default", Clicked::Default),
     ] {
@@ -208,7 +208,7 @@ fn case_107b_a_popup_that_is_withdrawn_is_closed_and_a_click_on_it_is_for_nothin
 /// A click that was aimed at what stood there before, or at nothing, answers nothing: the popup is shown anew.
 #[test]
 fn case_112_a_click_on_a_popup_that_just_came_answers_nothing() {
-    for (action, button) in [("approve", Button::Approve), ("deny", Button::Deny)] {
+    for (action, button) in [("approve", Button::Act(Action::Approve)), ("deny", Button::Act(Action::Deny))] {
         let bus = Bus::start();
         let (server, desk) = (Server::start(&bus), Desk::new(&bus));
         desk.raise(1);
@@ -237,7 +237,7 @@ fn a_choice_of_a_question_is_a_button() {
     let asks = |id: u64| Popup {
         cause: Cause::NeedsInput,
         asked: Some(Asked { request: id, text: "Which?".into(), choices: vec!["red".into(), "dark blue".into()] }),
-        buttons: vec![Button::Choice(0), Button::Choice(1), Button::Answer, Button::Mute],
+        buttons: vec![Button::Choice(0), Button::Choice(1), Button::Act(Action::Answer), Button::Mute],
         ..popup(id)
     };
     desk.popups.apply(Change::Raise(asks(1)));
@@ -282,13 +282,13 @@ fn case_112_a_slow_servers_popup_wants_to_be_read_as_long() {
     let number = server.wait_for(1).number;
     desk.click_read(&server, number, "approve"); // it stood there for long
     held.add_permits(1000);
-    desk.hears(&[(1, Clicked::Action(Button::Approve))]);
+    desk.hears(&[(1, Clicked::Action(Button::Act(Action::Approve)))]);
 }
 
 /// Cases 107b, 112: a click that was aimed at a popup which another one took the place of answers nothing.
 #[test]
 fn case_107b_a_click_just_after_one_popup_took_the_place_of_another_only_shows_it_anew() {
-    for (action, button) in [("approve", Button::Approve), ("deny", Button::Deny)] {
+    for (action, button) in [("approve", Button::Act(Action::Approve)), ("deny", Button::Act(Action::Deny))] {
         let bus = Bus::start();
         let (server, desk) = (Server::start(&bus), Desk::new(&bus));
         desk.raise(1);
@@ -348,7 +348,7 @@ fn a_click_that_is_not_the_servers_is_for_nothing() {
             .unwrap();
     }
     desk.click_read(&server, number, "deny");
-    desk.hears(&[(1, Clicked::Action(Button::Deny))]);
+    desk.hears(&[(1, Clicked::Action(Button::Act(Action::Deny)))]);
 }
 
 /// A notification server that an agent started.
@@ -416,7 +416,7 @@ fn what_finds_no_server_is_shown_when_one_comes() {
     let shown = server.wait_for(1);
     assert!(shown.title.ends_with("<1>"), "{shown:#?}");
     desk.click_read(&server, shown.number, "deny");
-    desk.hears(&[(1, Clicked::Action(Button::Deny))]);
+    desk.hears(&[(1, Clicked::Action(Button::Act(Action::Deny)))]);
 }
 
 #[test]
@@ -508,7 +508,7 @@ fn a_server_that_does_not_answer_holds_nothing_up() {
     desk.raise(2000);
     let number = server.wait_for(sent + 1).number;
     desk.click_read(&server, number, "approve");
-    desk.hears(&[(2000, Clicked::Action(Button::Approve))]);
+    desk.hears(&[(2000, Clicked::Action(Button::Act(Action::Approve)))]);
 }
 
 /// What it may show after all must be known.
@@ -601,17 +601,17 @@ fn at_the_end_a_server_that_does_not_answer_is_told_of_all_popups() {
 fn all_notes_go_over_one_connection_that_stays_and_is_made_anew_with_the_bus() {
     let mut bus = Bus::start();
     let server = Server::start(&bus);
-    let notifier = Notifier::on(block_on(async { Handle::current() }), bus.address());
+    let note_sender = NoteSender::on(block_on(async { Handle::current() }), bus.address());
     let note = Note::test();
-    notifier.send(&note, || ());
+    note_sender.send(&note, || ());
     let first = server.wait_for(1).sender;
-    notifier.clone().send(&note, || ());
+    note_sender.clone().send(&note, || ());
     assert_eq!(server.wait_for(2).sender, first);
     assert!(bus.names().contains(&first), "{first}: {:?}", bus.names());
     bus.end();
     bus.begin();
     let server = Server::start(&bus);
-    notifier.send(&note, || ());
+    note_sender.send(&note, || ());
     let sender = server.wait_for(1).sender;
     assert!(bus.names().contains(&sender), "{sender}: {:?}", bus.names());
 }

@@ -84,9 +84,9 @@ fn nothing_is_written_into_copilots_folders() {
 fn what_sessions_say_is_in_no_log() {
     let user = User::new();
     let session = user.session(1);
-    session.workspace("name: hush-title\ncwd: /home/dev/hush-folder\nclient_name: github/cli\n");
+    session.workspace("name: mute-title\ncwd: /home/dev/mute-folder\nclient_name: github/cli\n");
     let _owner = session.owner(&user);
-    session.say("user.message", r#"{"content":"hush-prompt"}"#);
+    session.say("user.message", r#"{"content":"mute-prompt"}"#);
     let complaint = user.scratch.path().join("stderr");
     let mut watch = user.pilotlight(&["watch", "--json"]);
     watch.env("PILOTLIGHT_LOG", "trace").stderr(fs::File::create(&complaint).unwrap());
@@ -97,16 +97,16 @@ fn what_sessions_say_is_in_no_log() {
     let mut tray = tray.spawn().unwrap();
     watch.told(&session, "working");
     session
-        .say("tool.execution_start", r#"{"toolCallId":"c","toolName":"bash","arguments":{"command":"hush-command"}}"#);
+        .say("tool.execution_start", r#"{"toolCallId":"c","toolName":"bash","arguments":{"command":"mute-command"}}"#);
     let asked =
-        r#"{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"c","fullCommandText":"hush-command"}}"#;
+        r#"{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"c","fullCommandText":"mute-command"}}"#;
     session.say("permission.requested", asked);
     watch.told(&session, "needs-permission");
     session.say("permission.completed", r#"{"requestId":"r","result":{"kind":"approved"}}"#);
-    session.say("tool.execution_complete", r#"{"toolCallId":"c","success":true,"result":{"content":"hush-result"}}"#);
-    session.append("{\"type\":\"broken\",\"hush-line\n");
-    session.say("assistant.message", r#"{"content":"hush-answer","toolRequests":[]}"#);
-    session.say("session.error", r#"{"errorType":"query","message":"hush-error"}"#);
+    session.say("tool.execution_complete", r#"{"toolCallId":"c","success":true,"result":{"content":"mute-result"}}"#);
+    session.append("{\"type\":\"broken\",\"mute-line\n");
+    session.say("assistant.message", r#"{"content":"mute-answer","toolRequests":[]}"#);
+    session.say("session.error", r#"{"errorType":"query","message":"mute-error"}"#);
     watch.told(&session, "failed");
     let log = user.scratch.path().join(".local/state/pilotlight/pilotlight.log");
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
@@ -116,6 +116,6 @@ fn what_sessions_say_is_in_no_log() {
     assert_eq!(watch.end(Signal::TERM), Some(0));
     for path in [&log, &complaint] {
         let said = read(path);
-        assert!(!said.contains("hush"), "{}: {said}", path.display());
+        assert!(!said.contains("mute"), "{}: {said}", path.display());
     }
 }

@@ -1,13 +1,13 @@
 //! Pilotlight as one more client of a session.
 
-use super::reach::{Reach, Steps, hearing, ignored, open, site_seen, unseen};
+use super::reach::{Reach, Steps, answering, hearing, ignored, open, site_seen};
 use crate::support::person::{Manner, Person};
 use crate::support::process::kill;
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
 use pilotlight::agent::copilot::server::attached::{Policy, What, attach};
 use pilotlight::agent::copilot::server::fault::Fault;
-use pilotlight::agent::copilot::server::recover::{Prompt, resend};
+use pilotlight::agent::copilot::server::recover::{Prompt, RequestAnswer, resend};
 use pilotlight::core::order::Step;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn a_session_that_could_not_ask_asks_again() {
         reach.session.folder.wait_nth("permission.requested", asked);
         assert!(block_on(attached.activity()).unwrap().abortable);
         assert_eq!(
-            block_on(attached.answer(&reach.site(), &open(&reach.session.folder), true, &unseen, &ignored)).unwrap(),
+            block_on(attached.answer(answering(&reach.site(), &open(&reach.session.folder), true))).unwrap(),
             "approved 1 request"
         );
     }
@@ -71,8 +71,8 @@ fn case_135_long_commands_are_asked_for_shown_and_approved_whole() {
     let shown = Mutex::new(String::new());
     let show = |text: String| *shown.lock().unwrap() = text;
     let (site, which) = (reach.site(), open(&reach.session.folder));
-    let answered = attached.answer(&site, &which, true, &show, &ignored);
-    assert_eq!(block_on(answered).unwrap(), "approved 1 request");
+    let answering = RequestAnswer { show: &show, ..answering(&site, &which, true) };
+    assert_eq!(block_on(attached.answer(answering)).unwrap(), "approved 1 request");
     let shown = shown.into_inner().unwrap();
     assert!(shown.len() > 39_000 && shown.trim_end().ends_with("END"), "{} bytes", shown.len());
     assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], true);
@@ -100,7 +100,7 @@ fn the_last_client_keeps_the_session_alive() {
     wait_until(SOON, "we are the last", String::new, || attached.is_last_client());
     // Case 107e: the request that nobody else can answer is still open.
     assert_eq!(
-        block_on(attached.answer(&reach.site(), &open(&reach.session.folder), true, &unseen, &ignored)).unwrap(),
+        block_on(attached.answer(answering(&reach.site(), &open(&reach.session.folder), true))).unwrap(),
         "approved 1 request"
     );
     reach.home.go();
@@ -146,7 +146,7 @@ fn an_open_request_is_no_silence() {
     let attached = block_on(attach(&silent, Policy::Ask, events, 1, &ignored)).unwrap();
     assert!(!reach.session.folder.types().iter().any(|kind| kind == "abort"));
     assert_eq!(
-        block_on(attached.answer(&reach.site(), &open(&reach.session.folder), false, &unseen, &ignored)).unwrap(),
+        block_on(attached.answer(answering(&reach.site(), &open(&reach.session.folder), false))).unwrap(),
         "denied 1 request"
     );
 }

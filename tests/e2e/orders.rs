@@ -1,6 +1,6 @@
 //! One order at a time, for the turn or the request that it was given for, and three words for how it ended: with the real CLI.
 
-use super::reach::{Reach, ignored, open, unseen};
+use super::reach::{Reach, answering, ignored, open};
 use super::stage::Stage;
 use crate::support::freeze::freeze;
 use crate::support::home::Folder;
@@ -8,7 +8,7 @@ use crate::support::person::Manner;
 use crate::support::process::signal;
 use crate::support::{SOON, block_on, wait_until};
 use pilotlight::agent::copilot::server::attached::{Policy, attach};
-use pilotlight::agent::copilot::server::recover::{Failure, Prompt, answer, resend, stop};
+use pilotlight::agent::copilot::server::recover::{Failure, Prompt, RequestAnswer, answer, resend, stop};
 use pilotlight::core::order::Step;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -322,7 +322,11 @@ fn case_130_what_a_frozen_server_was_sent_may_have_happened() {
     asking.ask();
     let site = asking.site();
     let which = open(&asking.session.folder);
-    let failure = block_on(answer(&site, &which, true, &unseen, &frozen_at(&asking, Step::TakeOver))).unwrap_err();
+    let failure = block_on(answer(RequestAnswer {
+        steps: &frozen_at(&asking, Step::TakeOver),
+        ..answering(&site, &which, true)
+    }))
+    .unwrap_err();
     is_unconfirmed(&failure);
     assert!(failure.to_string().contains("its log has no answer yet"), "{failure}");
     signal(asking.server.pid(), Signal::CONT);

@@ -6,7 +6,7 @@ use crate::support::person::{Manner, Person};
 use crate::support::server::{Client, Server, Session};
 use crate::support::{SOON, spawn, wait_until};
 use pilotlight::agent::copilot::server::attached::{Event, What};
-use pilotlight::agent::copilot::server::recover::{Permit, Sight, Site};
+use pilotlight::agent::copilot::server::recover::{Permit, RequestAnswer, Sight, Site};
 use pilotlight::agent::copilot::server::servers::Endpoint;
 use pilotlight::core::order::{Step, Which};
 use pilotlight::core::time::Time;
@@ -154,8 +154,10 @@ impl Steps {
 /// For steps that do not matter.
 pub(crate) fn ignored(_: Step, _: String) {}
 
-/// For requests that do not matter.
-pub(crate) fn unseen(_: String) {}
+/// Open requests, answered for a user who does not look at them, nor at the steps.
+pub(crate) fn answering<'a>(site: &'a Site, which: &'a Which, approve: bool) -> RequestAnswer<'a> {
+    RequestAnswer { site, which, approve, show: &|_| (), steps: &ignored }
+}
 
 /// Takes the events of an attachment.
 pub(crate) struct Heard {

@@ -1,6 +1,6 @@
 //! Requests answered and turns stopped over a session's server, without attaching to it.
 
-use super::reach::{Reach, Steps, ignored, open, site, unseen};
+use super::reach::{Reach, Steps, answering, ignored, open, site};
 use crate::support::freeze::freeze;
 use crate::support::home::Home;
 use crate::support::model::Model;
@@ -11,7 +11,7 @@ use crate::support::terminal::Terminal;
 use crate::support::{SOON, block_on, wait_until};
 use pilotlight::agent::copilot::server::client::Link;
 use pilotlight::agent::copilot::server::fault::{Fault, Place};
-use pilotlight::agent::copilot::server::recover::{Site, answer, stop};
+use pilotlight::agent::copilot::server::recover::{RequestAnswer, Site, answer, stop};
 use pilotlight::agent::copilot::server::servers::{Endpoint, Token};
 use pilotlight::core::order::{Step, Which};
 use rustix::process::Signal;
@@ -30,13 +30,11 @@ fn approves_what_another_client_is_asked_for() {
     reach.ask();
     let command = pending(&reach)[0]["request"]["fullCommandText"].as_str().unwrap().to_owned();
     let (shown, steps) = (Mutex::new(Vec::new()), Steps::default());
-    let done = block_on(answer(
-        &reach.site(),
-        &open(&reach.session.folder),
-        true,
-        &|text| shown.lock().unwrap().push(text),
-        &steps.take(),
-    ));
+    let done = block_on(answer(RequestAnswer {
+        show: &|text| shown.lock().unwrap().push(text),
+        steps: &steps.take(),
+        ..answering(&reach.site(), &open(&reach.session.folder), true)
+    }));
     assert_eq!(done.unwrap(), "approved 1 request");
     let shown = shown.into_inner().unwrap().concat();
     assert!(
@@ -60,7 +58,7 @@ fn denies_what_another_client_is_asked_for() {
     let reach = Reach::set(Manner::Waits);
     reach.ask();
     assert_eq!(
-        block_on(answer(&reach.site(), &open(&reach.session.folder), false, &unseen, &ignored)).unwrap(),
+        block_on(answer(answering(&reach.site(), &open(&reach.session.folder), false))).unwrap(),
         "denied 1 request"
     );
     let completed = reach.session.folder.wait("permission.completed");
@@ -89,18 +87,18 @@ fn case_107b_a_click_on_what_is_gone_approves_nothing() {
     let late = Which::Shown { id: first.clone(), text: text(&first_text) };
     let other = Which::Shown { id: second.clone(), text: text(&first_text) };
     for which in [late, other, Which::These(vec![first])] {
-        let failure = block_on(answer(&site, &which, true, &unseen, &ignored)).unwrap_err();
+        let failure = block_on(answer(answering(&site, &which, true))).unwrap_err();
         assert!(failure.refused, "{failure}");
     }
     assert_eq!(pending(&reach).len(), 1);
     assert!(!["one.txt", "two.txt"].iter().any(|name| reach.home.project().join(name).exists()));
     let right = Which::Shown { id: second, text: text(&second_text) };
-    assert_eq!(block_on(answer(&site, &right, true, &unseen, &ignored)).unwrap(), "approved 1 request");
+    assert_eq!(block_on(answer(answering(&site, &right, true))).unwrap(), "approved 1 request");
     reach.session.folder.wait_nth("assistant.turn_end", 2);
     let written = |name| reach.home.project().join(name).exists();
     assert_eq!(written("two.txt"), second_text.to_string().contains("two.txt"));
     assert_ne!(written("one.txt"), written("two.txt"), "one was refused, the other approved");
-    let failure = block_on(answer(&site, &open(&reach.session.folder), true, &unseen, &ignored)).unwrap_err();
+    let failure = block_on(answer(answering(&site, &open(&reach.session.folder), true))).unwrap_err();
     assert_eq!(failure.to_string(), "no permission request was open when this was asked for");
 }
 
@@ -112,7 +110,7 @@ fn approves_what_was_asked_of_a_client_that_went() {
     reach.ask();
     reach.client.leave();
     assert_eq!(
-        block_on(answer(&reach.site(), &open(&reach.session.folder), true, &unseen, &ignored)).unwrap(),
+        block_on(answer(answering(&reach.site(), &open(&reach.session.folder), true))).unwrap(),
         "approved 1 request"
     );
     reach.home.go();
@@ -159,7 +157,7 @@ fn a_session_of_another_server_is_not_loaded_twice() {
     let before = reach.session.folder.types();
     let wrong = Server::start(&reach.home, &reach.model);
     let site = site(&reach.session.folder, &[wrong.address()], false);
-    let failure = block_on(answer(&site, &open(&reach.session.folder), true, &unseen, &ignored)).unwrap_err();
+    let failure = block_on(answer(answering(&site, &open(&reach.session.folder), true))).unwrap_err();
     assert_eq!(failure.faults, [Fault::NotLoaded(Place::At(wrong.address()))]);
     let failure = block_on(stop(&site, &ignored)).unwrap_err();
     assert_eq!((failure.step, failure.faults.len()), (Step::Attach, 1));
@@ -202,12 +200,12 @@ fn a_terminal_with_a_server_loses_nothing() {
 
     // A server that is not known to be the owner, and that does not say itself that it has the session, is not asked to join.
     let another = Site { id: "00000000-0000-4000-8000-000000000000".into(), ..site(&terminal.folder, &at, false) };
-    let failure = block_on(answer(&another, &open(&terminal.folder), true, &unseen, &ignored)).unwrap_err();
+    let failure = block_on(answer(answering(&another, &open(&terminal.folder), true))).unwrap_err();
     assert!(matches!(failure.faults[..], [Fault::NotLoaded(_)]), "{failure}");
     // Joined and left: the request stays answerable in the terminal.
     let owned = site(&terminal.folder, &at, true);
     let nothing = Which::These(vec!["none".to_owned()]);
-    assert!(block_on(answer(&owned, &nothing, true, &unseen, &ignored)).unwrap_err().refused);
+    assert!(block_on(answer(answering(&owned, &nothing, true))).unwrap_err().refused);
     assert_eq!(terminal.folder.types(), before, "nothing is written");
     terminal.approve();
     home.go();
@@ -218,10 +216,7 @@ fn a_terminal_with_a_server_loses_nothing() {
     terminal.enter("SCRIPT:tool Paint the door");
     terminal.folder.wait_nth("permission.requested", 2);
     terminal.wait_screen("Do you want to run this command?");
-    assert_eq!(
-        block_on(answer(&owned, &open(&terminal.folder), true, &unseen, &ignored)).unwrap(),
-        "approved 1 request"
-    );
+    assert_eq!(block_on(answer(answering(&owned, &open(&terminal.folder), true))).unwrap(), "approved 1 request");
     terminal.folder.wait_nth("permission.completed", 2);
     let dialog = || (!terminal.screen().contains("Do you want to run this command?")).then_some(());
     wait_until(SOON, "the dialog is gone", || terminal.screen(), dialog);
@@ -242,10 +237,10 @@ fn a_server_that_hangs_is_told_and_may_come_back() {
     let reach = Reach::set(Manner::Waits);
     reach.ask();
     freeze(reach.server.pid());
-    let failure = block_on(answer(&reach.site(), &open(&reach.session.folder), true, &unseen, &ignored)).unwrap_err();
+    let failure = block_on(answer(answering(&reach.site(), &open(&reach.session.folder), true))).unwrap_err();
     assert_eq!(failure.faults, [Fault::Silent { place: Place::At(reach.server.address()), seconds: 5 }]);
     signal(reach.server.pid(), Signal::CONT);
-    let answered = block_on(answer(&reach.site(), &open(&reach.session.folder), true, &unseen, &ignored));
+    let answered = block_on(answer(answering(&reach.site(), &open(&reach.session.folder), true)));
     assert_eq!(answered.as_deref(), Ok("approved 1 request"), "{failure}\n{}", reach.session.folder.dump());
 }
 
@@ -264,7 +259,8 @@ fn case_41_a_server_that_dies_at_any_step_leaves_the_session_as_it_was() {
         let failure = if stopped {
             block_on(stop(&site, &deadly)).err()
         } else {
-            block_on(answer(&site, &open(&reach.session.folder), true, &unseen, &deadly)).err()
+            block_on(answer(RequestAnswer { steps: &deadly, ..answering(&site, &open(&reach.session.folder), true) }))
+                .err()
         };
         // An abort that had its effect before the server died is seen on disk.
         if let Some(failure) = failure {

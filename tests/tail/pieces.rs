@@ -1,7 +1,7 @@
 //! Random stories, as files that arrive in any pieces, are broken off anywhere, and are read from either end.
 
 use crate::cases::story::{START, Story};
-use crate::cases::tales::{steps, told};
+use crate::cases::tales::{Step, What, steps, told};
 use pilotlight::agent::copilot::tail::{Look, Tail};
 use pilotlight::core::event::{Body, parse};
 use pilotlight::core::limits::Limits;
@@ -64,7 +64,7 @@ fn cut(log: &[u8], cuts: &[Index]) -> Vec<usize> {
 }
 
 /// A story's log.
-fn log(steps: &[crate::cases::tales::Step]) -> Vec<u8> {
+fn log(steps: &[Step]) -> Vec<u8> {
     told(Story::new(), steps).0.log()
 }
 
@@ -88,20 +88,7 @@ proptest! {
         steps in steps(30), cuts in prop::collection::vec(any::<Index>(), 0..12)
     ) {
         let log = log(&steps);
-        let scratch = tempfile::tempdir().unwrap();
-        let path = scratch.path().join("events.jsonl");
-        fs::write(&path, "").unwrap();
-        let (mut tail, mut facts, mut from) = (Tail::default(), Facts::default(), 0);
-        read(&mut tail, &path, &mut facts, Moment::of(START));
-        for to in cut(&log, &cuts) {
-            append(&path, &log[from..to]);
-            // As soon as it is there: what is half there is no later than what came before it.
-            let (whole, now) = folded(whole_lines(&log[..to]));
-            read(&mut tail, &path, &mut facts, now);
-            prop_assert_eq!((&facts.turn, &facts.closed), (&whole.turn, &whole.closed), "at byte {}", to);
-            from = to;
-        }
-        prop_assert_eq!(facts, folded(&log).0);
+        pieces(&log, &cut(&log, &cuts))?;
     }
 
     /// Two logs that grow in turn, read with the same buffer, know nothing of each other.
@@ -172,6 +159,48 @@ proptest! {
         read(&mut Tail::default(), &path, &mut facts, last);
         same(&facts, &whole, last)?;
         same(&facts, &whole, last.plus(Span(after)))?;
+    }
+}
+
+/// Reads a log after each of these pieces, named by their ends.
+fn pieces(log: &[u8], ends: &[usize]) -> Result<(), TestCaseError> {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("events.jsonl");
+    fs::write(&path, "").unwrap();
+    let (mut tail, mut facts, mut from) = (Tail::default(), Facts::default(), 0);
+    read(&mut tail, &path, &mut facts, Moment::of(START));
+    for &to in ends {
+        append(&path, &log[from..to]);
+        // As soon as it is there: what is half there is no later than what came before it.
+        let lines = whole_lines(&log[..to]);
+        let (mut whole, now) = folded(lines);
+        if lines.len() < to {
+            // It is progress: a turn that has ended by time alone until then is over, and not only judged to be.
+            whole.grew(now, &Limits::default());
+        }
+        read(&mut tail, &path, &mut facts, now);
+        prop_assert_eq!((&facts.turn, &facts.closed), (&whole.turn, &whole.closed), "at byte {}", to);
+        from = to;
+    }
+    prop_assert_eq!(facts, folded(log).0);
+    Ok(())
+}
+
+/// Half a line that comes in the very moment in which time alone ends the turn: found by chance.
+#[test]
+fn half_a_line_at_the_end_of_an_answered_turn_closes_it() {
+    let step = |gap, what, id, agent| Step { gap, what, id, agent };
+    let steps = [
+        step(0, What::Steers, 0, None),
+        step(0, What::Answer, 0, None),
+        step(0, What::Permission, 2, None),
+        step(300_000, What::Abort, 0, Some(0)),
+        step(0, What::Denied, 2, None),
+        step(0, What::Abort, 0, None),
+    ];
+    let log = log(&steps);
+    for to in 0..=log.len() {
+        pieces(&log, &[to, log.len()]).unwrap();
     }
 }
 

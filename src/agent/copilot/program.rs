@@ -5,6 +5,7 @@
 //! program that it would start is taken instead. Whatever is found must say that it is Copilot: other programs are called
 //! `copilot` too.
 
+use crate::system::descriptors;
 use crate::system::paths;
 use std::env::consts::{ARCH, EXE_SUFFIX, OS};
 use std::ffi::OsStr;
@@ -120,7 +121,7 @@ pub async fn version(program: &Path) -> Result<String, String> {
 async fn said(program: &Path, within: Duration) -> Result<String, String> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    crate::system::descriptors::give_back(command.as_std_mut());
+    descriptors::give_back(command.as_std_mut());
     let asked = async {
         let mut child = command.spawn()?;
         let mut words = Vec::new();

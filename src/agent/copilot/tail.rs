@@ -13,6 +13,7 @@ mod stamp;
 
 use crate::core::event;
 use crate::core::limits::Limits;
+use crate::core::scan::Malformed;
 use crate::core::session::Facts;
 use crate::core::time::{Moment, Span, Time};
 use crate::system::identity::Identity;
@@ -344,7 +345,7 @@ impl Tail {
     }
 }
 
-fn fold(event: Result<event::Event<'_>, crate::core::scan::Malformed>, line: &[u8], facts: &mut Facts, pass: Pass<'_>) {
+fn fold(event: Result<event::Event<'_>, Malformed>, line: &[u8], facts: &mut Facts, pass: Pass<'_>) {
     match event {
         Ok(event) => facts.fold(&event, pass.moment(event.at), pass.look.limits),
         Err(_) if line.trim_ascii().is_empty() => {}

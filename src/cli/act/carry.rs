@@ -12,7 +12,7 @@ use crate::core::fleet::Session;
 use crate::core::order::{Ask, Given, Order, Outcome, Report, Which};
 use crate::core::owner::Owner;
 use crate::core::turn::Call;
-use crate::engine::snapshot::survey;
+use crate::engine::snapshot;
 use crate::engine::{Command, Listening};
 use crate::system::paths;
 use crate::system::runtime::{Runtime, process_in};
@@ -265,7 +265,7 @@ pub(in crate::cli) fn place_for_bridges() -> Option<Listening> {
 
 /// What the disk says of an order that was broken off when something may have been sent.
 fn looked_up(context: &Context, before: &Session, order: &Order, why: &str) -> Outcome {
-    let now = survey(&context.homes, &context.config, &context.seen, false).sessions;
+    let now = snapshot::take(&context.homes, &context.config, &context.seen, false).sessions;
     let Some(now) = now.into_iter().find(|session| session.id == order.id) else {
         return Outcome::Unconfirmed(format!("may have happened: {why}; the session no longer exists"));
     };

@@ -3,6 +3,7 @@
 
 use super::UNSHOWN;
 use super::tell::{Shown, Tell, Teller};
+use crate::agent::copilot::store::SESSIONS;
 use crate::cli::ask::{forget_typed, has_terminal};
 use crate::cli::pick::Picked;
 use crate::cli::{Context, say};
@@ -25,7 +26,7 @@ use tokio::sync::watch;
 /// The folders in which whoever holds this session may serve it, the usual one first.
 pub(super) fn folders(context: &Context, id: &str) -> Vec<PathBuf> {
     let Some(project) = paths::project() else { return Vec::new() };
-    let has_it = |home: &&PathBuf| home.join(crate::agent::copilot::store::SESSIONS).join(id).is_dir();
+    let has_it = |home: &&PathBuf| home.join(SESSIONS).join(id).is_dir();
     let keys: Vec<_> = context.homes.iter().filter(has_it).map(|home| Ledger::default().page(home, id)).collect();
     let folders = paths::runtime_folders(&project).into_iter();
     folders.flat_map(|folder| keys.iter().map(move |page| folder.join(page.key())).collect::<Vec<_>>()).collect()
@@ -118,7 +119,7 @@ impl View for Watching {
         let asked = asked.map(|form| Open::Question(form.request.to_string()));
         let now = Seen {
             open: requests.chain(asked).collect(),
-            held: session.is_some_and(|session| session.dealings.reach.is_attached()),
+            held: session.is_some_and(|session| session.control.server.is_attached()),
         };
         self.seen.send_if_modified(|seen| {
             let differs = *seen != now;

@@ -1,7 +1,7 @@
 //! What a session asks, for a permission or of its user, and whether that can be answered from here.
 
 use super::bridge::{bridge_of, lifted, may_answer};
-use super::{Action, Reach, is_at_server, reachable, unheld};
+use super::{Action, ServerState, is_at_server, reachable, unheld};
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
 use crate::core::text::counted;
@@ -37,7 +37,7 @@ pub(super) fn answer(action: Action, session: &Session) -> Result<String, String
 /// the server may not have said so yet.
 pub fn questions(session: &Session) -> &[Asking] {
     let works = session.facts.turn.is_some() || session.live.has_active_work == Some(true);
-    if works && (session.dealings.reach.is_attached() || session.dealings.bridge.is_some()) {
+    if works && (session.control.server.is_attached() || session.control.bridge.is_some()) {
         &session.live.questions
     } else {
         &[]
@@ -65,16 +65,16 @@ pub(super) fn reply(session: &Session, status: Status) -> Result<String, String>
     }
     let where_it_runs =
         if session.about.kind == Kind::Terminal { "in its terminal" } else { "in the program that runs it" };
-    Err(match session.dealings.reach {
-        Reach::Listens | Reach::Refused(_) => {
+    Err(match session.control.server {
+        ServerState::Listens | ServerState::Refused(_) => {
             format!(
                 "answer it {where_it_runs}, or reconnect first: its server tells only attached clients what it asks"
             )
         }
         // A tool that has its answer is open for a moment longer.
-        Reach::Attached | Reach::Hosted(_) => {
+        ServerState::Attached | ServerState::Hosted(_) => {
             format!("its server tells of no open question: it was answered just now, or answer it {where_it_runs}")
         }
-        Reach::Nowhere | Reach::Unknown => format!("answer it {where_it_runs}{}", lifted(session)),
+        ServerState::Nowhere | ServerState::Unknown => format!("answer it {where_it_runs}{}", lifted(session)),
     })
 }

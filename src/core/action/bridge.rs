@@ -38,7 +38,7 @@ impl Bridge {
 /// The bridge to the live terminal that owns it.
 pub(in crate::core) const fn bridge_of(session: &Session) -> Option<Bridge> {
     match session.owner {
-        Owner::Alive { .. } | Owner::Opened { .. } => session.dealings.bridge,
+        Owner::Alive { .. } | Owner::Opened { .. } => session.control.bridge,
         _ => None,
     }
 }
@@ -108,7 +108,7 @@ pub(super) fn let_answer(session: &Session) -> Result<String, String> {
 /// What would lift a refusal: a bridge, where a plain terminal has none; a release of Copilot that it was tried with.
 pub(super) fn lifted(session: &Session) -> String {
     let is_terminal = session.about.kind == Kind::Terminal && matches!(session.owner, Owner::Alive { .. });
-    match (is_terminal && !is_at_server(session), session.dealings.bridge) {
+    match (is_terminal && !is_at_server(session), session.control.bridge) {
         (true, None) => " (its terminal has neither server nor bridge: see `pilotlight bridge status`)".into(),
         (true, Some(Bridge::Watches)) => format!(" ({})", untried(session)),
         _ => String::new(),
@@ -117,6 +117,6 @@ pub(super) fn lifted(session: &Session) -> String {
 
 /// Why a bridge only watches.
 fn untried(session: &Session) -> String {
-    let release = session.dealings.release.as_deref().unwrap_or("this version");
+    let release = session.control.release.as_deref().unwrap_or("this version");
     format!("the bridge was not tried with Copilot {release}: it only watches, unless `bridge-untried` is set")
 }

@@ -14,7 +14,7 @@ use crate::core::verdict::Status;
 pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, String> {
     match session.runner() {
         Owner::Alive { .. } | Owner::Opened { .. } => {
-            if session.dealings.reach.is_attached() && status != Status::Stuck {
+            if session.control.server.is_attached() && status != Status::Stuck {
                 return Err("Pilotlight is already attached to it".into());
             }
             let terminal = session.about.kind == Kind::Terminal;
@@ -57,7 +57,7 @@ pub fn is_cut_off(session: &Session, status: Status) -> bool {
 /// Whether a prompt of ours may come into it at all: not beside somebody who has it open, and may be about to type.
 fn may_be_sent_to(session: &Session) -> Result<(), String> {
     match session.owner {
-        Owner::Opened { pid, .. } if !session.dealings.reach.is_attached() => return Err(opened(pid)),
+        Owner::Opened { pid, .. } if !session.control.server.is_attached() => return Err(opened(pid)),
         Owner::Unheld { pid } => return Err(unheld(pid)),
         _ => {}
     }
@@ -67,9 +67,9 @@ fn may_be_sent_to(session: &Session) -> Result<(), String> {
 /// Whether it can be brought back and sent on: by its last prompt, where nothing ran since, else by a short prompt of ours.
 pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String> {
     let facts = &session.facts;
-    let dealings = &session.dealings;
+    let control = &session.control;
     may_be_sent_to(session)?;
-    if !is_cut_off(session, status) && dealings.goes_on.is_none() {
+    if !is_cut_off(session, status) && control.goes_on.is_none() {
         return Err("its last turn was neither denied nor cut off".into());
     }
     if facts.marks.prompt.is_none() {
@@ -78,8 +78,8 @@ pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String>
     if is_bridged(session) {
         return send_on(session);
     }
-    let does = if dealings.reach.is_attached() {
-        if dealings.goes_on.is_none() {
+    let does = if control.server.is_attached() {
+        if control.goes_on.is_none() {
             attempts_left(session)?;
         }
         String::new()
@@ -125,7 +125,7 @@ pub(super) fn resend(session: &Session, status: Status) -> Result<String, String
     if !at_rest && !matches!(status, Status::Stuck | Status::Crashed | Status::Ended) {
         return Err("its turn is still open".into());
     }
-    if session.dealings.reach.is_attached() {
+    if session.control.server.is_attached() {
         attempts_left(session)?;
         return Ok("sends the last prompt again".into());
     }
@@ -137,7 +137,7 @@ pub(super) fn resend(session: &Session, status: Status) -> Result<String, String
 }
 
 fn attempts_left(session: &Session) -> Result<(), String> {
-    match session.dealings.attempts.counted(&session.facts.marks) {
+    match session.control.attempts.counted(&session.facts.marks) {
         ATTEMPTS.. => Err(format!(
             "it was tried {ATTEMPTS} times, and no turn has completed since: send it a prompt, or start a new session"
         )),
@@ -160,7 +160,7 @@ fn resumable(session: &Session, status: Status) -> Result<(), String> {
         Owner::Never if status == Status::Ended || session.facts.shut_down.is_some() => {}
         Owner::Never => return Err("it was written to a moment ago, and its owner is not known".into()),
     }
-    if session.dealings.resumed.is_some() {
+    if session.control.resumed.is_some() {
         return Err("it was resumed less than a minute ago, and its new process does not show yet".into());
     }
     if !is_uuid(&session.id) {

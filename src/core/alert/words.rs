@@ -121,17 +121,17 @@ fn posed(session: &Alertable<'_>) -> Option<Asked> {
 /// The buttons of a popup on one session: the answer or the next step, the other one, its terminal; what quietens it last.
 /// Where nothing can be answered from here, its terminal is the next step.
 pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Asked>) -> Vec<Button> {
-    use Action::{Continue, Reconnect, Resume, ShowTerminal, Stop};
-    use Button::{Act, Answer, Approve, Deny, Details, Mute, Review};
+    use Action::{Answer, Approve, Continue, Deny, Reconnect, Resume, ShowTerminal, Stop};
+    use Button::{Act, Details, Mute, Review};
     let offered = |action: &Action| session.row.actions.contains(&action.name());
     let first = |of: &[Action]| of.iter().copied().find(offered).map(Act);
     let has_bridge = |owner: &OwnerShown| owner.bridge.is_some() && owner.attachable == Some(false);
     let is_bridged = session.row.owner.as_ref().is_some_and(has_bridge);
     let mut buttons: Vec<_> = match cause {
-        Cause::NeedsPermission if asked.is_some() => vec![Approve, Deny],
+        Cause::NeedsPermission if asked.is_some() => vec![Act(Approve), Act(Deny)],
         Cause::NeedsPermission if session.request.is_some_and(|request| request.answerable) => vec![Review],
         Cause::NeedsInput if let Some(asked) = asked => choices(session, asked),
-        Cause::NeedsInput if session.question.is_some() => vec![Answer],
+        Cause::NeedsInput if session.question.is_some() => vec![Act(Answer)],
         Cause::NeedsPermission => Vec::new(),
         // One that was reconnected and not sent on.
         Cause::NeedsInput => [first(&[Continue]), first(&[ShowTerminal, Resume])].into_iter().flatten().collect(),
@@ -156,7 +156,7 @@ pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Aske
 /// The choices of a question. There is room for so many: where words of one's own are an answer as well, they may stand beside two.
 fn choices(session: &Alertable<'_>, asked: &Asked) -> Vec<Button> {
     let takes_text = session.question.is_some_and(|posed| posed.form.takes_text);
-    let other = (takes_text && asked.choices.len() < CHOICES).then_some(Button::Answer);
+    let other = (takes_text && asked.choices.len() < CHOICES).then_some(Button::Act(Action::Answer));
     (0..).zip(&asked.choices).map(|(index, _)| Button::Choice(index)).chain(other).collect()
 }
 

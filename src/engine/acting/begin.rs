@@ -61,7 +61,7 @@ impl Acting {
             ask: given.order.ask.clone(),
             status: ground.status,
             task: self.generation,
-            held: self.held.get(&key).map(|held| Arc::clone(&held.bond)),
+            held: self.held.get(&key).map(|held| Arc::clone(&held.connection)),
             way: ground.way,
             home: home_of(ground.path),
             log: ground.path.join(LOG),
@@ -73,7 +73,7 @@ impl Acting {
             actions: ground.actions.clone(),
             now: ground.now,
             begun: Instant::now(),
-            waited: ground.session.dealings.goes_on.is_some(),
+            waited: ground.session.control.goes_on.is_some(),
         };
         let resumes = makes_an_owner(action) && ground.session.runner().live().is_none();
         if let Some(hold) = ground.hold.as_ref().filter(|_| resumes)

@@ -33,7 +33,7 @@ pub(in crate::engine) enum Happening {
 /// How a task ended.
 pub(in crate::engine) struct Over {
     pub(in crate::engine) outcome: Outcome,
-    pub(in crate::engine) bond: Option<Arc<Bond>>,
+    pub(in crate::engine) connection: Option<Arc<Connection>>,
     /// Whether the session was sent on.
     pub(in crate::engine) sequel: Sequel,
     /// What went wrong with which server.
@@ -57,14 +57,14 @@ pub(in crate::engine) enum Sequel {
 
 /// A connection that is kept.
 #[allow(clippy::large_enum_variant, reason = "there are a few of them, each in an `Arc` of its own")]
-pub(in crate::engine) enum Bond {
+pub(in crate::engine) enum Connection {
     /// To a server of somebody else's.
     Attached(Attached),
     /// To a server of our own.
     Hosted(Hosted),
 }
 
-impl Bond {
+impl Connection {
     /// What both have in common.
     pub(in crate::engine) fn attached(&self) -> &Attached {
         match self {
@@ -75,10 +75,10 @@ impl Bond {
 }
 
 /// Lets go of a connection, gently.
-pub(super) async fn leave(bond: Arc<Bond>) {
-    match Arc::try_unwrap(bond) {
-        Ok(Bond::Attached(attached)) => attached.leave().await,
-        Ok(Bond::Hosted(hosted)) => hosted.end().await,
+pub(super) async fn leave(connection: Arc<Connection>) {
+    match Arc::try_unwrap(connection) {
+        Ok(Connection::Attached(attached)) => attached.leave().await,
+        Ok(Connection::Hosted(hosted)) => hosted.end().await,
         Err(_) => {} // a task still works on it, and lets go of it at its end
     }
 }

@@ -1,7 +1,7 @@
 //! Orders that wait for something to happen: for an owner that is just ending, or for a bridge that is just coming.
 
 use crate::agent::copilot::process::{is_ending, is_gone};
-use crate::core::action::{Action, Reach};
+use crate::core::action::{Action, ServerState};
 use crate::core::fleet::Kind;
 use crate::core::order::{Given, Outcome, Report};
 use crate::core::owner::Owner;
@@ -60,7 +60,7 @@ impl Engine {
         self.reach(key);
         let session = self.fleet.get(key)?.session();
         let may_have_one = session.owner.live().is_some() && session.about.kind == Kind::Terminal;
-        (may_have_one && session.dealings.reach == Reach::Nowhere).then_some(until)
+        (may_have_one && session.control.server == ServerState::Nowhere).then_some(until)
     }
 
     /// The order was not begun, and is not any more.

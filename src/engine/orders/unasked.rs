@@ -17,12 +17,12 @@ impl Engine {
         let mut due = Vec::new();
         for (key, entry) in self.fleet.entries() {
             let (session, status) = (entry.session(), entry.verdict.status);
-            let (facts, dealings) = (&session.facts, &session.dealings);
+            let (facts, control) = (&session.facts, &session.control);
             // A prompt is typed into a terminal by a click alone.
-            if dealings.under_way.is_some() || is_bridged(session) {
+            if control.under_way.is_some() || is_bridged(session) {
                 continue;
             }
-            if let Some(marks) = dealings.goes_on {
+            if let Some(marks) = control.goes_on {
                 let went_on = (marks.prompt, marks.aborted) != (facts.marks.prompt, facts.marks.aborted);
                 if went_on || is_over(facts) {
                     let wanted = !went_on && facts.is_left_undone(session.live.left_undone);
@@ -49,8 +49,8 @@ impl Engine {
                 self.act(Given::by_us(order, mpsc::unbounded_channel().0), round);
             }
             // What is under way knows that it waited; what was refused is not asked again.
-            if let Some(folder) = self.fleet.folder(&key).filter(|folder| folder.session.dealings.under_way.is_none()) {
-                folder.session.dealings.goes_on = None;
+            if let Some(folder) = self.fleet.folder(&key).filter(|folder| folder.session.control.under_way.is_none()) {
+                folder.session.control.goes_on = None;
             }
         }
     }

@@ -3,6 +3,7 @@
 //! Where somebody else removed it or set it aside meanwhile, it is begun anew: nobody would find what is written into the old one,
 //! nor see it grow.
 
+use crate::system::paths;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ impl Capped {
     /// Goes on with the file that is there, or begins it.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
-            crate::system::paths::make_folder(folder)?;
+            paths::make_folder(folder)?;
         }
         // What is no plain file is not opened: a pipe would wait for its reader.
         if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {

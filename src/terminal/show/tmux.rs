@@ -5,6 +5,7 @@
 
 use super::proc;
 use crate::core::text::plain;
+use crate::system::descriptors;
 use rustix::process::getuid;
 use std::fmt;
 use std::io::Read;
@@ -105,7 +106,7 @@ impl<'a> Tmux<'a> {
         let mut command = Command::new(self.program);
         command.arg("-u").arg("-S").arg(self.socket).args(words).env_remove("TMUX");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        crate::system::descriptors::give_back(&mut command);
+        descriptors::give_back(&mut command);
         let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -2,6 +2,7 @@
 //! no program may look, and is not known here.
 
 use super::State;
+use crate::system::paths;
 use crate::system::state_file;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ pub(super) struct Place {
 impl Place {
     /// For this program; `None` where the user has no home.
     pub(super) fn find(program: PathBuf, homes: Vec<PathBuf>) -> Option<Self> {
-        let file = crate::system::paths::user_home()?.join("Library/LaunchAgents").join(format!("{LABEL}.plist"));
+        let file = paths::user_home()?.join("Library/LaunchAgents").join(format!("{LABEL}.plist"));
         Some(Self { program, homes, file })
     }
 

@@ -5,6 +5,7 @@ mod fleets;
 
 use super::*;
 use crate::core::alert::{Detail, Pause};
+use crate::core::event;
 use crate::core::fleet::{About, Label, Row, Session, State};
 use crate::core::gist::Gist;
 use crate::core::turn::{Call, Request};
@@ -177,12 +178,12 @@ fn an_approval_is_no_remedy_and_what_runs_long_needs_none() {
         let now = world.now;
         let session = world.session(name);
         session.owner = Owner::Alive { pid: 1, started: None };
-        session.dealings.reach = if name == "may wait" { Reach::Listens } else { Reach::Attached };
+        session.control.server = if name == "may wait" { ServerState::Listens } else { ServerState::Attached };
         let prompt =
             br#"{"type":"user.message","data":{"content":"go"},"id":"e1","timestamp":"2023-11-14T22:13:20.000Z"}"#;
         let tool = br#"{"type":"tool.execution_start","data":{"toolCallId":"t","toolName":"bash","arguments":{"command":"x"}},"id":"e2","timestamp":"2023-11-14T22:13:20.000Z","parentId":"e1"}"#;
         for line in [&prompt[..], tool] {
-            session.facts.fold(&crate::core::event::parse(line).unwrap(), now, &Limits::default());
+            session.facts.fold(&event::parse(line).unwrap(), now, &Limits::default());
         }
         let runs_long = name == "slow";
         world.row(name).gist = Gist::Silent { since: now, what: "bash is open".into(), runs_long };
@@ -206,7 +207,7 @@ fn a_session_that_is_stuck_in_a_plain_terminal_is_put_right_there() {
     let mut world = World::all(&["api"], Status::Stuck);
     world.session("api").owner = Owner::Alive { pid: 1, started: None };
     world.session("api").about.kind = Use::Terminal;
-    world.session("api").dealings.reach = Reach::Nowhere;
+    world.session("api").control.server = ServerState::Nowhere;
     world.after(Span::minutes(1)).unwrap();
     assert_eq!(world.entries()[3], "     Show the terminal of api");
     let show = Effect::Act(Order { who: "api".into(), ..Order::new("api", Ask::ShowTerminal) });
@@ -321,7 +322,7 @@ impl World {
         let now = self.now;
         let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
         session.owner = Owner::Alive { pid: 1, started: None };
-        session.dealings.reach = Reach::Listens;
+        session.control.server = ServerState::Listens;
         session.facts.requests.push(Request {
             id: Call::of_number(request),
             request: format!("request-{request}").into(),
@@ -369,7 +370,7 @@ fn case_107e_quitting_as_the_last_client_names_what_would_end_and_takes_a_second
     world.update().unwrap();
     let quit = |view: &MenuView| view.items.last().cloned().unwrap();
     assert!(matches!(quit(world.menu.shown.as_ref().unwrap()), Item::Action { effect: Effect::Quit, .. }));
-    world.sessions[0].1.dealings.reach = Reach::Hosted(7);
+    world.sessions[0].1.control.server = ServerState::Hosted(7);
     let view = world.after(Span::seconds(2)).unwrap();
     let Item::Submenu { items, .. } = quit(&view) else { panic!("{:?}", quit(&view)) };
     assert_eq!(text(&items[0]), "This may end: a");

@@ -3,26 +3,26 @@
 //! There is nothing to be told of them and no way to take one back, so each counts as closed as soon as it is shown. What a
 //! button would do, the menu does.
 
-use super::{Clicked, Means, Note, Notifier};
+use super::{Clicked, Means, Note, NoteSender};
 use crate::core::alert::{Change, PopupId};
 use std::sync::Arc;
 
 /// Shows popups.
 pub struct Popups {
-    notifier: Notifier,
+    note_sender: NoteSender,
     means: Arc<Means>,
 }
 
 impl Popups {
     /// Nothing is shown yet.
     pub fn start(means: Means) -> Self {
-        Self { notifier: Notifier::new(means.runtime.clone()), means: Arc::new(means) }
+        Self { note_sender: NoteSender::new(means.runtime.clone()), means: Arc::new(means) }
     }
 
     /// Makes a change; returns at once.
     pub fn apply(&self, change: Change) {
         let Change::Raise(popup) = change else { return };
-        self.notifier.send(&Note { title: popup.title, body: popup.body }, || ());
+        self.note_sender.send(&Note { title: popup.title, body: popup.body }, || ());
         self.closed(popup.id);
     }
 

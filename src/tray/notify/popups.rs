@@ -12,6 +12,7 @@ mod sheet;
 
 use super::server::{Bus, Event, Server, Signal};
 use super::{Clicked, Means, PATIENCE, SILENT};
+use crate::core::action::Action;
 use crate::core::alert::{Button, Change, Popup, PopupId};
 use lost::{Failure, WENT_AWAY};
 use sheet::sheet;
@@ -442,7 +443,8 @@ impl Keeper {
         let believed = server.can.body && server.pid.is_some_and(|pid| (self.means.may_answer)(pid));
         let mut buttons = if server.can.actions { popup.buttons.clone() } else { Vec::new() };
         if buttons.iter().any(|button| button.answers()) && !believed {
-            let elsewhere = if buttons.contains(&Button::Approve) { Button::Review } else { Button::Answer };
+            let is_request = buttons.contains(&Button::Act(Action::Approve));
+            let elsewhere = if is_request { Button::Review } else { Button::Act(Action::Answer) };
             buttons.retain(|button| !button.answers() && *button != elsewhere);
             buttons.insert(0, elsewhere);
         }

@@ -4,6 +4,7 @@
 //! that what is gone is forgotten and that every waking lies ahead is checked by the stage after every single update.
 
 use super::stage::Stage;
+use pilotlight::core::action::Action;
 use pilotlight::core::alert::{About, Button, Detail, Kinds, Pause, Settings};
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status;
@@ -121,7 +122,7 @@ proptest! {
                 prop_assert!(stage.open.is_empty(), "open in a pause");
             }
             for popup in stage.open.values() {
-                prop_assert_eq!(popup.asked.is_some(), popup.buttons.contains(&Button::Approve));
+                prop_assert_eq!(popup.asked.is_some(), popup.buttons.contains(&Button::Act(Action::Approve)));
                 prop_assert!(popup.asked.is_none() || matches!(popup.about, About::One(_)));
                 prop_assert!(stage.alerts.settings.detail == Detail::Full || popup.body.is_empty(), "{popup:#?}");
             }

@@ -64,7 +64,7 @@ fn case_103_a_request_that_is_not_shown_whole_cannot_be_approved() {
         let (_, body, buttons) = shown(&stage);
         assert_eq!(
             buttons,
-            [Button::Approve, Button::Deny, Button::Act(Action::ShowTerminal), Button::Mute],
+            [Button::Act(Action::Approve), Button::Act(Action::Deny), Button::Act(Action::ShowTerminal), Button::Mute],
             "{what:?}"
         );
         assert_eq!(body, format!("{what}\nSession a"));
@@ -74,8 +74,8 @@ fn case_103_a_request_that_is_not_shown_whole_cannot_be_approved() {
 #[test]
 fn case_114_what_reads_as_something_else_is_for_review() {
     for (what, first) in [
-        ("git commit -m \"Исправлено\"", Button::Approve),
-        ("cat 報告.txt", Button::Approve),
+        ("git commit -m \"Исправлено\"", Button::Act(Action::Approve)),
+        ("cat 報告.txt", Button::Act(Action::Approve)),
         ("rm -rf /tмp", Button::Review),
         ("rm -rf /тмр", Button::Review),
         ("mv א ב", Button::Review),
@@ -85,7 +85,7 @@ fn case_114_what_reads_as_something_else_is_for_review() {
         stage.asks("a", 1, Some(what)).at(10);
         let (_, body, buttons) = shown(&stage);
         assert_eq!(buttons[0], first, "{what}");
-        assert_eq!(body.contains(what), first == Button::Approve, "{body}");
+        assert_eq!(body.contains(what), first == Button::Act(Action::Approve), "{body}");
     }
 }
 
@@ -223,11 +223,11 @@ fn posed(question: &str, choices: &[&str], free: bool) -> (String, String, Vec<B
 
 #[test]
 fn a_question_with_few_short_choices_has_them_as_buttons() {
-    use Action::ShowTerminal;
-    use Button::{Act, Answer, Choice, Mute};
+    use Action::{Answer, ShowTerminal};
+    use Button::{Act, Choice, Mute};
     let (title, body, buttons) = posed("Which color?", &["red", "blue"], true);
     assert_eq!((&*title, &*body), ("a waits for your answer", "Which color?\nSession a"));
-    assert_eq!(buttons, [Choice(0), Choice(1), Answer, Act(ShowTerminal), Mute]);
+    assert_eq!(buttons, [Choice(0), Choice(1), Act(Answer), Act(ShowTerminal), Mute]);
     assert_eq!(posed("Which color?", &["red", "blue"], false).2, [Choice(0), Choice(1), Act(ShowTerminal), Mute]);
     let three = [Choice(0), Choice(1), Choice(2), Act(ShowTerminal), Mute];
     assert_eq!(posed("Which?", &["red", "blue", "green"], true).2, three);
@@ -243,7 +243,7 @@ fn a_question_with_few_short_choices_has_them_as_buttons() {
         ("Which?", &[]),
     ] {
         let (_, body, buttons) = posed(question, choices, true);
-        assert_eq!(buttons, [Answer, Act(ShowTerminal), Mute], "{question:?}, {choices:?}");
+        assert_eq!(buttons, [Act(Answer), Act(ShowTerminal), Mute], "{question:?}, {choices:?}");
         assert!(body.starts_with("Because of needs-input\n"), "{body:?}");
     }
 }

@@ -3,9 +3,7 @@
 use super::known::Known;
 use super::socket::Bridge;
 use super::wire::Order;
-use crate::agent::copilot::server::recover::{
-    Failure, Prompt, SEEN_WITHIN, Show, Sight, Site, Steps, choose, may_answer,
-};
+use crate::agent::copilot::server::recover::{Failure, Prompt, RequestAnswer, SEEN_WITHIN, Sight, Site, Steps, choose};
 use crate::agent::copilot::server::replying::{LOOKED, Pose, Ready, form_of, ready};
 use crate::agent::copilot::server::request::Request;
 use crate::core::form::Kind;
@@ -102,20 +100,14 @@ impl Way {
     ///
     /// # Errors
     /// Why it was not, or what is not confirmed.
-    pub async fn answer(
-        &self,
-        site: &Site,
-        which: &Which,
-        approve: bool,
-        show: Show<'_>,
-        steps: Steps<'_>,
-    ) -> Result<String, Failure> {
+    pub async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
+        let RequestAnswer { site, which, approve, show, steps } = answer;
         let sight = site.sight.borrow().clone();
         told_of(&self.known, &sight, which).await;
         let open = self.known.borrow().requests();
         let chosen = choose(open, which, show)?;
         chosen.iter().try_for_each(|request| is_logged(&site.sight.borrow(), request))?;
-        let done = may_answer(site, &chosen, approve, show, steps).await?;
+        let done = answer.begin(&chosen).await?;
         for request in &chosen {
             is_logged(&site.sight.borrow(), request)?;
             let open = self.known.borrow().open(&request.id).cloned();

@@ -4,6 +4,7 @@
 
 use super::{EXTENSION, NAME, PLUGIN};
 use crate::agent::copilot::user_settings::Settings;
+use crate::system::descriptors;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -109,7 +110,7 @@ pub async fn run(program: &Path, home: &Path, arguments: &[String]) -> Result<()
     let mut command = Command::new(program);
     command.args(arguments).env("COPILOT_HOME", home);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    crate::system::descriptors::give_back(command.as_std_mut());
+    descriptors::give_back(command.as_std_mut());
     let failed = |why: String| format!("`copilot {}` {why}", arguments.join(" "));
     match timeout(PATIENCE, command.output()).await {
         Ok(Ok(output)) if output.status.success() => Ok(()),

@@ -4,6 +4,7 @@
 //! orders, and we order. What it says is hostile input until it is checked against the log: a tool of the session that the user
 //! let run may pass for it.
 
+use crate::agent::copilot::server::asking;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -87,7 +88,7 @@ pub struct Event {
     pub mark: Option<Box<str>>,
 }
 
-impl From<Event> for crate::agent::copilot::server::asking::Event {
+impl From<Event> for asking::Event {
     fn from(Event { kind, agent_id, timestamp, data, .. }: Event) -> Self {
         Self { kind, agent_id, timestamp, data }
     }

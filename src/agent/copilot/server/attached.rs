@@ -16,9 +16,9 @@ pub use teller::{Event, What};
 use super::asking::Questions;
 use super::client::{Activity, Decision, Link};
 use super::fault::Fault;
-use super::recover::{self, Failure, Show, Site, Steps};
+use super::recover::{self, Failure, RequestAnswer, Site, Steps};
 use super::replying::{self, Pose};
-use crate::core::order::{Reply, Step, Which};
+use crate::core::order::{Reply, Step};
 use crate::core::text::counted;
 use async_trait::async_trait;
 use github_copilot_sdk::handler::{PermissionHandler, PermissionResult};
@@ -144,7 +144,7 @@ impl Attached {
         events: UnboundedSender<Event>,
         generation: u64,
     ) -> Result<Self, Fault> {
-        let alone_among = site.sight.borrow().denied.then(|| link.company()).flatten();
+        let alone_among = site.sight.borrow().denied.then(|| link.peers()).flatten();
         let answered = Answered::default();
         let handler = Arc::new(Answering { policy, answered: answered.clone() });
         let session = link.resume(how.with_permission_handler(handler)).await?;
@@ -231,15 +231,8 @@ impl Attached {
     }
 
     /// Answers open requests, as [`recover::answer`] does.
-    pub async fn answer(
-        &self,
-        site: &Site,
-        which: &Which,
-        approve: bool,
-        show: Show<'_>,
-        steps: Steps<'_>,
-    ) -> Result<String, Failure> {
-        recover::answer_over(&self.link, site, which, approve, show, steps).await
+    pub async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
+        recover::answer_over(&self.link, answer).await
     }
 
     /// Answers an open question, or shows it.
@@ -289,7 +282,7 @@ impl Attached {
     /// that nobody else has come to, is told to ask no more.
     pub async fn leave(self) {
         let Some(before) = &self.alone_among else { return };
-        if !self.link.company().is_some_and(|now| !now.is_empty() && now.is_subset(before)) {
+        if !self.link.peers().is_some_and(|now| !now.is_empty() && now.is_subset(before)) {
             return;
         }
         let told = async {

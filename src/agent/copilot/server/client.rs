@@ -163,7 +163,7 @@ impl Link {
     }
 
     /// The other clients of this server; `None` where that cannot be told.
-    pub(super) fn company(&self) -> Option<BTreeSet<u16>> {
+    pub(super) fn peers(&self) -> Option<BTreeSet<u16>> {
         match (self.place, self.local) {
             (Place::At(server), Some(local)) => peers::others(server, local),
             _ => None,

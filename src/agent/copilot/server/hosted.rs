@@ -11,7 +11,9 @@ use super::attached::{Attached, Event, Policy};
 use super::client::{LOADED_WITHIN, Link};
 use super::fault::Fault;
 use super::recover::{Failure, Site, Steps};
+use crate::agent::copilot::process::ancestors;
 use crate::core::order::Step;
+use crate::system::descriptors;
 use github_copilot_sdk::{ProviderConfig, ResumeSessionConfig, SessionId};
 use std::io;
 use std::ops::Deref;
@@ -125,7 +127,7 @@ fn start(program: &Path, home: &Path, cwd: &Path) -> io::Result<Child> {
         // CREATE_NEW_PROCESS_GROUP and CREATE_NO_WINDOW, of the Windows API's process creation flags.
         command.creation_flags(0x0000_0200 | 0x0800_0000);
     }
-    crate::system::descriptors::give_back(command.as_std_mut());
+    descriptors::give_back(command.as_std_mut());
     command.spawn()
 }
 
@@ -162,7 +164,6 @@ async fn end(mut server: Child) {
 /// group of a child of ours, which nothing is that runs in a terminal.
 #[cfg(unix)]
 pub fn is_of_our_server(pid: u32) -> bool {
-    use crate::agent::copilot::process::ancestors;
     let own = std::process::id();
     let line = ancestors(pid);
     let is_child = |pid: u32| ancestors(pid).first() == Some(&own);
@@ -174,7 +175,7 @@ pub fn is_of_our_server(pid: u32) -> bool {
 /// The same by its parent alone.
 #[cfg(not(unix))]
 pub fn is_of_our_server(pid: u32) -> bool {
-    crate::agent::copilot::process::ancestors(pid).first() == Some(&std::process::id())
+    ancestors(pid).first() == Some(&std::process::id())
 }
 
 /// Tells the server, and what it started in its process group, to end. Its pid is its own for as long as it was not waited for.

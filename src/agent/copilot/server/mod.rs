@@ -17,9 +17,9 @@
 pub(crate) mod asking;
 pub mod attached;
 pub mod client;
-#[cfg(test)]
-mod dying;
 mod envelope;
+#[cfg(test)]
+mod failures;
 #[cfg(test)]
 mod fake;
 pub mod fault;

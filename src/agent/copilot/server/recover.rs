@@ -1,6 +1,6 @@
 //! What is done for a session over its server: requests answered, a turn stopped, a prompt sent again.
 //!
-//! Answering and stopping attach to nothing: see [`client`](super::client). Each function here reports its steps on the way,
+//! RequestAnswer and stopping attach to nothing: see [`client`](super::client). Each function here reports its steps on the way,
 //! in words that hold nothing of what the session says, and ends with what was achieved or with the step that failed.
 
 mod answer;
@@ -9,9 +9,9 @@ mod site;
 #[cfg(test)]
 mod tests;
 
-pub use answer::answer;
 pub(super) use answer::answer_over;
-pub(crate) use answer::{choose, may_answer};
+pub(crate) use answer::choose;
+pub use answer::{RequestAnswer, answer};
 pub use failure::Failure;
 pub use site::{Permit, Sight, Site};
 

@@ -3,6 +3,7 @@
 //! Every release may bring new kinds of requests, and new details to old ones. So what is not known here is shown as it
 //! came, and only where nothing of that sort is left does one text stand for the request ([`Request::decisive`]).
 
+use crate::agent::copilot::bridge::wire::Pending;
 use crate::core::text;
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -47,7 +48,7 @@ impl Request {
     }
 
     /// The same of one that a bridge told.
-    pub fn of(pending: &crate::agent::copilot::bridge::wire::Pending) -> Option<Self> {
+    pub fn of(pending: &Pending) -> Option<Self> {
         Self::from_parts(&pending.request_id, &pending.request)
     }
 

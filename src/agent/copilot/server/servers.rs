@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::agent::copilot::process::{is_of_our_user, listening};
+use crate::system::paths;
 
 /// The most that is read of an entry of the registry. The real ones have 300 bytes.
 const ENTRY_LIMIT: u64 = 64 * 1024;
@@ -225,7 +226,7 @@ fn read_source(source: &TokenSource, variable: impl Fn(&str) -> Option<OsString>
     let text = match source {
         TokenSource::File(path) => {
             // A link is what the user says it is, and so is who may read it. White space around the token is no part of it.
-            let path = crate::system::paths::expand(path, crate::system::paths::user_home().as_deref());
+            let path = paths::expand(path, paths::user_home().as_deref());
             let path = path.ok_or(io::ErrorKind::NotFound)?.canonicalize()?;
             String::from_utf8(read_plain(&path, Token::MOST as u64 + 64, |_| Ok(()))?).ok()
         }

@@ -97,7 +97,7 @@ fn pose(world: &mut World, name: &str, request: &str, question: &str, choices: &
     let mark = form.mark();
     let question = Question { text: question.into(), choices: Vec::new() };
     let (_, session, _) = world.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
-    session.dealings.reach = Reach::Attached;
+    session.control.server = ServerState::Attached;
     session.live.has_active_work = Some(true);
     session.live.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];
     mark

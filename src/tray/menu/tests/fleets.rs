@@ -62,7 +62,7 @@ fn event(line: Line, call: usize) -> (&'static str, serde_json::Value) {
     }
 }
 
-fn session(n: usize, (log, owner, reach, folder, title, seen): &Made) -> Session {
+fn session(n: usize, (log, owner, server, folder, title, seen): &Made) -> Session {
     let length: i64 = log.iter().map(|line| i64::from(line.2)).sum();
     let mut at = NOW.wall - Span::seconds(length);
     let mut session = Session {
@@ -83,12 +83,12 @@ fn session(n: usize, (log, owner, reach, folder, title, seen): &Made) -> Session
         seen: seen.map(|ago| NOW.wall - Span::seconds(ago.into())),
         ..Session::default()
     };
-    session.dealings.reach = match reach % 5 {
-        0 => Reach::Nowhere,
-        1 => Reach::Listens,
-        2 => Reach::Attached,
-        3 => Reach::Hosted(7),
-        _ => Reach::Refused("no".into()),
+    session.control.server = match server % 5 {
+        0 => ServerState::Nowhere,
+        1 => ServerState::Listens,
+        2 => ServerState::Attached,
+        3 => ServerState::Hosted(7),
+        _ => ServerState::Refused("no".into()),
     };
     for (call, line) in log.iter().enumerate() {
         at = at + Span::seconds(line.2.into());

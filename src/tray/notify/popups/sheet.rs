@@ -14,7 +14,7 @@ const FEW: usize = 3;
 pub(super) fn sheet(popup: &Popup, buttons: &[Button], server: &Server, replaces: u32) -> Sheet {
     // A click beside the buttons; xfce4-notifyd knows none, and makes a button of it where it has a label.
     let opens = |button: &Button| {
-        matches!(button, Button::Details | Button::Review | Button::Answer | Button::Act(Action::ShowTerminal))
+        matches!(button, Button::Details | Button::Review | Button::Act(Action::Answer | Action::ShowTerminal))
     };
     let opened = if buttons.iter().any(opens) { "" } else { "Open" };
     let click = server.can.actions.then_some(["default", opened]);

@@ -5,8 +5,8 @@
 //! says is bounded in length, number and rate, and handed on in order; what is not taken as fast as it comes waits.
 
 use super::{Bridge, Heard, Line};
-use crate::agent::copilot::bridge::peer;
 use crate::agent::copilot::bridge::wire::{self, Hello, LINE_MAX, Order, Told, hex};
+use crate::agent::copilot::bridge::{PROTOCOL, peer};
 use crate::core::text::is_uuid;
 use crate::system::runtime::Runtime;
 use anyhow::{Context, bail, ensure};
@@ -204,10 +204,7 @@ async fn greet(
     }
     let first = Lines::new(from, HELLO_MAX).next().await?.context("it has gone")?;
     let First { t, hello } = serde_json::from_slice(&first)?;
-    ensure!(
-        t == "hello" && hello.v == crate::agent::copilot::bridge::PROTOCOL,
-        "it speaks another version of the protocol"
-    );
+    ensure!(t == "hello" && hello.v == PROTOCOL, "it speaks another version of the protocol");
     ensure!(is_uuid(&hello.session) && hello.nonce.len() <= NONCE_MAX, "it names no session");
     ensure!(hello.nonce.bytes().all(|byte| byte.is_ascii_hexdigit()), "its nonce is none");
     ensure!(hello.pid == peer, "it is another process than it says");
@@ -218,7 +215,7 @@ async fn greet(
     // Both name the process that they are for: another one that hands them on proves nothing by them.
     let proof = hex(&wire::proof(key, "tray", &format!("{}:{peer}", hello.nonce), &hello.session));
     let _seal = seal(&hello.nonce, peer)?;
-    let welcome = serde_json::json!({"t": "welcome", "v": crate::agent::copilot::bridge::PROTOCOL, "nonce": nonce, "proof": proof,
+    let welcome = serde_json::json!({"t": "welcome", "v": PROTOCOL, "nonce": nonce, "proof": proof,
         "pid": std::process::id(), "byItself": by_itself});
     write(to, &welcome).await?;
     let answer = Lines::new(from, HELLO_MAX).next().await?.context("it does not take us for Pilotlight")?;

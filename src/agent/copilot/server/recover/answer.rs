@@ -9,30 +9,36 @@ use crate::core::text::counted;
 use crate::core::turn::Call;
 use tokio::time::{sleep, timeout};
 
-/// Answers open permission requests, without attaching. Each is shown whole before it is answered by its id.
-pub async fn answer(
-    site: &Site,
-    which: &Which,
-    approve: bool,
-    show: Show<'_>,
-    steps: Steps<'_>,
-) -> Result<String, Failure> {
-    let (link, _) = find(site, steps).await?;
-    answer_over(&link, site, which, approve, show, steps).await
+/// How open permission requests are to be answered. Each is shown whole before it is answered by its id.
+#[derive(Clone, Copy)]
+pub struct RequestAnswer<'a> {
+    /// Of which session.
+    pub site: &'a Site,
+    /// Which of them.
+    pub which: &'a Which,
+    /// Allowed once, or refused.
+    pub approve: bool,
+    /// Is shown each.
+    pub show: Show<'a>,
+    /// Takes the steps.
+    pub steps: Steps<'a>,
+}
+
+/// Answers them without attaching.
+pub async fn answer(answer: RequestAnswer<'_>) -> Result<String, Failure> {
+    let (link, _) = find(answer.site, answer.steps).await?;
+    answer_over(&link, answer).await
 }
 
 /// The same over a connection that is there.
 pub(in crate::agent::copilot::server) async fn answer_over(
     link: &Link,
-    site: &Site,
-    which: &Which,
-    approve: bool,
-    show: Show<'_>,
-    steps: Steps<'_>,
+    answer: RequestAnswer<'_>,
 ) -> Result<String, Failure> {
+    let RequestAnswer { site, which, approve, show, steps } = answer;
     let (id, failed) = (&site.id, |fault| Failure::of(Step::TakeOver, fault));
     let chosen = choose(link.pending(id).await.map_err(failed)?, which, show)?;
-    let done = may_answer(site, &chosen, approve, show, steps).await?;
+    let done = answer.begin(&chosen).await?;
     let decision = if approve { Decision::Approve } else { Decision::Deny };
     let (mut answered, mut fault) = (Vec::new(), None);
     for request in &chosen {
@@ -103,19 +109,15 @@ pub(in crate::agent::copilot::server) async fn answer_over(
     Ok(told(done, answered.len(), chosen.len()))
 }
 
-/// Shows each request whole, and asks whether they are still to be answered. The word for what is then done.
-pub(crate) async fn may_answer(
-    site: &Site,
-    chosen: &[Request],
-    approve: bool,
-    show: Show<'_>,
-    steps: Steps<'_>,
-) -> Result<&'static str, Failure> {
-    chosen.iter().for_each(|request| show(request.shown()));
-    site.may_send(Step::TakeOver).await?;
-    let (does, done) = if approve { ("approves", "approved") } else { ("denies", "denied") };
-    steps(Step::TakeOver, format!("{does} {}", counted(chosen.len(), "request")));
-    Ok(done)
+impl RequestAnswer<'_> {
+    /// Shows each request whole, and asks whether they are still to be answered. The word for what is then done.
+    pub(crate) async fn begin(&self, chosen: &[Request]) -> Result<&'static str, Failure> {
+        chosen.iter().for_each(|request| (self.show)(request.shown()));
+        self.site.may_send(Step::TakeOver).await?;
+        let (does, done) = if self.approve { ("approves", "approved") } else { ("denies", "denied") };
+        (self.steps)(Step::TakeOver, format!("{does} {}", counted(chosen.len(), "request")));
+        Ok(done)
+    }
 }
 
 /// How many requests were answered of those that were meant.

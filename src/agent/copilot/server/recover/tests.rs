@@ -24,6 +24,10 @@ fn these(ids: &[&str]) -> Which {
     Which::These(ids.iter().map(|id| (*id).to_owned()).collect())
 }
 
+fn allow<'a>(site: &'a Site, which: &'a Which) -> RequestAnswer<'a> {
+    RequestAnswer { site, which, approve: true, show: &|_| (), steps: &|_, _| () }
+}
+
 fn site(fakes: &[&Fake]) -> (Site, watch::Sender<Sight>) {
     let (sender, sight) = watch::channel(Sight { turn_open: true, ..Sight::default() });
     let endpoints = fakes.iter().map(|fake| fake.endpoint.clone()).collect();
@@ -68,7 +72,7 @@ fn case_92_a_request_that_somebody_else_answered_is_told() {
         })
         .await;
         let (site, _sight) = site(&[&fake]);
-        let failure = answer(&site, &these(&["a"]), true, &|_| (), &|_, _| ()).await.unwrap_err();
+        let failure = answer(allow(&site, &these(&["a"]))).await.unwrap_err();
         assert!(failure.refused, "{failure}");
         assert!(failure.to_string().starts_with("the request is no longer open"), "{failure}");
     });
@@ -81,7 +85,7 @@ fn whoever_has_answered_or_stopped_leaves() {
         let fake = abortable(|_| false).await;
         let (site, _sight) = site(&[&fake]);
         stop(&site, &|_, _| ()).await.unwrap();
-        answer(&site, &these(&["a"]), true, &|_| (), &|_, _| ()).await.unwrap_err();
+        answer(allow(&site, &these(&["a"]))).await.unwrap_err();
         let all_left = async {
             while fake.left.load(Ordering::SeqCst) < 2 {
                 sleep(Duration::from_millis(5)).await;
@@ -106,9 +110,13 @@ fn an_answer_that_has_no_effect_is_no_success() {
         .await;
         let (site, _sight) = site(&[&fake]);
         let shown = Mutex::new(Vec::new());
-        let failure = answer(&site, &these(&["a"]), false, &|text| shown.lock().unwrap().push(text), &|_, _| ())
-            .await
-            .unwrap_err();
+        let failure = answer(RequestAnswer {
+            approve: false,
+            show: &|text| shown.lock().unwrap().push(text),
+            ..allow(&site, &these(&["a"]))
+        })
+        .await
+        .unwrap_err();
         assert_eq!((failure.step, failure.refused, failure.sent), (Step::Verify, false, true), "{failure}");
         assert!(failure.to_string().starts_with("may have happened: "), "{failure}");
         assert_eq!(*shown.lock().unwrap(), ["Run this command:\n\nls"]);

@@ -33,10 +33,10 @@ pub(super) fn step(popup: &Popup, button: Option<Button>, entry: &Entry) -> Step
         return Step::Refuse(over);
     }
     match button {
-        Some(Button::Approve) => answer(popup, entry, Ask::Approve),
-        Some(Button::Deny) => answer(popup, entry, Ask::Deny),
+        Some(Button::Act(Action::Approve)) => answer(popup, entry, Ask::Approve),
+        Some(Button::Act(Action::Deny)) => answer(popup, entry, Ask::Deny),
         Some(Button::Choice(index)) => choose(popup, entry, index),
-        Some(Button::Answer) => match question(session).filter(|_| is_one(popup)) {
+        Some(Button::Act(Action::Answer)) => match question(session).filter(|_| is_one(popup)) {
             Some(form) => Step::Do(Effect::Answer { id: row.id.clone(), request: form.request.clone() }),
             None => Step::Refuse("that question is no longer open".into()),
         },
@@ -92,7 +92,12 @@ fn of_the_body(popup: &Popup) -> Option<Button> {
 
 /// Why a button does nothing any more: what the popup was raised for is over.
 fn over(popup: &Popup, button: Button, row: &Row) -> Option<String> {
-    let acts = matches!(button, Button::Act(action) if action != Action::ShowTerminal) || button == Button::SendOn;
+    // What answers is held to the very request or question that was shown.
+    let acts = match button {
+        Button::Act(Action::Approve | Action::Deny | Action::Answer | Action::ShowTerminal) => false,
+        Button::Act(_) | Button::SendOn => true,
+        Button::Choice(_) | Button::Details | Button::Review | Button::Mute => false,
+    };
     let is_over = acts && popup.cause != Cause::Done && Cause::of_row(row) != Some(popup.cause);
     is_over.then(|| format!("it is no longer {}: it is {} now", popup.cause.name(), row.status))
 }
@@ -149,8 +154,8 @@ mod tests {
     #[test]
     fn an_answer_does_not_settle_what_it_answers() {
         for (clicked, is_settled) in [
-            (Clicked::Action(Button::Approve), false),
-            (Clicked::Action(Button::Deny), false),
+            (Clicked::Action(Button::Act(Action::Approve)), false),
+            (Clicked::Action(Button::Act(Action::Deny)), false),
             (Clicked::Action(Button::Choice(1)), false),
             (Clicked::Closed { by_user: false }, false),
             (Clicked::Closed { by_user: true }, true),
@@ -164,7 +169,7 @@ mod tests {
     #[test]
     fn a_click_beside_the_buttons_takes_the_next_step_where_that_is_harmless() {
         use Action::{Reconnect, Resume, ShowTerminal, Stop};
-        use Button::{Act, Approve, Details, Mute};
+        use Button::{Act, Details, Mute};
         for (cause, buttons, best) in [
             (Cause::Crashed, [Act(Resume), Mute], Some(Act(Resume))),
             (Cause::Crashed, [Act(Reconnect), Mute], Some(Act(Reconnect))),
@@ -172,7 +177,7 @@ mod tests {
             (Cause::Stuck, [Act(Reconnect), Act(Stop)], None),
             (Cause::Stuck, [Act(Stop), Mute], None),
             (Cause::PermissionLost, [Act(Reconnect), Mute], None),
-            (Cause::NeedsPermission, [Approve, Mute], None),
+            (Cause::NeedsPermission, [Act(Action::Approve), Mute], None),
             (Cause::NeedsPermission, [Details, Mute], None),
             (Cause::NeedsInput, [Act(ShowTerminal), Mute], None),
         ] {

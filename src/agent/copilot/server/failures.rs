@@ -3,8 +3,8 @@
 
 use super::attached::{Attached, Policy, attach};
 use super::fake::{Fake, Say, greeting};
-use super::recover::{self, Failure, Permit, Sight, Site};
-use crate::core::order::Which;
+use super::recover::{self, Failure, Permit, RequestAnswer, Sight, Site};
+use crate::core::order::{Step, Which};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -113,21 +113,21 @@ async fn does(deed: Deed, fake: &Fake) -> Result<(), Failure> {
     let (events, _heard) = mpsc::unbounded_channel();
     let attached =
         async |policy| -> Result<Attached, Failure> { attach(&site, policy, events.clone(), 1, &|_, _| ()).await };
+    let which = open();
+    let answering = |approve| RequestAnswer { site: &site, which: &which, approve, show: &|_| (), steps: &|_, _| () };
     match deed {
-        Deed::Approve => recover::answer(&site, &open(), true, &|_| (), &|_, _| ()).await.map(drop),
-        Deed::DenyAll => recover::answer(&site, &open(), false, &|_| (), &|_, _| ()).await.map(drop),
+        Deed::Approve => recover::answer(answering(true)).await.map(drop),
+        Deed::DenyAll => recover::answer(answering(false)).await.map(drop),
         Deed::Stop => recover::stop(&site, &|_, _| ()).await.map(drop),
         Deed::Attach(policy) => attached(policy).await.map(drop),
         Deed::AttachToSilence => attached(Policy::Ask).await.map(drop),
-        Deed::ApproveAttached => {
-            attached(Policy::Ask).await?.answer(&site, &open(), true, &|_| (), &|_, _| ()).await.map(drop)
-        }
+        Deed::ApproveAttached => attached(Policy::Ask).await?.answer(answering(true)).await.map(drop),
         Deed::AbortAttached => attached(Policy::Ask).await?.abort(&site, &|_, _| ()).await.map(drop),
         Deed::Resend => {
             let attached = attached(Policy::Ask).await?;
             // The log grows as soon as the prompt is sent.
             let grows = |step, _| {
-                if step == crate::core::order::Step::Resend {
+                if step == Step::Resend {
                     sender.send_modify(|sight| sight.events += 1);
                 }
             };

@@ -7,7 +7,7 @@
 
 mod clicks;
 
-use super::controller::Hands;
+use super::controller::ClickHandler;
 use super::details::Source;
 use super::menu::Menu;
 use super::mute::{Mute, Notices, Voice};
@@ -15,7 +15,7 @@ use super::notify::{Clicked, Note, Popups};
 use super::view::Effect;
 use crate::agent::copilot::user_settings;
 use crate::config::Notifications;
-use crate::core::action::{Action, Reach, is_bridged, offer};
+use crate::core::action::{Action, ServerState, is_bridged, offer};
 use crate::core::alert::{Alertable, Alerts, Completed, Kinds, Now, PopupId, Posed, Quiet, Request, Settings};
 use crate::core::fleet::Kind as Use;
 use crate::core::order::Outcome;
@@ -35,7 +35,7 @@ pub const FILE: &str = "quiet.json";
 /// A machine that slept for less than this, between two looks, was only about to.
 const SLEEP: Span = Span::seconds(5);
 
-/// What the herald is told.
+/// What the notifier is told.
 #[derive(Clone, Debug)]
 pub enum Word {
     /// What became of a popup.
@@ -62,11 +62,11 @@ impl Opened {
 }
 
 /// Raises popups, and does what is clicked on them.
-pub struct Herald {
+pub struct Notifier {
     alerts: Alerts,
     popups: Popups,
     words: Receiver<Word>,
-    hands: Hands,
+    click_handler: ClickHandler,
     /// What the menu says of notifications, and what is kept.
     notices: Notices,
     /// Whether it is told that a turn is done.
@@ -80,13 +80,13 @@ pub struct Herald {
     woke: Option<Time>,
 }
 
-impl Herald {
+impl Notifier {
     /// Raises nothing yet. What is kept in `state_folder` is read now.
     pub fn new(
         config: &Notifications,
         popups: Popups,
         words: Receiver<Word>,
-        hands: Hands,
+        click_handler: ClickHandler,
         state_folder: Option<&Path>,
     ) -> Self {
         let kept_at = state_folder.map(|folder| folder.join(FILE));
@@ -97,7 +97,7 @@ impl Herald {
             alerts: Alerts::new(rules, quiet.clone()),
             popups,
             words,
-            hands,
+            click_handler,
             notices: Notices {
                 enabled: config.enabled,
                 quiet_hours: config.rules.quiet_hours,
@@ -120,12 +120,12 @@ impl Herald {
         self.notices.enabled = config.enabled;
         self.notices.quiet_hours = config.rules.quiet_hours;
         self.notices.detail = config.rules.detail;
-        self.hands.configure(homes, terminal, config.rules.detail);
+        self.click_handler.configure(homes, terminal, config.rules.detail);
     }
 
     /// Shows a notification that is about no session.
     pub fn note(&self, note: &Note) {
-        self.hands.note(note);
+        self.click_handler.note(note);
     }
 
     /// What the menu says of notifications.
@@ -142,7 +142,7 @@ impl Herald {
     pub fn update(&mut self, fleet: &Fleet, menu: &Menu, now: Moment) {
         while let Ok(word) = self.words.try_recv() {
             match word {
-                Word::Mute(hush) => hush.apply(&mut self.alerts.quiet, now.wall),
+                Word::Mute(mute) => mute.apply(&mut self.alerts.quiet, now.wall),
                 Word::Clicked(id, clicked) => self.clicked(id, clicked, fleet, menu, now),
             }
         }
@@ -219,21 +219,21 @@ impl Herald {
         let there = popup.about.keys().iter().filter_map(|key| Some((key, fleet.get(key)?)));
         let Some((key, entry)) = there.min_by(|(_, a), (_, b)| a.row.place().cmp(&b.row.place())) else {
             let gone = Outcome::Refused("the session is gone".into());
-            return self.hands.note(&Note::after("Pilotlight", &gone));
+            return self.click_handler.note(&Note::after("Pilotlight", &gone));
         };
         match clicks::step(&popup, button, entry) {
-            Step::Do(effect) => self.hands.act(Some(key), effect),
+            Step::Do(effect) => self.click_handler.act(Some(key), effect),
             Step::Mute => {
                 Mute::Session(entry.row.id.clone(), Voice::Muted).apply(&mut self.alerts.quiet, now.wall);
-                self.hands.act(Some(key), Effect::Seen);
+                self.click_handler.act(Some(key), Effect::Seen);
             }
             Step::Show => {
                 let source = Source { key, row: &entry.row, session: entry.session(), path: entry.path() };
                 let summary = menu.details(&source, now);
-                self.hands.act(Some(key), Effect::Seen);
-                self.hands.note(&Note { title: summary.title, body: summary.body });
+                self.click_handler.act(Some(key), Effect::Seen);
+                self.click_handler.note(&Note { title: summary.title, body: summary.body });
             }
-            Step::Refuse(why) => self.hands.tell(&entry.row.label.who, &Outcome::Refused(why)),
+            Step::Refuse(why) => self.click_handler.tell(&entry.row.label.who, &Outcome::Refused(why)),
         }
     }
 }
@@ -262,10 +262,10 @@ fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Opened>) -> Aler
         id: asked.id.number(),
         kind: &asked.kind,
         what: asked.asks.as_deref(),
-        answerable: match session.dealings.reach {
-            Reach::Refused(_) | Reach::Nowhere | Reach::Unknown if !is_bridged(session) => false,
+        answerable: match session.control.server {
+            ServerState::Refused(_) | ServerState::Nowhere | ServerState::Unknown if !is_bridged(session) => false,
             // What is under way now will be over when the user clicks, or is refused then, and said.
-            _ => session.dealings.under_way.is_some() || offer(Action::Approve, session, row.status).is_ok(),
+            _ => session.control.under_way.is_some() || offer(Action::Approve, session, row.status).is_ok(),
         },
     });
     let question = question(session).filter(|_| row.status == Status::NeedsInput);
