@@ -1,8 +1,8 @@
 //! The desktop: whether there is a place for the icon, and what shows notifications.
 
 use super::Finding;
-use crate::tray::bus;
-use crate::tray::notify;
+#[cfg(target_os = "linux")]
+use crate::tray::{bus, notify};
 
 /// What is asked over the bus has this long; a panel that does not answer is one of the things that are looked for.
 #[cfg(target_os = "linux")]

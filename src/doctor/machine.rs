@@ -1,7 +1,6 @@
 //! The machine's limits: whether every session folder can be watched, and every owner waited for.
 
 use super::{Finding, Ground};
-use crate::system::descriptors;
 
 /// On Linux each session folder takes one watch, and all of them share the user's limit with every other program.
 #[cfg(target_os = "linux")]
@@ -60,7 +59,7 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
 /// Every owner that is waited for takes a descriptor of the tray's.
 #[cfg(target_os = "linux")]
 pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
-    use crate::system::descriptors::reserve;
+    use crate::system::descriptors::{limit, reserve};
     use crate::system::runtime::{Runtime, process_in};
     use std::fs;
     const CHECK: &str = "descriptors";
@@ -72,7 +71,7 @@ pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
         Some((open, line.split_whitespace().next()?.parse::<u64>().unwrap_or(u64::MAX)))
     });
     let Some((open, limit)) = tray else {
-        return vec![match descriptors::limit() {
+        return vec![match limit() {
             Some(limit) if limit < 256 => Finding::warning(
                 CHECK,
                 format!("your programs may open no more than {limit} files each"),

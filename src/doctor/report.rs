@@ -11,6 +11,7 @@ use crate::core::text::counted;
 use crate::core::verdict::Status;
 use crate::system::clock::Clock;
 use crate::system::log;
+#[cfg(target_os = "linux")]
 use crate::system::state_file;
 use std::fmt::Write;
 use std::path::Path;

@@ -4,6 +4,7 @@
 //! where it is installed, as a program without a window of its own has no other way that every compositor offers; without
 //! it, XWayland's clipboard does.
 
+#[cfg(target_os = "linux")]
 use crate::system::descriptors;
 use std::sync::mpsc::{Sender, channel};
 

@@ -3,6 +3,7 @@
 //! Each runs on a thread of its own, for as long as it takes: a slow file manager may not hold the menu. No shell is in
 //! between, and what is opened is looked at first.
 
+#[cfg(target_os = "linux")]
 use crate::system::descriptors;
 use crate::system::paths::is_local_folder;
 use std::path::{Path, PathBuf};
