@@ -62,7 +62,7 @@ fn facts_of_megabytes(bencher: Bencher<'_, '_>, megabytes: usize) {
     drop(file);
     bencher.with_inputs(Vec::new).bench_local_values(|mut buffer| {
         let mut facts = Facts::default();
-        let look = Look { now, limits: &limits };
+        let look = Look { now, limits: &limits, until: None };
         assert_eq!(Tail::default().read(&path, &mut facts, look, &mut buffer).unwrap(), Found::Grown);
         facts
     });

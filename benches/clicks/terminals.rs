@@ -89,6 +89,14 @@ fn shared_memory(pid: u32) -> String {
     rollup.lines().find(|line| line.starts_with("Pss:")).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Has a turn begin in which the model says nothing.
+fn hang(terminal: &Terminal, model: &Model, n: usize) {
+    let asked = model.asked("hang", 0);
+    terminal.enter(&format!("SCRIPT:hang Paint plank {n}"));
+    let is_asked = || (model.asked("hang", 0) > asked).then_some(());
+    wait_until(COPILOT, "the model is asked", || terminal.dump(), is_asked);
+}
+
 /// A desktop with the light, and a terminal with the bridge. Fields drop from the top.
 struct Desk {
     terminal: Terminal,
@@ -133,10 +141,7 @@ impl Desk {
 
     fn stops(&self, clicks: usize) {
         let once = |n: usize| {
-            let asked = self.model.asked("hang", 0);
-            self.terminal.enter(&format!("SCRIPT:hang Paint plank {n}"));
-            let is_asked = || (self.model.asked("hang", 0) > asked).then_some(());
-            wait_until(COPILOT, "the model is asked", || self.terminal.dump(), is_asked);
+            hang(&self.terminal, &self.model, n);
             let entry = ready(&self.panel, &self.light, FOLDER, "Stop the turn");
             let grown = Grown::of(&self.terminal.folder);
             let begun = Instant::now();
@@ -245,10 +250,7 @@ impl FarEnd {
 
     fn stops(&self, clicks: usize) {
         let once = |n: usize| {
-            let asked = self.model.asked("hang", 0);
-            self.terminal.enter(&format!("SCRIPT:hang Paint plank {n}"));
-            let is_asked = || (self.model.asked("hang", 0) > asked).then_some(());
-            wait_until(COPILOT, "the model is asked", || self.terminal.dump(), is_asked);
+            hang(&self.terminal, &self.model, n);
             let (grown, order) = (Grown::of(&self.terminal.folder), json!({"t": "stop", "after": self.root()}));
             let begun = Instant::now();
             self.say(order);

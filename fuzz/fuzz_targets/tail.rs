@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
         drop(File::create(&path).expect("the log is made"));
         let limits = Limits::default();
         let (mut tail, mut facts) = (Tail::default(), Facts::default());
-        let look = Look { now: NOW, limits: &limits };
+        let look = Look { now: NOW, limits: &limits, until: None };
         tail.read(&path, &mut facts, look, buffer).expect("an empty log is read");
         let mut from = 0;
         let mut ends: Vec<_> = cuts.iter().map(|&cut| usize::from(cut) * log.len() / 255).chain([log.len()]).collect();

@@ -68,7 +68,7 @@ impl Desk {
     }
 
     fn reading(&self) -> Reading<'_> {
-        let look = Look { now: self.now, limits: &self.limits };
+        let look = Look { now: self.now, limits: &self.limits, until: None };
         Reading {
             look,
             owner_names: &self.names,
@@ -90,7 +90,7 @@ impl Desk {
     /// Everything is looked at, as after a rescan.
     fn look(&mut self) -> &mut Self {
         let reading = Reading {
-            look: Look { now: self.now, limits: &self.limits },
+            look: Look { now: self.now, limits: &self.limits, until: None },
             owner_names: &self.names,
             known: &self.known,
             openings: Openings::NONE,

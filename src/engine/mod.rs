@@ -459,7 +459,7 @@ struct Round {
 
 fn reading<'a>(config: &'a Config, known: &'a HashSet<u32>, openings: &'a Openings, now: Moment) -> Reading<'a> {
     Reading {
-        look: Look { now, limits: &config.limits },
+        look: Look { now, limits: &config.limits, until: None },
         owner_names: &config.owners.names,
         known,
         openings,

@@ -53,7 +53,7 @@ fn look_around(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earli
     let roots: Vec<_> = homes.iter().map(|home| home.join(SESSIONS)).collect();
     let openings = Openers::default().look(&roots, &config.owners.names, now.wall);
     let reading = Reading {
-        look: Look { now, limits: &config.limits },
+        look: Look { now, limits: &config.limits, until: None },
         owner_names: &config.owners.names,
         known: &known,
         openings: &openings,

@@ -7,24 +7,10 @@ use crate::support::desktop::sessions::Sessions;
 use crate::support::process::{is_live, signal};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
+use pilotlight::core::verdict::Status;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-
-/// Every status there is, as README.md has them.
-const STATUSES: [&str; 11] = [
-    "ended",
-    "crashed",
-    "failed",
-    "needs-permission",
-    "permission-lost",
-    "needs-input",
-    "stuck",
-    "quiet",
-    "finishing",
-    "working",
-    "idle",
-];
 
 /// A demo, on a desktop of the test's own.
 struct Demo {
@@ -94,7 +80,7 @@ fn parent(pid: u32) -> u32 {
 #[test]
 fn every_status_shows_and_nothing_is_left() {
     let mut demo = Demo::start();
-    let mut missing = BTreeSet::from(STATUSES);
+    let mut missing = BTreeSet::from(Status::ALL.map(Status::name));
     wait_until(
         SOON,
         "every status shows",

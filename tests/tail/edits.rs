@@ -69,12 +69,12 @@ pub(crate) fn play(edits: &[u8], folder: &Path, buffer: &mut Vec<u8>) {
         }
         // Whole, or as little at a time as can be; after what was written, however long that took.
         let moment = Moment::of(Time(Clock::start().now().wall.0 + 5));
-        let look = Look { now: moment, limits: &limits };
+        let look = Look { now: moment, limits: &limits, until: None };
         if at(2) % 2 == 0 {
             tail.read(&path, &mut facts, look, buffer).unwrap();
         } else {
             let slice = |tail: &mut Tail, facts: &mut Facts, buffer: &mut Vec<u8>| {
-                tail.read_until(&path, facts, look, buffer, Some(Instant::now())).unwrap()
+                tail.read(&path, facts, Look { until: Some(Instant::now()), ..look }, buffer).unwrap()
             };
             while slice(&mut tail, &mut facts, buffer) == Found::More {}
         }

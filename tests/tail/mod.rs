@@ -100,9 +100,9 @@ impl Log {
 
     fn read_until(&mut self, until: Option<Instant>) -> Result<Found, String> {
         self.now = Moment::of(self.time());
-        let look = Look { now: self.now, limits: &self.limits };
+        let look = Look { now: self.now, limits: &self.limits, until };
         let (path, buffer) = (self.path(), &mut Vec::new());
-        self.tail.read_until(&path, &mut self.facts, look, buffer, until).map_err(|error| error.to_string())
+        self.tail.read(&path, &mut self.facts, look, buffer).map_err(|error| error.to_string())
     }
 
     /// Reads to the end, as little as can be at a time; how often.
@@ -119,7 +119,7 @@ impl Log {
     /// What a reader that comes now makes of the log.
     fn facts_afresh(&self) -> Facts {
         let mut facts = Facts::default();
-        let look = Look { now: self.now, limits: &self.limits };
+        let look = Look { now: self.now, limits: &self.limits, until: None };
         Tail::default().read(&self.path(), &mut facts, look, &mut Vec::new()).unwrap();
         facts
     }

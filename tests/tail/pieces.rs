@@ -22,7 +22,7 @@ const OWNER: Owner = Owner::Alive { pid: 1, started: None };
 /// Reads a log that is at `path` now.
 fn read(tail: &mut Tail, path: &Path, facts: &mut Facts, now: Moment) {
     let limits = Limits::default();
-    tail.read(path, facts, Look { now, limits: &limits }, &mut Vec::new()).unwrap();
+    tail.read(path, facts, Look { now, limits: &limits, until: None }, &mut Vec::new()).unwrap();
 }
 
 /// Writes at a time when all of a story is past: an event is no newer than its file.
@@ -110,7 +110,7 @@ proptest! {
             if to > written[which] || to == 0 {
                 append(&paths[which], &logs[which][written[which]..to.max(written[which])]);
                 written[which] = to.max(written[which]);
-                let look = Look { now: folded(whole_lines(&logs[which][..written[which]])).1, limits: &limits };
+                let look = Look { now: folded(whole_lines(&logs[which][..written[which]])).1, limits: &limits, until: None };
                 tails[which].read(&paths[which], &mut facts[which], look, &mut buffer).unwrap();
             }
         }

@@ -123,7 +123,7 @@ pub fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> Owner {
     let openings = Openers::default().look(&[root.to_owned()], names, now);
     let (limits, known) = (Limits::default(), HashSet::new());
     let reading = Reading {
-        look: Look { now: Moment { wall: now, awake: now }, limits: &limits },
+        look: Look { now: Moment { wall: now, awake: now }, limits: &limits, until: None },
         owner_names: names,
         known: &known,
         openings: &openings,
@@ -354,7 +354,8 @@ impl Folder {
     /// Reads what is new in the log.
     pub fn read_log(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> Looked {
         let (path, session) = (self.path.join(LOG), &mut self.session);
-        let result = self.tail.read_until(&path, &mut session.facts, reading.look, buffer, reading.until);
+        let look = Look { until: reading.until, ..reading.look };
+        let result = self.tail.read(&path, &mut session.facts, look, buffer);
         session.problem = match &result {
             Ok(Found::More) if session.facts.events == 0 => Some("its log is long, and still being read".into()),
             Ok(_) if self.tail.is_inside_line() => Some(ENDLESS.into()),

@@ -5,7 +5,7 @@
 //! was is read anew, so that no status outlives what it rested on.
 //!
 //! However long a log is, and however fast it grows, a reading can be broken off at a given time and be continued later: see
-//! [`Tail::read_until`]. While a log is read anew, the facts of before stand; they are replaced when the new ones are whole.
+//! [`Look::until`]. While a log is read anew, the facts of before stand; they are replaced when the new ones are whole.
 
 mod anew;
 mod backwards;
@@ -51,6 +51,8 @@ pub struct Look<'a> {
     pub now: Moment,
     /// The limits that the fold closes turns by.
     pub limits: &'a Limits,
+    /// When it breaks off. Something is read each time, at most one block too late.
+    pub until: Option<Instant>,
 }
 
 impl Look<'_> {
@@ -68,8 +70,6 @@ struct Pass<'a> {
     written: Time,
     /// How far the awake clock was ahead of the one on the wall when the events happened.
     lead: Span,
-    /// When it breaks off.
-    until: Option<Instant>,
 }
 
 impl Pass<'_> {
@@ -90,7 +90,7 @@ impl Pass<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.until.is_some_and(|until| until <= Instant::now())
+        self.look.until.is_some_and(|until| until <= Instant::now())
     }
 }
 
@@ -181,7 +181,8 @@ impl Carry {
 }
 
 impl Tail {
-    /// Reads what is new and folds it into `facts`; begins anew where the log is not the one it was.
+    /// Reads what is new and folds it into `facts`; begins anew where the log is not the one it was. What is broken off, with
+    /// [`Found::More`], goes on from there the next time.
     ///
     /// # Errors
     /// Where there is a log that cannot be read. `facts` are then empty: nothing that was known of it still holds.
@@ -192,23 +193,7 @@ impl Tail {
         look: Look<'_>,
         buffer: &mut Vec<u8>,
     ) -> Result<Found, LogError> {
-        self.read_until(path, facts, look, buffer, None)
-    }
-
-    /// Like [`read`](Self::read), but breaks off at a given time with [`Found::More`], and goes on from there the next time.
-    /// Something is read each time, at most one block too late.
-    ///
-    /// # Errors
-    /// As `read`.
-    pub fn read_until(
-        &mut self,
-        path: &Path,
-        facts: &mut Facts,
-        look: Look<'_>,
-        buffer: &mut Vec<u8>,
-        until: Option<Instant>,
-    ) -> Result<Found, LogError> {
-        let result = self.try_read(path, facts, look, buffer, until);
+        let result = self.try_read(path, facts, look, buffer);
         if matches!(result, Ok(Found::Absent) | Err(_)) {
             *self = Self::default();
             *facts = Facts::default();
@@ -227,7 +212,6 @@ impl Tail {
         facts: &mut Facts,
         look: Look<'_>,
         buffer: &mut Vec<u8>,
-        until: Option<Instant>,
     ) -> Result<Found, LogError> {
         if self.is_as_it_was(path) {
             return Ok(Found::Unchanged);
@@ -237,7 +221,7 @@ impl Tail {
             Err(LogError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Absent),
             Err(error) => return Err(error),
         };
-        let mut pass = Pass { look, written: written(&meta), lead: look.lead(), until };
+        let mut pass = Pass { look, written: written(&meta), lead: look.lead() };
         buffer.resize(BLOCK, 0);
         let mut begun = None;
         if let Some(anew) = self.anew.take()

@@ -2,14 +2,14 @@
 //! that is a failure in words, in its time, and never taken for done.
 
 use super::attached::{Attached, Policy, attach};
-use super::fake::{Fake, Say, greeting};
-use super::recover::{self, Failure, Permit, RequestAnswer, Sight, Site};
+use super::fake::{Fake, Say, greeting, site_at};
+use super::recover::{self, Failure, RequestAnswer, Sight};
 use crate::core::order::{Step, Which};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 /// What is done with a session.
@@ -101,15 +101,7 @@ fn open() -> Which {
 
 async fn does(deed: Deed, fake: &Fake) -> Result<(), Failure> {
     let sight = Sight { turn_open: true, silent: deed == Deed::AttachToSilence, ..Sight::default() };
-    let (sender, sight) = watch::channel(sight);
-    let site = Site {
-        id: "s".into(),
-        cwd: None,
-        endpoints: vec![fake.endpoint.clone()],
-        owned: true,
-        sight,
-        permit: Permit::default(),
-    };
+    let (site, sender) = site_at(vec![fake.endpoint.clone()], sight);
     let (events, _heard) = mpsc::unbounded_channel();
     let attached =
         async |policy| -> Result<Attached, Failure> { attach(&site, policy, events.clone(), 1, &|_, _| ()).await };

@@ -1,11 +1,13 @@
 //! A server that is none, for tests: it says what it is told to.
 
+use super::recover::{Permit, Sight, Site};
 use super::servers::{Endpoint, Token};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 /// What it does about a call.
 pub(super) enum Say {
@@ -105,6 +107,13 @@ async fn serve(stream: TcpStream, say: &(dyn Fn(&str, &Value, usize) -> Say + Sy
 
 async fn send(write: &mut (impl AsyncWriteExt + Unpin), body: &str) {
     let _ = write.write_all(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await;
+}
+
+/// The session `s` of an owner, as the engine would hand it over, where servers at `endpoints` may have it; and who changes what
+/// is seen of it.
+pub(super) fn site_at(endpoints: Vec<Endpoint>, sight: Sight) -> (Site, watch::Sender<Sight>) {
+    let (sender, sight) = watch::channel(sight);
+    (Site { id: "s".into(), cwd: None, endpoints, owned: true, sight, permit: Permit::default() }, sender)
 }
 
 /// An event as it is told live.

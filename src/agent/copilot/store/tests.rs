@@ -70,7 +70,8 @@ fn that_a_process_does_not_hold_a_session_is_believed_for_five_seconds() {
         let (limits, known) = (Limits::default(), HashSet::from([pid]));
         let mut folder = Folder::new(path.parent().unwrap(), "one");
         let mut owner_at = |awake: i64| {
-            let look = Look { now: Moment { wall: now(), awake: Time(1_000_000 + awake) }, limits: &limits };
+            let look =
+                Look { now: Moment { wall: now(), awake: Time(1_000_000 + awake) }, limits: &limits, until: None };
             let reading = Reading {
                 look,
                 owner_names: &[],
@@ -108,7 +109,7 @@ fn a_lock_that_is_too_new_to_tell_is_looked_at_again() {
     fs::write(&lock, pid.to_string()).unwrap();
     let (limits, known, wall) = (Limits::default(), HashSet::new(), modified(&fs::metadata(lock).unwrap()));
     let reading = Reading {
-        look: Look { now: Moment { wall, awake: wall }, limits: &limits },
+        look: Look { now: Moment { wall, awake: wall }, limits: &limits, until: None },
         owner_names: &[],
         known: &known,
         openings: Openings::NONE,

@@ -85,8 +85,8 @@ mod tests {
         let prompt =
             r#"{"type":"user.message","data":{"content":"do it"},"id":"a","timestamp":"2026-01-01T00:00:00.000Z"}"#;
         let limits = Limits::default();
-        let look = Look { now: Moment::default(), limits: &limits };
-        let pass = Pass { look, written: Time(i64::MAX), lead: Span::ZERO, until: None };
+        let look = Look { now: Moment::default(), limits: &limits, until: None };
+        let pass = Pass { look, written: Time(i64::MAX), lead: Span::ZERO };
         for (becomes, events, has_grown) in [(0, 0, false), (50, 0, false), (200, 1, true), (120, 1, false)] {
             let text = format!("{prompt}\n{}", " ".repeat(120 - prompt.len() - 1));
             std::fs::write(scratch.path(), &text).unwrap();

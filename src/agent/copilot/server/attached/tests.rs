@@ -1,12 +1,12 @@
-use super::super::fake::{Fake, Say, event, greeting};
+use super::super::fake::{Fake, Say, event, greeting, site_at};
 use super::*;
-use crate::agent::copilot::server::recover::{Permit, Sight};
+use crate::agent::copilot::server::recover::Sight;
 use crate::core::attempts::Mark;
 use crate::core::form::{Form, With};
 use crate::core::time::Time;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 fn run<F: Future>(future: F) -> F::Output {
@@ -25,15 +25,7 @@ fn answers(method: &str) -> Say {
 }
 
 async fn attached(fake: &Fake, policy: Policy) -> (Attached, mpsc::UnboundedReceiver<Event>) {
-    let (_sender, sight) = watch::channel(Sight::default());
-    let site = Site {
-        id: "s".into(),
-        cwd: None,
-        endpoints: vec![fake.endpoint.clone()],
-        owned: true,
-        sight,
-        permit: Permit::default(),
-    };
+    let (site, _sender) = site_at(vec![fake.endpoint.clone()], Sight::default());
     let (events, heard) = mpsc::unbounded_channel();
     (attach(&site, policy, events, 9, &|_, _| ()).await.unwrap(), heard)
 }
@@ -162,10 +154,8 @@ fn case_7_a_prompt_is_not_sent_again_after_another_one() {
     run(async {
         let fake = Fake::start(|method, _, _| answers(method)).await;
         let (attached, _heard) = attached(&fake, Policy::Ask).await;
-        let (_sender, sight) =
-            watch::channel(Sight { prompt: Some(Mark { event: 2, at: Time(2) }), ..Sight::default() });
-        let site =
-            Site { id: "s".into(), cwd: None, endpoints: Vec::new(), owned: true, sight, permit: Permit::default() };
+        let (site, _sender) =
+            site_at(Vec::new(), Sight { prompt: Some(Mark { event: 2, at: Time(2) }), ..Sight::default() });
         let span = Duration::from_millis(10);
         let failure = recover::resend(
             &attached,
@@ -247,8 +237,7 @@ async fn replied(answer: Say, told: Option<Value>, reply: &Reply) -> (Result<Str
     })
     .await;
     let (attached, _heard) = attached(&fake, Policy::Ask).await;
-    let (_sender, sight) = watch::channel(Sight::default());
-    let site = Site { id: "s".into(), cwd: None, endpoints: Vec::new(), owned: true, sight, permit: Permit::default() };
+    let (site, _sender) = site_at(Vec::new(), Sight::default());
     let posed = std::sync::atomic::AtomicBool::new(false);
     let pose = |_: Form| posed.store(true, std::sync::atomic::Ordering::Relaxed);
     let came = attached.reply(&site, reply, &pose, &|_, _| ()).await;
@@ -302,9 +291,7 @@ fn an_answer_whose_end_was_not_heard_is_looked_for() {
         })
         .await;
         let (attached, _heard) = attached(&fake, Policy::Ask).await;
-        let (_sender, sight) = watch::channel(Sight::default());
-        let site =
-            Site { id: "s".into(), cwd: None, endpoints: Vec::new(), owned: true, sight, permit: Permit::default() };
+        let (site, _sender) = site_at(Vec::new(), Sight::default());
         let came = attached.reply(&site, &blue(), &|_| (), &|_, _| ()).await;
         assert_eq!(came, Ok("answered".to_owned()));
     });

@@ -1,4 +1,4 @@
-use super::super::fake::{Fake, Say, greeting};
+use super::super::fake::{Fake, Say, greeting, site_at};
 use super::*;
 use crate::agent::copilot::server::request::Request;
 use crate::core::order::Which;
@@ -29,9 +29,9 @@ fn allow<'a>(site: &'a Site, which: &'a Which) -> RequestAnswer<'a> {
 }
 
 fn site(fakes: &[&Fake]) -> (Site, watch::Sender<Sight>) {
-    let (sender, sight) = watch::channel(Sight { turn_open: true, ..Sight::default() });
     let endpoints = fakes.iter().map(|fake| fake.endpoint.clone()).collect();
-    (Site { id: "s".into(), cwd: None, endpoints, owned: false, sight, permit: Permit::default() }, sender)
+    let (site, sender) = site_at(endpoints, Sight { turn_open: true, ..Sight::default() });
+    (Site { owned: false, ..site }, sender)
 }
 
 #[test]
