@@ -21,6 +21,8 @@ use std::path::Path;
 use super::{Claim, Lock, claim, is_copilot, is_of_our_user};
 use crate::core::owner::{Owner, UNHELD};
 use crate::core::time::Time;
+#[cfg(unix)]
+use rustix::{io::Errno, process::Signal};
 
 /// An owner that can be signalled, and nobody else instead.
 ///
@@ -42,6 +44,26 @@ pub enum Force {
     Terminate,
     /// SIGKILL; on Windows `TerminateProcess`. Nothing is written, and the tools live on.
     Kill,
+}
+
+#[cfg(unix)]
+impl Force {
+    const fn signal(self) -> Signal {
+        match self {
+            Self::Interrupt => Signal::INT,
+            Self::Terminate => Signal::TERM,
+            Self::Kill => Signal::KILL,
+        }
+    }
+}
+
+/// Why a process was not signalled.
+#[cfg(unix)]
+fn unsent(pid: u32, error: Errno) -> String {
+    match error {
+        Errno::SRCH => format!("process {pid} has ended. Nothing was signalled"),
+        error => format!("cannot signal process {pid}: {error}"),
+    }
 }
 
 impl Target {

@@ -4,9 +4,9 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
 
-use super::{Force, no_owner};
+use super::{Force, no_owner, unsent};
 use crate::core::time::Time;
 
 #[derive(Debug)]
@@ -38,15 +38,6 @@ impl Handle {
     }
 
     pub(super) fn signal(&self, force: Force, _names: &[String]) -> Result<(), String> {
-        let signal = match force {
-            Force::Interrupt => Signal::INT,
-            Force::Terminate => Signal::TERM,
-            Force::Kill => Signal::KILL,
-        };
-        let pid = self.pid;
-        pidfd_send_signal(&self.process, signal).map_err(|error| match error {
-            Errno::SRCH => format!("process {pid} has ended. Nothing was signalled"),
-            error => format!("cannot signal process {pid}: {error}"),
-        })
+        pidfd_send_signal(&self.process, force.signal()).map_err(|error| unsent(self.pid, error))
     }
 }

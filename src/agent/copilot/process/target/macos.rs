@@ -4,10 +4,10 @@
 //! microseconds between comparing and signalling.
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, kill_process};
 
 use super::super::{Reading, exits, platform};
-use super::{Force, no_owner};
+use super::{Force, no_owner, unsent};
 use crate::core::time::Time;
 
 #[derive(Debug)]
@@ -35,19 +35,10 @@ impl Handle {
     }
 
     pub(super) fn signal(&self, force: Force, _names: &[String]) -> Result<(), String> {
-        let signal = match force {
-            Force::Interrupt => Signal::INT,
-            Force::Terminate => Signal::TERM,
-            Force::Kill => Signal::KILL,
-        };
-        let pid = self.pid;
         if self.has_ended() {
-            return Err(format!("process {pid} has ended. Nothing was signalled"));
+            return Err(unsent(self.pid, Errno::SRCH));
         }
-        kill_process(self.id, signal).map_err(|error| match error {
-            Errno::SRCH => format!("process {pid} has ended. Nothing was signalled"),
-            error => format!("cannot signal process {pid}: {error}"),
-        })
+        kill_process(self.id, force.signal()).map_err(|error| unsent(self.pid, error))
     }
 }
 
