@@ -16,6 +16,7 @@ mod bridges;
 #[cfg(target_os = "linux")]
 mod clocks;
 pub mod ended;
+mod event;
 mod first;
 mod fleet;
 mod happenings;
@@ -43,6 +44,7 @@ pub use settings::{HomesOf, Settings, Source};
 
 use acting::{Acting, Happening};
 use agenda::{Agenda, History};
+use event::Wait;
 use server::Sought;
 use sparing::Sparing;
 
@@ -60,11 +62,9 @@ use crate::core::verdict::Status;
 use crate::engine::last_seen::Seen;
 use crate::engine::ledger::Ledger;
 use crate::system::clock::Clock;
-use crate::system::heap;
 use crate::system::identity::Identity;
 use crate::system::log::{self, story};
-use crate::system::signals::{Signal, Signals};
-use crate::system::timer::Alarm;
+use crate::system::signals::Signals;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -309,96 +309,60 @@ impl Engine {
     /// Runs until the view or one of these signals ends it.
     pub async fn run(mut self, mut signals: Signals, view: &mut dyn View) {
         let mut round = Round::default();
+        if self.begin(&mut signals, view, &mut round).await.is_break() {
+            return;
+        }
+        let mut flow = self.show(&mut round, view);
+        let mut wait = Wait::new(signals);
+        while flow.is_continue() {
+            let event = self.next(&mut wait, view).await;
+            flow = self.take(event, view, &mut round);
+            if flow.is_continue() {
+                flow = self.turn(view, &mut round);
+            }
+        }
+        self.leave().await;
+    }
+
+    /// Looks at everything once. Breaks where a signal ends the program meanwhile.
+    async fn begin(&mut self, signals: &mut Signals, view: &mut dyn View, round: &mut Round) -> ControlFlow<()> {
         let (version, level) = (env!("CARGO_PKG_VERSION"), log::level());
         tracing::info!(target: story::TARGET, tag = story::START, version, level, "Pilotlight starts watching");
-        let mut alarm = Alarm::default();
         self.listen();
         self.watch_seen();
         self.begin_to_follow_config(view);
         self.look_at_processes();
-        if self.look_at_all(&mut signals, &mut round).await.is_break() {
-            return;
-        }
+        self.look_at_all(signals, round).await?;
         round.changed.extend(self.fleet.entries().map(|(key, _)| key.clone()));
-        let asks = view.asks_servers();
-        if asks {
-            self.ask_servers(&mut round);
+        if view.asks_servers() {
+            self.ask_servers(round);
         }
-        let mut flow = self.show(&mut round, view);
         if view.wants_history() {
             self.untold = self.history.iter().collect();
         }
         // The start needed much that is not needed again.
         self.agenda.is_long();
-        let mut stormy = false;
-        while flow.is_continue() {
-            let wake = self.clock.instant(self.wake_at(view));
-            let is_busy = self.agenda.is_busy()
-                || self.looking.is_some()
-                || !self.untold.is_empty()
-                || !self.unwatched.is_empty();
-            if !is_busy && self.agenda.was_long() {
-                self.buffer = Vec::new();
-                heap::give_back();
-            }
-            if is_busy || stormy {
-                // The runtime hears of signals and sockets only while nothing is ready, and in a storm something always is.
-                tokio::task::yield_now().await;
-            }
-            stormy = false;
-            tokio::select! {
-                biased;
-                signal = signals.next() => match signal {
-                    Signal::Interrupt if self.parts_later(view) => {}
-                    Signal::Interrupt => break,
-                    Signal::End => {
-                        self.keep_what_ends(view);
-                        break;
-                    }
-                    Signal::Redraw => {
-                        view.resume();
-                        round.redraw = true;
-                    }
-                    Signal::Suspend => {
-                        view.suspend();
-                        signals.suspend();
-                    }
-                },
-                // Before what is read: what we are about to do is known before its traces are.
-                Some(happening) = self.happenings.recv() => self.happened(happening, &mut round),
-                heard = self.bridges.heard() => self.heard(heard, &mut round),
-                hints = self.watcher.changed(is_busy) => {
-                    stormy = hints.at_once;
-                    self.follow(hints, &mut round);
-                }
-                Some(command) = self.commands.recv() => match command {
-                    Command::Quit => break,
-                    Command::Refresh => self.rescan(),
-                    Command::Redraw => round.redraw = true,
-                    Command::Act(given) => self.act(given, &mut round),
-                    Command::Seen(keys) => self.mark_seen(&keys, &mut round),
-                    Command::SeenAll => {
-                        let keys: Vec<_> = self.fleet.keys().collect();
-                        self.mark_seen(&keys, &mut round);
-                    }
-                },
-                Some(pid) = self.ended.recv() => self.owner_ended(pid),
-                () = alarm.until(wake), if !is_busy => {}
-                () = std::future::ready(()), if is_busy => {}
-            }
-            self.work(&mut round);
-            if !self.untold.is_empty() && self.agenda.only_reads() && self.show_history(view).is_break() {
-                break;
-            }
-            self.act_late(&mut round);
-            self.recheck(view, &mut round);
-            self.follow_config(view, &mut round);
-            self.reconnect_by_itself(view.reconnects_by_itself(), &mut round);
-            if asks {
-                self.ask_servers(&mut round);
-            }
-            flow = self.show(&mut round, view);
+        ControlFlow::Continue(())
+    }
+
+    /// One turn of the loop: some of what is to be looked at, and what has become due. Breaks where the view ends the program.
+    fn turn(&mut self, view: &mut dyn View, round: &mut Round) -> ControlFlow<()> {
+        self.work(round);
+        if !self.untold.is_empty() && self.agenda.only_reads() {
+            self.show_history(view)?;
         }
+        self.act_late(round);
+        self.recheck(view, round);
+        self.follow_config(view, round);
+        self.reconnect_by_itself(view.reconnects_by_itself(), round);
+        if view.asks_servers() {
+            self.ask_servers(round);
+        }
+        self.show(round, view)
+    }
+
+    /// Lets go of what it holds.
+    async fn leave(mut self) {
         // What was sent meanwhile is told: whoever waits for it must know that it may have happened.
         while let Ok(happening) = self.happenings.try_recv() {
             match happening {

@@ -58,12 +58,17 @@ impl Signals {
             _ = self.suspend.recv() => Signal::Suspend,
         }
     }
-
-    /// Stops this process until it is continued, as Ctrl-Z does by itself where nobody waits for it.
-    pub fn suspend(&self) {
-        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
-    }
 }
+
+/// Stops this process until it is continued, as Ctrl-Z does by itself where nobody waits for it.
+#[cfg(unix)]
+pub fn suspend() {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+}
+
+/// There is no such signal here.
+#[cfg(not(unix))]
+pub fn suspend() {}
 
 impl Signals {
     /// Waits for a signal that ends a program; Ctrl-Z works meanwhile as it does elsewhere.
@@ -71,7 +76,7 @@ impl Signals {
         loop {
             match self.next().await {
                 Signal::Interrupt | Signal::End => return,
-                Signal::Suspend => self.suspend(),
+                Signal::Suspend => suspend(),
                 Signal::Redraw => {}
             }
         }
@@ -99,7 +104,4 @@ impl Signals {
         }
         Signal::Interrupt
     }
-
-    /// There is no such signal here.
-    pub fn suspend(&self) {}
 }
