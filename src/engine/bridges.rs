@@ -199,7 +199,7 @@ impl Engine {
     /// The way to a session's terminal.
     pub(super) fn way_to(&self, key: &Key) -> Option<Way> {
         let session = self.fleet.get(key)?.session();
-        session.control.bridge?;
+        session.control.bridge.filter(|bridge| bridge.obeys())?;
         self.bridges.of(&session.id, session.owner.live()?).map(|line| line.way.clone())
     }
 }

@@ -376,6 +376,9 @@ fn a_question_is_answered_where_pilotlight_is_attached_and_nowhere_else() {
     Case::of(told, 3, Kind::Sdk).server(ServerState::Attached).refuses(Action::Answer, "it was answered just now");
     let terminal = Case::of(story.clone(), 3, Kind::Terminal).server(ServerState::Nowhere);
     terminal.refuses(Action::Answer, "answer it in its terminal");
+    // A bridge tells what is asked, and answers where it was tried.
+    bridged(heard(form()), 3, Bridge::Joined).says(Action::Answer, "answers what it asks you");
+    bridged(heard(form()), 3, Bridge::Watches).refuses(Action::Answer, "not tried with Copilot 1.2.3");
     let stdio = Case::of(story.clone(), 3, Kind::Sdk).server(ServerState::Nowhere);
     stdio.refuses(Action::Answer, "answer it in the program that runs it");
     let by_message = Case::of(Story::prompted().answers(1, "Which one?"), 3, Kind::Sdk).server(ServerState::Listens);

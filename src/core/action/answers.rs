@@ -51,6 +51,9 @@ pub(super) fn reply(session: &Session, status: Status) -> Result<String, String>
     }
     let open = questions(session);
     if let Some(asking) = open.iter().find(|asking| asking.form.is_ok()).or(open.first()) {
+        if !is_at_server(session) && bridge_of(session).is_some_and(|bridge| !bridge.obeys()) {
+            return Err(format!("answer it in its terminal{}", lifted(session)));
+        }
         return match &asking.form {
             Ok(_) => Ok(format!("answers what it asks you ({} open)", counted(open.len(), "question"))),
             Err(why) => Err(format!("answer it where it asks: {why}")),
