@@ -144,54 +144,66 @@ const ORDERS = {
     return (await CALLS.plan(requestId, answer)).success === true ? null : "gone";
   },
 
-  async stop({ after }) {
+  async stop(order) {
     // While the consent is open, an abort would wait for it, and hit whatever runs then.
-    if (consenting) return "consenting";
-    if (isAnother(after)) return "changed";
+    const before = hasLapsed(order);
+    if (before) return before;
+    // What Copilot says comes after all that it told before: where we stood still, of another turn as well.
+    const { hasActiveWork } = await CALLS.activity();
+    const meanwhile = hasLapsed(order);
+    if (meanwhile) return meanwhile;
     // After its end, an abort would hit what begins meanwhile.
-    const runs = roots.length > 0 ? working : (await CALLS.activity()).hasActiveWork;
-    if (!runs) return "gone";
-    if (consenting) return "consenting";
-    if (isAnother(after)) return "changed";
+    if (!(roots.length > 0 ? working : hasActiveWork)) return "gone";
     await CALLS.abort();
     return null;
   },
 
-  async send({ after, prompt }) {
+  async send(order) {
+    const { prompt } = order;
     if (typeof prompt !== "string" || !prompt) return "refused";
-    return (await notIdle(after)) ?? (await CALLS.send(prompt), null);
+    return (await notIdle(order)) ?? (await CALLS.send(prompt), null);
   },
 
-  async elevate({ after }) {
+  async elevate(order) {
     if (elevated) return null;
     if (refused) return "refused";
-    return (await notIdle(after)) ?? (await elevate());
+    return (await notIdle(order)) ?? (await elevate());
   },
 
   activity: () => CALLS.activity(),
 };
 
-// Whether another turn has begun than the one that this event opened. One that ran when we joined has no event that we know.
-function isAnother(after) {
-  return roots.length > 0 && !roots.includes(after);
+// Why an order is not carried out any more: Copilot asks about us; another turn has begun than the one that it names (one that ran
+// when we joined has no event that we know); or whoever gave it no longer waits.
+function hasLapsed(order) {
+  if (consenting) return "consenting";
+  if (roots.length > 0 && !roots.includes(order.after)) return "changed";
+  return isLate(order) ? "late" : null;
+}
+
+// Whether an order has waited for too long, here or in Copilot: whoever gave it was told so.
+function isLate({ by }) {
+  return Date.now() > by;
 }
 
 // Why the session does not wait for its next prompt, after the turn that an order was given for.
-async function notIdle(after) {
-  if (consenting) return "consenting";
-  if (isAnother(after)) return "changed";
+async function notIdle(order) {
+  const before = hasLapsed(order);
+  if (before) return before;
   const [activity, pending] = await Promise.all([CALLS.activity(), CALLS.pending()]);
   if (activity.hasActiveWork || pending.items.length > 0) return "busy";
-  return isAnother(after) ? "changed" : null;
+  return hasLapsed(order);
 }
 
-async function permit({ requestId, toolCallId, text }, result) {
+async function permit(order, result) {
+  const { requestId, toolCallId, text } = order;
   if (!elevated) return "not-elevated";
   const open = (await CALLS.pending()).items.find((item) => item.requestId === requestId)?.request;
   if (!open) return "gone";
   if (isAboutUs(open)) return "refused";
   if (managed.has(requestId) || open.managedApprovalRequired) return "managed";
   if (open.toolCallId !== toolCallId || shown(open) !== text) return "changed";
+  if (isLate(order)) return "late";
   try {
     return (await CALLS.permit(requestId, result)).success === true ? null : "gone";
   } catch (error) {
@@ -385,7 +397,7 @@ function take(line, mine, nonce) {
   const { t, id } = message ?? {};
   const order = Object.hasOwn(ORDERS, t) ? ORDERS[t] : () => "unknown";
   Promise.resolve()
-    .then(() => order(message))
+    .then(() => (isLate(message) ? "late" : order(message)))
     .then(
       (said) => say(typeof said === "string" ? { t: "result", id, ok: false, error: said } : { ...said, t: "result", id, ok: true }),
       (error) => say({ t: "result", id, ok: false, error: String(error?.message ?? error) }),

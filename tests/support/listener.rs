@@ -38,6 +38,7 @@ pub(crate) struct Listener {
     listener: UnixListener,
     key: Vec<u8>,
     path: PathBuf,
+    version: u32,
 }
 
 /// An extension that was greeted.
@@ -73,7 +74,13 @@ impl Listener {
         let listener = UnixListener::bind(&new).unwrap();
         listener.set_nonblocking(true).unwrap();
         std::fs::rename(&new, &path).unwrap();
-        Self { listener, key: key.to_vec(), path }
+        Self { listener, key: key.to_vec(), path, version: 1 }
+    }
+
+    /// The same, of another version of the protocol.
+    pub(crate) fn of_version(mut self, version: u32) -> Self {
+        self.version = version;
+        self
     }
 
     fn next(&self) -> UnixStream {
@@ -93,7 +100,8 @@ impl Listener {
         let peer = first["pid"].as_u64().unwrap();
         let seal = seal(nonce, peer);
         let proof = proof(&self.key, "tray", &format!("{nonce}:{peer}"), session);
-        let welcome = json!({"t": "welcome", "v": 1, "nonce": NONCE, "proof": proof, "pid": std::process::id()});
+        let welcome =
+            json!({"t": "welcome", "v": self.version, "nonce": NONCE, "proof": proof, "pid": std::process::id()});
         writeln!(&stream, "{welcome}").unwrap();
         Greeted { hello, stream, lines, seal }
     }

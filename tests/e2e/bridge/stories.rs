@@ -208,10 +208,10 @@ fn terminals_of_two_homes_do_not_meet() {
     terminals[0].folder.wait("tool.execution_complete");
 }
 
-/// The user answers before the tray does: what comes after is told so, and does nothing.
+/// The user answers before the tray does, or after: what comes second is told so, and does nothing.
 #[test]
 #[ignore = "tests/long.sh"]
-fn what_the_user_answered_first_is_not_answered_again() {
+fn what_was_answered_first_is_not_answered_again() {
     let bridged = Bridged::set(&[]);
     bridged.allowed();
     let (id, terminal) = (bridged.id(), &bridged.terminal);
@@ -224,6 +224,14 @@ fn what_the_user_answered_first_is_not_answered_again() {
     terminal.folder.wait_nth("permission.requested", 3);
     terminal.wait_screen(DIALOG);
     assert_eq!(ends(&terminal.folder).len(), 2, "the next request is another one\n{}", terminal.dump());
+    bridged.answered(&["deny"], 3);
+    terminal.wait_no_screen(DIALOG);
+    bridged.pilot.told(&id, "idle", "");
+    // The key of a user who comes after the tray is for an empty prompt.
+    terminal.press(&["Enter"]);
+    bridged.chosen();
+    assert_eq!(ends(&terminal.folder).len(), 3, "{}", terminal.dump());
+    assert_eq!(terminal.folder.types().iter().filter(|kind| *kind == "user.message").count(), 3, "{}", terminal.dump());
 }
 
 /// The user and the tray answer at the same moment, with opposite words: one of them counts, once, and both are told which.

@@ -50,6 +50,7 @@ fn words(error: &str) -> String {
         "refused" => "the bridge refuses it",
         "busy" => "the session works, or asks something",
         "consenting" => "Copilot asks in its terminal whether Pilotlight may answer: answer that first",
+        "late" => "its terminal was held up for too long: nothing was done",
         "unsupported" => "this version of Copilot does not have what it takes",
         other => return plain(other, WORDS_MAX).into(),
     }

@@ -140,7 +140,8 @@ pub struct Result {
     pub has_active_work: Option<bool>,
 }
 
-/// What the extension is told to do. It knows nothing else.
+/// What the extension is told to do, each with an id (`id`) and the time after which it no longer counts (`by`, in ms since 1970). It
+/// knows nothing else.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "t", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Order {

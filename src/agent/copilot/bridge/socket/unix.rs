@@ -8,6 +8,8 @@ use super::{Bridge, Heard, Line};
 use crate::agent::copilot::bridge::wire::{self, Hello, LINE_MAX, Order, Told, hex};
 use crate::agent::copilot::bridge::{PROTOCOL, peer};
 use crate::core::text::is_uuid;
+use crate::core::time::Span;
+use crate::system::clock::Clock;
 use crate::system::runtime::Runtime;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
@@ -32,6 +34,8 @@ const NEW_SOCKET: &str = "bridge.new";
 const LINES_MAX: usize = 256;
 /// An extension has so long to say who it is and to prove it, and to take each order.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// An order that is older is not carried out: whoever gave it is told soon that nothing is known of it.
+const ORDER_LASTS: Span = Span::seconds(8);
 /// Where no more can be let in (no descriptors are left), the next try is so much later.
 const PAUSE: Duration = Duration::from_secs(1);
 /// So many lines of all extensions may wait for the loop.
@@ -250,6 +254,7 @@ async fn serve_one(
 ) -> anyhow::Result<()> {
     let mut waiting = HashMap::new();
     let mut last = 0_u64;
+    let clock = Clock::start();
     let mut lines = Lines::new(from, LINE_MAX);
     let (mut second, mut said) = (Instant::now(), 0);
     loop {
@@ -276,6 +281,7 @@ async fn serve_one(
                 last += 1;
                 let mut text = serde_json::to_value(&order)?;
                 text["id"] = last.into();
+                text["by"] = (clock.now().wall + ORDER_LASTS).0.into();
                 waiting.insert(last, tell);
                 write(to, &text).await?;
             }

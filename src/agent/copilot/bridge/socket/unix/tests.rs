@@ -77,10 +77,15 @@ fn orders_go_out_and_their_results_come_back_each_to_its_own() {
         let Some(Heard::Told(_, Told::Consent(Consent { open: true, .. }))) = desk.heard.recv().await else { panic!() };
         let (one, two) = (bridge.clone(), bridge.clone());
         let stop = tokio::spawn(async move { one.order(Order::Stop { after: "root".into() }).await });
-        let first = hear(&mut stream).await.unwrap();
+        let mut first = hear(&mut stream).await.unwrap();
+        // It counts for a moment from now on.
+        let now = jiff::Timestamp::now().as_millisecond();
+        let by = first.as_object_mut().unwrap().remove("by").unwrap().as_i64().unwrap();
+        assert!((now..=now + ORDER_LASTS.0).contains(&by), "{by} at {now}");
         assert_eq!(first, json!({"t": "stop", "after": "root", "id": 1}));
         let look = tokio::spawn(async move { two.order(Order::Activity).await });
-        assert_eq!(hear(&mut stream).await.unwrap(), json!({"t": "activity", "id": 2}));
+        let second = hear(&mut stream).await.unwrap();
+        assert_eq!((&second["t"], &second["id"]), (&json!("activity"), &json!(2)));
         // A result that nobody waits for is nothing.
         say(&mut stream, &json!({"t": "result", "id": 9, "ok": true})).await;
         say(&mut stream, &json!({"t": "result", "id": 2, "ok": true, "hasActiveWork": true})).await;
