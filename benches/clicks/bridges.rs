@@ -1,4 +1,4 @@
-//! Thirty bridges that rest, and one tray. Each is a double: a process that passes for Copilot's owns a session, and has started
+//! Thirty sessions that rest, with a bridge each and without, and one tray. Each is a double: a process that passes for Copilot's owns a session, and has started
 //! another one that speaks the extension's protocol.
 
 use crate::clicks::timing::wait;
@@ -11,11 +11,11 @@ use crate::support::{SOON, wait_until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-const BRIDGES: usize = 30;
+const SESSIONS: usize = 30;
 /// They rest for so long.
 const IDLE: Duration = Duration::from_secs(60);
 /// What begins late has begun by now.
@@ -25,44 +25,54 @@ const OWNER: &str = "--play-owner";
 const EXTENSION: &str = "--play-extension";
 
 pub(crate) fn measure(_clicks: usize) {
-    let (bus, sessions) = (Bus::start(), Sessions::new());
-    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let key = [7; 32];
-    std::fs::create_dir_all(user.state()).unwrap();
-    std::fs::write(user.state().join("bridge.key"), key).unwrap();
-    let program = sessions.home().with_file_name("copilot");
-    std::fs::remove_file(&program).unwrap();
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let (socket, key_file) = (user.scratch.path().join("run/pilotlight/bridge.sock"), user.state().join("bridge.key"));
-    let light = user.light(&bus);
-    panel.wait_for_icon();
-    for bridges in [0, BRIDGES] {
-        let start = |id: &str, folder: &Path| owner(&program, id, folder, &socket, &key_file);
-        let made: Vec<_> = (0..bridges).map(|n| sessions.add_owned(&format!("session {n}"), start)).collect();
-        for session in &made {
-            session.prompt();
-            session.answer("Done.");
-        }
-        let joined = || user.rows().iter().filter(|row| row["owner"]["bridge"] == "joined").count();
-        let come = || (joined() == bridges).then_some(());
-        wait_until(SOON, "the bridges have come", || format!("{:#?}", user.rows()), come);
-        panel.settle();
-        wait(SETTLES);
-        let before = light.switches();
-        wait(IDLE);
-        let switches = sum(&light.switches().since(&before)) as f64 / IDLE.as_secs_f64();
-        println!(
-            "{:<46}{switches:.2} context switches a second over {IDLE:?} ({})",
-            format!("the tray, {bridges} bridges that rest"),
-            light.memory()
-        );
+    for has_bridges in [false, true] {
+        rests(has_bridges);
     }
 }
 
-/// A process that owns the session in this folder, and has an extension.
-fn owner(program: &Path, id: &str, folder: &Path, socket: &Path, key: &Path) -> Child {
+/// What the tray costs beside sessions that rest, each with a bridge or none with one.
+fn rests(has_bridges: bool) {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    std::fs::create_dir_all(user.state()).unwrap();
+    let key = user.state().join("bridge.key");
+    std::fs::write(&key, [7; 32]).unwrap();
+    let program = sessions.home().with_file_name("copilot");
+    std::fs::remove_file(&program).unwrap();
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let paths = [user.scratch.path().join("run/pilotlight/bridge.sock"), key];
+    let paths = if has_bridges { &paths[..] } else { &[] };
+    let light = user.light(&bus);
+    panel.wait_for_icon();
+    let start = |id: &str, folder: &Path| owner(&program, id, folder, paths);
+    let made: Vec<_> = (0..SESSIONS).map(|n| sessions.add_owned(&format!("session {n}"), start)).collect();
+    for session in &made {
+        session.prompt();
+        session.answer("Done.");
+    }
+    let bridges = if has_bridges { SESSIONS } else { 0 };
+    let come = || {
+        let rows = user.rows();
+        let joined = rows.iter().filter(|row| row["owner"]["bridge"] == "joined").count();
+        (rows.len() == SESSIONS && joined == bridges).then_some(())
+    };
+    wait_until(SOON, "the sessions and their bridges are there", || format!("{:#?}", user.rows()), come);
+    panel.settle();
+    wait(SETTLES);
+    let before = light.switches();
+    wait(IDLE);
+    let switches = sum(&light.switches().since(&before)) as f64 / IDLE.as_secs_f64();
+    println!(
+        "{:<46} {switches:.2} context switches a second over {IDLE:?} ({})",
+        format!("the tray, {SESSIONS} sessions that rest, {bridges} bridges"),
+        light.memory()
+    );
+}
+
+/// A process that owns the session in this folder, and has an extension where these are its socket and its key.
+fn owner(program: &Path, id: &str, folder: &Path, paths: &[PathBuf]) -> Child {
     let mut command = Command::new(program);
-    command.arg(OWNER).arg(id).arg(folder).arg(socket).arg(key).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.arg(OWNER).arg(id).arg(folder).args(paths).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut said = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
@@ -79,11 +89,13 @@ pub(crate) fn is_a_double(arguments: &[String]) -> bool {
             rustix::fs::flock(&hold, rustix::fs::FlockOperation::LockExclusive).unwrap();
             let mut extension = Command::new(std::env::current_exe().unwrap());
             extension.args([EXTENSION, id]).args(rest).arg("/preloads/extension_bootstrap.mjs").stdin(Stdio::piped());
-            let mut extension = extension.spawn().unwrap();
+            let extension = (!rest.is_empty()).then(|| extension.spawn().unwrap());
             println!("held");
             let _ = std::io::stdin().read_line(&mut String::new());
-            drop(extension.stdin.take());
-            let _ = extension.wait();
+            if let Some(mut extension) = extension {
+                drop(extension.stdin.take());
+                let _ = extension.wait();
+            }
         }
         [EXTENSION, id, socket, key, ..] => {
             let (id, key) = ((*id).to_owned(), std::fs::read(key).unwrap());

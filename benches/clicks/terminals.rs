@@ -12,6 +12,7 @@ use crate::support::listener::{Line, Listener, be_pilotlight};
 use crate::support::model::Model;
 use crate::support::terminal::{DIALOG, Terminal};
 use crate::support::{COPILOT, wait_until};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -25,11 +26,11 @@ const IDLE: Duration = Duration::from_secs(30);
 const SETTLES: Duration = Duration::from_secs(8);
 
 pub(crate) fn measure(clicks: usize) {
-    let desk = Desk::new();
+    let mut desk = Desk::new();
     desk.approvals(clicks);
     desk.stops(clicks);
-    desk.idle();
     desk.starts();
+    desk.idle();
     drop(desk);
     let far = FarEnd::new();
     far.approvals(clicks);
@@ -153,8 +154,8 @@ impl Desk {
         print("stop clicked -> abort on disk", (1..=clicks).map(once).collect());
     }
 
-    /// The extension while nothing happens, with the tray, then with none.
-    fn idle(&self) {
+    /// The extension while nothing happens: with the tray, with one that is stopped, with none. It ends the tray.
+    fn idle(&mut self) {
         let extension = self.terminal.extension();
         let rests = |beside: &str| {
             wait(SETTLES);
@@ -162,7 +163,7 @@ impl Desk {
             wait(IDLE);
             let (used, switches) = (ticks(extension) - used, sum(&Switches::of(extension).since(&before)));
             println!(
-                "{:<46}{} ms of CPU and {switches} context switches in {IDLE:?}, {}",
+                "{:<46} {} ms of CPU and {switches} context switches in {IDLE:?}, {}",
                 format!("a bridge that rests, {beside}"),
                 used * 10, // a tick is 10 ms wherever Linux is used today
                 shared_memory(extension),
@@ -171,7 +172,10 @@ impl Desk {
         rests("with a tray");
         self.light.freeze(); // it lives on, and says nothing: what a bridge does of itself
         rests("with a tray that is stopped");
-        self.light.signal(rustix::process::Signal::CONT);
+        self.light.signal(Signal::CONT);
+        self.light.signal(Signal::TERM);
+        self.light.ended();
+        rests("without a tray");
     }
 
     /// Terminals with the bridge and without, in turns.
@@ -250,7 +254,10 @@ impl FarEnd {
 
     fn stops(&self, clicks: usize) {
         let once = |n: usize| {
+            let before = self.root();
             hang(&self.terminal, &self.model, n);
+            let is_logged = || (self.root() != before).then_some(());
+            wait_until(COPILOT, "its log has the prompt", || self.terminal.dump(), is_logged);
             let (grown, order) = (Grown::of(&self.terminal.folder), json!({"t": "stop", "after": self.root()}));
             let begun = Instant::now();
             self.say(order);

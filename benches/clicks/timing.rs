@@ -56,7 +56,7 @@ pub(crate) fn until(begun: Instant, so: impl Fn() -> bool) -> Duration {
 pub(crate) fn print(what: &str, mut took: Vec<Duration>) {
     took.sort_unstable();
     let at = |share: usize| took[(took.len() - 1) * share / 100].as_secs_f64() * 1e3;
-    println!("{what:<46}p50 {:>7.2} ms, p95 {:>7.2}, worst {:>7.2}, of {}", at(50), at(95), at(100), took.len());
+    println!("{what:<46} p50 {:>7.2} ms, p95 {:>7.2}, worst {:>7.2}, of {}", at(50), at(95), at(100), took.len());
 }
 
 /// The wait is the measurement.
