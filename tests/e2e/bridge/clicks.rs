@@ -1,8 +1,9 @@
 //! What is clicked, on a popup or in the menu, is done in the terminal.
 
-use super::Bridged;
+use super::{Bridged, extension_in};
+use crate::support::desktop::panel::Entry;
 use crate::support::desktop::popups::{Popup, Popups};
-use crate::support::terminal::DIALOG;
+use crate::support::terminal::{DIALOG, Terminal};
 use crate::support::{SOON, wait_until};
 use serde_json::Value;
 
@@ -86,4 +87,35 @@ fn what_is_clicked_in_the_menu_is_done_in_the_terminal() {
         terminal.wait_no_screen(DIALOG);
         bridged.pilot.told(&id, "idle", "");
     }
+}
+
+/// After an update the bridge of before works on, and a click has terminals that are started from then on have the new one.
+#[test]
+fn a_click_renews_the_bridge_for_the_terminals_that_come() {
+    let bridged = Bridged::changed(&[], |_, file| {
+        let code = std::fs::read_to_string(file).unwrap();
+        std::fs::write(file, format!("{code}// of before\n")).unwrap();
+    });
+    let (file, panel) = (extension_in(bridged.pilot.user()).join("extension.mjs"), bridged.pilot.panel());
+    let renews = |entry: &Entry| entry.shown().starts_with("Renew the bridge") && entry.enabled;
+    panel.wait_for("it can be renewed", renews);
+    panel.rest();
+    panel.open();
+    assert!(panel.click(panel.wait_for("it can be renewed", renews).id));
+    panel.close();
+    let renewed = || (!std::fs::read_to_string(&file).unwrap().contains("of before")).then_some(());
+    wait_until(SOON, "it is renewed", || bridged.pilot.log(), renewed);
+    let offered = || panel.layout().1.find(&renews).is_none().then_some(());
+    wait_until(SOON, "nothing is left to renew", || format!("{:#?}", panel.menu()), offered);
+    bridged.chosen();
+    let second = Terminal::start(&bridged.home, &bridged.model, &[]);
+    bridged.pilot.has_bridges(1, &second.folder.id());
+    let said: Value = serde_json::from_str(&bridged.done(&["bridge", "status", "--json"]).out).unwrap();
+    let is_old = |id: &str| {
+        let sessions = said[0]["sessions"].as_array().unwrap();
+        sessions.iter().find(|session| session["id"] == id).unwrap()["old"].clone()
+    };
+    assert_eq!((is_old(&bridged.id()), is_old(&second.folder.id())), (true.into(), false.into()), "{said}");
+    let doctor = bridged.pilot.run(&["doctor"]);
+    assert!(doctor.out.contains("an older version of the bridge runs in 1 session"), "{doctor:?}");
 }

@@ -247,3 +247,31 @@ fn with_everything_allowed_the_bridge_is_let_in_and_answers_questions() {
     terminal.folder.wait_nth("tool.execution_complete", 2);
     assert!(bridged.home.project().join("many1.txt").exists());
 }
+
+/// In a release that the bridge was not tried with, what the session asks is told, and nothing is done there before its user's settings
+/// say so.
+#[test]
+#[ignore = "tests/long.sh"]
+fn in_a_release_that_was_not_tried_it_only_watches() {
+    let bridged = Bridged::changed(&[], |_, file| {
+        let code = std::fs::read_to_string(file).unwrap();
+        let other = code.replace("const { COPILOT_CLI_BINARY_VERSION: cli } = process.env;", "const cli = '9.9.9';");
+        assert_ne!(code, other);
+        std::fs::write(file, other).unwrap();
+    });
+    let (id, terminal) = (bridged.id(), &bridged.terminal);
+    terminal.enter("SCRIPT:form Paint the fence");
+    bridged.pilot.told_beside(&id, "needs-input", "Which color?");
+    for verb in [&["answer", &id, "--choice", "1"][..], &["let-answer", &id]] {
+        let ran = bridged.pilot.run(verb);
+        assert!(ran.code == Some(4) && ran.err.contains("not tried with Copilot 9.9.9"), "{ran:?}");
+    }
+    let said = bridged.done(&["bridge", "status"]).out;
+    assert!(said.contains("not tried with 9.9.9: watching only"), "{said}");
+    let config = bridged.pilot.user().join("pilotlight.toml");
+    let config = std::fs::read_to_string(config).unwrap();
+    bridged.pilot.configure(&config.replace("[actions]\n", "[actions]\nbridge-untried = true\n"));
+    bridged.pilot.click(&id, "Answer “blue”");
+    let answered = terminal.folder.wait("tool.execution_complete");
+    assert!(answered.to_string().contains("blue"), "{answered}");
+}

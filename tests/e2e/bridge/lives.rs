@@ -237,3 +237,69 @@ fn without_a_person_nothing_waits_for_the_bridge() {
     assert!(folder.types().iter().any(|kind| kind == "assistant.turn_end"), "{}", folder.dump());
     assert!(!ours(&home).join("run/pilotlight").exists());
 }
+
+/// One without its key, or with settings that are none or of another version, has nothing to do: it ends, and its terminal is as ever.
+#[test]
+#[ignore = "tests/long.sh"]
+fn one_that_cannot_reach_anybody_ends_and_is_not_seen() {
+    let (home, model) = (Home::new("project"), Model::start());
+    installed(&home, &model);
+    let folder = extension_in(&ours(&home));
+    let (settings, started) = (folder.join("bridge.json"), folder.join("started"));
+    let (file, key) = (folder.join("extension.mjs"), ours(&home).join(".local/state/pilotlight/bridge.key"));
+    let code = std::fs::read_to_string(&file).unwrap();
+    let mark = format!("import {{ appendFileSync }} from 'node:fs';\nappendFileSync({started:?}, 'started');\n");
+    std::fs::write(&file, mark + &code).unwrap();
+    let whole = std::fs::read_to_string(&settings).unwrap();
+    let newer = whole.replace("\"v\":1", "\"v\":2");
+    assert_ne!(whole, newer);
+    for (said, has_key) in [(&*newer, true), ("{", true), (&*whole, false)] {
+        std::fs::write(&settings, said).unwrap();
+        if !has_key {
+            std::fs::remove_file(&key).unwrap();
+        }
+        let terminal = Terminal::start(&home, &model, &[]);
+        wait_until(COPILOT, "it is started", || terminal.dump(), || started.exists().then_some(()));
+        let ended = || terminal.find_extension().is_none().then_some(());
+        wait_until(COPILOT, "it ends", || terminal.dump(), ended);
+        std::fs::remove_file(&started).unwrap();
+        terminal.enter("SCRIPT:plain Paint the fence");
+        terminal.folder.wait("assistant.turn_end");
+        terminal.wait_no_screen("Loading");
+    }
+}
+
+/// `/new` leaves the session before in the background, where it works on and asks: it is answered and stopped there, and the one in
+/// front hears nothing of that.
+#[test]
+#[ignore = "tests/long.sh"]
+fn a_session_in_the_background_is_answered_and_stopped_there() {
+    let bridged = Bridged::set(&[]);
+    bridged.allowed();
+    let (id, terminal) = (bridged.id(), &bridged.terminal);
+    let (hold, silent) = (bridged.model.hold("many", 0), bridged.model.hold("many", 1));
+    terminal.enter("SCRIPT:many1 Paint the fence");
+    bridged.model.wait_asked("many", 0);
+    terminal.enter("/new");
+    let front = bridged.next_session(std::slice::from_ref(&id));
+    bridged.pilot.has_bridges(1, &front.id());
+    terminal.enter("SCRIPT:form Paint the gate");
+    bridged.pilot.told_beside(&front.id(), "needs-input", "Which color?");
+    // The one in the background asks, with no dialog in front.
+    hold.release();
+    terminal.folder.wait_nth("permission.requested", 2);
+    bridged.pilot.told(&id, "needs-permission", "");
+    bridged.done(&["approve", &id]);
+    let completed = terminal.folder.wait_nth("permission.completed", 2);
+    assert_eq!(completed["data"]["result"]["kind"], "approved", "{completed}");
+    bridged.model.wait_asked("many", 1);
+    bridged.pilot.told(&id, "working", "");
+    bridged.done(&["stop", &id]);
+    terminal.folder.wait("abort");
+    silent.release();
+    bridged.pilot.told(&id, "idle", "");
+    bridged.pilot.told_beside(&front.id(), "needs-input", "Which color?");
+    bridged.pilot.click(&front.id(), "Answer “blue”");
+    let answered = front.wait("tool.execution_complete");
+    assert!(answered.to_string().contains("blue"), "{answered}");
+}
