@@ -81,7 +81,7 @@ pub enum Locked {
 
 /// A page as it is written.
 #[derive(Default, Serialize, Deserialize)]
-struct Kept {
+struct Contents {
     version: u32,
     id: Box<str>,
     #[serde(flatten)]
@@ -118,9 +118,9 @@ impl Ledger {
             let path = entry.path();
             let key = path.file_name()?.to_str()?.strip_suffix(".json")?;
             is_new(&entry).filter(|new| *new)?;
-            let mut kept: Kept = serde_json::from_str(&state_file::read(&path)).ok()?;
-            let section = kept.sections.remove(S::NAME).filter(|_| kept.version == VERSION)?;
-            Some((key.into(), kept.id, serde_json::from_value(section).ok()?))
+            let mut contents: Contents = serde_json::from_str(&state_file::read(&path)).ok()?;
+            let section = contents.sections.remove(S::NAME).filter(|_| contents.version == VERSION)?;
+            Some((key.into(), contents.id, serde_json::from_value(section).ok()?))
         };
         entries.flatten().filter_map(page).collect()
     }
@@ -129,7 +129,7 @@ impl Ledger {
 impl Page {
     /// A section of it, if it is there and is understood.
     pub fn read<S: Section>(&self) -> Option<S> {
-        serde_json::from_value(self.kept().sections.remove(S::NAME)?).ok()
+        serde_json::from_value(self.contents().sections.remove(S::NAME)?).ok()
     }
 
     /// What names the session, by home and id, wherever a short name is needed.
@@ -172,17 +172,17 @@ impl Page {
         plain(&note, NOTE_MAX as usize).into()
     }
 
-    fn kept(&self) -> Kept {
+    fn contents(&self) -> Contents {
         let text = self.stem.as_ref().map(|stem| state_file::read(&stem.with_extension("json"))).unwrap_or_default();
-        let kept: Kept = serde_json::from_str(&text).unwrap_or_default();
-        if kept.version == VERSION && kept.id == self.id { kept } else { Kept::default() }
+        let contents: Contents = serde_json::from_str(&text).unwrap_or_default();
+        if contents.version == VERSION && contents.id == self.id { contents } else { Contents::default() }
     }
 
     fn write(&self, change: impl FnOnce(&mut Map<String, Value>)) -> anyhow::Result<()> {
         let Some(stem) = &self.stem else { return Ok(()) };
-        let mut kept = Kept { version: VERSION, id: self.id.clone(), ..self.kept() };
-        change(&mut kept.sections);
-        state_file::replace_at_once(&stem.with_extension("json"), &serde_json::to_vec(&kept)?)?;
+        let mut contents = Contents { version: VERSION, id: self.id.clone(), ..self.contents() };
+        change(&mut contents.sections);
+        state_file::replace_at_once(&stem.with_extension("json"), &serde_json::to_vec(&contents)?)?;
         if let Some(folder) = stem.parent() {
             sweep(folder);
         }
@@ -210,7 +210,7 @@ impl Hold {
     /// # Errors
     /// Where that cannot be kept.
     pub fn remove<S: Section>(&self) -> anyhow::Result<()> {
-        if self.page.kept().sections.contains_key(S::NAME) {
+        if self.page.contents().sections.contains_key(S::NAME) {
             self.page.write(|sections| drop(sections.remove(S::NAME)))?;
         }
         Ok(())
