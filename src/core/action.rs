@@ -20,7 +20,7 @@ use recovery::{go_on, reconnect, resend, resume};
 
 use super::attempts::{Attempts, Marks};
 use super::fleet::{Kind, Session};
-use super::owner::{Owner, UNHELD};
+use super::owner::{Held, Owner, UNHELD};
 use super::text::counted;
 use super::time::Time;
 use super::verdict::Status;
@@ -327,10 +327,10 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
 /// Why it is not, with what to do instead.
 pub fn may_end_unasked(session: &Session) -> Result<(), String> {
     match (session.held, session.owner.pid()) {
-        (false, Some(pid)) => {
+        (Held::Seen, _) | (_, None) => Ok(()),
+        (Held::Soon | Held::Untold, Some(pid)) => {
             Err(format!("use `pilotlight stop`, which asks first (only its lock says that process {pid} runs it)"))
         }
-        _ => Ok(()),
     }
 }
 

@@ -11,7 +11,7 @@ use super::action::{Bridge, Control, ServerState, bridge_of, offers};
 use super::asked::Question;
 use super::gist::Gist;
 use super::limits::Limits;
-use super::owner::{Owner, UNHELD};
+use super::owner::{Held, Owner, UNHELD};
 use super::session::Facts;
 use super::time::{Moment, Span, Time};
 use super::verdict::{Answer, Live, Status, Verdict, age_step, judge};
@@ -28,10 +28,9 @@ pub struct Session {
     pub facts: Facts,
     /// Who runs it.
     pub owner: Owner,
-    /// Its owner provably holds it: the system shows that the process has the lock of this very folder. Without that a live
-    /// owner is taken for one on the word of its lock file, its age and its program.
-    pub held: bool,
-    /// The processes that have it open, or may have.
+    /// What shows that its owner has it open.
+    pub held: Held,
+    /// The processes that have it open, or may have. Not those that made their lock just now ([`Held::Soon`]).
     pub holders: Vec<u32>,
     /// More than one live process has a lock on it.
     pub contested: bool,
@@ -171,7 +170,7 @@ impl Session {
 
     /// Whether a secret may be told to its owner: the owner provably holds it, or there is nothing by which that could be seen.
     pub const fn may_be_trusted(&self) -> bool {
-        matches!(self.owner, Owner::Alive { .. })
+        matches!(self.owner, Owner::Alive { .. }) && !matches!(self.held, Held::Soon)
     }
 
     /// What its server said when it was asked without attaching, if nothing happened since.

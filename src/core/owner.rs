@@ -5,6 +5,19 @@ use super::time::Time;
 /// Why nothing is done with a session whose lock is somebody else's: see [`Owner::Unheld`].
 pub const UNHELD: &str = "the process that its lock names does not hold it";
 
+/// What shows that a live owner has the session open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Held {
+    /// It has made its lock just now, and does not hold the session yet. It counts as the owner for a moment, and nothing is done on
+    /// the strength of that.
+    Soon,
+    /// Its lock, its age and its program, and no more: an older Copilot, or a system that does not tell.
+    #[default]
+    Untold,
+    /// The system shows that the process has the lock of this very folder.
+    Seen,
+}
+
 /// The state of the process that owns a session.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Owner {

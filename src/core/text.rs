@@ -54,7 +54,7 @@ pub fn legible(text: &str, most: usize) -> Option<Box<str>> {
 
 /// As much of a text as so many columns show, wide characters counted as two; a cut is marked with `…`.
 pub fn fit(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
+    if width(text) <= columns {
         return text.to_owned();
     }
     let mut out = text[..beginning(text, columns.saturating_sub(1))].to_owned();
@@ -67,31 +67,36 @@ pub fn fit(text: &str, columns: usize) -> String {
 /// A text whole, on lines of so many columns. Where a line ends there is one space of the text; in the middle of a word that is
 /// too long for a line it ends in a backslash, as in a shell.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let (mut lines, mut line) = (Vec::new(), None::<String>);
+    let (mut lines, mut line) = (Vec::new(), None::<(String, usize)>);
     let mut rest = Some(text);
     while let Some(from) = rest {
         // A space that a backslash makes part of a word is no place to break: the line would look like half a word.
         let end = from.match_indices(' ').map(|(at, _)| at).find(|&at| !from[..at].ends_with('\\'));
         let mut word = end.map_or(from, |at| &from[..at]);
         rest = end.map(|at| &from[at + 1..]);
-        let mut now = match line.take() {
-            Some(line) if line.width() + 1 + word.width() <= columns => line + " ",
-            Some(line) => {
+        let (mut now, mut used) = match line.take() {
+            Some((line, used)) if used + 1 + width(word) <= columns => (line + " ", used + 1),
+            Some((line, _)) => {
                 lines.push(line);
-                String::new()
+                (String::new(), 0)
             }
-            None => String::new(),
+            None => (String::new(), 0),
         };
-        while now.width() + word.width() > columns {
+        while used + width(word) > columns {
             let part = beginning(word, columns.saturating_sub(1));
             let (part, more) = word.split_at(part.max(word.chars().next().map_or(0, char::len_utf8)));
             lines.push(format!("{part}\\"));
-            (now, word) = (String::new(), more);
+            (now, used, word) = (String::new(), 0, more);
         }
-        line = Some(now + word);
+        line = Some((now + word, used + width(word)));
     }
-    lines.extend(line);
+    lines.extend(line.map(|(line, _)| line));
     lines
+}
+
+/// How many columns a text takes. Nearly all of what is shown is plain ASCII, which need not be looked up.
+fn width(text: &str) -> usize {
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) { text.len() } else { text.width() }
 }
 
 /// How many bytes of a text so many columns show.

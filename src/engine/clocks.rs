@@ -76,7 +76,6 @@ impl Desk {
             openings: Openings::NONE,
             all: false,
             until: None,
-            waits: true,
         }
     }
 
@@ -96,7 +95,6 @@ impl Desk {
             openings: Openings::NONE,
             all: false,
             until: None,
-            waits: true,
         };
         self.fleet.folder(&self.key).unwrap().look(&reading, &mut Vec::new()).unwrap();
         self.fleet.judge(&self.key, self.now);

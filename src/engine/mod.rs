@@ -224,6 +224,8 @@ pub struct Engine {
     processes: Sparing,
     /// Sessions that wait for an answer, and whose server was looked for in vain.
     sought: HashMap<Key, Sought>,
+    /// Sessions whose lock was too new to tell who holds them, and when, by the awake clock, they are looked at again.
+    new_locks: HashMap<Key, Time>,
 }
 
 impl Engine {
@@ -287,6 +289,7 @@ impl Engine {
             lost: Sparing::every(LOST),
             processes: Sparing::every(PROCESSES),
             sought: HashMap::new(),
+            new_locks: HashMap::new(),
         }
     }
 
@@ -429,6 +432,5 @@ fn reading<'a>(config: &'a Config, known: &'a HashSet<u32>, openings: &'a Openin
         openings,
         all: false,
         until: None,
-        waits: true,
     }
 }

@@ -16,7 +16,8 @@ use crate::core::action::{Action, Control, is_bridged, may_end_unasked, offer};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::order::{Ask, Given, Order, Outcome, Report};
-use late::{ENDS_WITHIN, For};
+use crate::core::owner::Held;
+use late::For;
 use std::path::PathBuf;
 
 impl Section for Attempts {
@@ -101,10 +102,10 @@ impl Engine {
             return self.late.push(Late { given, for_what: For::Bridge((*key.1).into()), until });
         }
         if let Err(why) = self.look_before(&key, &given.order, round) {
-            let ending = self.ending_owner(&key, action).filter(|_| may_wait);
-            let Some(pid) = ending else { return refuse(&why) };
-            let until = self.clock.now().awake + ENDS_WITHIN;
-            return self.late.push(Late { given, for_what: For::End(pid), until });
+            let passes = if may_wait { self.what_passes(&key, action) } else { None };
+            let Some((for_what, within)) = passes else { return refuse(&why) };
+            let until = self.clock.now().awake + within;
+            return self.late.push(Late { given, for_what, until });
         }
         // Its folder may have been made anew meanwhile, which forgets what is under way.
         if excludes(action) && self.acting.is_busy(&key) {
@@ -165,6 +166,9 @@ impl Engine {
         self.reach(key);
         let entry = self.fleet.get(key).ok_or("this session no longer exists")?;
         let (action, session) = (order.ask.action(), entry.session());
+        if session.held == Held::Soon {
+            return Err("its process has just made its lock, and does not hold it yet: try again in a moment".into());
+        }
         // Says for how long, which an offer does not.
         self.is_being_opened(key, action, session).map_or(Ok(()), Err)?;
         offer(action, session, entry.verdict.status)?;
@@ -293,8 +297,7 @@ impl Engine {
         }
         let mut folder = Folder::new(&self.homes[key.0], &key.1);
         self.seen.recall(&mut folder.session);
-        let mut reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
-        reading.waits = true;
+        let reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
         folder.look(&reading, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
         folder.read_history(&reading, &mut self.buffer);
         self.hold(&key, folder, round);

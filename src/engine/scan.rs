@@ -359,6 +359,10 @@ impl Engine {
                 }
             }
         }
+        match self.fleet.folder(key).and_then(|folder| folder.tells_at()) {
+            Some(at) => self.new_locks.insert(key.clone(), at),
+            None => self.new_locks.remove(key),
+        };
         self.look_at_server(key, now);
         self.look_at_bridge(key);
         self.judge(key, round);
@@ -383,6 +387,7 @@ impl Engine {
         self.agenda.is_read(key);
         self.watcher.forget(&self.homes[key.0].join(&*key.1));
         self.sought.remove(key);
+        self.new_locks.remove(key);
         self.acting.forget(key);
         if self.fleet.remove(key) | self.history.remove(key) {
             round.removed.push(key.clone());

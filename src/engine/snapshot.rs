@@ -1,13 +1,14 @@
 //! One look at every session, for the commands that do not stay.
 
 use crate::agent::copilot::opened::Openers;
-use crate::agent::copilot::process::{BLINK, cpu_of_descendants};
+use crate::agent::copilot::process::{GRACE, cpu_of_descendants};
 use crate::agent::copilot::server::servers::endpoints;
 use crate::agent::copilot::store::{Folder, Glimpse, Reading, Root, SESSIONS, session_ids};
 use crate::agent::copilot::tail::Look;
 use crate::config::Config;
 use crate::core::action::ServerState;
 use crate::core::fleet::Session;
+use crate::core::owner::Held;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{SAMPLE_TAKES, Sample};
 use crate::engine::last_seen::Seen;
@@ -32,6 +33,8 @@ pub struct Snapshot {
 /// How long a single look watches the CPU use of a tool that has been silent up to its limit. The live program takes five
 /// seconds; a command that is asked once must not, and a tenth of that tells a busy process as well.
 const GLANCE: Span = Span(500);
+/// How long after its lock Copilot holds the session: three times as long as it took at worst on a busy machine.
+const BLINK: Span = Span(6);
 /// Folders that are read by one thread; fewer are not worth another.
 const SHARE: usize = 64;
 
@@ -59,7 +62,6 @@ fn look_around(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earli
         openings: &openings,
         all,
         until: None,
-        waits: false,
     };
     let mut ids = Vec::new();
     for (root, path) in roots.iter().enumerate() {
@@ -112,7 +114,7 @@ fn look_around(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earli
         }
         folders
     });
-    look_at_new(&mut folders, &reading);
+    look_at_new(&mut folders, reading, &clock);
     if !all {
         read_recent(&mut folders, &reading, now.wall - config.list.ended_for, config.list.ended_most);
     }
@@ -123,19 +125,24 @@ fn look_around(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earli
     Snapshot { sessions, ids: ids.into_iter().map(|(_, id)| id).collect(), now }
 }
 
-/// Looks once more where a lock was too new to tell who holds the session: all of them together are waited for.
-fn look_at_new(folders: &mut [Folder], reading: &Reading<'_>) {
-    let mut new: Vec<_> = folders.iter_mut().filter(|folder| folder.is_new()).collect();
-    if new.is_empty() {
-        return;
-    }
-    #[expect(clippy::disallowed_methods, reason = "nothing tells that a file was locked, and it takes microseconds")]
-    std::thread::sleep(BLINK);
+/// Looks again where a lock was too new to tell who holds the session: after as long as Copilot takes, and where that was not
+/// enough, when it can take no longer. All of them together are waited for.
+fn look_at_new(folders: &mut [Folder], mut reading: Reading<'_>, clock: &Clock) {
+    let mut new: Vec<_> = folders.iter_mut().collect();
     let mut buffer = Vec::new();
-    for folder in &mut new {
-        // One that has gone meanwhile is as it was seen.
-        let _ = folder.look(reading, &mut buffer);
-        folder.forget_log();
+    for wait in [BLINK, GRACE] {
+        new.retain(|folder| folder.session.held == Held::Soon);
+        if new.is_empty() {
+            return;
+        }
+        #[expect(clippy::disallowed_methods, reason = "nothing tells that a file was locked")]
+        std::thread::sleep(wait.to_std());
+        reading.look.now = clock.now();
+        for folder in &mut new {
+            // One that has gone meanwhile is as it was seen.
+            let _ = folder.look(&reading, &mut buffer);
+            folder.forget_log();
+        }
     }
 }
 

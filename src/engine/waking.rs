@@ -12,7 +12,7 @@ impl Engine {
         let idle = self.clock.now().awake + Span::hours(1);
         let reload = self.source.as_ref().and_then(|source| source.due);
         let homes = (!self.homes.is_empty() && !self.watcher.tells_of_homes()).then_some(self.homes_at);
-        let again = self.sought.values().filter_map(Sought::again_at).min();
+        let again = self.sought.values().filter_map(Sought::again_at).chain(self.new_locks.values().copied()).min();
         // A look at processes that is under way is gone on with anyway.
         let (lost, processes) = (self.lost.due(), self.processes.due().filter(|_| self.looking.is_none()));
         let (logs, resumed) = (self.written_at, self.resumed_until);
@@ -45,6 +45,9 @@ impl Engine {
             if sought.again(now.awake) {
                 self.agenda.urgent(key.clone());
             }
+        }
+        for (key, _) in self.new_locks.extract_if(|_, at| *at <= now.awake) {
+            self.agenda.urgent(key);
         }
         if self.lost.begin(now.awake) {
             self.look_at_what_was_lost(round);

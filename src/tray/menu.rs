@@ -156,6 +156,10 @@ impl Menu {
 
     /// The menu for these sessions, where it differs from the last one.
     pub fn update<'a>(&mut self, sources: impl Iterator<Item = Source<'a>>, now: Moment) -> Option<MenuView> {
+        // Its places rest: whatever it becomes until then, it would not be shown.
+        if self.wake_at.is_some_and(|at| now.awake < at) {
+            return None;
+        }
         let mut sources: Vec<_> = sources.collect();
         sources.sort_by(|a, b| (a.row.place(), a.key).cmp(&(b.row.place(), b.key)));
         let clock = *self.clock.get_or_insert_with(|| Clock::going_on(now));

@@ -8,7 +8,7 @@ use pilotlight::core::attempts::{Attempts, Mark, Marks};
 use pilotlight::core::fleet::{About, Kind, Session};
 use pilotlight::core::form::Form;
 use pilotlight::core::limits::Limits;
-use pilotlight::core::owner::Owner;
+use pilotlight::core::owner::{Held, Owner};
 use pilotlight::core::time::Time;
 use pilotlight::core::verdict::Status::{Idle, Working};
 use pilotlight::core::verdict::{Asking, Live, Status};
@@ -154,10 +154,14 @@ fn case_124_a_session_that_its_process_does_not_hold_is_left_alone() {
 fn what_only_its_lock_says_is_ended_by_a_command_that_asks() {
     let with =
         |held| Case::of(asking(), 3, Kind::Terminal).server(ServerState::Nowhere).with(|session| session.held = held);
-    with(true).allows(Action::End);
-    with(false).allows(Action::End);
-    assert_eq!(may_end_unasked(&with(true).session), Ok(()));
-    assert!(may_end_unasked(&with(false).session).unwrap_err().contains("pilotlight stop"));
+    with(Held::Seen).allows(Action::End);
+    with(Held::Untold).allows(Action::End);
+    assert_eq!(may_end_unasked(&with(Held::Seen).session), Ok(()));
+    for held in [Held::Untold, Held::Soon] {
+        assert!(may_end_unasked(&with(held).session).unwrap_err().contains("pilotlight stop"));
+    }
+    // And whose lock was made just now is told no secret.
+    assert!(with(Held::Untold).session.may_be_trusted() && !with(Held::Soon).session.may_be_trusted());
 }
 
 /// PP#230 and #285: what is tried a third time would not help either.

@@ -4,7 +4,8 @@ use crate::support::made_up::{Folder, Owner, User};
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use serde_json::json;
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// Cases 3 (PP#141) and 60: the owner dies in the middle of a turn; told at once, by an event and not by a look.
@@ -209,6 +210,73 @@ fn case_124_a_planted_lock_does_nothing_and_takes_nothing_away() {
     let ended = user.run(&["stop", "--yes", &session.id]);
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
     assert_eq!(user.told(&session).0, "crashed");
+}
+
+/// A program that makes a session's lock, and holds the session when it is told to.
+struct Slow {
+    process: Child,
+    tell: ChildStdin,
+    told: Lines<BufReader<ChildStdout>>,
+}
+
+impl Slow {
+    fn start(user: &User, session: &Folder) -> Self {
+        let program = user.scratch.path().join("slow").join("copilot");
+        std::fs::create_dir(program.parent().unwrap()).unwrap();
+        // By `cp`: what this process had open for writing may not run (ETXTBSY).
+        assert!(Command::new("cp").arg("/usr/bin/perl").arg(&program).status().unwrap().success());
+        let script = r#"$| = 1; open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; print "open\n";
+            while (<STDIN>) { flock(F, /hold/ ? 6 : 8) or die; print "done\n" }"#;
+        let mut process = Command::new(program)
+            .args(["-e", script])
+            .arg(&session.path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (tell, told) = (process.stdin.take().unwrap(), BufReader::new(process.stdout.take().unwrap()).lines());
+        let mut slow = Self { process, tell, told };
+        assert_eq!(slow.told.next().unwrap().unwrap(), "open");
+        slow
+    }
+
+    fn does(&mut self, what: &str) {
+        writeln!(self.tell, "{what}").unwrap();
+        assert_eq!(self.told.next().unwrap().unwrap(), "done");
+    }
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Nothing tells that a hold was locked. A Copilot that is slow about it, so that it was looked at in vain meanwhile, is found to
+/// be the owner all the same.
+#[test]
+fn who_is_slow_to_hold_its_session_is_its_owner_when_it_does() {
+    /// For so long after its lock it is looked at again.
+    const LOOKED_AT: Duration = Duration::from_secs(2);
+    let user = User::new();
+    let session = user.session(1);
+    let mut slow = Slow::start(&user, &session);
+    session.prompt();
+    let watch = user.watch();
+    let is = |state: &str| watch.until(&session, state, |row| row["owner"]["state"] == state);
+    for _ in 0..30 {
+        let lock = session.lock(slow.process.id());
+        is("unknown");
+        slow.does("hold");
+        if std::fs::metadata(lock).unwrap().modified().unwrap().elapsed().unwrap() < LOOKED_AT {
+            is("alive");
+            return;
+        }
+        // The machine was busy, and it held the session too late to be looked at: once more.
+        slow.does("let go");
+    }
+    panic!("this machine is too slow to try it");
 }
 
 /// Case 123: a home that was copied while its terminal ran.

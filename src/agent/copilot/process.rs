@@ -40,11 +40,10 @@ mod tests;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use hold::Hold;
 
-use crate::core::owner::Owner;
+use crate::core::owner::{Held, Owner};
 use crate::core::time::{Span, Time};
 
 pub use ancestry::{AGENT_MARKS, ancestors, copilot_ancestor};
@@ -92,13 +91,32 @@ pub fn owner_of(lock: Lock, names: &[String], now: Time) -> Owner {
     decide(lock, platform::read(pid, now), names, || platform::arguments(pid))
 }
 
+/// For so long after it made its lock, a process counts as the owner of a session that it does not hold yet: a hundred times
+/// as long as Copilot took at worst on a busy machine.
+pub const GRACE: Span = Span(250);
+
+impl Lock {
+    /// How soon it is to be looked at again whether its process holds the session, of which no event tells: when [`GRACE`] is
+    /// over, and once more when [`SLACK`] is. `None` where that is long past, and where the system never tells.
+    pub fn tells_in(self, now: Time) -> Option<Span> {
+        let age = now - self.made;
+        let due = [GRACE, SLACK].into_iter().find(|end| age < *end)?;
+        // A lock from the future would never grow old.
+        (cfg!(target_os = "linux") && age > Span::ZERO - SLACK).then_some(due - age)
+    }
+
+    fn is_new(self, now: Time) -> bool {
+        self.tells_in(now).is_some() && now - self.made < GRACE
+    }
+}
+
 /// What a lock's process is to the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Who it is: what [`owner_of`] says, or [`Owner::Unheld`].
     pub owner: Owner,
-    /// The system shows that it holds the session.
-    pub held: bool,
+    /// What shows that it holds the session.
+    pub held: Held,
 }
 
 /// Who the lock's process is, and whether it really has the session in `folder` open.
@@ -106,65 +124,36 @@ pub struct Claim {
 /// The process that provably holds it is its owner even where it seems to have started after the lock: then the wall clock was
 /// set since. One that provably does not is [`Owner::Unheld`]. Where the system tells neither, [`owner_of`] alone decides.
 ///
-/// Takes some 100 us more than [`owner_of`] on Linux, and where the lock was made less than [`SLACK`] ago and is not held,
-/// some milliseconds: Copilot locks its hold a blink after it made its lock.
+/// Takes some 100 us more than [`owner_of`] on Linux.
 pub fn claim(lock: Lock, folder: &Path, names: &[String], now: Time) -> Claim {
-    let mut blink = Blink::default();
-    let claim = claim_at_once(lock, folder, names, now, &mut blink);
-    if !blink.is_on() {
-        return claim;
-    }
-    #[expect(clippy::disallowed_methods, reason = "nothing tells that a file was locked, and it takes microseconds")]
-    std::thread::sleep(BLINK);
-    claim_at_once(lock, folder, names, now, &mut blink)
+    claim_where(lock, folder, names, now, false)
 }
 
-/// The same for who must not wait: while it is too early to tell, the process counts as the owner, and `blink` is on.
-pub fn claim_at_once(lock: Lock, folder: &Path, names: &[String], now: Time, blink: &mut Blink) -> Claim {
-    blink.is_on = false;
+/// The same for who looks again when [`Lock::tells_in`] says: Copilot makes its lock, and holds the session a moment later. Until
+/// [`GRACE`] is over, the lock's process counts as the owner, [`Held::Soon`].
+pub fn claim_so_far(lock: Lock, folder: &Path, names: &[String], now: Time) -> Claim {
+    claim_where(lock, folder, names, now, lock.is_new(now))
+}
+
+fn claim_where(lock: Lock, folder: &Path, names: &[String], now: Time, may_come: bool) -> Claim {
     let owner = owner_of(lock, names, now);
     let (pid, known) = (lock.pid, |owner, held| Claim { owner, held });
     match owner {
         Owner::Alive { .. } => match hold::of(lock.pid, folder) {
-            Hold::Held => known(owner, true),
-            Hold::Home | Hold::Untold => known(owner, false),
-            Hold::Elsewhere if lock.made + SLACK > now && blink.lasts() => known(owner, false),
+            Hold::Held => known(owner, Held::Seen),
+            Hold::Home | Hold::Untold => known(owner, Held::Untold),
             // The user says that this is a Copilot, and perhaps none that we know.
-            Hold::Nothing if !is_copilot(pid, &[]) => known(owner, false),
-            Hold::Nothing | Hold::Elsewhere => known(Owner::Unheld { pid }, false),
-            Hold::Hidden => known(Owner::Unknown { pid }, false),
+            Hold::Nothing if !is_copilot(pid, &[]) => known(owner, Held::Untold),
+            Hold::Nothing | Hold::Elsewhere if may_come => known(owner, Held::Soon),
+            Hold::Nothing | Hold::Elsewhere => known(Owner::Unheld { pid }, Held::Untold),
+            Hold::Hidden => known(Owner::Unknown { pid }, Held::Untold),
         },
         Owner::Gone { .. } if hold::of(pid, folder) == Hold::Held => {
             let owner = owner_of(Lock { made: now, ..lock }, names, now);
-            let held = matches!(owner, Owner::Alive { .. });
+            let held = if matches!(owner, Owner::Alive { .. }) { Held::Seen } else { Held::Untold };
             known(owner, held)
         }
-        owner => known(owner, false),
-    }
-}
-
-/// How long after its lock was first seen Copilot may take to lock its hold: three times as long as it took at worst on a busy
-/// machine.
-pub const BLINK: Duration = Duration::from_millis(6);
-
-/// The moment after a lock was made in which its hold may not be locked yet; it begins when that is first seen.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Blink {
-    begun: Option<Instant>,
-    is_on: bool,
-}
-
-impl Blink {
-    fn lasts(&mut self) -> bool {
-        let is_first = self.begun.is_none();
-        let begun = *self.begun.get_or_insert_with(Instant::now);
-        self.is_on = is_first || begun.elapsed() < BLINK;
-        self.is_on
-    }
-
-    /// Whether the last claim rests on it: then it is to be looked at again, though the moment may have passed meanwhile.
-    pub const fn is_on(&self) -> bool {
-        self.is_on
+        owner => known(owner, Held::Untold),
     }
 }
 

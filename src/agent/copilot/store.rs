@@ -10,12 +10,12 @@ pub use glimpse::{Glimpse, Root};
 pub use locks::numbers_in_use;
 
 use super::opened::{Openers, Opening, Openings, former_owner};
-use super::process::{Blink, Claim, Lock, SLACK, claim, claim_at_once};
+use super::process::{Claim, Lock, SLACK, claim_so_far};
 use super::tail::{Found, Look, Tail};
 use super::workspace;
 use crate::core::fleet::{About, Session};
 use crate::core::limits::Limits;
-use crate::core::owner::Owner;
+use crate::core::owner::{Held, Owner};
 use crate::core::time::{Moment, Span, Time};
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
@@ -97,8 +97,6 @@ pub struct Reading<'a> {
     pub all: bool,
     /// When a look is broken off; `None`: it takes as long as the log does.
     pub until: Option<Instant>,
-    /// A lock that is too new to tell who holds the session is waited for, some milliseconds. Otherwise there is more to look at.
-    pub waits: bool,
 }
 
 impl Reading<'_> {
@@ -113,12 +111,12 @@ impl Reading<'_> {
 pub enum Looked {
     /// All that is there was seen.
     Whole,
-    /// There is more to read in the log, or a lock is too new to tell who holds the session: look again.
+    /// There is more to read in the log.
     More,
 }
 
-/// Who owns a session now, looked up afresh: by its locks, and by what processes have open. `root` is the folder that its folder
-/// is in. A session that is not there is nobody's.
+/// Who owns a session now, looked up afresh: by its locks, and by what processes have open. Who does not hold it yet does not own
+/// it. `root` is the folder that its folder is in. A session that is not there is nobody's.
 pub fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> Owner {
     let openings = Openers::default().look(&[root.to_owned()], names, now);
     let (limits, known) = (Limits::default(), HashSet::new());
@@ -129,13 +127,15 @@ pub fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> Owner {
         openings: &openings,
         all: false,
         until: None,
-        waits: true,
     };
     let mut folder = Folder::new(root, id);
     let Ok(meta) = fs::symlink_metadata(&folder.path) else { return Owner::Never };
     let _ = folder.locks_in_folder(modified(&meta), &reading); // one that cannot be listed has no locks to read
     folder.find_owner(&reading);
-    folder.session.owner
+    match folder.session {
+        Session { owner: Owner::Alive { pid, .. }, held: Held::Soon, .. } => Owner::Unheld { pid },
+        Session { owner, .. } => owner,
+    }
 }
 
 /// One session's folder, and what was read of it.
@@ -155,8 +155,8 @@ pub struct Folder {
     listing: Option<(Box<locks::Listing>, Time)>,
     /// They were listed whole at least once.
     was_listed: bool,
-    /// Locks so new that their process may be about to hold the session.
-    new: Vec<(Lock, Blink)>,
+    /// When, by the awake clock, a lock tells more of who holds the session, and no event does.
+    tells_at: Option<Time>,
     /// What was found out about the lock of the owner, where that stands for good, and when, by the awake clock.
     claimed: Option<(Lock, Time)>,
     /// The process that has it open without a lock.
@@ -184,7 +184,7 @@ impl Folder {
             ended: Vec::new(),
             listing: None,
             was_listed: false,
-            new: Vec::new(),
+            tells_at: None,
             claimed: None,
             opened: None,
             departed: None,
@@ -233,8 +233,7 @@ impl Folder {
         let looked = self.read_log(reading, buffer);
         self.find_former_owner(reading);
         self.witness(&owner, progress);
-        let is_begun = self.new.iter().any(|(_, blink)| blink.is_on());
-        Ok(if all_listed && !is_begun { looked } else { Looked::More })
+        Ok(if all_listed { looked } else { Looked::More })
     }
 
     /// A glimpse told that nobody has it open, and that its log is too old to matter.
@@ -373,11 +372,13 @@ impl Folder {
     fn find_owner(&mut self, reading: &Reading<'_>) {
         let known = Claim { owner: self.session.owner.clone(), held: self.session.held };
         self.ended.retain(|(lock, _)| self.locks.contains(lock));
-        let mut new = std::mem::take(&mut self.new);
-        new.retain(|(lock, _)| self.locks.contains(lock));
-        let mut claims: Vec<_> =
-            self.locks.iter().map(|lock| (self.claim_by(*lock, &known, reading, &mut new), lock.made)).collect();
-        self.new = new;
+        let mut claims: Vec<_> = self.locks.iter().map(|lock| (self.claim_by(*lock, &known, reading), *lock)).collect();
+        let Moment { wall, awake } = reading.look.now;
+        let may_tell = |claim: &Claim| {
+            claim.held != Held::Seen && matches!(claim.owner, Owner::Alive { .. } | Owner::Unheld { .. })
+        };
+        let tells_in = claims.iter().filter(|(claim, _)| may_tell(claim)).filter_map(|(_, lock)| lock.tells_in(wall));
+        self.tells_at = tells_in.min().map(|left| awake + left);
         let weight = |owner: &Owner| match owner {
             Owner::Alive { .. } | Owner::Opened { .. } => 4,
             Owner::Unknown { .. } => 3,
@@ -385,18 +386,21 @@ impl Folder {
             Owner::Gone { .. } => 1,
             Owner::Never => 0,
         };
-        claims.sort_by_key(|(claim, made)| (weight(&claim.owner), claim.held, *made));
+        claims.sort_by_key(|(claim, lock)| (weight(&claim.owner), claim.held, lock.made));
         let holds = |claim: &Claim| match claim.owner {
+            // Not yet: or else who plants locks would have the process's other sessions told anew with each of them.
+            Owner::Alive { .. } if claim.held == Held::Soon => None,
             Owner::Alive { pid, .. } | Owner::Unknown { pid } => Some(pid),
             Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Gone { .. } | Owner::Never => None,
         };
         self.session.holders = claims.iter().filter_map(|(claim, _)| holds(claim)).collect();
-        let live = claims.iter().filter(|(claim, _)| matches!(claim.owner, Owner::Alive { .. }));
-        self.session.contested = live.count() > 1;
-        let owner = claims.pop().map_or(Claim { owner: Owner::Never, held: false }, |(claim, _)| claim);
+        let is_live = |claim: &Claim| matches!(claim.owner, Owner::Alive { .. }) && claim.held != Held::Soon;
+        self.session.contested = claims.iter().filter(|(claim, _)| is_live(claim)).count() > 1;
+        let untold = |owner| Claim { owner, held: Held::Untold };
+        let owner = claims.pop().map_or_else(|| untold(Owner::Never), |(claim, _)| claim);
         let owner = if self.more_locks && !matches!(owner.owner, Owner::Alive { .. }) {
             // Its lock may be among those that were not looked at: who that is, nobody knows.
-            Claim { owner: Owner::Unknown { pid: 0 }, held: false }
+            untold(Owner::Unknown { pid: 0 })
         } else {
             owner
         };
@@ -405,10 +409,11 @@ impl Folder {
         let holders = &mut self.session.holders;
         holders.extend(self.opened.filter(|pid| !holders.contains(pid)));
         (self.session.owner, self.session.held) = match (owner.owner, opening) {
-            (Owner::Never | Owner::Gone { .. } | Owner::Unheld { .. }, Some(opening)) => (opening.owner(), false),
+            (Owner::Never | Owner::Gone { .. } | Owner::Unheld { .. }, Some(opening)) => {
+                (opening.owner(), Held::Untold)
+            }
             (known, _) => (known, owner.held),
         };
-        let Moment { wall, awake } = reading.look.now;
         let settled = self.owners_lock().filter(|lock| lock.made + SLACK < wall);
         let since = self.claimed.filter(|(lock, at)| Some(*lock) == settled && awake - *at < EVIDENCE);
         self.claimed = settled.map(|lock| (lock, since.map_or(awake, |(_, at)| at)));
@@ -445,30 +450,18 @@ impl Folder {
         self.session.owner = Owner::Gone { pid, at };
     }
 
-    fn claim_by(&self, lock: Lock, known: &Claim, reading: &Reading<'_>, new: &mut Vec<(Lock, Blink)>) -> Claim {
+    fn claim_by(&self, lock: Lock, known: &Claim, reading: &Reading<'_>) -> Claim {
         if let Some(&(_, at)) = self.ended.iter().find(|(ended, _)| *ended == lock) {
-            return Claim { owner: Owner::Gone { pid: lock.pid, at: Some(at) }, held: false };
+            return Claim { owner: Owner::Gone { pid: lock.pid, at: Some(at) }, held: Held::Untold };
         }
-        let mut claim = || {
-            let (names, now) = (reading.owner_names, reading.look.now.wall);
-            if reading.waits {
-                return claim(lock, &self.path, names, now);
-            }
-            let known = new.iter().position(|(known, _)| *known == lock);
-            let mut blink = known.map(|at| new.swap_remove(at).1).unwrap_or_default();
-            let claim = claim_at_once(lock, &self.path, names, now, &mut blink);
-            if lock.made + SLACK > now && !claim.held {
-                new.push((lock, blink));
-            }
-            claim
-        };
+        let claim = || claim_so_far(lock, &self.path, reading.owner_names, reading.look.now.wall);
         match known.owner {
             // Verified once, and its end would have been told: a clock that was set cannot unmake it. Whether it holds the
             // session may not have shown yet when its lock was new.
-            Owner::Alive { pid, .. } if pid == lock.pid && reading.known.contains(&pid) => {
-                let settled = known.held || self.claimed.is_some_and(|(claimed, _)| claimed == lock);
-                let again =
-                    (!settled).then(claim).filter(|again| again.held || matches!(again.owner, Owner::Unheld { .. }));
+            Owner::Alive { pid, .. } if pid == lock.pid && known.held != Held::Soon && reading.known.contains(&pid) => {
+                let settled = known.held == Held::Seen || self.claimed.is_some_and(|(claimed, _)| claimed == lock);
+                let tells = |again: &Claim| again.held != Held::Untold || matches!(again.owner, Owner::Unheld { .. });
+                let again = (!settled).then(claim).filter(tells);
                 again.unwrap_or_else(|| known.clone())
             }
             // What it has open was looked at a moment ago. It may come to hold the session, or run another program, at any time.
@@ -485,9 +478,10 @@ impl Folder {
         self.claimed.is_some_and(|(claimed, at)| claimed == lock && reading.look.now.awake - at < EVIDENCE)
     }
 
-    /// Whether a lock of it was too new to tell who holds it.
-    pub const fn is_new(&self) -> bool {
-        !self.new.is_empty()
+    /// When, by the awake clock, it is to be looked at again, though nothing may have happened: a lock of it was too new to tell
+    /// who holds it.
+    pub const fn tells_at(&self) -> Option<Time> {
+        self.tells_at
     }
 
     /// Where it is.

@@ -10,6 +10,7 @@ use crate::config::Actions;
 use crate::core::action::is_cut_off;
 use crate::core::fleet::Session;
 use crate::core::order::Given;
+use crate::core::owner::Held;
 use crate::core::time::Time;
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
@@ -50,7 +51,7 @@ impl Acting {
             id: ground.session.id.clone(),
             cwd: ground.session.about.cwd.as_deref().or(ground.session.facts.cwd.as_deref()).map(PathBuf::from),
             endpoints: ground.endpoints.clone(),
-            owned: ground.session.held,
+            owned: ground.session.held == Held::Seen,
             sight: seen,
             permit: Permit::default(), // the task's own
         };

@@ -1,16 +1,16 @@
-//! Orders that wait for something to happen: for an owner that is just ending, or for a bridge that is just coming.
+//! Orders that wait for something to happen: for an owner that is just ending, or that is just coming, or for its bridge.
 
-use crate::agent::copilot::process::{is_ending, is_gone};
+use crate::agent::copilot::process::{GRACE, is_ending, is_gone};
 use crate::core::action::{Action, ServerState};
 use crate::core::fleet::Kind;
 use crate::core::order::{Given, Outcome, Report};
-use crate::core::owner::Owner;
+use crate::core::owner::{Held, Owner};
 use crate::core::time::{Span, Time};
 use crate::engine::opened::makes_an_owner;
 use crate::engine::{Engine, Key, Round};
 
 /// How long an order waits for an owner that is just ending. A Copilot with much in its memory takes a second.
-pub(super) const ENDS_WITHIN: Span = Span::seconds(2);
+const ENDS_WITHIN: Span = Span::seconds(2);
 
 /// An order that waits for something to happen.
 pub(in crate::engine) struct Late {
@@ -24,6 +24,8 @@ pub(in crate::engine) struct Late {
 pub(super) enum For {
     /// This owner's end.
     End(u32),
+    /// A look that tells whether the process of this session's lock holds it.
+    Owner(Key),
     /// The bridge to the session of this id.
     Bridge(Box<str>),
 }
@@ -40,9 +42,10 @@ impl Engine {
     /// Goes on with the orders whose session's owner has gone, or was waited for long enough.
     pub(in crate::engine) fn act_late(&mut self, round: &mut Round) {
         let now = self.clock.now().awake;
-        let bridges = &self.bridges;
+        let (bridges, fleet) = (&self.bridges, &self.fleet);
         let is_there = |for_what: &For| match for_what {
             For::End(pid) => !is_ending(*pid),
+            For::Owner(key) => fleet.get(key).is_none_or(|entry| entry.session().held != Held::Soon),
             For::Bridge(session) => bridges.has_told(session),
         };
         let due: Vec<_> = self.late.extract_if(.., |late| late.until <= now || is_there(&late.for_what)).collect();
@@ -70,9 +73,17 @@ impl Engine {
         }
     }
 
+    /// What the refusal of an order may rest on that is soon over, and how soon.
+    pub(super) fn what_passes(&self, key: &Key, action: Action) -> Option<(For, Span)> {
+        if self.fleet.get(key)?.session().held == Held::Soon {
+            return Some((For::Owner(key.clone()), GRACE));
+        }
+        self.ending_owner(key, action).map(|pid| (For::End(pid), ENDS_WITHIN))
+    }
+
     /// The process of an owner that is just ending, or has ended since it was looked at, where a session without one could be
     /// resumed.
-    pub(super) fn ending_owner(&self, key: &Key, action: Action) -> Option<u32> {
+    fn ending_owner(&self, key: &Key, action: Action) -> Option<u32> {
         let (Owner::Alive { pid, .. } | Owner::Opened { pid, .. } | Owner::Unknown { pid }) =
             self.fleet.get(key)?.session().runner()
         else {

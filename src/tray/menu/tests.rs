@@ -408,3 +408,16 @@ fn a_session_in_the_words_of_a_notification_says_no_more_than_the_user_allows() 
     assert_eq!(shown(Detail::Title), (title, String::new()));
     assert_eq!(shown(Detail::None), ("A Copilot session needs you".into(), "The menu shows which.".into()));
 }
+
+/// To make a menu of twenty sessions takes milliseconds, and busy ones change their places many times a second.
+#[test]
+fn while_its_places_rest_no_menu_is_made() {
+    let mut world = World::all(&["a", "b"], Status::Idle);
+    world.update().unwrap();
+    world.set("b", Status::Stuck);
+    assert!(world.update().is_none());
+    let rested = world.menu.wake_at().unwrap();
+    let untouched = std::iter::from_fn(|| panic!("it is made"));
+    assert!(world.menu.update(untouched, world.now).is_none() && world.menu.wake_at() == Some(rested));
+    assert!(world.after(SHAPE_REST).is_some());
+}

@@ -19,7 +19,7 @@ mod platform;
 use std::path::Path;
 
 use super::{Claim, Lock, claim, is_copilot, is_of_our_user};
-use crate::core::owner::{Owner, UNHELD};
+use crate::core::owner::{Held, Owner, UNHELD};
 use crate::core::time::Time;
 #[cfg(unix)]
 use rustix::{io::Errno, process::Signal};
@@ -84,9 +84,9 @@ impl Target {
             return Err(format!("process {pid} is another user's. Nothing was signalled; ask that user to end it"));
         }
         match claim {
-            Claim { owner: Owner::Alive { .. }, held: true } => {}
-            Claim { owner: Owner::Alive { .. }, held: false } if confirmed => {}
-            Claim { owner: Owner::Alive { .. }, held: false } => {
+            Claim { owner: Owner::Alive { .. }, held: Held::Seen } => {}
+            Claim { owner: Owner::Alive { .. }, held: Held::Untold } if confirmed => {}
+            Claim { owner: Owner::Alive { .. }, held: Held::Untold | Held::Soon } => {
                 return Err(format!(
                     "nothing but its lock says that process {pid} runs this session, and so only `pilotlight stop` ends it. \
                      Nothing was signalled"

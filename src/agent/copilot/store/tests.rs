@@ -1,5 +1,6 @@
 //! Folders whose locks name processes that live.
 
+use super::super::process::GRACE;
 use super::*;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -72,15 +73,8 @@ fn that_a_process_does_not_hold_a_session_is_believed_for_five_seconds() {
         let mut owner_at = |awake: i64| {
             let look =
                 Look { now: Moment { wall: now(), awake: Time(1_000_000 + awake) }, limits: &limits, until: None };
-            let reading = Reading {
-                look,
-                owner_names: &[],
-                known: &known,
-                openings: Openings::NONE,
-                all: false,
-                until: None,
-                waits: true,
-            };
+            let reading =
+                Reading { look, owner_names: &[], known: &known, openings: Openings::NONE, all: false, until: None };
             folder.look(&reading, &mut Vec::new()).unwrap();
             folder.session.owner.clone()
         };
@@ -96,35 +90,41 @@ fn that_a_process_does_not_hold_a_session_is_believed_for_five_seconds() {
     }
 }
 
-/// Who has others to look at comes back for it: while it may just be beginning, the session is not looked at whole.
+/// Copilot makes its lock, and holds the session a moment later, of which no event tells: until then its process counts as the
+/// owner for a while, and it is looked at again however long that takes.
 #[test]
 fn a_lock_that_is_too_new_to_tell_is_looked_at_again() {
     let scratch = tempfile::tempdir().unwrap();
-    let copilot = Copilot::start(scratch.path());
+    let mut copilot = Copilot::start(scratch.path());
     let pid = copilot.process.id();
     let path = scratch.path().join("home/session-state/one");
     fs::create_dir_all(&path).unwrap();
-    fs::write(path.join(format!("inuse.{pid}.hold")), "").unwrap();
+    let hold = path.join(format!("inuse.{pid}.hold"));
+    fs::write(&hold, "").unwrap();
     let lock = path.join(format!("inuse.{pid}.lock"));
     fs::write(&lock, pid.to_string()).unwrap();
-    let (limits, known, wall) = (Limits::default(), HashSet::new(), modified(&fs::metadata(lock).unwrap()));
-    let reading = Reading {
-        look: Look { now: Moment { wall, awake: wall }, limits: &limits, until: None },
-        owner_names: &[],
-        known: &known,
-        openings: Openings::NONE,
-        all: false,
-        until: None,
-        waits: false,
+    let (limits, known, made) = (Limits::default(), HashSet::from([pid]), modified(&fs::metadata(lock).unwrap()));
+    let mut folder = Folder::new(path.parent().unwrap(), "one");
+    // The awake clock is another one.
+    let mut seen_at = |age: Span| {
+        let now = Moment { wall: made + age, awake: Time(5_000_000) + age };
+        let reading = Reading {
+            look: Look { now, limits: &limits, until: None },
+            owner_names: &[],
+            known: &known,
+            openings: Openings::NONE,
+            all: false,
+            until: None,
+        };
+        assert_eq!(folder.look(&reading, &mut Vec::new()).unwrap(), Looked::Whole);
+        let is_alive = matches!(folder.session.owner, Owner::Alive { pid: of, .. } if of == pid);
+        let holders: &[u32] = if folder.session.held == Held::Seen { &[pid] } else { &[] };
+        assert_eq!(folder.session.holders, holders, "a new lock makes no process the owner of one session more");
+        (is_alive, folder.session.held, folder.tells_at().map(|at| at - Time(5_000_000)))
     };
-    let mut folder = Folder::new(path.parent().unwrap(), "one");
-    folder.look(&reading, &mut Vec::new()).unwrap();
-    assert!(matches!(folder.session.owner, Owner::Alive { pid: of, .. } if of == pid), "{:?}", folder.session.owner);
-    assert!(folder.is_new());
-    while folder.look(&reading, &mut Vec::new()).unwrap() == Looked::More {}
-    assert_eq!(folder.session.owner, Owner::Unheld { pid });
-    // Who waits for it is told at once.
-    let mut folder = Folder::new(path.parent().unwrap(), "one");
-    assert_eq!(folder.look(&Reading { waits: true, ..reading }, &mut Vec::new()).unwrap(), Looked::Whole);
-    assert_eq!(folder.session.owner, Owner::Unheld { pid });
+    assert_eq!(seen_at(Span(3)), (true, Held::Soon, Some(GRACE)));
+    assert_eq!(owner_now(path.parent().unwrap(), "one", &[], made + Span(3)), Owner::Unheld { pid }, "for who acts");
+    assert_eq!(seen_at(GRACE), (false, Held::Untold, Some(SLACK)));
+    copilot.hold(&hold);
+    assert_eq!(seen_at(SLACK), (true, Held::Seen, None));
 }

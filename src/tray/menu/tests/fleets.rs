@@ -3,6 +3,7 @@
 use super::*;
 use crate::core::event::parse;
 use crate::core::fleet::{distinguish, mark};
+use crate::core::owner::Held;
 use crate::tray::view::{COLUMNS, ROWS};
 use proptest::prelude::*;
 use serde_json::json;
@@ -78,7 +79,7 @@ fn session(n: usize, (log, owner, server, folder, title, seen): &Made) -> Sessio
             2 => Owner::Gone { pid: 7, at: None },
             _ => Owner::Unknown { pid: 7 },
         },
-        held: owner % 2 == 0,
+        held: [Held::Soon, Held::Untold, Held::Seen][usize::from(*owner) % 3],
         has_log: true,
         seen: seen.map(|ago| NOW.wall - Span::seconds(ago.into())),
         ..Session::default()

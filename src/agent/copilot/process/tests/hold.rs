@@ -49,11 +49,11 @@ fn claimed(pid: u32, folder: &Path) -> Claim {
 
 fn is_held(pid: u32, folder: &Path) -> bool {
     let claim = claimed(pid, folder);
-    claim.held && matches!(claim.owner, Owner::Alive { .. })
+    claim.held == Held::Seen && matches!(claim.owner, Owner::Alive { .. })
 }
 
 fn unheld(pid: u32) -> Claim {
-    Claim { owner: Owner::Unheld { pid }, held: false }
+    Claim { owner: Owner::Unheld { pid }, held: Held::Untold }
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn who_has_the_folders_own_file_open_and_locked_holds_it() {
     assert!(is_held(process.pid(), &folder));
     // A clock that was set since does not unmake it.
     let old = Lock { pid: process.pid(), made: now() - Span::hours(1) };
-    assert!(claim(old, &folder, &[], now()).held);
+    assert_eq!(claim(old, &folder, &[], now()).held, Held::Seen);
     // By another name of the folder it is the same.
     let link = world.scratch.path().join("link");
     std::os::unix::fs::symlink(world.home("home"), &link).unwrap();
@@ -88,18 +88,22 @@ fn open_and_not_locked_is_not_held() {
 
 /// Copilot makes its lock first and then locks its hold.
 #[test]
-fn who_must_not_wait_takes_the_process_of_a_new_lock_for_the_owner_until_a_blink_is_over() {
+fn who_looks_again_takes_the_process_of_a_new_lock_for_the_owner_and_who_acts_does_not() {
     let world = World::new();
     let (folder, process) = opening(&world);
     let (pid, made) = (process.pid(), now());
-    let mut blink = Blink::default();
-    let first = claim_at_once(Lock { pid, made }, &folder, &[], made, &mut blink);
-    assert!(blink.is_on() && matches!(first.owner, Owner::Alive { .. }) && !first.held, "{first:?}");
-    let mut last = first;
-    while blink.is_on() {
-        last = claim_at_once(Lock { pid, made }, &folder, &[], made, &mut blink);
+    let so_far = |age| claim_so_far(Lock { pid, made }, &folder, &[], made + age);
+    for age in [Span(0), Span(6), GRACE - Span(1)] {
+        let claim = so_far(age);
+        assert!(matches!(claim.owner, Owner::Alive { .. }) && claim.held == Held::Soon, "{age:?}: {claim:?}");
+        assert_eq!(super::super::claim(Lock { pid, made }, &folder, &[], made + age), unheld(pid));
     }
-    assert_eq!(last, unheld(pid));
+    assert_eq!(so_far(GRACE), unheld(pid));
+    // Of the future it is only when the clock was set: then it is as old as it says for ever.
+    assert_eq!(so_far(Span::ZERO - SLACK), unheld(pid));
+    let lock = Lock { pid, made };
+    let tells = [Span(0), Span(249), GRACE, Span(1999), SLACK, Span::hours(1)].map(|age| lock.tells_in(made + age));
+    assert_eq!(tells, [Some(Span(250)), Some(Span(1)), Some(Span(1750)), Some(Span(1)), None, None]);
 }
 
 /// A copy of a home has the lock and the hold, and its files are others.
@@ -125,7 +129,7 @@ fn case_123_a_copied_home_of_an_older_release_is_not_held() {
         let process = world.with_open(files);
         let pid = process.pid();
         let claim = claimed(pid, &world.folder("home"));
-        assert!(matches!(claim.owner, Owner::Alive { .. }) && !claim.held, "{files:?}: {claim:?}");
+        assert!(matches!(claim.owner, Owner::Alive { .. }) && claim.held == Held::Untold, "{files:?}: {claim:?}");
         assert_eq!(claimed(pid, &world.folder("other")), unheld(pid), "{files:?}");
     }
 }
