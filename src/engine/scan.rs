@@ -2,7 +2,7 @@
 
 use super::agenda::Listing;
 use super::{Engine, FIRST, Key, RESCAN, Round, Stands, reading};
-use crate::agent::copilot::store::{Folder, Glimpse, Looked, is_absence, session_ids};
+use crate::agent::copilot::store::{Folder, Glimpse, Looked, Root, is_absence, session_ids};
 use crate::agent::copilot::watcher::{Hints, WATCHES_TREES};
 use crate::core::fleet::Session;
 use crate::core::packed::Packed;
@@ -303,17 +303,21 @@ impl Engine {
                 Err(_) => self.remove(key, round),
             };
         }
+        if let Some(past) = Root::at(&self.homes[key.0]).past(&key.1, &reading) {
+            return self.is_past(key, past);
+        }
         let mut folder = Folder::new(&self.homes[key.0], &key.1);
-        let Ok(mut looked) = folder.look(&reading, &mut self.buffer) else { return self.remove(key, round) };
+        // Before the look: what is written from now on is told.
+        let is_watched = !WATCHES_TREES && self.watcher.watch_session(key, folder.path());
+        let Ok(looked) = folder.look(&reading, &mut self.buffer) else { return self.remove(key, round) };
         if folder.session.unread {
+            if is_watched {
+                self.watcher.is_old(key);
+            }
             let Session { touched, has_log, .. } = folder.session;
             return self.is_past(key, Glimpse { touched, has_log });
         }
         self.seen.recall(&mut folder.session);
-        if !WATCHES_TREES && self.watcher.watch_session(key, folder.path()) {
-            // What was written between the look and the watch was not told.
-            looked = folder.look(&reading, &mut self.buffer).unwrap_or(looked);
-        }
         if looked == Looked::More {
             self.agenda.read_on(key);
         }

@@ -161,6 +161,13 @@ impl Watcher {
         self.is_watched(path, watched)
     }
 
+    /// Most likely nothing will ever happen to this session. Its folder stays watched.
+    pub fn is_old(&mut self, key: &Key) {
+        if let Some(source) = &mut self.source {
+            source.is_old(key);
+        }
+    }
+
     fn is_watched(&mut self, path: &Path, watched: Result<(), Refusal>) -> bool {
         match watched {
             Ok(()) => true,

@@ -248,6 +248,13 @@ impl Source {
         Ok(())
     }
 
+    pub(super) fn is_old(&mut self, key: &Key) {
+        if let Some(watch) = self.held.remove(key) {
+            self.places.leave(watch, |place| *place == Place::of(key));
+            self.places.add_old(watch, key);
+        }
+    }
+
     /// Asks the system; a folder that is watched by another name already is watched for both.
     fn ask_for(&self, path: &Path, flags: WatchFlags) -> Result<i32, Refusal> {
         inotify::add_watch(&self.inotify, path, flags | WatchFlags::MASK_ADD).map_err(|error| match error {
