@@ -197,6 +197,9 @@ fn a_crowd_of_new_locks_holds_nobody_up() {
     });
     println!("while five hundred locks are made again and again, told within {worst:.1?}");
     assert!(worst < LATE, "{worst:.1?}");
+    let (copies, rest) = copies.split_at(100);
+    rest.iter().for_each(|copy| fs::remove_dir_all(&copy.path).unwrap());
+    copies.iter().for_each(|copy| drop(copy.lock(owner.pid())));
     let begun = ran();
     let late = user.watch();
     late.told(&other, "idle");
