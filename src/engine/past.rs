@@ -95,10 +95,15 @@ impl Engine {
         let now = self.clock.now();
         let (reading, buffer) = (reading(&self.config, &self.known, &self.openings, now), &mut self.buffer);
         let some = self.untold.split_off(self.untold.len().saturating_sub(WATCHES));
-        let mut told = Vec::new();
+        let (mut told, mut opened) = (Vec::new(), Vec::new());
         let mut sessions = some.into_iter().filter(|key| self.history.contains(key)).filter_map(|key| {
             let mut folder = Folder::new(&self.homes[key.0], &key.1);
             folder.look(&reading, buffer).ok()?;
+            if !folder.session.unread {
+                // Somebody has it open now: it is told with what is held.
+                opened.push(key);
+                return None;
+            }
             folder.session.about = folder.about();
             folder.session.is_listed().then_some(folder.session).inspect(|_| {
                 told.push(key);
@@ -109,6 +114,13 @@ impl Engine {
         for key in told {
             self.history.tell(&key);
         }
+        for key in opened {
+            self.agenda.sometime(key);
+        }
         flow
     }
 }
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests;
