@@ -13,6 +13,7 @@ mod support;
 use support::desktop as desk;
 
 mod faults {
+    mod beside;
     mod disk;
     mod floods;
     mod killed;

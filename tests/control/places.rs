@@ -63,7 +63,10 @@ impl Place {
         let session = self.user.session(1);
         let _owner = session.owner(&self.user);
         session.prompt();
+        let begun = ran();
         let approve = self.run(&["approve", "00000001"]);
+        let took = ran() - begun;
+        assert!(took < Duration::from_secs(5), "{took:?}");
         assert_eq!(approve.status.code(), Some(4), "{approve:?}");
         let said = String::from_utf8_lossy(&approve.stderr);
         assert!(said.contains("no tray can be asked") && said.contains(because), "{said}");

@@ -13,19 +13,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How late a change may be told here. A loop that is held up by what the tests do is seconds late, or never there.
-const LATE: Duration = Duration::from_secs(2);
+pub(super) const LATE: Duration = Duration::from_secs(2);
 /// How long the end may take.
 const END: Duration = Duration::from_secs(2);
 
 /// A session that works and rests while something else goes wrong.
-struct Pulse<'a> {
-    session: &'a Folder,
-    watch: &'a Watch,
+pub(super) struct Pulse<'a> {
+    pub(super) session: &'a Folder,
+    pub(super) watch: &'a Watch,
 }
 
 impl Pulse<'_> {
     /// Lets it work and rest so many times; how late the latest of it was told.
-    fn beat(&self, times: u32) -> Duration {
+    pub(super) fn beat(&self, times: u32) -> Duration {
         let mut worst = Duration::ZERO;
         for n in 0..times {
             let status = if n % 2 == 0 { "working" } else { "idle" };
@@ -43,7 +43,7 @@ impl Pulse<'_> {
 }
 
 /// Beats while `harm` is done again and again on another thread.
-fn beat_while(pulse: &Pulse<'_>, times: u32, mut harm: impl FnMut(u32) + Send) -> Duration {
+pub(super) fn beat_while(pulse: &Pulse<'_>, times: u32, mut harm: impl FnMut(u32) + Send) -> Duration {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -61,7 +61,7 @@ fn beat_while(pulse: &Pulse<'_>, times: u32, mut harm: impl FnMut(u32) + Send) -
 }
 
 /// It ends in its time.
-fn ends(watch: Watch) {
+pub(super) fn ends(watch: Watch) {
     let begun = ran();
     assert_eq!(watch.end(Signal::TERM), Some(0));
     let took = ran() - begun;

@@ -57,8 +57,8 @@ fn case_145_output_that_cannot_be_written_is_told() {
 }
 
 /// Another user's account, in which nothing else runs.
-struct Account {
-    user: User,
+pub(super) struct Account {
+    pub(super) user: User,
     program: PathBuf,
 }
 
@@ -76,7 +76,7 @@ fn hears_term(pid: u32) -> bool {
 
 impl Account {
     /// `None` without the right to become another user.
-    fn new() -> Option<Self> {
+    pub(super) fn new() -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             return None;
         }
@@ -91,14 +91,33 @@ impl Account {
         Some(Self { user, program })
     }
 
-    /// Runs this with an option of `prlimit`. What stays until it is ended is asked to after five seconds, once it can hear that.
-    fn run(&self, limit: &str, args: &[&str]) -> (ExitStatus, String, String) {
-        let at = |name: &str| self.user.scratch.path().join(name);
-        let to = |name: &str| fs::File::create(at(name)).unwrap();
+    /// What becomes this user, and then the program that is named next.
+    fn setpriv(&self) -> Command {
         let given = self.user.pilotlight(&[]);
         let mut command = Command::new("setpriv");
         command.env_clear().envs(given.get_envs().filter_map(|(key, value)| Some((key, value?))));
         command.args([format!("--reuid={NUMBER}"), format!("--regid={NUMBER}"), "--clear-groups".into()]);
+        command
+    }
+
+    /// From now on this process of the user's is refused every further thread.
+    pub(super) fn allows_no_more_threads(&self, pid: u32) {
+        let done = self.setpriv().args(["prlimit", "--nproc=1", &format!("--pid={pid}")]).status().unwrap();
+        assert!(done.success());
+    }
+
+    /// Pilotlight as this user runs it.
+    pub(super) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.setpriv();
+        command.arg(&self.program).args(args);
+        command
+    }
+
+    /// Runs this with an option of `prlimit`. What stays until it is ended is asked to after five seconds, once it can hear that.
+    fn run(&self, limit: &str, args: &[&str]) -> (ExitStatus, String, String) {
+        let at = |name: &str| self.user.scratch.path().join(name);
+        let to = |name: &str| fs::File::create(at(name)).unwrap();
+        let mut command = self.setpriv();
         command.args(["prlimit", limit]).arg(&self.program).args(args);
         let mut child = command.stdin(Stdio::null()).stdout(to("out")).stderr(to("err")).spawn().unwrap();
         let begun = Instant::now();
