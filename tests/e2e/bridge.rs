@@ -7,6 +7,7 @@ mod held_up;
 mod lives;
 mod older;
 mod places;
+mod rough;
 mod stories;
 
 use crate::support::home::{Home, cli};

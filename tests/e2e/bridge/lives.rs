@@ -1,6 +1,7 @@
 //! Sessions, extensions and trays that come and go: whoever is there is taken up again, and whoever has gone is missed by nobody.
 
 use super::{Bridged, extension_in, installed, ours};
+use crate::support::freeze::freeze;
 use crate::support::home::{Folder, Home};
 use crate::support::model::Model;
 use crate::support::pilotlight::Ran;
@@ -11,7 +12,13 @@ use rustix::process::Signal;
 use std::process::{Child, Command, Stdio};
 
 /// A tray that the test started by itself. It ends with this value.
-struct Tray(Child);
+pub(super) struct Tray(Child);
+
+impl Tray {
+    pub(super) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
 
 impl Drop for Tray {
     fn drop(&mut self) {
@@ -22,7 +29,7 @@ impl Drop for Tray {
 
 impl Bridged {
     /// The session that its terminal has beside these.
-    fn next_session(&self, known: &[String]) -> Folder {
+    pub(super) fn next_session(&self, known: &[String]) -> Folder {
         let terminal = &self.terminal;
         let is_next = |folder: &Folder| !known.contains(&folder.id()) && folder.locks().contains(&terminal.pid());
         let next = || self.home.sessions().into_iter().find(is_next);
@@ -30,7 +37,7 @@ impl Bridged {
     }
 
     /// Starts another tray in the place of the one that has gone, by this program.
-    fn another_tray(&self, program: &std::path::Path) -> Tray {
+    pub(super) fn another_tray(&self, program: &std::path::Path) -> Tray {
         let like = self.pilot.command_beside(&["tray"]);
         let mut command = Command::new(program);
         command.env_clear().args(like.get_args()).current_dir(self.pilot.user());
@@ -125,7 +132,7 @@ fn the_tray_is_updated_in_the_middle() {
 fn a_frozen_tray_holds_nobody_up_and_knows_all_when_it_goes_on() {
     let bridged = Bridged::set(&[]);
     let (id, terminal) = (bridged.id(), &bridged.terminal);
-    signal(bridged.pilot.tray(), Signal::STOP);
+    freeze(bridged.pilot.tray());
     terminal.enter("SCRIPT:form Paint the fence");
     terminal.wait_screen("Which color?");
     terminal.press(&["Enter"]);

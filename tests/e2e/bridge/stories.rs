@@ -9,7 +9,7 @@ use crate::support::terminal::{DIALOG, Terminal};
 use serde_json::Value;
 
 /// How the permission requests of a session ended, in order: what came of each, and whether a person said so in the terminal.
-fn ends(folder: &Folder) -> Vec<(String, bool)> {
+pub(super) fn ends(folder: &Folder) -> Vec<(String, bool)> {
     let events = folder.events();
     let ended = events.iter().filter(|event| event["type"] == "permission.completed");
     let how = |event: &Value| {
@@ -51,7 +51,7 @@ fn a_turn_is_stopped_in_a_dialog_in_a_silent_model_and_in_a_sub_agent() {
 }
 
 /// The id of the question that is open, as `answer` names it to who says an answer without it.
-fn open(bridged: &Bridged) -> String {
+pub(super) fn open(bridged: &Bridged) -> String {
     let ran = bridged.pilot.run(&["answer", &bridged.id(), "--choice", "1"]);
     let named = ran.err.split_once("`--request ").and_then(|(_, rest)| rest.split_once('`'));
     named.unwrap_or_else(|| panic!("no question is named: {ran:?}")).0.to_owned()
@@ -83,7 +83,7 @@ fn each_kind_of_question_is_answered() {
 #[test]
 #[ignore = "tests/long.sh"]
 fn a_plan_is_sent_back_or_approved_for_going_on_interactively() {
-    let bridged = Bridged::set(&["--plan"]);
+    let bridged = Bridged::tapped(&["--plan"]);
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     for (nth, with, came) in [(1, &["--text", "in blue"][..], "in blue"), (2, &["--choice", "1"], "approved")] {
         terminal.enter(&format!("SCRIPT:plan Paint the fence {nth}"));
@@ -98,6 +98,7 @@ fn a_plan_is_sent_back_or_approved_for_going_on_interactively() {
     let modes: Vec<_> = events.iter().filter(|event| event["type"] == "session.mode_changed").collect();
     assert!(!modes.iter().any(|event| event["data"]["newMode"] == "autopilot"), "{modes:?}");
     assert_eq!(modes.last().unwrap()["data"]["newMode"], "interactive", "{modes:?}");
+    bridged.calls_only(&["session.ui.handlePendingExitPlanMode"]);
 }
 
 /// Twenty at once, the requests of a sub-agent, and a denial.
@@ -281,8 +282,8 @@ fn of_two_answers_at_once_one_counts_often() {
 
 impl Bridged {
     /// One whose extension writes down what it sends to Copilot.
-    fn tapped() -> Self {
-        Self::changed(&[], |_, file| {
+    fn tapped(args: &[&str]) -> Self {
+        Self::changed(args, |_, file| {
             let code = std::fs::read_to_string(file).unwrap();
             let tap = file.with_file_name("wire");
             let head = format!(
@@ -291,6 +292,28 @@ impl Bridged {
             );
             std::fs::write(file, head + &code).unwrap();
         })
+    }
+
+    /// It called these methods, and none that its list does not name.
+    fn calls_only(&self, done: &[&str]) {
+        let allowed = [
+            "connect",
+            "ping",
+            "session.resume",
+            "session.abort",
+            "session.send",
+            "session.metadata.activity",
+            "session.permissions.pendingRequests",
+            "session.permissions.handlePendingPermissionRequest",
+            "session.ui.handlePendingElicitation",
+            "session.ui.handlePendingExitPlanMode",
+        ];
+        let called = self.calls();
+        let others: Vec<_> = called.iter().filter(|method| !allowed.contains(&method.as_str())).collect();
+        assert!(others.is_empty(), "{others:?} of {called:?}");
+        for one in done {
+            assert!(called.iter().any(|method| method == one), "{one} is not seen on the wire: {called:?}");
+        }
     }
 
     /// The methods that it called.
@@ -307,7 +330,7 @@ impl Bridged {
 /// The extension speaks to Copilot by the methods of its list and no other: every line that it sends is looked at.
 #[test]
 fn on_the_wire_it_calls_nothing_but_what_its_list_names() {
-    let bridged = Bridged::tapped();
+    let bridged = Bridged::tapped(&[]);
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     bridged.allowed();
     terminal.enter("SCRIPT:form Paint the fence");
@@ -319,24 +342,16 @@ fn on_the_wire_it_calls_nothing_but_what_its_list_names() {
     bridged.answered(&["approve"], 2);
     bridged.done(&["stop", &id]);
     terminal.folder.wait("abort");
-    let called = bridged.calls();
-    let allowed = [
-        "connect",
-        "ping",
-        "session.resume",
+    bridged.pilot.told(&id, "idle", "");
+    terminal.enter("SCRIPT:err400 Paint the shed");
+    bridged.pilot.told(&id, "failed", "");
+    bridged.pilot.click(&id, "Send on");
+    terminal.folder.wait_nth("user.message", 5);
+    bridged.calls_only(&[
         "session.abort",
+        "session.resume",
         "session.send",
-        "session.metadata.activity",
-        "session.permissions.pendingRequests",
         "session.permissions.handlePendingPermissionRequest",
         "session.ui.handlePendingElicitation",
-        "session.ui.handlePendingExitPlanMode",
-    ];
-    let others: Vec<_> = called.iter().filter(|method| !allowed.contains(&method.as_str())).collect();
-    assert!(others.is_empty(), "{others:?} of {called:?}");
-    for done in
-        ["session.abort", "session.permissions.handlePendingPermissionRequest", "session.ui.handlePendingElicitation"]
-    {
-        assert!(called.iter().any(|method| method == done), "{done} is not seen on the wire: {called:?}");
-    }
+    ]);
 }
