@@ -26,10 +26,10 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-pub use self::printed::{changed, print, reference};
-pub use self::problem::{Position, Problem};
-pub use self::span::parse as parse_span;
-pub use self::value::{COMMAND, FOLDER};
+pub(crate) use self::printed::{changed, print, reference};
+pub(crate) use self::problem::{Position, Problem};
+pub(crate) use self::span::parse as parse_span;
+pub(crate) use self::value::{COMMAND, FOLDER};
 
 use self::problem::{ALL, Report, shown};
 use self::settings::{SETTINGS, Setting, nearest, table};
@@ -175,10 +175,10 @@ pub enum Permissions {
 
 impl Permissions {
     /// Every policy.
-    pub const ALL: [Self; 3] = [Self::Ask, Self::ApproveAll, Self::Observe];
+    pub(crate) const ALL: [Self; 3] = [Self::Ask, Self::ApproveAll, Self::Observe];
 
     /// Its word in the config.
-    pub const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Ask => "ask",
             Self::ApproveAll => "approve-all",
@@ -191,7 +191,7 @@ impl Permissions {
 /// a plain file, over 1 MiB, not UTF-8, no TOML) is one problem, and everything has its default.
 ///
 /// What is no plain file is not even opened: opening a FIFO would wait for its writer.
-pub fn load(path: &Path) -> (Config, Vec<Problem>) {
+pub(crate) fn load(path: &Path) -> (Config, Vec<Problem>) {
     match read(path) {
         Ok(Some(text)) => parse(&text, path),
         Ok(None) => (Config::default(), Vec::new()),

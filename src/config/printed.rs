@@ -4,7 +4,7 @@ use super::settings::{Field, SETTINGS};
 use super::{Config, server};
 
 /// The settings that differ from their defaults: each one's name and its value; `None` for values that hold names or paths.
-pub fn changed(config: &Config) -> Vec<(String, Option<String>)> {
+pub(crate) fn changed(config: &Config) -> Vec<(String, Option<String>)> {
     let default = Config::default();
     let differs = |field: &Field| field.show(config) != field.show(&default);
     let value = |field: &Field| match field {
@@ -21,7 +21,7 @@ pub fn changed(config: &Config) -> Vec<(String, Option<String>)> {
 
 /// A whole `config.toml` with every key at its present value, each with its meaning, form and default before it. Reading it
 /// gives `config` back.
-pub fn print(config: &Config) -> String {
+pub(crate) fn print(config: &Config) -> String {
     let mut out = String::from("# Pilotlight's settings. A key that is left out has its default.\n");
     let (mut table, default) = ("", Config::default());
     for setting in SETTINGS {
@@ -38,7 +38,7 @@ pub fn print(config: &Config) -> String {
 }
 
 /// What a new config begins as: every key at its default and commented out, so that nothing is set until the user does.
-pub fn reference() -> String {
+pub(crate) fn reference() -> String {
     let printed = print(&Config::default());
     let line = |line: &str| match line {
         "" => "\n".to_owned(),

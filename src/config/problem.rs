@@ -46,12 +46,12 @@ impl fmt::Display for Problem {
 
 impl Problem {
     /// Whether nothing of the file counts, not even what is right.
-    pub fn spoils_all(&self) -> bool {
+    pub(crate) fn spoils_all(&self) -> bool {
         self.instead == ALL
     }
 
     /// The place and what is wrong there, without what holds instead: `FILE:LINE:COLUMN: what.`
-    pub fn complaint(&self) -> String {
+    pub(crate) fn complaint(&self) -> String {
         let (path, what) = (printable(self.path.to_string_lossy().chars()), &self.what);
         let stop = if what.ends_with('?') { "" } else { "." };
         match self.at {

@@ -10,7 +10,7 @@ const LONGEST: Span = Span::hours(24 * 36_500);
 
 /// Reads whole numbers, each followed by its unit, the larger unit first and each at most once. `Err` says what is wrong
 /// with the text, worded to follow it: "has an unknown unit". Positive and at most 36500 d, so that sums do not overflow.
-pub fn parse(text: &str) -> Result<Span, &'static str> {
+pub(crate) fn parse(text: &str) -> Result<Span, &'static str> {
     let mut rest = text.trim();
     let (mut total, mut units) = (0i64, UNITS.as_slice());
     if rest.is_empty() {

@@ -12,9 +12,9 @@ use crate::core::time::Span;
 use crate::system::log::LogLevel;
 
 /// Stands for the command in the words of a terminal.
-pub const COMMAND: &str = "{command}";
+pub(crate) const COMMAND: &str = "{command}";
 /// Stands for the folder in the words of a terminal.
-pub const FOLDER: &str = "{folder}";
+pub(crate) const FOLDER: &str = "{folder}";
 const PLACEHOLDERS: [&str; 2] = [COMMAND, FOLDER];
 
 /// A value that its setting cannot have.

@@ -16,7 +16,7 @@ use crate::core::order::Ask;
 
 /// How callers are judged.
 #[derive(Clone, Debug, Default)]
-pub struct Judge {
+pub(crate) struct Judge {
     /// File names of further executables that count as Copilot, from the config.
     pub names: Vec<String>,
     /// Whatever an attached session asks for is allowed, by the config: to have a session reconnected is to have all its
@@ -45,7 +45,7 @@ const fn is_for_people(ask: &Ask, approves_all: bool) -> bool {
 
 /// Why this process must not answer permission requests, in words for the user; `None` if it may. `names` are file names of
 /// further executables that count as Copilot, from the config.
-pub fn agent_behind(pid: u32, names: &[String]) -> Option<String> {
+pub(crate) fn agent_behind(pid: u32, names: &[String]) -> Option<String> {
     let behind = copilot_ancestor(pid, names)?;
     Some(format!(
         "an agent must not answer permission requests or questions, or send prompts, and this was started by Copilot (it, or its mark \

@@ -12,7 +12,7 @@ const REPORT_MAX: u64 = 8 << 20;
 
 /// An order that a tray was given. Dropping it leaves the order with the tray.
 #[derive(Debug)]
-pub struct Asked {
+pub(crate) struct Asked {
     stream: BufReader<place::ClientStream>,
     /// What has come of the next line.
     line: Vec<u8>,
@@ -25,7 +25,7 @@ pub struct Asked {
 /// # Errors
 /// Where the socket is there and cannot be used, or is another user's; where the order is longer than a tray takes. In words
 /// for the user.
-pub async fn ask(folder: &Path, order: &Order) -> io::Result<Option<Asked>> {
+pub(crate) async fn ask(folder: &Path, order: &Order) -> io::Result<Option<Asked>> {
     let mut line = serde_json::to_vec(order)?;
     line.push(b'\n');
     if line.len() > ORDER_MAX {
@@ -43,7 +43,7 @@ pub async fn ask(folder: &Path, order: &Order) -> io::Result<Option<Asked>> {
 
 impl Asked {
     /// The process that serves the socket, where the system tells.
-    pub fn tray(&self) -> Option<u32> {
+    pub(crate) fn tray(&self) -> Option<u32> {
         place::server_of(self.stream.get_ref())
     }
 
@@ -52,7 +52,7 @@ impl Asked {
     ///
     /// # Errors
     /// As of [`next`](Self::next).
-    pub async fn heard(&mut self) -> io::Result<()> {
+    pub(crate) async fn heard(&mut self) -> io::Result<()> {
         if !self.heard {
             self.read_line().await?;
             self.heard = true;
@@ -67,7 +67,7 @@ impl Asked {
     ///
     /// # Errors
     /// Where the tray ends, or breaks off, before it reported an end. In words for the user.
-    pub async fn next(&mut self) -> io::Result<Option<Report>> {
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Report>> {
         if self.over {
             return Ok(None);
         }

@@ -28,8 +28,8 @@ mod place;
 #[cfg(unix)]
 mod tests;
 
-pub use client::{Asked, ask};
-pub use place::{Probe, probe};
+pub(crate) use client::{Asked, ask};
+pub(crate) use place::{Probe, probe};
 
 use crate::core::order::{Given, Order, Outcome, Report};
 use caller::Judge;
@@ -44,7 +44,7 @@ use tokio::task::{self, AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 /// An order is at most so long, in bytes, its line break included: ids, and at most one request's text.
-pub const ORDER_MAX: usize = 64 << 10;
+pub(crate) const ORDER_MAX: usize = 64 << 10;
 /// So many clients are connected at once.
 const CLIENTS_MAX: usize = 64;
 /// So many of them may be one process's.
@@ -60,7 +60,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// The control socket, served for as long as this is held. Its end closes every connection and removes the socket.
 #[derive(Debug)]
-pub struct Served {
+pub(crate) struct Served {
     accepting: AbortHandle,
     _mark: place::Mark,
 }
@@ -85,7 +85,7 @@ struct House {
 /// # Errors
 /// Where the folder is not the user's own, or others may write to it; where the socket cannot be made there. The words say
 /// what to do.
-pub fn serve(folder: &Path, judge: Judge, orders: impl Fn(Given) + Send + Sync + 'static) -> io::Result<Served> {
+pub(crate) fn serve(folder: &Path, judge: Judge, orders: impl Fn(Given) + Send + Sync + 'static) -> io::Result<Served> {
     let (listener, mark) = place::bind(folder)?;
     let house = Arc::new(House { judge, orders: Box::new(orders) });
     let accepting = tokio::spawn(accept(listener, house)).abort_handle();

@@ -87,7 +87,7 @@ impl Listener {
 
 /// Whether a tray serves the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probe {
+pub(crate) enum Probe {
     /// There is no socket.
     Nobody,
     /// A tray that has ended without a word left its socket behind.
@@ -100,7 +100,7 @@ pub enum Probe {
 ///
 /// # Errors
 /// Where the folder is not ours alone, or the socket cannot be used. In words for the user.
-pub fn probe(folder: &Path) -> io::Result<Probe> {
+pub(crate) fn probe(folder: &Path) -> io::Result<Probe> {
     use rustix::io::{Errno, FdFlags, fcntl_setfd, ioctl_fionbio};
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
     if Runtime::open(folder)?.is_none() {

@@ -82,7 +82,7 @@ fn process_of(pipe: &NamedPipeServer) -> Option<u32> {
 
 /// Whether a tray serves the pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probe {
+pub(crate) enum Probe {
     /// There is no pipe.
     Nobody,
     /// Never told here: a pipe goes with its last end.
@@ -95,7 +95,7 @@ pub enum Probe {
 ///
 /// # Errors
 /// Where the folder cannot be looked at.
-pub fn probe(folder: &Path) -> io::Result<Probe> {
+pub(crate) fn probe(folder: &Path) -> io::Result<Probe> {
     let noted = Runtime::open(folder)?.is_some_and(|runtime| !runtime.note().is_empty());
     Ok(if noted { Probe::Served } else { Probe::Nobody })
 }

@@ -9,10 +9,10 @@ mod answers;
 mod bridge;
 mod recovery;
 
-pub use answers::questions;
+pub(crate) use answers::questions;
 pub(super) use bridge::bridge_of;
 pub use bridge::{Bridge, bridge_words, is_bridged};
-pub use recovery::is_cut_off;
+pub(crate) use recovery::is_cut_off;
 
 use answers::{answer, reply};
 use bridge::{let_answer, lifted};
@@ -94,7 +94,7 @@ impl Action {
     }
 
     /// What stands on a button, by itself.
-    pub const fn label(self) -> &'static str {
+    pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::Approve => "Approve once",
             Self::Deny => "Deny",
@@ -114,7 +114,7 @@ impl Action {
 }
 
 /// What is said of an abort where nothing is known of what an open tool waits for.
-pub const ALSO_IF_IT_WAITS: &str = "also if it only waits for you";
+pub(crate) const ALSO_IF_IT_WAITS: &str = "also if it only waits for you";
 
 /// What is known of a session's server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,7 +136,7 @@ pub enum ServerState {
 
 impl ServerState {
     /// We are attached, to whomever's server.
-    pub const fn is_attached(&self) -> bool {
+    pub(crate) const fn is_attached(&self) -> bool {
         matches!(self, Self::Attached | Self::Hosted(_))
     }
 }
@@ -168,7 +168,7 @@ pub struct Control {
 
 /// An action as it is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub(crate) struct Offer {
     /// Which.
     pub action: Action,
     /// What it would do, or why it is refused.
@@ -176,7 +176,7 @@ pub struct Offer {
 }
 
 /// Every action, with what it would do or why it is refused.
-pub fn offers(session: &Session, status: Status) -> [Offer; 13] {
+pub(crate) fn offers(session: &Session, status: Status) -> [Offer; 13] {
     Action::ALL.map(|action| Offer { action, what: offer(action, session, status) })
 }
 
@@ -248,7 +248,7 @@ fn reachable(session: &Session, instead: &str) -> Result<(), String> {
 
 /// Whether it may be waiting for the user, for all that is known: a tool is open, and who is neither attached nor has a bridge
 /// there is not told of what it asks.
-pub fn may_ask(session: &Session) -> bool {
+pub(crate) fn may_ask(session: &Session) -> bool {
     let tool_open = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
     tool_open && !session.control.server.is_attached() && bridge_of(session).is_none()
 }

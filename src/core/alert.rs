@@ -58,7 +58,7 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause, in their order.
-    pub const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::NeedsPermission,
         Self::NeedsInput,
         Self::PermissionLost,
@@ -69,7 +69,7 @@ impl Cause {
     ];
 
     /// The cause that a status is by itself; a turn that is done is known by more than its status.
-    pub const fn of(status: Status) -> Option<Self> {
+    pub(crate) const fn of(status: Status) -> Option<Self> {
         match status {
             Status::NeedsPermission => Some(Self::NeedsPermission),
             Status::NeedsInput => Some(Self::NeedsInput),
@@ -87,7 +87,7 @@ impl Cause {
     }
 
     /// Its name: that of the status, and `done`.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::NeedsPermission => Status::NeedsPermission.name(),
             Self::NeedsInput => Status::NeedsInput.name(),
@@ -258,27 +258,8 @@ pub enum Button {
 }
 
 impl Button {
-    /// Every button.
-    pub const ALL: [Self; 15] = [
-        Self::Act(Action::Approve),
-        Self::Act(Action::Deny),
-        Self::Choice(0),
-        Self::Choice(1),
-        Self::Choice(2),
-        Self::Act(Action::Answer),
-        Self::Act(Action::Continue),
-        Self::SendOn,
-        Self::Act(Action::Reconnect),
-        Self::Act(Action::Stop),
-        Self::Act(Action::Resume),
-        Self::Act(Action::ShowTerminal),
-        Self::Details,
-        Self::Review,
-        Self::Mute,
-    ];
-
     /// The action's name, as in a row's actions and in JSON.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Choice(0) => "choice-1",
             Self::Choice(1) => "choice-2",
@@ -292,7 +273,7 @@ impl Button {
     }
 
     /// What stands on it, among these, in a popup that shows this.
-    pub fn label_among<'a>(self, buttons: &[Self], asked: Option<&'a Asked>) -> &'a str {
+    pub(crate) fn label_among<'a>(self, buttons: &[Self], asked: Option<&'a Asked>) -> &'a str {
         match (self, asked) {
             (Self::Choice(index), Some(asked)) => asked.choices.get(usize::from(index)).map_or("", String::as_str),
             (Self::Act(Action::Reconnect), _) if buttons.contains(&Self::Act(Action::Continue)) => "Reconnect only",
@@ -301,12 +282,12 @@ impl Button {
     }
 
     /// Whether it answers what the popup shows: only who has read that may click it.
-    pub const fn answers(self) -> bool {
+    pub(crate) const fn answers(self) -> bool {
         matches!(self, Self::Act(Action::Approve | Action::Deny) | Self::Choice(_))
     }
 
     /// What stands on it by itself.
-    pub const fn label(self) -> &'static str {
+    pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::Choice(_) => "",
             Self::Act(action) => action.label(),

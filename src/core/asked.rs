@@ -48,7 +48,7 @@ struct Field {
 
 impl Question {
     /// Reads the JSON object that asks. `None` where it has none of the known forms, or asks nothing.
-    pub fn read(json: &[u8]) -> Option<Self> {
+    pub(crate) fn read(json: &[u8]) -> Option<Self> {
         let asked: Asked = serde_json::from_slice(json).ok()?;
         let text = plain(&asked.question, TEXT_MAX);
         let field = || {
@@ -61,7 +61,7 @@ impl Question {
     }
 
     /// The same, with the choices as they can be answered, in their order.
-    pub fn answered_by(self, form: &Form) -> Self {
+    pub(crate) fn answered_by(self, form: &Form) -> Self {
         let choices = form.choices.iter().take(CHOICES_MAX).map(|choice| plain(&choice.words, CHOICE_MAX));
         Self { choices: choices.collect(), ..self }
     }

@@ -8,7 +8,7 @@ use super::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Recoveries of one session that are tried before nothing more is: the last one is the user's.
-pub const ATTEMPTS: u8 = 2;
+pub(crate) const ATTEMPTS: u8 = 2;
 /// What comes into the log so long after we sent it is still ours. A prompt may wait behind what its session does first.
 const OURS: Span = Span::seconds(30);
 /// How much earlier than our own note an event may be dated.

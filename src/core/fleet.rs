@@ -160,7 +160,7 @@ impl Session {
     }
 
     /// Who runs it: its owner, or a server of our own that has not written a lock yet.
-    pub fn runner(&self) -> Owner {
+    pub(crate) fn runner(&self) -> Owner {
         match (&self.owner, &self.control.server) {
             (Owner::Alive { .. }, _) => self.owner.clone(),
             (_, &ServerState::Hosted(pid)) => Owner::Alive { pid, started: None },
@@ -327,14 +327,14 @@ impl Row {
     }
 
     /// How long ago the last sign of life was, in steps: "now", "5 min".
-    pub fn age(&self, now: Time) -> String {
+    pub(crate) fn age(&self, now: Time) -> String {
         let (step, _) = self.age_step(now);
         if step == Span::ZERO { "now".into() } else { step.to_string() }
     }
 
     /// Why it has its status, and how long its turn has taken: "bash is open; 12 min, 8 tools". What it asks for comes first, in
     /// its own words, where they are known: "rm -rf build (asks permission: shell)".
-    pub fn reason(&self, now: Time) -> String {
+    pub(crate) fn reason(&self, now: Time) -> String {
         if let (Status::NeedsPermission, Gist::Words(asks)) = (self.status, &self.gist)
             && !asks.starts_with("asks ")
             && **asks != *self.because
@@ -348,7 +348,7 @@ impl Row {
     }
 
     /// When, by the wall clock, its age or that of its turn will be worded otherwise.
-    pub fn next_age(&self, now: Time) -> Time {
+    pub(crate) fn next_age(&self, now: Time) -> Time {
         let age = self.quiet_since() + self.age_step(now).1;
         self.turn.map_or(age, |turn| age.min(turn.next_words(now)))
     }

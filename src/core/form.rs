@@ -6,7 +6,7 @@
 
 mod field;
 
-pub use field::{Field, Named, Takes};
+pub(crate) use field::{Field, Named, Takes};
 
 use super::turn::Call;
 use serde::{Deserialize, Serialize};
@@ -176,7 +176,7 @@ impl Form {
     }
 
     /// The fields of a form.
-    pub fn fields(&self) -> &[Field] {
+    pub(crate) fn fields(&self) -> &[Field] {
         match &self.kind {
             Kind::Form(fields) => fields,
             Kind::Input | Kind::Plan => &[],
@@ -184,18 +184,18 @@ impl Form {
     }
 
     /// Whether it is filled in field by field: neither a choice nor a text is an answer.
-    pub fn is_filled_in(&self) -> bool {
+    pub(crate) fn is_filled_in(&self) -> bool {
         self.choices.is_empty() && !self.takes_text
     }
 
     /// Everything that is shown of it.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         let choices = self.choices.iter().map(|choice| &*choice.words);
         [&*self.text].into_iter().chain(choices).chain(self.fields().iter().flat_map(Field::texts))
     }
 
     /// Whether it can be turned down as such.
-    pub const fn can_be_declined(&self) -> bool {
+    pub(crate) const fn can_be_declined(&self) -> bool {
         matches!(self.kind, Kind::Form(_) | Kind::Plan)
     }
 
@@ -203,7 +203,7 @@ impl Form {
     ///
     /// # Errors
     /// Why this is no answer to it, in words that hold nothing of the question.
-    pub fn result(&self, with: &With) -> Result<Value, &'static str> {
+    pub(crate) fn result(&self, with: &With) -> Result<Value, &'static str> {
         match (with, &self.kind) {
             (With::Choice(index), _) => {
                 self.choices.get(*index).map(|choice| choice.result.clone()).ok_or("it has no such choice")
@@ -259,7 +259,7 @@ fn filled_in(fields: &[Field], values: &Map<String, Value>) -> Result<Value, &'s
 const UNKNOWN: &str = "it has a form that Pilotlight does not know";
 
 /// Whether what a server tells of the end of a question is the answer that it was sent.
-pub fn is_answer(told: &Value, sent: &Value) -> bool {
+pub(crate) fn is_answer(told: &Value, sent: &Value) -> bool {
     sent.as_object().is_some_and(|sent| sent.iter().all(|(key, value)| told.get(key) == Some(value)))
 }
 

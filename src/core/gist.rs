@@ -35,7 +35,7 @@ impl Default for Gist {
 
 impl Gist {
     /// What a session wrote, fit to be shown on one line.
-    pub fn of(words: &str) -> Self {
+    pub(crate) fn of(words: &str) -> Self {
         Self::Words(plain(words, COMMAND_MAX))
     }
 
@@ -46,7 +46,7 @@ impl Gist {
     }
 
     /// In words, as they are true now.
-    pub fn words(&self, now: Moment) -> String {
+    pub(crate) fn words(&self, now: Moment) -> String {
         match self {
             Self::Words(words) => words.to_string(),
             Self::Silent { since, runs_long: true, .. } => format!("running long, {}", age(now.since(*since))),
@@ -60,7 +60,7 @@ impl Gist {
     }
 
     /// Whether its words change with time.
-    pub const fn has_age(&self) -> bool {
+    pub(crate) const fn has_age(&self) -> bool {
         !matches!(self, Self::Words(_))
     }
 

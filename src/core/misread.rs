@@ -14,12 +14,12 @@ use unicode_width::UnicodeWidthChar;
 
 /// Whether text that is shown as one line of at most `most` characters is seen whole there and reads as it is. Only such text
 /// may be approved where it is shown.
-pub fn reads_as_it_is(text: &str, most: usize) -> bool {
+pub(crate) fn reads_as_it_is(text: &str, most: usize) -> bool {
     is_seen_whole(text, most) && misread(text).is_none()
 }
 
 /// The first piece of a text that may read as something else.
-pub fn misread(text: &str) -> Option<&str> {
+pub(crate) fn misread(text: &str) -> Option<&str> {
     if text.is_ascii() {
         return None;
     }

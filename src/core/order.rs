@@ -75,7 +75,7 @@ pub enum Ask {
 
 impl Ask {
     /// What it asks for, as it is offered.
-    pub const fn action(&self) -> Action {
+    pub(crate) const fn action(&self) -> Action {
         match self {
             Self::Approve(_) => Action::Approve,
             Self::Deny(_) => Action::Deny,
@@ -95,7 +95,7 @@ impl Ask {
     }
 
     /// What asks for an action. `None` where it must be said which request or question is answered.
-    pub const fn of(action: Action) -> Option<Self> {
+    pub(crate) const fn of(action: Action) -> Option<Self> {
         Some(match action {
             Action::Approve | Action::Deny | Action::Answer => return None,
             Action::Continue => Self::Continue,
@@ -208,7 +208,7 @@ struct Asked {
 
 impl Said {
     /// What is known of this session, if anything is.
-    pub fn of(home: &Path, session: &Session) -> Option<Self> {
+    pub(crate) fn of(home: &Path, session: &Session) -> Option<Self> {
         let live = &session.live;
         let attached = session.control.server.is_attached();
         let hosted = match session.control.server {
@@ -244,7 +244,7 @@ impl Said {
     }
 
     /// Takes it for true of this session, if nothing happened since that whoever said it had not seen.
-    pub fn apply(self, session: &mut Session) {
+    pub(crate) fn apply(self, session: &mut Session) {
         let Some(progress) = session.facts.progress else { return };
         match self.hosted {
             Some(pid) => session.control.server = ServerState::Hosted(pid),
@@ -312,7 +312,7 @@ pub enum Outcome {
 }
 
 /// One way to write a home, however it was given.
-pub fn real(home: &Path) -> Box<str> {
+pub(crate) fn real(home: &Path) -> Box<str> {
     home.canonicalize().as_deref().unwrap_or(home).to_string_lossy().into()
 }
 
@@ -324,7 +324,7 @@ impl Order {
 
     /// The same, for a session that people know by this.
     #[must_use]
-    pub fn to(self, label: &Label) -> Self {
+    pub(crate) fn to(self, label: &Label) -> Self {
         Self { who: plain(&label.who, NAME_MAX), ..self }
     }
 
@@ -334,7 +334,7 @@ impl Order {
     }
 
     /// Whether it may be for a session of this home.
-    pub fn is_for(&self, home: &Path) -> bool {
+    pub(crate) fn is_for(&self, home: &Path) -> bool {
         self.home.as_ref().is_none_or(|meant| *meant == real(home))
     }
 
@@ -349,12 +349,12 @@ impl Order {
 
 impl Step {
     /// Whether something is sent with it.
-    pub const fn sends(self) -> bool {
+    pub(crate) const fn sends(self) -> bool {
         matches!(self, Self::TakeOver | Self::Abort | Self::Resume | Self::Resend)
     }
 
     /// Its tag in the log.
-    pub const fn tag(self) -> &'static str {
+    pub(crate) const fn tag(self) -> &'static str {
         match self {
             Self::Attach => "attach",
             Self::TakeOver => "take-over",
@@ -369,7 +369,7 @@ impl Step {
 
 /// An order on its way to the engine, and where its reports go.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub(crate) struct Given {
     /// What is asked.
     pub order: Order,
     /// Takes the reports, the last of which is an end.
@@ -381,29 +381,29 @@ pub struct Given {
 
 impl Given {
     /// An order of somebody else's, which is dropped when that one leaves.
-    pub const fn by_caller(order: Order, reply: UnboundedSender<Report>) -> Self {
+    pub(crate) const fn by_caller(order: Order, reply: UnboundedSender<Report>) -> Self {
         Self { order, reply, lapses: true }
     }
 
     /// An order of our own.
-    pub const fn by_us(order: Order, reply: UnboundedSender<Report>) -> Self {
+    pub(crate) const fn by_us(order: Order, reply: UnboundedSender<Report>) -> Self {
         Self { order, reply, lapses: false }
     }
 
     /// Whether whoever gave it has left.
-    pub fn is_abandoned(&self) -> bool {
+    pub(crate) fn is_abandoned(&self) -> bool {
         self.lapses && self.reply.is_closed()
     }
 
     /// Sends a report, if somebody still listens.
-    pub fn report(&self, report: Report) {
+    pub(crate) fn report(&self, report: Report) {
         let _ = self.reply.send(report);
     }
 }
 
 impl Outcome {
     /// Its words for the user.
-    pub fn words(&self) -> &str {
+    pub(crate) fn words(&self) -> &str {
         match self {
             Self::Done(words) | Self::Failed(words) | Self::Unconfirmed(words) | Self::Refused(words) => words,
             Self::Unknown => "this session no longer exists",

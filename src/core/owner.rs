@@ -3,7 +3,7 @@
 use super::time::Time;
 
 /// Why nothing is done with a session whose lock is somebody else's: see [`Owner::Unheld`].
-pub const UNHELD: &str = "the process that its lock names does not hold it";
+pub(crate) const UNHELD: &str = "the process that its lock names does not hold it";
 
 /// What shows that a live owner has the session open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,7 +61,7 @@ pub enum Owner {
 
 impl Owner {
     /// The process id in the lock's name, or that of the process that has the session open.
-    pub fn pid(&self) -> Option<u32> {
+    pub(crate) fn pid(&self) -> Option<u32> {
         match *self {
             Self::Never => None,
             Self::Alive { pid, .. }
@@ -73,7 +73,7 @@ impl Owner {
     }
 
     /// The id of the live process that surely has the session loaded.
-    pub fn live(&self) -> Option<u32> {
+    pub(crate) fn live(&self) -> Option<u32> {
         match *self {
             Self::Alive { pid, .. } | Self::Opened { pid, .. } => Some(pid),
             Self::Never | Self::Unheld { .. } | Self::Gone { .. } | Self::Unknown { .. } => None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// The id of a session that little else is kept of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Packed {
+pub(crate) enum Packed {
     /// The bytes that its digits say.
     Uuid([u8; 16]),
     /// Any other.
@@ -39,7 +39,7 @@ impl Packed {
     }
 
     /// The id.
-    pub fn id(&self) -> Arc<str> {
+    pub(crate) fn id(&self) -> Arc<str> {
         let bytes = match self {
             Self::Text(id) => return Arc::clone(id),
             Self::Uuid(bytes) => bytes,

@@ -45,7 +45,7 @@ const ERRORS: [&str; 7] =
     ["authentication", "authorization", "policy", "quota", "rate_limit", "context_limit", "query"];
 
 /// The session, as far as its judgement needs it, with every text of its own replaced.
-pub fn redacted(session: &Session) -> Session {
+pub(crate) fn redacted(session: &Session) -> Session {
     Session {
         about: About { kind: session.about.kind, created: session.about.created, ..About::default() },
         facts: facts(&session.facts),

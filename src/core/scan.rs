@@ -20,7 +20,7 @@ const DEPTH_MAX: usize = 512;
 
 /// A cursor over a JSON text.
 #[derive(Clone, Debug)]
-pub struct Scan<'a> {
+pub(crate) struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
 }
@@ -31,7 +31,7 @@ pub struct Text<'a>(pub &'a [u8]);
 
 impl<'a> Scan<'a> {
     /// A cursor at the start of `bytes`.
-    pub const fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
@@ -54,7 +54,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Nothing but white space may follow.
-    pub fn end(mut self) -> Result<()> {
+    pub(crate) fn end(mut self) -> Result<()> {
         if self.peek().is_err() { Ok(()) } else { Err(Malformed) }
     }
 
@@ -75,7 +75,7 @@ impl<'a> Scan<'a> {
     }
 
     /// An object: `each` is called with every key, the cursor at its value, which `each` must read or [`skip`](Self::skip).
-    pub fn object(&mut self, mut each: impl FnMut(&'a [u8], &mut Self) -> Result<()>) -> Result<()> {
+    pub(crate) fn object(&mut self, mut each: impl FnMut(&'a [u8], &mut Self) -> Result<()>) -> Result<()> {
         self.take(b'{')?;
         if self.peek()? == b'}' {
             self.at += 1;
@@ -98,12 +98,12 @@ impl<'a> Scan<'a> {
     }
 
     /// Like [`object`](Self::object), but a value of another kind is passed over in silence.
-    pub fn object_or_skip(&mut self, each: impl FnMut(&'a [u8], &mut Self) -> Result<()>) -> Result<()> {
+    pub(crate) fn object_or_skip(&mut self, each: impl FnMut(&'a [u8], &mut Self) -> Result<()>) -> Result<()> {
         if self.peek()? == b'{' { self.object(each) } else { self.skip() }
     }
 
     /// A string, or `None` where the value is something else.
-    pub fn text(&mut self) -> Result<Option<Text<'a>>> {
+    pub(crate) fn text(&mut self) -> Result<Option<Text<'a>>> {
         if self.peek()? == b'"' {
             return self.string().map(Some);
         }
@@ -111,7 +111,7 @@ impl<'a> Scan<'a> {
     }
 
     /// `true` or `false`, or `None` where the value is something else.
-    pub fn bool(&mut self) -> Result<Option<bool>> {
+    pub(crate) fn bool(&mut self) -> Result<Option<bool>> {
         let start = {
             self.peek()?;
             self.at
@@ -125,7 +125,7 @@ impl<'a> Scan<'a> {
     }
 
     /// A whole number (a fraction is cut off), or `None` where the value is something else.
-    pub fn number(&mut self) -> Result<Option<i64>> {
+    pub(crate) fn number(&mut self) -> Result<Option<i64>> {
         let start = {
             self.peek()?;
             self.at
@@ -136,7 +136,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Whether the value is an array with something in it; passes over it.
-    pub fn filled_array(&mut self) -> Result<bool> {
+    pub(crate) fn filled_array(&mut self) -> Result<bool> {
         let mut inside = self.clone();
         let filled = inside.take(b'[').is_ok() && inside.peek()? != b']';
         self.skip()?;
@@ -144,7 +144,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The text that an array holds, where that is all that it holds. Any other value is passed over.
-    pub fn only_text(&mut self) -> Result<Option<Text<'a>>> {
+    pub(crate) fn only_text(&mut self) -> Result<Option<Text<'a>>> {
         let mut inside = self.clone();
         self.skip()?;
         let text = if inside.take(b'[').is_ok() { inside.text().ok().flatten() } else { None };
@@ -152,12 +152,12 @@ impl<'a> Scan<'a> {
     }
 
     /// What was passed over since the cursor stood at `start`.
-    pub fn since(&self, start: &Self) -> &'a [u8] {
+    pub(crate) fn since(&self, start: &Self) -> &'a [u8] {
         self.bytes.get(start.at..self.at).unwrap_or_default()
     }
 
     /// Passes over one value of any kind.
-    pub fn skip(&mut self) -> Result<()> {
+    pub(crate) fn skip(&mut self) -> Result<()> {
         let mut closers = [0u8; DEPTH_MAX];
         let mut depth = 0;
         loop {
@@ -196,7 +196,7 @@ impl<'a> Scan<'a> {
 
 impl<'a> Text<'a> {
     /// The text with escapes resolved, cut after at most `most` characters; what is not UTF-8 becomes U+FFFD.
-    pub fn read(self, most: usize) -> Cow<'a, str> {
+    pub(crate) fn read(self, most: usize) -> Cow<'a, str> {
         // No character takes more than 12 bytes of JSON (an escaped surrogate pair).
         let cut = &self.0[..self.0.len().min(most.saturating_mul(12))];
         if !cut.contains(&b'\\') {
@@ -211,7 +211,7 @@ impl<'a> Text<'a> {
 
     /// The end of the text: its last `most` bytes, escapes resolved. The cut may fall into an escape, so the first few
     /// characters may be broken where the text is longer.
-    pub fn read_end(self, most: usize) -> Cow<'a, str> {
+    pub(crate) fn read_end(self, most: usize) -> Cow<'a, str> {
         let end = &self.0[self.0.len().saturating_sub(most)..];
         if end.contains(&b'\\') { Cow::Owned(unescape(end)) } else { String::from_utf8_lossy(end) }
     }

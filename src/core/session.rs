@@ -441,7 +441,7 @@ impl Call {
     }
 
     /// The one of this id, as its server names it.
-    pub fn of(id: &str) -> Self {
+    pub(crate) fn of(id: &str) -> Self {
         Self(hash(id.as_bytes()))
     }
 }

@@ -7,7 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Names, titles and ids are shown up to this many characters.
 pub const NAME_MAX: usize = 120;
 /// Commands, paths and error messages are kept up to this many characters.
-pub const COMMAND_MAX: usize = 400;
+pub(crate) const COMMAND_MAX: usize = 400;
 
 /// One line of at most `most` characters: white space and control characters become single spaces, invisible and
 /// direction-changing ones go, and a cut is marked with `…`.
@@ -43,7 +43,7 @@ pub fn plain(text: &str, most: usize) -> Box<str> {
 
 /// The same, where anything of it is seen; `None` for text that would look like nothing: blanks, fillers, marks without a
 /// letter.
-pub fn legible(text: &str, most: usize) -> Option<Box<str>> {
+pub(crate) fn legible(text: &str, most: usize) -> Option<Box<str>> {
     let shown = plain(text, most);
     let is_seen = |c: char| !c.is_whitespace() && !is_unseen(c) && c.width().is_some_and(|width| width > 0);
     // The mark of a cut tells nothing.
@@ -53,7 +53,7 @@ pub fn legible(text: &str, most: usize) -> Option<Box<str>> {
 }
 
 /// As much of a text as so many columns show, wide characters counted as two; a cut is marked with `…`.
-pub fn fit(text: &str, columns: usize) -> String {
+pub(crate) fn fit(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -66,7 +66,7 @@ pub fn fit(text: &str, columns: usize) -> String {
 
 /// A text whole, on lines of so many columns. Where a line ends there is one space of the text; in the middle of a word that is
 /// too long for a line it ends in a backslash, as in a shell.
-pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), None::<(String, usize)>);
     let mut rest = Some(text);
     while let Some(from) = rest {
@@ -110,7 +110,7 @@ fn beginning(text: &str, columns: usize) -> usize {
 }
 
 /// The same on so many lines at most; what does not fit them is cut.
-pub fn lines(text: &str, columns: usize, most: usize) -> Vec<String> {
+pub(crate) fn lines(text: &str, columns: usize, most: usize) -> Vec<String> {
     let mut lines = wrap(text, columns);
     if lines.len() > most {
         lines.truncate(most);
@@ -133,14 +133,14 @@ pub fn is_invisible(c: char) -> bool {
 
 /// Whether text that is shown as one line of at most `most` characters is seen there as it is: nothing of it is cut, changed,
 /// or there without being seen. Only such text may be decided on where it is shown.
-pub fn is_seen_whole(text: &str, most: usize) -> bool {
+pub(crate) fn is_seen_whole(text: &str, most: usize) -> bool {
     // No character has more than four bytes.
     !text.is_empty() && text.len() <= most * 4 && *plain(text, most) == *text && !text.contains(is_unseen)
 }
 
 /// Characters that are not seen: beside those that are [invisible](is_invisible) in any text, the joiners and the selectors of
 /// variants, which names and emoji need and commands do not, and the letters, notes and signs that are blank.
-pub fn is_unseen(c: char) -> bool {
+pub(crate) fn is_unseen(c: char) -> bool {
     is_invisible(c) || matches!(u32::from(c), 0x200C | 0x200D | 0x2800 | 0xFE00..=0xFE0F | 0x13441..=0x13442 | 0x1D159)
 }
 
@@ -166,7 +166,7 @@ pub fn counted(n: usize, what: &str) -> String {
 }
 
 /// Whether an id has the form that Copilot gives them, a UUID's: nothing else is put into a command line or the clipboard.
-pub fn is_uuid(id: &str) -> bool {
+pub(crate) fn is_uuid(id: &str) -> bool {
     let lengths = id.split('-').map(str::len);
     lengths.eq([8, 4, 4, 4, 12]) && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }

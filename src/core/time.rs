@@ -36,14 +36,14 @@ impl Span {
     }
 
     /// The same as the standard library's type; a negative span is zero there.
-    pub fn to_std(self) -> std::time::Duration {
+    pub(crate) fn to_std(self) -> std::time::Duration {
         std::time::Duration::from_millis(u64::try_from(self.0).unwrap_or(0))
     }
 }
 
 impl Span {
     /// Worded to the minute: `12 min`, `1 h 15 min`, `2 h`; below a minute in seconds, from a day on in days.
-    pub fn in_minutes(self) -> String {
+    pub(crate) fn in_minutes(self) -> String {
         let minutes = self.0.max(0) / 60_000;
         match (minutes / 60, minutes % 60) {
             (0, 0) | (24.., _) => self.to_string(),
@@ -183,7 +183,7 @@ impl Moment {
     }
 
     /// Time awake since `earlier`; never negative.
-    pub fn since(self, earlier: Self) -> Span {
+    pub(crate) fn since(self, earlier: Self) -> Span {
         (self.awake - earlier.awake).max(Span::ZERO)
     }
 }

@@ -6,9 +6,9 @@ use super::time::{Moment, Span, Time};
 use std::collections::VecDeque;
 
 /// How many of the last tool results decide whether the permissions are lost.
-pub const RESULTS: usize = 5;
+pub(crate) const RESULTS: usize = 5;
 /// How many of them must be denied.
-pub const DENIED: usize = 3;
+pub(crate) const DENIED: usize = 3;
 
 /// The last tool results, and since when too many of them were denied because nobody could be asked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,7 +32,7 @@ impl Denials {
     }
 
     /// How many were denied, of those after `start`.
-    pub fn after(&self, start: Option<Time>) -> usize {
+    pub(crate) fn after(&self, start: Option<Time>) -> usize {
         self.results.iter().filter(|(at, denied)| *denied && start.is_none_or(|start| start < at.wall)).count()
     }
 
@@ -42,7 +42,7 @@ impl Denials {
     }
 
     /// Since when [`DENIED`] of them or more are denied.
-    pub const fn since(&self) -> Option<Moment> {
+    pub(crate) const fn since(&self) -> Option<Moment> {
         self.since
     }
 }
@@ -119,7 +119,7 @@ impl Turn {
     }
 
     /// What goes on, in words, and after which silence that counts as `quiet` and as `stuck`; a busy process aside.
-    pub const fn silence_limits(&self, limits: &Limits) -> (&'static str, Span, Span) {
+    pub(crate) const fn silence_limits(&self, limits: &Limits) -> (&'static str, Span, Span) {
         if !self.tools.is_empty() {
             ("a tool is open", limits.tool_quiet, limits.tool_stuck)
         } else if self.used > 0 {
@@ -130,7 +130,7 @@ impl Turn {
     }
 
     /// The open tool that waits for the user, if one does.
-    pub fn question(&self) -> Option<&OpenTool> {
+    pub(crate) fn question(&self) -> Option<&OpenTool> {
         self.tools.iter().find(|tool| tool.asks())
     }
 }
@@ -141,12 +141,12 @@ pub struct Call(pub(super) u64);
 
 impl Call {
     /// As a number, for naming it.
-    pub const fn number(self) -> u64 {
+    pub(crate) const fn number(self) -> u64 {
         self.0
     }
 
     /// The one of this number.
-    pub const fn of_number(number: u64) -> Self {
+    pub(crate) const fn of_number(number: u64) -> Self {
         Self(number)
     }
 }
@@ -172,7 +172,7 @@ pub struct OpenTool {
 
 impl OpenTool {
     /// It waits for the user.
-    pub fn asks(&self) -> bool {
+    pub(crate) fn asks(&self) -> bool {
         asks(&self.name)
     }
 }
@@ -183,7 +183,7 @@ pub(super) fn asks(name: &str) -> bool {
 }
 
 /// What a session wants that makes a request of this kind, where that goes without saying more.
-pub fn wants(kind: &str) -> Option<&'static str> {
+pub(crate) fn wants(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "shell" | "commands" => "to run",
         "read" => "to read",
@@ -196,7 +196,7 @@ pub fn wants(kind: &str) -> Option<&'static str> {
 }
 
 /// What a permission request asks for is kept up to this many characters; what is longer is shown by its server alone.
-pub const ASKS_MAX: usize = 2000;
+pub(crate) const ASKS_MAX: usize = 2000;
 
 /// A permission request that nobody has answered.
 #[derive(Clone, Debug, PartialEq)]
@@ -223,12 +223,12 @@ pub struct Request {
 impl Request {
     /// Copilot asks about one of its extensions, such as our bridge, whether that may do more: its user alone answers, in the
     /// terminal, and nobody in the user's stead.
-    pub fn is_consent(&self) -> bool {
+    pub(crate) fn is_consent(&self) -> bool {
         is_consent(self.kind.as_bytes())
     }
 
     /// What it is about, where it is such a question.
-    pub fn consent_words(&self) -> Option<&'static str> {
+    pub(crate) fn consent_words(&self) -> Option<&'static str> {
         let ours = || self.asks.as_deref() == Some(OUR_EXTENSION);
         self.is_consent().then(|| match ours() {
             true => "Copilot asks in its terminal whether Pilotlight may answer there",
@@ -238,7 +238,7 @@ impl Request {
 }
 
 /// The kinds of request that are about an extension's rights.
-pub fn is_consent(kind: &[u8]) -> bool {
+pub(crate) fn is_consent(kind: &[u8]) -> bool {
     matches!(kind, b"extension-permission-access" | b"extension-env-access")
 }
 
@@ -269,17 +269,17 @@ pub struct Closed {
 
 impl Closed {
     /// Nothing in the log says that it ended: time alone does.
-    pub const fn is_guess(&self) -> bool {
+    pub(crate) const fn is_guess(&self) -> bool {
         matches!(self.ending, Ending::Unanswered | Ending::NeverClosed | Ending::ResumedSilent)
     }
 
     /// It ended before what it worked on was done.
-    pub fn left_work(&self) -> bool {
+    pub(crate) fn left_work(&self) -> bool {
         matches!(&self.ending, Ending::Shutdown { unfinished, .. } if !unfinished.is_empty())
     }
 
     /// The error that ended it.
-    pub const fn failure(&self) -> Option<&Ending> {
+    pub(crate) const fn failure(&self) -> Option<&Ending> {
         match self.ending {
             Ending::Failed { .. } => Some(&self.ending),
             _ => None,
@@ -330,7 +330,7 @@ pub enum Ending {
 
 /// A turn's end by time alone.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Lapse {
+pub(crate) struct Lapse {
     /// When.
     pub at: Moment,
     /// How.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The log of one session as it is being written: what the next line needs to know of the ones before.
 #[derive(Clone, Debug, Default)]
-pub struct Log {
+pub(crate) struct Log {
     /// How many lines there are.
     written: u64,
     /// How many tools were started; the last one is the one that is open.
@@ -29,17 +29,17 @@ struct Line<'a> {
 
 impl Log {
     /// Whether nothing was written yet.
-    pub const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.written == 0
     }
 
     /// Another process has the session now.
-    pub const fn change_hands(&mut self) {
+    pub(crate) const fn change_hands(&mut self) {
         self.changed_hands = self.written > 0;
     }
 
     /// The lines of an act, each with its line break. `id` is the session's.
-    pub fn lines(&mut self, id: &str, role: &Role, act: Act, at: Time) -> String {
+    pub(crate) fn lines(&mut self, id: &str, role: &Role, act: Act, at: Time) -> String {
         self.events(id, role, act).into_iter().map(|(kind, data)| self.line(id, kind, data, at)).collect()
     }
 

@@ -23,12 +23,12 @@ use crate::core::time::Span;
 use std::path::Path;
 
 /// The folder below the stage's own that stands for `~/.copilot`.
-pub const HOME: &str = "copilot";
+pub(crate) const HOME: &str = "copilot";
 /// The folder below the stage's own that the demo remembers things in.
-pub const STATE: &str = "state";
+pub(crate) const STATE: &str = "state";
 
 /// The limits of the demo, at `speed` times the usual pace: short enough for every status to show within two minutes.
-pub fn limits(speed: u32) -> Limits {
+pub(crate) fn limits(speed: u32) -> Limits {
     let usual = Limits::default();
     let at = |span: Span| Span(span.0 / i64::from(speed.max(1)));
     Limits {
@@ -46,7 +46,7 @@ pub fn limits(speed: u32) -> Limits {
 
 /// The demo's settings: the user's own for how things are told, and nothing that leads out of the demo. `player` is the
 /// file name of the players' program, `folder` the stage's own.
-pub fn config(users: &Config, speed: u32, player: &str, folder: &Path) -> Config {
+pub(crate) fn config(users: &Config, speed: u32, player: &str, folder: &Path) -> Config {
     let mut config = Config {
         limits: limits(speed),
         // What resumes a session is not there, so no click starts a real Copilot on a session that is none.

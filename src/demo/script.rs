@@ -6,7 +6,7 @@ use crate::core::time::Span;
 
 /// A session of the play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Role {
+pub(crate) struct Role {
     /// Its title. It says that this is a demo, wherever it is shown.
     pub title: &'static str,
     /// The name of the folder that it works in.
@@ -19,7 +19,7 @@ pub struct Role {
 
 /// Names a [`Role`] by its place in [`CAST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Who {
+pub(crate) enum Who {
     /// Works steadily.
     Login,
     /// Waits for permissions.
@@ -49,7 +49,7 @@ const fn role(title: &'static str, folder: &'static str, branch: &'static str) -
 }
 
 /// Every session of the play, in the order of [`Who`].
-pub const CAST: [Role; 11] = [
+pub(crate) const CAST: [Role; 11] = [
     role("Demo: Fix the login page", "website", "login"),
     role("Demo: Update the packages", "website", "main"),
     role("Demo: Choose the colours", "paint-shop", "main"),
@@ -65,7 +65,7 @@ pub const CAST: [Role; 11] = [
 
 /// What a session does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub(crate) enum Act {
     /// Its process is there, if it was not.
     Enter,
     /// The user prompts: a turn opens.
@@ -94,7 +94,7 @@ pub enum Act {
 
 /// One line of the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beat {
+pub(crate) struct Beat {
     /// When, in seconds from the beginning.
     pub at: u32,
     /// Who.
@@ -104,10 +104,10 @@ pub struct Beat {
 }
 
 /// How long the play takes, in seconds.
-pub const LENGTH: u32 = 120;
+pub(crate) const LENGTH: u32 = 120;
 
 /// The script, in the order of time.
-pub const SCRIPT: &[Beat] = &{
+pub(crate) const SCRIPT: &[Beat] = &{
     use Act::{Allowed, Answer, Crash, Denied, Done, End, Enter, Fail, Prompt, ShutDown, Tool, Wants};
     use Who::{Cleanup, Colours, Database, Icon, Login, Logs, Manual, Notes, Packages, Photos, Stars};
     [
@@ -204,7 +204,7 @@ const fn on(at: u32, who: Who, act: Act) -> Beat {
 }
 
 /// The play over and over, at `speed` times the usual pace: each beat with the time from the beginning.
-pub fn beats(speed: u32) -> impl Iterator<Item = (Span, Beat)> {
+pub(crate) fn beats(speed: u32) -> impl Iterator<Item = (Span, Beat)> {
     let speed = i64::from(speed.max(1));
     (0i64..).flat_map(move |again| {
         let of = move |beat: &Beat| (again * i64::from(LENGTH) + i64::from(beat.at)) * 1000 / speed;

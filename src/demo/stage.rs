@@ -25,7 +25,7 @@ const FOLDER: &str = "pilotlight-demo";
 ///
 /// # Errors
 /// Where the folder cannot be made or written, or a player cannot be started. What was made is taken away again.
-pub fn run(speed: u32, player: impl Fn() -> io::Result<Command>) -> anyhow::Result<()> {
+pub(crate) fn run(speed: u32, player: impl Fn() -> io::Result<Command>) -> anyhow::Result<()> {
     let (cue, cues) = channel();
     let curtain = cue.clone();
     apart(move || {
@@ -43,7 +43,7 @@ fn apart(work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
 }
 
 /// Reads to the end, whatever comes.
-pub fn wait_for_end(input: &mut impl Read) {
+pub(crate) fn wait_for_end(input: &mut impl Read) {
     let _ = io::copy(input, &mut io::sink()); // a broken pipe is an end as well
 }
 
@@ -254,7 +254,7 @@ fn new_folder(within: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// Removes the stage's folder. The demo may write into it as it ends: then it is looked at again.
-pub fn remove(folder: &Path) {
+pub(crate) fn remove(folder: &Path) {
     for _ in 0..50 {
         match fs::remove_dir_all(folder) {
             Ok(()) => return,

@@ -27,5 +27,5 @@ fn astray(entry: std::path::PathBuf, program: &std::path::Path) -> Finding {
         "switch \"Start at login\" off and on again; `pilotlight doctor --fix` moves the entry aside",
     )
     .redacted("it starts a program that is not there")
-    .fixed_by(super::Fix::Aside(entry, super::Ours::Entry))
+    .fixed_by(super::Fix::Aside(entry, super::own::Ours::Entry))
 }

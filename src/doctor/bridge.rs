@@ -82,7 +82,7 @@ pub(super) fn bridge(ground: &Ground) -> Vec<Finding> {
 }
 
 /// What runs of it, as the tray knows: `sessions` have taken that over.
-pub fn running(sessions: &[Session]) -> Option<Finding> {
+pub(crate) fn running(sessions: &[Session]) -> Option<Finding> {
     let bridged: Vec<_> = sessions.iter().filter(|session| session.control.bridge.is_some()).collect();
     let is_bare = |session: &&Session| {
         let alive = matches!(session.owner, Owner::Alive { .. } | Owner::Opened { .. });

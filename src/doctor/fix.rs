@@ -24,7 +24,7 @@ const SHOWN_OF_EACH: usize = 60;
 
 /// Something that can be put right.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fix {
+pub(crate) enum Fix {
     /// Lines of the config that are wrong become comments.
     ConfigLines(PathBuf),
     /// A broken file of ours is moved aside.
@@ -37,7 +37,7 @@ pub enum Fix {
 
 impl Fix {
     /// What the user is asked.
-    pub fn question(&self) -> String {
+    pub(crate) fn question(&self) -> String {
         match self {
             Self::ConfigLines(path) => {
                 let lines = repaired(path).map_or("the wrong lines".to_owned(), |(text, lines)| listed(&text, &lines));
@@ -53,7 +53,7 @@ impl Fix {
     ///
     /// # Errors
     /// Where it cannot be done; everything is as it was then.
-    pub fn apply(&self) -> anyhow::Result<String> {
+    pub(crate) fn apply(&self) -> anyhow::Result<String> {
         match self {
             Self::ConfigLines(path) => comment_out(path),
             Self::Aside(path, ours) => {

@@ -27,8 +27,7 @@ pub mod redact;
 pub mod report;
 mod servers;
 
-pub use fix::Fix;
-pub use own::Ours;
+pub(crate) use fix::Fix;
 
 use crate::config::{Config, Problem};
 use crate::core::fleet::Session;
@@ -48,7 +47,7 @@ const EACH: usize = 20;
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub(crate) enum Level {
     /// All is well.
     Ok,
     /// Worth knowing; Pilotlight works.
@@ -59,7 +58,7 @@ pub enum Level {
 
 impl Level {
     /// Its word.
-    pub const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Warning => "warning",
@@ -70,7 +69,7 @@ impl Level {
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// What was looked at, in a word.
     pub check: &'static str,
     /// How bad it is.
@@ -117,7 +116,7 @@ impl Finding {
 
 /// Where to look.
 #[derive(Clone, Debug)]
-pub struct Ground {
+pub(crate) struct Ground {
     /// Copilot's homes.
     pub homes: Vec<PathBuf>,
     /// The settings.
@@ -138,7 +137,7 @@ pub struct Ground {
 
 /// What was found.
 #[derive(Debug, Default)]
-pub struct Examined {
+pub(crate) struct Examined {
     /// In the order in which they are told.
     pub findings: Vec<Finding>,
     /// The sessions, as far as they could be looked at.
@@ -147,7 +146,7 @@ pub struct Examined {
 
 impl Examined {
     /// How bad the worst is.
-    pub fn worst(&self) -> Level {
+    pub(crate) fn worst(&self) -> Level {
         self.findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok)
     }
 }
@@ -187,7 +186,7 @@ fn homes_and_servers(ground: &Ground) -> Seeing {
 }
 
 /// Looks at everything, each check beside the others. Takes as long as the slowest, and at most eight seconds.
-pub fn examine(ground: &Ground) -> Examined {
+pub(crate) fn examine(ground: &Ground) -> Examined {
     let ground = Arc::new(ground.clone());
     let until = Instant::now() + DEADLINE;
     let under_way = CHECKS.map(|(check, subject, look)| {

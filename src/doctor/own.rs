@@ -22,7 +22,7 @@ const LENGTH_MAX: u64 = 1 << 20;
 
 /// A file of ours, by what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ours {
+pub(crate) enum Ours {
     /// What was looked at.
     Seen,
     /// What is muted or paused.

@@ -52,13 +52,13 @@ const SERVERS: [&str; 12] = [
 ];
 
 /// The name of a notification server, where it is a known one.
-pub fn server(about: &str) -> String {
+pub(crate) fn server(about: &str) -> String {
     let known = |name: &&&str| about.to_lowercase().starts_with(&name.to_lowercase());
     SERVERS.iter().find(known).map_or_else(|| "another server".to_owned(), |name| format!("{name} {}", version(about)))
 }
 
 /// The names of desktops, as `XDG_CURRENT_DESKTOP` lists them, where they are known ones.
-pub fn desktops(list: &str) -> String {
+pub(crate) fn desktops(list: &str) -> String {
     let known = |name: &str| DESKTOPS.iter().find(|known| known.eq_ignore_ascii_case(name)).copied();
     let names: Vec<_> =
         list.split(':').filter(|name| !name.is_empty()).map(|name| known(name).unwrap_or("another")).collect();
@@ -66,7 +66,7 @@ pub fn desktops(list: &str) -> String {
 }
 
 /// The first number with dots in a text: `6.1.0`.
-pub fn version(text: &str) -> String {
+pub(crate) fn version(text: &str) -> String {
     let digits = |c: char| c.is_ascii_digit() || c == '.';
     let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
     let number: String = text[start..].chars().take_while(|c| digits(*c)).take(16).collect();
@@ -74,7 +74,7 @@ pub fn version(text: &str) -> String {
 }
 
 /// Lets through what a stranger may read of our log.
-pub struct Reader {
+pub(crate) struct Reader {
     words: HashSet<&'static str>,
     ids: HashMap<String, usize>,
 }
@@ -87,7 +87,7 @@ impl Default for Reader {
 
 impl Reader {
     /// A line of our log, word by word; `None` for what does not begin as a line of it does.
-    pub fn line(&mut self, line: &str) -> Option<String> {
+    pub(crate) fn line(&mut self, line: &str) -> Option<String> {
         let mut parts = line.split_whitespace();
         let at = parts.next()?;
         let at = Time::parse(at.as_bytes())?;

@@ -23,7 +23,7 @@ const HEAD: &str = "Pilotlight diagnostics. No names, paths, prompts, commands, 
                     harmless is left out, marked with an ellipsis.";
 
 /// The report on what was found.
-pub fn report(ground: &Ground, examined: &Examined) -> String {
+pub(crate) fn report(ground: &Ground, examined: &Examined) -> String {
     let now = Clock::start().now();
     let mut out = format!("{HEAD}\nMade {}\n\n", now.wall);
     platform(&mut out);

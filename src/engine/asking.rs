@@ -21,7 +21,7 @@ pub(super) struct Looked {
 
 /// Whether the server of a session is to be asked what it does, because it is silent: its owner, whether that may be trusted, and
 /// the last sign of life in its log, by the wall clock.
-pub fn wants_a_look(session: &Session, status: Status) -> Option<((u32, bool), Time)> {
+pub(crate) fn wants_a_look(session: &Session, status: Status) -> Option<((u32, bool), Time)> {
     let is_silent = matches!(status, Status::Quiet | Status::Stuck) && session.problem.is_none();
     let is_due = is_silent && session.control.server == ServerState::Listens && session.control.under_way.is_none();
     let (pid, progress) = (session.owner.live()?, session.facts.progress?.wall);

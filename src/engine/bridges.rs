@@ -17,7 +17,7 @@ const COMES_WITHIN: Span = Span::seconds(2);
 
 /// Where bridges are listened for, and where the key is by which they are known: where there is none, nobody has installed one.
 #[derive(Clone, Debug)]
-pub struct Listening {
+pub(crate) struct Listening {
     /// The runtime folder.
     pub folder: PathBuf,
     /// What lies on our disk of the bridge.
@@ -76,7 +76,7 @@ impl Bridges {
 
 impl Engine {
     /// From now on bridges are listened for there.
-    pub fn listen_to_bridges(&mut self, at: Listening) {
+    pub(crate) fn listen_to_bridges(&mut self, at: Listening) {
         self.listening = Some(at);
     }
 

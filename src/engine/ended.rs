@@ -15,7 +15,7 @@ const TOLD_MAX: usize = 8;
 
 /// What ended with a process of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// When.
     pub at: Time,
     /// Which sessions.
@@ -24,7 +24,7 @@ pub struct Ended {
 
 /// One session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct One {
+pub(crate) struct One {
     /// Its id.
     pub id: Box<str>,
     /// What it is called, and what it did: "Paint the fence (working)".
@@ -33,7 +33,7 @@ pub struct One {
 
 impl Ended {
     /// As a line for the user.
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let names: Vec<_> = self.sessions.iter().map(|one| plain(&one.name, NAME_MAX).into_string()).collect();
         let ids: Vec<_> = self.sessions.iter().map(|one| plain(&one.id, NAME_MAX).into_string()).collect();
         format!(
@@ -49,13 +49,13 @@ impl Ended {
 ///
 /// # Errors
 /// Where the state folder cannot be written.
-pub fn keep(state: &Path, ended: &Ended) -> anyhow::Result<()> {
+pub(crate) fn keep(state: &Path, ended: &Ended) -> anyhow::Result<()> {
     let file = state.join(format!("{PREFIX}{}.json", std::process::id()));
     state_file::replace(&file, &serde_json::to_vec(ended)?)
 }
 
 /// Takes the notes that nobody has told yet, the oldest first. What cannot be taken away is not told: it would be told for ever.
-pub fn take(state: &Path) -> Vec<Ended> {
+pub(crate) fn take(state: &Path) -> Vec<Ended> {
     let is_note = |name: &str| name.starts_with(PREFIX) && name.ends_with(".json");
     let entries = fs::read_dir(state).into_iter().flatten().flatten();
     let notes = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_note));

@@ -55,7 +55,7 @@ pub struct Fleet {
 
 impl Entry {
     /// What was observed of it.
-    pub const fn session(&self) -> &Session {
+    pub(crate) const fn session(&self) -> &Session {
         &self.folder.session
     }
 
@@ -65,7 +65,7 @@ impl Entry {
     }
 
     /// Where its folder is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
@@ -109,22 +109,22 @@ impl Fleet {
     }
 
     /// The rows of all sessions that are to be shown, in no order of interest.
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
         self.entries.values().filter(|entry| entry.listed).map(|entry| &entry.row)
     }
 
     /// The ids of all sessions, those that are not shown included.
-    pub fn short_ids(&self) -> ShortIds<'_> {
+    pub(crate) fn short_ids(&self) -> ShortIds<'_> {
         ShortIds::new(self.entries.keys().map(|(_, id)| &**id))
     }
 
     /// All sessions that are to be shown, in no order of interest.
-    pub fn entries(&self) -> impl Iterator<Item = (&Key, &Entry)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Key, &Entry)> {
         self.entries.iter().filter(|(_, entry)| entry.listed)
     }
 
     /// A session that is to be shown.
-    pub fn get(&self, key: &Key) -> Option<&Entry> {
+    pub(crate) fn get(&self, key: &Key) -> Option<&Entry> {
         self.entries.get(key).filter(|entry| entry.listed)
     }
 

@@ -11,20 +11,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The file's name in the state folder.
-pub const FILE: &str = "seen.json";
+pub(crate) const FILE: &str = "seen.json";
 /// So many sessions are remembered, the last seen first.
 const REMEMBERED: usize = 1000;
 
 /// When the user last looked at each session.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     path: Option<PathBuf>,
     at: BTreeMap<Box<str>, Time>,
 }
 
 impl Seen {
     /// Reads what is kept at `path`; without one, nothing is remembered beyond this run.
-    pub fn load(path: Option<PathBuf>) -> Self {
+    pub(crate) fn load(path: Option<PathBuf>) -> Self {
         let text = path.as_deref().map(state_file::read).unwrap_or_default();
         let kept: BTreeMap<Box<str>, String> = serde_json::from_str(&text).unwrap_or_default();
         let at = kept.into_iter().filter_map(|(id, at)| Some((id, Time::parse(at.as_bytes())?))).collect();
@@ -32,13 +32,13 @@ impl Seen {
     }
 
     /// The file that it is kept in.
-    pub fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
     /// Reads again what is kept, which another process may have written; what is only known here stays. Whether anything
     /// was new.
-    pub fn reload(&mut self) -> bool {
+    pub(crate) fn reload(&mut self) -> bool {
         let kept = Self::load(self.path.clone()).at;
         let mut news = false;
         for (id, at) in kept {
@@ -50,37 +50,37 @@ impl Seen {
     }
 
     /// When the user last looked at a session.
-    pub fn at(&self, id: &str) -> Option<Time> {
+    pub(crate) fn at(&self, id: &str) -> Option<Time> {
         self.at.get(id).copied()
     }
 
     /// The user looked at a session.
-    pub fn mark(&mut self, id: &str, at: Time) {
+    pub(crate) fn mark(&mut self, id: &str, at: Time) {
         self.at.insert(id.into(), at);
     }
 
     /// When we last attached to a session with somebody to ask.
-    pub fn attached(&self, id: &str) -> Option<Time> {
+    pub(crate) fn attached(&self, id: &str) -> Option<Time> {
         self.at.get(&*attached_key(id)).copied()
     }
 
     /// We attached to a session.
-    pub fn mark_attached(&mut self, id: &str, at: Time) {
+    pub(crate) fn mark_attached(&mut self, id: &str, at: Time) {
         self.at.insert(attached_key(id), at);
     }
 
     /// When we last reconnected a session without sending on what it had been told to do.
-    pub fn left_undone(&self, id: &str) -> Option<Time> {
+    pub(crate) fn left_undone(&self, id: &str) -> Option<Time> {
         self.at.get(&*undone_key(id)).copied()
     }
 
     /// We reconnected a session, and did not send on what it had been told to do.
-    pub fn mark_left_undone(&mut self, id: &str, at: Time) {
+    pub(crate) fn mark_left_undone(&mut self, id: &str, at: Time) {
         self.at.insert(undone_key(id), at);
     }
 
     /// Fills in what is remembered of a session.
-    pub fn recall(&self, session: &mut Session) {
+    pub(crate) fn recall(&self, session: &mut Session) {
         session.seen = self.at(&session.id);
         session.live.attached = self.attached(&session.id);
         session.live.left_undone = self.left_undone(&session.id);
@@ -90,7 +90,7 @@ impl Seen {
     ///
     /// # Errors
     /// Where the state folder cannot be written; what was kept before is still there then.
-    pub fn save(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn save(&mut self) -> anyhow::Result<()> {
         let Some(path) = self.path.clone() else { return Ok(()) };
         self.reload();
         if self.at.len() > REMEMBERED {

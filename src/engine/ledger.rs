@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The folder of the pages, in the state folder.
-pub const FOLDER: &str = "sessions";
+pub(crate) const FOLDER: &str = "sessions";
 /// The form of a page. Another one counts as empty.
 const VERSION: u32 = 1;
 /// With more files than this, those that nobody wrote to for [`FORGOTTEN`] are removed.
@@ -40,20 +40,20 @@ const NOTE_MAX: u64 = 100;
 const TRIES: usize = 5;
 
 /// One subject of a page.
-pub trait Section: Serialize + DeserializeOwned {
+pub(crate) trait Section: Serialize + DeserializeOwned {
     /// Its name on the page.
     const NAME: &'static str;
 }
 
 /// The pages of all sessions.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     folder: Option<PathBuf>,
 }
 
 /// The page of one session.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub(crate) struct Page {
     id: Box<str>,
     /// The session's own folder.
     session: PathBuf,
@@ -64,7 +64,7 @@ pub struct Page {
 
 /// The right to act on a session, as long as this is held.
 #[derive(Debug)]
-pub struct Hold {
+pub(crate) struct Hold {
     page: Page,
     _file: Option<File>,
     _folder: Option<File>,
@@ -72,7 +72,7 @@ pub struct Hold {
 
 /// Why a session cannot be acted on now.
 #[derive(Debug)]
-pub enum Locked {
+pub(crate) enum Locked {
     /// Another process acts on it: what that says of itself, "reconnect by process 4711"; empty where it says nothing.
     ByAnother(String),
     /// It cannot be known: which lock could not be had, and why.
@@ -90,12 +90,12 @@ struct Contents {
 
 impl Ledger {
     /// The pages in this state folder; without one, nothing is kept, and only a session's own folder is locked.
-    pub fn new(state_folder: Option<&Path>) -> Self {
+    pub(crate) fn new(state_folder: Option<&Path>) -> Self {
         Self { folder: state_folder.map(|folder| folder.join(FOLDER)) }
     }
 
     /// The page of a session. `home` is the Copilot home that has it.
-    pub fn page(&self, home: &Path, id: &str) -> Page {
+    pub(crate) fn page(&self, home: &Path, id: &str) -> Page {
         // One home has one page, by whichever of its names it is watched.
         let canonical = home.canonicalize().unwrap_or_else(|_| home.to_owned());
         let key = key(&canonical, id);
@@ -106,7 +106,7 @@ impl Ledger {
 
     /// This section of every page that has it and was written since `since`, by the wall clock: the page's key, the session's id,
     /// and what it says.
-    pub fn lately<S: Section>(&self, since: Time) -> Vec<(Box<str>, Box<str>, S)> {
+    pub(crate) fn lately<S: Section>(&self, since: Time) -> Vec<(Box<str>, Box<str>, S)> {
         let Some(entries) = self.folder.as_ref().and_then(|folder| fs::read_dir(folder).ok()) else {
             return Vec::new();
         };
@@ -128,12 +128,12 @@ impl Ledger {
 
 impl Page {
     /// A section of it, if it is there and is understood.
-    pub fn read<S: Section>(&self) -> Option<S> {
+    pub(crate) fn read<S: Section>(&self) -> Option<S> {
         serde_json::from_value(self.contents().sections.remove(S::NAME)?).ok()
     }
 
     /// What names the session, by home and id, wherever a short name is needed.
-    pub fn key(&self) -> &str {
+    pub(crate) fn key(&self) -> &str {
         &self.key
     }
 
@@ -141,7 +141,7 @@ impl Page {
     ///
     /// # Errors
     /// Where another process has it, and where neither lock can be had.
-    pub fn try_lock(&self, doing: &str) -> Result<Hold, Locked> {
+    pub(crate) fn try_lock(&self, doing: &str) -> Result<Hold, Locked> {
         let had = |lock: Result<File, TryLockError>| match lock {
             Ok(lock) => Ok(Ok(lock)),
             Err(TryLockError::WouldBlock) => Err(Locked::ByAnother(self.holder())),
@@ -192,7 +192,7 @@ impl Page {
 
 impl Hold {
     /// The page that it is for.
-    pub const fn page(&self) -> &Page {
+    pub(crate) const fn page(&self) -> &Page {
         &self.page
     }
 
@@ -200,7 +200,7 @@ impl Hold {
     ///
     /// # Errors
     /// Where it cannot be kept; what was kept before may be still there then.
-    pub fn write<S: Section>(&self, section: &S) -> anyhow::Result<()> {
+    pub(crate) fn write<S: Section>(&self, section: &S) -> anyhow::Result<()> {
         let value = serde_json::to_value(section)?;
         self.page.write(|sections| drop(sections.insert(S::NAME.into(), value)))
     }
@@ -209,7 +209,7 @@ impl Hold {
     ///
     /// # Errors
     /// Where that cannot be kept.
-    pub fn remove<S: Section>(&self) -> anyhow::Result<()> {
+    pub(crate) fn remove<S: Section>(&self) -> anyhow::Result<()> {
         if self.page.contents().sections.contains_key(S::NAME) {
             self.page.write(|sections| drop(sections.remove(S::NAME)))?;
         }

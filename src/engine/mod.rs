@@ -36,11 +36,11 @@ mod status_log;
 mod waking;
 mod work;
 
-pub use asking::wants_a_look;
-pub use bridges::Listening;
+pub(crate) use asking::wants_a_look;
+pub(crate) use bridges::Listening;
 pub use fleet::{BUSY, Entry, Fleet, Key};
-pub use opened::{Lately, resumed_lately};
-pub use settings::{HomesOf, Settings, Source};
+pub(crate) use opened::{Lately, resumed_lately};
+pub(crate) use settings::{Settings, Source};
 
 use acting::{Acting, Happening};
 use agenda::{Agenda, History};
@@ -89,7 +89,7 @@ const FIRST: Duration = Duration::from_millis(200);
 
 /// What the user asks of the engine.
 #[derive(Clone, Debug)]
-pub enum Command {
+pub(crate) enum Command {
     /// Something is to be done with a session.
     Act(Given),
     /// These sessions were looked at.
@@ -105,7 +105,7 @@ pub enum Command {
 }
 
 /// Shows what the engine sees.
-pub trait View {
+pub(crate) trait View {
     /// Something changed: `changed` are the sessions whose row differs from what was told before, `removed` those that
     /// went, which may have come back since. Called first with every session. Breaks to end the program.
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()>;
@@ -150,7 +150,7 @@ pub trait View {
 }
 
 /// The loop and all that it holds.
-pub struct Engine {
+pub(crate) struct Engine {
     config: Config,
     /// The folders that hold the session folders. A home keeps its number for as long as the program runs.
     homes: Vec<PathBuf>,
@@ -230,7 +230,7 @@ pub struct Engine {
 
 impl Engine {
     /// An engine for these homes. Nothing is read before [`run`](Self::run).
-    pub fn new(homes: &[PathBuf], config: Config, seen: Seen) -> Self {
+    pub(crate) fn new(homes: &[PathBuf], config: Config, seen: Seen) -> Self {
         let (commander, commands) = mpsc::unbounded_channel();
         let (happen, happenings) = mpsc::unbounded_channel();
         let clock = Clock::start();
@@ -294,23 +294,23 @@ impl Engine {
     }
 
     /// From now on orders for a session that a command holds are handed to that command, which serves it in one of these folders.
-    pub fn hand_to_holders(&mut self, runtime_folders: Vec<PathBuf>) {
+    pub(crate) fn hand_to_holders(&mut self, runtime_folders: Vec<PathBuf>) {
         self.holders = runtime_folders;
     }
 
     /// Calls `serve` once, when an order may be carried out that can leave a connection with us, and before anything is sent on
     /// account of it. At that moment no other process of ours acts on the session, and none holds it.
-    pub fn before_holding(&mut self, serve: impl FnOnce() + Send + 'static) {
+    pub(crate) fn before_holding(&mut self, serve: impl FnOnce() + Send + 'static) {
         self.before_holding = Some(Box::new(serve));
     }
 
     /// Where commands are sent.
-    pub fn commander(&self) -> mpsc::UnboundedSender<Command> {
+    pub(crate) fn commander(&self) -> mpsc::UnboundedSender<Command> {
         self.commander.clone()
     }
 
     /// Runs until the view or one of these signals ends it.
-    pub async fn run(mut self, mut signals: Signals, view: &mut dyn View) {
+    pub(crate) async fn run(mut self, mut signals: Signals, view: &mut dyn View) {
         let mut round = Round::default();
         if self.begin(&mut signals, view, &mut round).await.is_break() {
             return;

@@ -38,7 +38,7 @@ impl Resumed {
 }
 
 /// A session that was resumed lately.
-pub struct Lately {
+pub(crate) struct Lately {
     /// Its id.
     pub id: Box<str>,
     /// The key of its page.
@@ -48,7 +48,7 @@ pub struct Lately {
 }
 
 /// The sessions that were resumed by us, and whose new owner is still to be seen.
-pub fn resumed_lately(ledger: &Ledger, now: Time) -> Vec<Lately> {
+pub(crate) fn resumed_lately(ledger: &Ledger, now: Time) -> Vec<Lately> {
     let pages = ledger.lately::<Resumed>(now - HOLDS).into_iter();
     let holds = pages.filter(|(_, _, resumed)| resumed.age(now).is_some());
     holds.map(|(page, id, resumed)| Lately { id, page, at: Time(resumed.at) }).collect()

@@ -23,10 +23,10 @@ use std::time::SystemTime;
 const SETTLES: Span = Span(200);
 
 /// Tells the homes that settings lead to.
-pub type HomesOf = Box<dyn Fn(&Config) -> Vec<PathBuf> + Send>;
+pub(crate) type HomesOf = Box<dyn Fn(&Config) -> Vec<PathBuf> + Send>;
 
 /// Where the settings come from.
-pub struct Source {
+pub(crate) struct Source {
     /// The file.
     pub path: PathBuf,
     /// What was wrong with it when it was read at the start.
@@ -37,7 +37,7 @@ pub struct Source {
 
 /// What a view is told of the settings.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings<'a> {
+pub(crate) struct Settings<'a> {
     /// Those that are in force.
     pub config: &'a Config,
     /// The homes that they lead to.
@@ -52,7 +52,7 @@ pub struct Settings<'a> {
 
 impl Settings<'_> {
     /// What there is to say of them, in lines.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let (problems, later) = (self.problems.iter(), self.later.iter());
         if self.at_start {
             return problems.map(ToString::to_string).collect();
@@ -106,7 +106,7 @@ const fn inode(_: &Metadata) -> Inode {}
 
 impl Engine {
     /// Follows the settings from here on. To be called before [`run`](Self::run).
-    pub fn take_settings_from(&mut self, source: Source) {
+    pub(crate) fn take_settings_from(&mut self, source: Source) {
         let mark = Mark::of(&source.path);
         self.source = Some(Followed { source, good: self.config.clone(), due: None, mark });
     }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What was seen.
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     /// The sessions, in no order of interest.
     pub sessions: Vec<Session>,
     /// The ids of all folders, those included whose sessions were not kept.
@@ -39,12 +39,12 @@ const BLINK: Span = Span(6);
 const SHARE: usize = 64;
 
 /// Looks into every session folder of these homes. `all`: even into the logs that are too old to matter.
-pub fn take(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool) -> Snapshot {
+pub(crate) fn take(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool) -> Snapshot {
     look_around(homes, config, seen, all, Time(i64::MIN))
 }
 
 /// The same, but keeps only the sessions that a list shows: of tens of thousands most are none of them.
-pub fn take_listed(homes: &[PathBuf], config: &Config, seen: &Seen) -> Snapshot {
+pub(crate) fn take_listed(homes: &[PathBuf], config: &Config, seen: &Seen) -> Snapshot {
     look_around(homes, config, seen, false, Clock::start().now().wall - config.list.ended_for)
 }
 

@@ -21,7 +21,7 @@ impl Clock {
     }
 
     /// A clock that goes on from what another one reads now.
-    pub fn going_on(now: Moment) -> Self {
+    pub(crate) fn going_on(now: Moment) -> Self {
         Self { started: Instant::now(), awake: now.awake }
     }
 
@@ -31,7 +31,7 @@ impl Clock {
     }
 
     /// When the awake clock will read `at`.
-    pub fn instant(&self, at: Time) -> Instant {
+    pub(crate) fn instant(&self, at: Time) -> Instant {
         self.started + (at - self.awake).to_std()
     }
 }
@@ -40,7 +40,7 @@ impl Clock {
 ///
 /// On Linux by the clocks of the system, so that setting the wall clock is no sleep. Elsewhere by how far the wall clock is
 /// ahead of the awake one, which does not tell the two apart.
-pub fn slept(now: Moment) -> Span {
+pub(crate) fn slept(now: Moment) -> Span {
     #[cfg(target_os = "linux")]
     {
         use rustix::time::{ClockId, clock_gettime};
@@ -81,7 +81,7 @@ impl fmt::Display for WallClock {
 }
 
 /// When the clock on the user's wall next reads this full hour.
-pub fn next(hour: i8, after: Time) -> Time {
+pub(crate) fn next(hour: i8, after: Time) -> Time {
     let next = || {
         let now = local(after)?;
         let today = now.with().hour(hour).minute(0).second(0).subsec_nanosecond(0).build().ok()?;
@@ -92,7 +92,7 @@ pub fn next(hour: i8, after: Time) -> Time {
 }
 
 /// When the clock on the user's wall reads this, on the day that it is `now`.
-pub fn today(hour: i8, minute: i8, now: Time) -> Option<Time> {
+pub(crate) fn today(hour: i8, minute: i8, now: Time) -> Option<Time> {
     let at = local(now)?.with().hour(hour).minute(minute).second(0).subsec_nanosecond(0).build().ok()?;
     Some(Time(at.timestamp().as_millisecond()))
 }

@@ -8,15 +8,17 @@
 #![cfg_attr(unix, allow(unsafe_code))]
 
 #[cfg(unix)]
-pub use unix::{give_back, is_scarce, limit, raise, reserve};
+pub(crate) use unix::{give_back, is_scarce, raise};
+#[cfg(target_os = "linux")]
+pub(crate) use unix::{limit, reserve};
 
 /// Nothing to raise here.
 #[cfg(not(unix))]
-pub fn raise() {}
+pub(crate) fn raise() {}
 
 /// Nothing to give back here.
 #[cfg(not(unix))]
-pub fn give_back(_command: &mut std::process::Command) {}
+pub(crate) fn give_back(_command: &mut std::process::Command) {}
 
 #[cfg(unix)]
 mod unix {
@@ -35,7 +37,7 @@ mod unix {
     static BEFORE: OnceLock<Rlimit> = OnceLock::new();
 
     /// Raises the soft limit to the hard one, once.
-    pub fn raise() {
+    pub(crate) fn raise() {
         let before = *BEFORE.get_or_init(|| getrlimit(Resource::Nofile));
         let current = before.maximum.into_iter().chain(MOST).min();
         // A system that refuses leaves it as it was.
@@ -43,7 +45,7 @@ mod unix {
     }
 
     /// Has this command run with the limits that we were started with.
-    pub fn give_back(command: &mut Command) {
+    pub(crate) fn give_back(command: &mut Command) {
         let Some(before) = BEFORE.get().copied() else { return };
         let lower = move || Ok(setrlimit(Resource::Nofile, before)?);
         // SAFETY: between fork and exec only this one system call is made, and no memory is allocated.
@@ -51,17 +53,17 @@ mod unix {
     }
 
     /// How many descriptors there may be, where that is bounded.
-    pub fn limit() -> Option<u64> {
+    pub(crate) fn limit() -> Option<u64> {
         getrlimit(Resource::Nofile).current
     }
 
     /// How many of so many stay free.
-    pub fn reserve(limit: u64) -> u64 {
+    pub(crate) fn reserve(limit: u64) -> u64 {
         RESERVE.min(limit / 8 * 3)
     }
 
     /// Whether this descriptor, which is new, was taken from the reserve: the system hands out the lowest number that is free.
-    pub fn is_scarce(descriptor: &impl AsFd) -> bool {
+    pub(crate) fn is_scarce(descriptor: &impl AsFd) -> bool {
         let number = u64::try_from(descriptor.as_fd().as_raw_fd()).unwrap_or_default();
         limit().is_some_and(|limit| number >= limit - reserve(limit))
     }

@@ -25,10 +25,10 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 
-pub use capped::{full, last_lines};
+pub(crate) use capped::last_lines;
 
 /// The file's name in the state folder.
-pub const FILE: &str = "pilotlight.log";
+pub(crate) const FILE: &str = "pilotlight.log";
 
 /// How much is written to our log; each holds what those before it do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,10 +46,10 @@ pub enum LogLevel {
 
 impl LogLevel {
     /// Every level.
-    pub const ALL: [Self; 4] = [Self::Error, Self::Warn, Self::Info, Self::Debug];
+    pub(crate) const ALL: [Self; 4] = [Self::Error, Self::Warn, Self::Info, Self::Debug];
 
     /// Its word in the config.
-    pub const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Error => "error",
             Self::Warn => "warn",
@@ -69,7 +69,7 @@ static SET_LEVEL: OnceLock<Box<dyn Fn(LogLevel) + Send + Sync>> = OnceLock::new(
 ///
 /// Each writer goes by a level of its own, below one filter for both: of filters a layer, one may take the other's word for
 /// its own, and a warning is lost.
-pub fn start(file: Option<&Path>, level: LogLevel) {
+pub(crate) fn start(file: Option<&Path>, level: LogLevel) {
     let named: Option<Level> = std::env::var("PILOTLIGHT_LOG").ok().and_then(|level| level.parse().ok());
     let told = named.unwrap_or(Level::WARN);
     let stderr = tracing_subscriber::fmt::layer()
@@ -104,14 +104,14 @@ pub fn start(file: Option<&Path>, level: LogLevel) {
 }
 
 /// From now on so much goes into the file; `PILOTLIGHT_LOG` counts more.
-pub fn set_level(level: LogLevel) {
+pub(crate) fn set_level(level: LogLevel) {
     if let Some(set) = SET_LEVEL.get() {
         set(level);
     }
 }
 
 /// How much goes into the file, as [`story`] reads it.
-pub fn level() -> &'static str {
+pub(crate) fn level() -> &'static str {
     match kept() {
         Level::ERROR => "error",
         Level::WARN => "warn",

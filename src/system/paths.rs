@@ -10,32 +10,32 @@ use std::path::{Component, Path, PathBuf, Prefix};
 use directories::{BaseDirs, ProjectDirs};
 
 /// The user's home folder, if the system knows one.
-pub fn user_home() -> Option<PathBuf> {
+pub(crate) fn user_home() -> Option<PathBuf> {
     BaseDirs::new().map(|dirs| dirs.home_dir().to_owned())
 }
 
 /// The folders that the system's conventions give us: the XDG base directories on Linux, `Application Support` on macOS,
 /// `AppData` on Windows. `None` where the user has no home folder.
-pub fn project() -> Option<ProjectDirs> {
+pub(crate) fn project() -> Option<ProjectDirs> {
     ProjectDirs::from("", "", "pilotlight")
 }
 
 /// The config file: what `PILOTLIGHT_CONFIG` names (`env_config`; empty counts as unset), else `config.toml` in our folder
 /// of settings.
-pub fn config_file(env_config: Option<OsString>, project: Option<&ProjectDirs>) -> Option<PathBuf> {
+pub(crate) fn config_file(env_config: Option<OsString>, project: Option<&ProjectDirs>) -> Option<PathBuf> {
     let named = env_config.map(PathBuf::from).and_then(|path| absolute(&path));
     named.or_else(|| Some(project?.config_dir().join("config.toml")))
 }
 
 /// The folder for what is remembered over restarts. Systems that know no such folder have it where data goes that belongs
 /// to this machine alone.
-pub fn state_folder(project: &ProjectDirs) -> PathBuf {
+pub(crate) fn state_folder(project: &ProjectDirs) -> PathBuf {
     project.state_dir().unwrap_or_else(|| project.data_local_dir()).to_owned()
 }
 
 /// The folders for what is of this login session alone (a lock, a note, a socket), the best first: that of the system, where
 /// it has one, and that for state. The first one counts that [is ours alone](crate::system::runtime).
-pub fn runtime_folders(project: &ProjectDirs) -> Vec<PathBuf> {
+pub(crate) fn runtime_folders(project: &ProjectDirs) -> Vec<PathBuf> {
     project.runtime_dir().map(Path::to_owned).into_iter().chain([state_folder(project)]).collect()
 }
 
@@ -44,7 +44,7 @@ pub fn runtime_folders(project: &ProjectDirs) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// Where it cannot be made.
-pub fn make_folder(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -56,7 +56,7 @@ pub fn make_folder(folder: &Path) -> std::io::Result<()> {
 /// user's home.
 ///
 /// All are absolute; one that is the same folder as another, be it by a link, is left out. They need not exist.
-pub fn homes(
+pub(crate) fn homes(
     cli: &[PathBuf],
     env_copilot_home: Option<OsString>,
     config: &[PathBuf],
@@ -80,7 +80,7 @@ pub fn homes(
 }
 
 /// The path with a leading `~` replaced by the user's home; `None` where that is not known.
-pub fn expand(path: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
+pub(crate) fn expand(path: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
     match path.strip_prefix("~") {
         Ok(rest) => Some(user_home?.join(rest)),
         Err(_) => Some(path.to_owned()),
@@ -90,7 +90,7 @@ pub fn expand(path: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
 /// The file of a program, as the system would find it: a path stands for itself, a name for the first such program in
 /// `path`, the value of `PATH`. Folders in it that are not absolute are left out: what is found must not depend on where we
 /// were started.
-pub fn program(name: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
+pub(crate) fn program(name: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
     /// A program that was started from the Finder or the Dock is not given the folders that a shell adds.
     const MORE: &[&str] = if cfg!(target_os = "macos") { &["/opt/homebrew/bin", "/usr/local/bin"] } else { &[] };
     if name.is_absolute() {
@@ -126,7 +126,7 @@ fn absolute(path: &Path) -> Option<PathBuf> {
 
 /// Where this program is, for others to start it. After an upgrade Linux says of the program that runs that it is deleted,
 /// though its successor has its place.
-pub fn own_program() -> Option<PathBuf> {
+pub(crate) fn own_program() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     Some(successor(&program).unwrap_or(program))
 }
@@ -146,7 +146,7 @@ fn successor(_program: &Path) -> Option<PathBuf> {
 
 /// Whether this is the path, from the root on, of a folder that is here. One that leads to another machine or a device by its
 /// form alone (`\\server\share`, `\\.\pipe`) is not even looked at.
-pub fn is_local_folder(path: &Path) -> bool {
+pub(crate) fn is_local_folder(path: &Path) -> bool {
     let is_here = match path.components().next() {
         Some(Component::Prefix(prefix)) => matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_)),
         _ => true,

@@ -11,23 +11,23 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The lock of the tray that runs.
-pub const LOCK: &str = "pilotlight.lock";
+pub(crate) const LOCK: &str = "pilotlight.lock";
 /// Says who holds the lock, and where its light is.
-pub const NOTE: &str = "pilotlight.pid";
+pub(crate) const NOTE: &str = "pilotlight.pid";
 /// The note while it is written.
 const NEW_NOTE: &str = "pilotlight.pid.new";
 /// The control socket.
-pub const SOCKET: &str = "pilotlight.sock";
+pub(crate) const SOCKET: &str = "pilotlight.sock";
 /// The control socket while it is made. No longer than its name, as the system bounds the path of a socket (108 bytes on
 /// Linux, 104 on macOS).
-pub const NEW_SOCKET: &str = "pilotlight.new";
+pub(crate) const NEW_SOCKET: &str = "pilotlight.new";
 
 /// So much of a note is read, in bytes.
 const NOTE_MAX: u64 = 4096;
 
 /// A runtime folder that is ours alone.
 #[derive(Debug)]
-pub struct Runtime {
+pub(crate) struct Runtime {
     #[cfg(unix)]
     folder: std::os::fd::OwnedFd,
     #[cfg(not(unix))]
@@ -40,7 +40,7 @@ impl Runtime {
     /// # Errors
     /// Where it is not ours alone, or holds what we did not put there; in words for the user, with what to do.
     #[cfg(unix)]
-    pub fn open(folder: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn open(folder: &Path) -> io::Result<Option<Self>> {
         unix::open(folder).map(|folder| folder.map(|folder| Self { folder }))
     }
 
@@ -49,7 +49,7 @@ impl Runtime {
     /// # Errors
     /// Where it cannot be looked at.
     #[cfg(not(unix))]
-    pub fn open(folder: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn open(folder: &Path) -> io::Result<Option<Self>> {
         Ok(folder.is_dir().then(|| Self { folder: folder.to_owned() }))
     }
 
@@ -57,7 +57,7 @@ impl Runtime {
     ///
     /// # Errors
     /// Where it cannot be made, and as [`open`](Self::open).
-    pub fn make(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn make(folder: &Path) -> io::Result<Self> {
         paths::make_folder(folder)?;
         let runtime = Self::open(folder)?.ok_or(io::ErrorKind::NotFound)?;
         #[cfg(unix)]
@@ -69,12 +69,12 @@ impl Runtime {
     ///
     /// # Errors
     /// Where it cannot be opened, or is no plain file of ours.
-    pub fn lock_file(&self) -> io::Result<File> {
+    pub(crate) fn lock_file(&self) -> io::Result<File> {
         self.file(LOCK, true)
     }
 
     /// What the note says; empty where there is none.
-    pub fn note(&self) -> String {
+    pub(crate) fn note(&self) -> String {
         let mut text = Vec::new();
         let read = self.file(NOTE, false).and_then(|note| note.take(NOTE_MAX).read_to_end(&mut text));
         if read.is_ok() { String::from_utf8_lossy(&text).into_owned() } else { String::new() }
@@ -84,7 +84,7 @@ impl Runtime {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn write_note(&self, text: &str) -> io::Result<()> {
+    pub(crate) fn write_note(&self, text: &str) -> io::Result<()> {
         let mut note = self.file(NEW_NOTE, true)?;
         note.set_len(0)?;
         io::Write::write_all(&mut note, text.as_bytes())?;
@@ -92,12 +92,12 @@ impl Runtime {
     }
 
     /// Takes the note away, if there is one.
-    pub fn remove_note(&self) {
+    pub(crate) fn remove_note(&self) {
         self.remove(NOTE);
     }
 
     /// Takes a lock's file away that somebody else holds.
-    pub fn remove_lock_file(&self) {
+    pub(crate) fn remove_lock_file(&self) {
         self.remove(LOCK);
     }
 
@@ -133,12 +133,12 @@ impl Runtime {
 }
 
 /// The process that a note names.
-pub fn process_in(note: &str) -> Option<u32> {
+pub(crate) fn process_in(note: &str) -> Option<u32> {
     note.strip_prefix("process ")?.split(',').next()?.parse().ok()
 }
 
 /// Whether a process is stopped, by a signal or a debugger. Told on Linux alone.
-pub fn is_stopped(process: u32) -> bool {
+pub(crate) fn is_stopped(process: u32) -> bool {
     if !cfg!(target_os = "linux") {
         return false;
     }

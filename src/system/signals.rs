@@ -4,7 +4,7 @@ use std::io;
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
+pub(crate) enum Signal {
     /// Somebody pressed Ctrl-C.
     Interrupt,
     /// End the program.
@@ -17,7 +17,7 @@ pub enum Signal {
 
 /// Waits for signals.
 #[cfg(unix)]
-pub struct Signals {
+pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
@@ -33,7 +33,7 @@ impl Signals {
     ///
     /// # Errors
     /// Where the system refuses.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -47,7 +47,7 @@ impl Signals {
     }
 
     /// The next signal.
-    pub async fn next(&mut self) -> Signal {
+    pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.terminate.recv() => Signal::End,
@@ -62,17 +62,17 @@ impl Signals {
 
 /// Stops this process until it is continued, as Ctrl-Z does by itself where nobody waits for it.
 #[cfg(unix)]
-pub fn suspend() {
+pub(crate) fn suspend() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
 }
 
 /// There is no such signal here.
 #[cfg(not(unix))]
-pub fn suspend() {}
+pub(crate) fn suspend() {}
 
 impl Signals {
     /// Waits for a signal that ends a program; Ctrl-Z works meanwhile as it does elsewhere.
-    pub async fn end(&mut self) {
+    pub(crate) async fn end(&mut self) {
         loop {
             match self.next().await {
                 Signal::Interrupt | Signal::End => return,
@@ -85,7 +85,7 @@ impl Signals {
 
 /// Waits for Ctrl-C.
 #[cfg(not(unix))]
-pub struct Signals;
+pub(crate) struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
@@ -93,12 +93,12 @@ impl Signals {
     ///
     /// # Errors
     /// None.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self)
     }
 
     /// The next signal. A new size is not told here: the next redraw takes it.
-    pub async fn next(&mut self) -> Signal {
+    pub(crate) async fn next(&mut self) -> Signal {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -16,7 +16,7 @@ const LENGTH_MAX: u64 = 1 << 20;
 const ABANDONED: Duration = Duration::from_secs(60);
 
 /// What is kept there. A file that cannot be read is as good as none.
-pub fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     let mut text = String::new();
     if path.is_file() {
         let _ = File::open(path).and_then(|file| file.take(LENGTH_MAX).read_to_string(&mut text));
@@ -28,7 +28,7 @@ pub fn read(path: &Path) -> String {
 ///
 /// # Errors
 /// Where it cannot be written; what was kept before is still there then.
-pub fn replace(path: &Path, text: &[u8]) -> anyhow::Result<()> {
+pub(crate) fn replace(path: &Path, text: &[u8]) -> anyhow::Result<()> {
     write(path, text, File::sync_all)
 }
 
@@ -36,7 +36,7 @@ pub fn replace(path: &Path, text: &[u8]) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Where it cannot be written; what was kept before is still there then.
-pub fn replace_at_once(path: &Path, text: &[u8]) -> anyhow::Result<()> {
+pub(crate) fn replace_at_once(path: &Path, text: &[u8]) -> anyhow::Result<()> {
     write(path, text, |_| Ok(()))
 }
 

@@ -9,14 +9,14 @@ use tokio::time::sleep_until;
 
 /// One alarm clock, set anew as often as one likes. It goes by the monotonic clock, as [`Instant`] does.
 #[derive(Debug, Default)]
-pub struct Alarm {
+pub(crate) struct Alarm {
     #[cfg(target_os = "linux")]
     timer: linux::Timer,
 }
 
 impl Alarm {
     /// Waits until then. May be dropped at any time, and called again with the same or another time.
-    pub async fn until(&mut self, at: Instant) {
+    pub(crate) async fn until(&mut self, at: Instant) {
         #[cfg(target_os = "linux")]
         if self.timer.until(at).await.is_ok() {
             return;

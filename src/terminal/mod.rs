@@ -34,7 +34,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use show::show;
+pub(crate) use show::show;
 
 /// A terminal that has not ended with an error after this has opened. Those that fail, for want of a display or of a bus, do
 /// so within a few hundred milliseconds.
@@ -44,7 +44,7 @@ const SHOWN: usize = 200;
 
 /// Opens terminals.
 #[derive(Clone, Debug)]
-pub struct Terminals {
+pub(crate) struct Terminals {
     /// The words of the settings; empty where there are none.
     setting: Vec<String>,
     around: Around,
@@ -90,7 +90,7 @@ impl Around {
 
 /// A terminal that was opened. Shown, it is what to tell the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
+pub(crate) struct Opened {
     /// The terminal's name.
     pub terminal: String,
     /// Where it did not open in the folder that was asked for: why, and where it did.
@@ -127,7 +127,7 @@ enum Way {
 
 impl Terminals {
     /// Terminals as the settings (`actions.terminal`, nothing or no word to look for one) and the environment say.
-    pub fn new(setting: Option<Vec<String>>) -> Self {
+    pub(crate) fn new(setting: Option<Vec<String>>) -> Self {
         Self { setting: setting.unwrap_or_default(), around: Around::read(), watched: WATCHED }
     }
 
@@ -139,7 +139,7 @@ impl Terminals {
     /// # Errors
     /// In words for the user, with the command to type instead: no display, no terminal, none that can be trusted with these
     /// words, one that cannot be started or that ends at once with an error, no such program.
-    pub fn open(
+    pub(crate) fn open(
         &self,
         command: &[OsString],
         folder: Option<&Path>,
@@ -217,13 +217,17 @@ impl Terminals {
 
 /// The command that resumes a session in a terminal. `None` where the id has not the form of Copilot's: nothing else reaches a
 /// command line.
-pub fn resume_command(program: &Path, id: &str) -> Option<Vec<OsString>> {
+pub(crate) fn resume_command(program: &Path, id: &str) -> Option<Vec<OsString>> {
     is_uuid(id).then(|| vec![program.into(), format!("--resume={id}").into()])
 }
 
 /// What is set for the command that resumes a session of this home of Copilot: nothing where Copilot takes that home by
 /// itself. `inherited` is our own `COPILOT_HOME`, which a terminal may hand on.
-pub fn resume_env(home: &Path, user_home: Option<&Path>, inherited: Option<&OsStr>) -> Vec<(OsString, OsString)> {
+pub(crate) fn resume_env(
+    home: &Path,
+    user_home: Option<&Path>,
+    inherited: Option<&OsStr>,
+) -> Vec<(OsString, OsString)> {
     let is_it = |other: &Path| {
         other == home || other.canonicalize().is_ok_and(|it| home.canonicalize().is_ok_and(|home| it == home))
     };

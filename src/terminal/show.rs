@@ -33,7 +33,7 @@ const LONGEST: usize = 64;
 /// # Errors
 /// In words for the user, why that cannot be done, and what is known of the place.
 #[cfg(target_os = "linux")]
-pub fn show(pid: u32, ancestors: &[u32], tty: Option<&Path>) -> Result<String, String> {
+pub(crate) fn show(pid: u32, ancestors: &[u32], tty: Option<&Path>) -> Result<String, String> {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let desktop = Desktop {
         tmux: Path::new("tmux"),
@@ -49,7 +49,7 @@ pub fn show(pid: u32, ancestors: &[u32], tty: Option<&Path>) -> Result<String, S
 /// # Errors
 /// Always, with the reason.
 #[cfg(not(target_os = "linux"))]
-pub fn show(pid: u32, _ancestors: &[u32], _tty: Option<&Path>) -> Result<String, String> {
+pub(crate) fn show(pid: u32, _ancestors: &[u32], _tty: Option<&Path>) -> Result<String, String> {
     Err(format!(
         "on this system the terminal of process {pid} cannot be brought to the front; look for it among your windows"
     ))

@@ -19,7 +19,7 @@ use crate::core::verdict::Status;
 use unicode_width::UnicodeWidthStr;
 
 /// What is asked is shown on so many lines at most.
-pub const LINES: usize = 3;
+pub(crate) const LINES: usize = 3;
 /// So many answers to a question stand beside the other actions; more of them in a submenu.
 const ANSWERS: usize = 4;
 /// Sets off what puts a session right from the rows of sessions.
@@ -27,7 +27,7 @@ const INDENT: &str = "     ";
 
 /// What a session asks, and the answers that can be given from here.
 #[derive(Debug)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// What it asks, or that it cannot be shown here.
     pub lines: Vec<Item>,
     /// The answers.
@@ -35,7 +35,7 @@ pub struct Asked {
 }
 
 /// The oldest permission request that is open, else the oldest question that can be answered from here.
-pub fn asked(source: &Source<'_>) -> Option<Asked> {
+pub(crate) fn asked(source: &Source<'_>) -> Option<Asked> {
     let offers = offers(source.session, source.row.status);
     let requests = &source.session.facts.requests;
     if let Some(request) = requests.iter().find(|request| !request.is_consent()) {
@@ -167,7 +167,7 @@ fn item(source: &Source<'_>, kind: Kind, name: &str, action: Action) -> Option<I
 }
 
 /// What can be done with it now beside answering, the best first.
-pub fn actions(source: &Source<'_>) -> Vec<Item> {
+pub(crate) fn actions(source: &Source<'_>) -> Vec<Item> {
     let offers = offers(source.session, source.row.status);
     // To reconnect a terminal's session that nobody runs is to resume it.
     let twice = of(&offers, Action::Resume).is_ok() && of(&offers, Action::Reconnect) == of(&offers, Action::Resume);
@@ -188,7 +188,7 @@ fn may_end(source: &Source<'_>, offers: &[Offer; 13]) -> Result<(), String> {
 }
 
 /// What cannot be done with it now, each with the reason.
-pub fn refused(source: &Source<'_>) -> Vec<String> {
+pub(crate) fn refused(source: &Source<'_>) -> Vec<String> {
     let offers = offers(source.session, source.row.status);
     let refused = |action, name: &str| {
         let why = match action {
@@ -208,7 +208,7 @@ pub fn refused(source: &Source<'_>) -> Vec<String> {
 }
 
 /// What puts it right with one click, named for where it stands below its row. Never an approval, which wants to be read.
-pub fn remedy(source: &Source<'_>) -> Option<Item> {
+pub(crate) fn remedy(source: &Source<'_>) -> Option<Item> {
     let offers = offers(source.session, source.row.status);
     let works = |action| of(&offers, action).is_ok();
     let row = source.row;
@@ -247,7 +247,7 @@ pub fn remedy(source: &Source<'_>) -> Option<Item> {
 }
 
 /// "Reopen 2 sessions": those whose process went without a word, as all do when the machine does.
-pub fn reopen(orders: Vec<Order>) -> Option<Item> {
+pub(crate) fn reopen(orders: Vec<Order>) -> Option<Item> {
     let text = match orders.len() {
         0 => return None,
         1 => "Reopen 1 session".to_owned(),
@@ -257,7 +257,7 @@ pub fn reopen(orders: Vec<Order>) -> Option<Item> {
 }
 
 /// The lines of a list, each on as many as it needs.
-pub fn listed(source: &Source<'_>, texts: &[String], facts: u8, number: u8) -> Vec<Item> {
+pub(crate) fn listed(source: &Source<'_>, texts: &[String], facts: u8, number: u8) -> Vec<Item> {
     let lines = texts.iter().flat_map(|text| {
         let wrapped = wrap(text, COLUMNS - 2);
         wrapped.into_iter().enumerate().map(|(n, line)| if n == 0 { line } else { format!("  {line}") })

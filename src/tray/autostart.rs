@@ -54,12 +54,12 @@ pub struct State {
 
 impl State {
     /// It is, and the menu can change that.
-    pub const fn on() -> Self {
+    pub(crate) const fn on() -> Self {
         Self { on: true, can: true, note: None }
     }
 
     /// It is not, and the menu can change that.
-    pub const fn off() -> Self {
+    pub(crate) const fn off() -> Self {
         Self { on: false, can: true, note: None }
     }
 
@@ -68,7 +68,7 @@ impl State {
     }
 
     /// The entry of the menu; a note that does not fit it stands below.
-    pub fn items(&self) -> Vec<Item> {
+    pub(crate) fn items(&self) -> Vec<Item> {
         let (id, effect) = (ItemId::own(Kind::StartAtLogin), Effect::StartAtLogin(!self.on));
         let note = self.note.as_ref().map(|note| plain(note, NOTE));
         let whole = note.as_ref().map(|note| format!("Start at login ({note})")).filter(|text| text.width() <= COLUMNS);
@@ -82,7 +82,7 @@ impl State {
 
 /// What starts this program at login, for whoever shows or changes it. Copies share what was read last.
 #[derive(Clone, Debug)]
-pub struct Login {
+pub(crate) struct Login {
     place: Option<Arc<Place>>,
     /// Why it cannot be changed, where there is no place.
     without: &'static str,
@@ -108,14 +108,14 @@ impl Reading {
 impl Login {
     /// Reads how it is now. Where the system does not say who we are or where the user's settings are, it cannot be changed.
     /// What is switched on looks at these homes, where any was named.
-    pub fn find(homes: &[PathBuf]) -> Self {
+    pub(crate) fn find(homes: &[PathBuf]) -> Self {
         let homes = homes.iter().map(|home| std::path::absolute(home).unwrap_or_else(|_| home.clone())).collect();
         let place = own_program().and_then(|program| Place::find(program, homes));
         Self::of(place, "the system does not say where that is set")
     }
 
     /// Nothing is read, and it cannot be changed, for this reason.
-    pub fn none(why: &'static str) -> Self {
+    pub(crate) fn none(why: &'static str) -> Self {
         Self::of(None, why)
     }
 
@@ -125,7 +125,7 @@ impl Login {
     }
 
     /// How it is. Where changes are told, it may have been otherwise for as long as a second.
-    pub fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         let is_followed = self.followed.load(Ordering::Relaxed);
         if !is_followed || self.reading().at.elapsed() >= AGE {
             self.look();
@@ -134,7 +134,7 @@ impl Login {
     }
 
     /// Reads it again; whether it is otherwise now.
-    pub fn look(&self) -> bool {
+    pub(crate) fn look(&self) -> bool {
         // Held meanwhile: else an older reading could take the place of a later one.
         let mut read = self.reading();
         let before = std::mem::replace(&mut *read, Reading::now(self.place.as_deref(), self.without));
@@ -147,13 +147,13 @@ impl Login {
 
     /// The user's entries that would start a program of our name, were it there: each with that program.
     #[cfg(target_os = "linux")]
-    pub fn astray(&self) -> Vec<(PathBuf, PathBuf)> {
+    pub(crate) fn astray(&self) -> Vec<(PathBuf, PathBuf)> {
         self.place.as_ref().map(|place| place.astray()).unwrap_or_default()
     }
 
     /// Whether somebody enabled our systemd unit, whatever else starts us.
     #[cfg(target_os = "linux")]
-    pub fn unit_is_enabled(&self) -> bool {
+    pub(crate) fn unit_is_enabled(&self) -> bool {
         self.place.as_ref().is_some_and(|place| place.unit_is_enabled())
     }
 
@@ -161,7 +161,7 @@ impl Login {
     ///
     /// # Errors
     /// Where it cannot be written, and what to do by hand.
-    pub fn set(&self, on: bool) -> anyhow::Result<()> {
+    pub(crate) fn set(&self, on: bool) -> anyhow::Result<()> {
         let set = self.place.as_ref().map_or(Ok(()), |place| place.write(on));
         self.look();
         set
@@ -169,7 +169,7 @@ impl Login {
 
     /// Reads it again whenever its files change, and calls `changed` where it is otherwise then. Ends where nothing can tell.
     #[cfg(target_os = "linux")]
-    pub async fn follow(self, changed: impl Fn() + Send) {
+    pub(crate) async fn follow(self, changed: impl Fn() + Send) {
         let Some(place) = self.place.clone() else { return };
         let told = || {
             if self.look() {

@@ -27,7 +27,7 @@ const TRIES: [u64; 9] = [100, 200, 400, 1000, 2000, 5000, 10_000, 30_000, 60_000
 
 /// What became of the bus or the panel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bus {
+pub(crate) enum Bus {
     /// The bus is there; with a panel, or not yet.
     There {
         /// A panel with a tray is on it.
@@ -49,7 +49,7 @@ pub enum Bus {
 
 /// Tells what becomes of the bus for as long as the program runs. `has_icon` says whether the icon is up, `had_display` whether
 /// there was a display when the program started: a session may be over before its bus was reached.
-pub async fn follow(report: impl Fn(Bus), has_icon: impl Fn() -> bool, had_display: bool) {
+pub(crate) async fn follow(report: impl Fn(Bus), has_icon: impl Fn() -> bool, had_display: bool) {
     let mut tries = 0;
     let mut alarm = Alarm::default();
     let mut was_there = false;
@@ -127,7 +127,7 @@ async fn listen(
 }
 
 /// Why the bus, or a program on it, cannot be used: a few words for the user.
-pub fn in_words(error: &zbus::Error) -> String {
+pub(crate) fn in_words(error: &zbus::Error) -> String {
     let named = std::env::var("DBUS_SESSION_BUS_ADDRESS").unwrap_or_default();
     match error {
         zbus::Error::Connection(_, place) if named.is_empty() => {
@@ -144,7 +144,7 @@ pub fn in_words(error: &zbus::Error) -> String {
 }
 
 /// Whether the display that this program was started on is there: known only where it is one of this machine's.
-pub fn has_display() -> Option<bool> {
+pub(crate) fn has_display() -> Option<bool> {
     display_by(|name| std::env::var(name).ok())
 }
 

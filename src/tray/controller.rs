@@ -29,7 +29,7 @@ use tokio::sync::mpsc::{self, UnboundedSender};
 
 /// What the main thread is told.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub(crate) enum Told {
     /// Show this from now on.
     View(Box<MenuView>),
     /// An item was clicked.
@@ -47,7 +47,7 @@ pub enum Told {
 }
 
 /// The tray and what it shows.
-pub struct TrayController {
+pub(crate) struct TrayController {
     tray: Option<Tray>,
     view: MenuView,
     click_handler: ClickHandler,
@@ -57,13 +57,13 @@ pub struct TrayController {
 
 impl TrayController {
     /// A controller that is not lit. `news` tells where it is lit and why not.
-    pub fn new(click_handler: ClickHandler, news: Box<dyn Fn(News)>) -> Self {
+    pub(crate) fn new(click_handler: ClickHandler, news: Box<dyn Fn(News)>) -> Self {
         let view = MenuView::before_the_first_look();
         Self { tray: None, view, click_handler, news, has_icon: Arc::default() }
     }
 
     /// Whether the icon is up, for other threads to look at.
-    pub fn has_icon(&self) -> Arc<AtomicBool> {
+    pub(crate) fn has_icon(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.has_icon)
     }
 
@@ -71,7 +71,7 @@ impl TrayController {
     ///
     /// # Errors
     /// Where the desktop has no place for it.
-    pub fn light(&mut self, raise: impl FnOnce(&MenuView) -> anyhow::Result<Tray>) -> anyhow::Result<()> {
+    pub(crate) fn light(&mut self, raise: impl FnOnce(&MenuView) -> anyhow::Result<Tray>) -> anyhow::Result<()> {
         if self.tray.is_none() {
             self.tray = Some(raise(&self.view)?);
         }
@@ -80,18 +80,18 @@ impl TrayController {
     }
 
     /// Takes the icon down: where it stood is gone.
-    pub fn put_out(&mut self) {
+    pub(crate) fn put_out(&mut self) {
         self.has_icon.store(false, Ordering::Release);
         self.tray = None;
     }
 
     /// Tells where the icon is, or why there is none.
-    pub fn tell(&self, news: News) {
+    pub(crate) fn tell(&self, news: News) {
         (self.news)(news);
     }
 
     /// Shows this from now on.
-    pub fn show(&mut self, view: MenuView) {
+    pub(crate) fn show(&mut self, view: MenuView) {
         if let Some(tray) = &mut self.tray
             && let Err(error) = tray.show(&view)
         {
@@ -102,7 +102,7 @@ impl TrayController {
 
     /// An item was clicked; `aimed`, if the menu did not change under the pointer. What it is for is looked up now, in what is
     /// shown now.
-    pub fn item(&mut self, name: &str, aimed: bool) {
+    pub(crate) fn item(&mut self, name: &str, aimed: bool) {
         let Ok(id) = name.parse::<ItemId>() else { return };
         match self.view.effect_of(&id) {
             Some(effect) if id.session.is_some() && !aimed => {
@@ -125,7 +125,7 @@ impl TrayController {
 
     /// The tray, where it is up.
     #[cfg(not(target_os = "linux"))]
-    pub const fn tray(&self) -> Option<&Tray> {
+    pub(crate) const fn tray(&self) -> Option<&Tray> {
         self.tray.as_ref()
     }
 
@@ -140,7 +140,7 @@ impl TrayController {
 }
 
 /// Does what a click asks for.
-pub struct ClickHandler {
+pub(crate) struct ClickHandler {
     commander: UnboundedSender<Command>,
     note_sender: NoteSender,
     clipboard: Clipboard,
@@ -163,13 +163,13 @@ struct Tools {
 }
 
 /// Where the notifier is told something.
-pub type Ear = Arc<dyn Fn(Word) + Send + Sync>;
+pub(crate) type Ear = Arc<dyn Fn(Word) + Send + Sync>;
 
 impl ClickHandler {
     /// What commands the engine, and says with notifications what went wrong. `homes` and `terminal` are for what is shown
     /// in a terminal; `notifier` is told what the user wants to hear; `open_files` is what is opened in an editor.
     #[expect(clippy::too_many_arguments, reason = "each is another one's, and they meet only here")]
-    pub fn new(
+    pub(crate) fn new(
         commander: UnboundedSender<Command>,
         note_sender: NoteSender,
         runtime: Handle,
@@ -201,7 +201,7 @@ impl ClickHandler {
     }
 
     /// Further hands that do the same, for another thread.
-    pub fn twin(&self) -> Self {
+    pub(crate) fn twin(&self) -> Self {
         let Self { commander, note_sender, clipboard: _, runtime, own_log, tools, notifier, login, open_files } = self;
         Self {
             commander: commander.clone(),

@@ -28,7 +28,7 @@ pub struct Source<'a> {
 
 /// What words depend on beside the session.
 #[derive(Clone, Copy, Debug)]
-pub struct Words<'a> {
+pub(crate) struct Words<'a> {
     /// The limits that statuses rest on.
     pub limits: &'a Limits,
     /// The user's home, which is written `~`.
@@ -38,7 +38,7 @@ pub struct Words<'a> {
 }
 
 /// Why it has its status: in at most so many lines, the ages of which are true when they are read. `named`: with the status.
-pub fn reason(row: &Row, named: bool, most: usize) -> Vec<Text> {
+pub(crate) fn reason(row: &Row, named: bool, most: usize) -> Vec<Text> {
     let named = |words: &str| if named { format!("{}: {words}", row.status) } else { words.to_owned() };
     match &row.gist {
         gist @ Gist::Silent { what, .. } => {
@@ -50,7 +50,7 @@ pub fn reason(row: &Row, named: bool, most: usize) -> Vec<Text> {
 }
 
 /// What its status rests on, what would change it, and what else is known of it.
-pub fn why(source: &Source<'_>, words: &Words<'_>) -> Vec<Text> {
+pub(crate) fn why(source: &Source<'_>, words: &Words<'_>) -> Vec<Text> {
     let Source { row, session, .. } = *source;
     let mut texts = reason(row, true, 3);
     let mut say = |text: String| texts.extend(lines(&plain(&text, 200), COLUMNS, 2).into_iter().map(Text::from));
@@ -88,7 +88,7 @@ pub fn why(source: &Source<'_>, words: &Words<'_>) -> Vec<Text> {
 }
 
 /// The session in the words of a notification: as many of them as the user wants to have on the screen.
-pub fn summary(source: &Source<'_>, words: &Words<'_>, now: Moment) -> Summary {
+pub(crate) fn summary(source: &Source<'_>, words: &Words<'_>, now: Moment) -> Summary {
     let Source { row, session, .. } = *source;
     let title = format!("{} {}: {}", mark(row.status).0, row.status, row.label.cut(80));
     let (title, body) = match words.notices.detail {

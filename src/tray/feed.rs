@@ -26,7 +26,7 @@ use std::time::SystemTime;
 
 /// What becomes of the desktop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
+pub(crate) enum News {
     /// The icon stands in the panel.
     Lit,
     /// There is no place for the icon, in words for the user: what is missing, and what still works.
@@ -36,7 +36,7 @@ pub enum News {
 }
 
 /// What the user is told beside the menu.
-pub trait Tell: Send {
+pub(crate) trait Tell: Send {
     /// A line, where no panel shows anything.
     fn dark(&mut self, line: &str);
     /// The icon came.
@@ -72,7 +72,7 @@ impl BridgeFiles {
 }
 
 /// Makes menus of what the engine sees.
-pub struct Feed {
+pub(crate) struct Feed {
     menu: Menu,
     notifier: Notifier,
     login: Login,
@@ -105,7 +105,7 @@ const REST_MOST: Span = Span(400);
 const CALM: Span = Span::seconds(1);
 
 /// The welcome of the first run.
-pub struct Welcome {
+pub(crate) struct Welcome {
     /// The file that says that it was given.
     pub marker: PathBuf,
     /// Sends the notification.
@@ -114,7 +114,7 @@ pub struct Welcome {
 
 impl Feed {
     /// Sends the menus with `send`; `welcome` where this is the first run.
-    pub fn new(
+    pub(crate) fn new(
         menu: Menu,
         notifier: Notifier,
         login: Login,
@@ -143,17 +143,17 @@ impl Feed {
     }
 
     /// Tells this at the first look.
-    pub fn telling(self, ended: Vec<String>) -> Self {
+    pub(crate) fn telling(self, ended: Vec<String>) -> Self {
         Self { ended, ..self }
     }
 
     /// Says in the menu whether the bridge is on.
-    pub fn with_bridge(self, bridge: Option<Files>) -> Self {
+    pub(crate) fn with_bridge(self, bridge: Option<Files>) -> Self {
         Self { bridge: bridge.map(BridgeFiles::new), ..self }
     }
 
     /// Takes away what was shown, for the end of the program.
-    pub async fn end(self) {
+    pub(crate) async fn end(self) {
         let Self { notifier, tell, .. } = self;
         drop(tell); // the terminal is as it was before
         notifier.end().await;
@@ -272,7 +272,7 @@ impl View for Feed {
 }
 
 /// Whether nobody was welcomed yet.
-pub fn is_first_run(marker: &Path) -> bool {
+pub(crate) fn is_first_run(marker: &Path) -> bool {
     !marker.exists()
 }
 

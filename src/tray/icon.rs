@@ -6,9 +6,10 @@
 
 mod badge;
 
-pub use badge::badge;
+#[cfg(target_os = "linux")]
+pub(crate) use badge::badge;
 
-pub use crate::core::fleet::State;
+pub(crate) use crate::core::fleet::State;
 
 /// A picture of `assets/icon` as it was rendered for this system, as PNG.
 macro_rules! rendered {
@@ -44,7 +45,7 @@ pub struct Icon {
 
 /// A picture: rows of pixels, each red, green, blue, opacity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Picture {
+pub(crate) struct Picture {
     /// Width in pixels.
     pub width: u32,
     /// Height in pixels.
@@ -55,7 +56,7 @@ pub struct Picture {
 
 impl Icon {
     /// The icon of a state, with nothing else to tell.
-    pub const fn of(state: State) -> Self {
+    pub(crate) const fn of(state: State) -> Self {
         Self { state, unseen: false, paused: false, count: 0, contrast: false }
     }
 
@@ -102,7 +103,7 @@ impl Icon {
     ///
     /// # Errors
     /// Where it is no PNG of eight bits a channel with opacity; a test reads them all.
-    pub fn picture(self) -> anyhow::Result<Picture> {
+    pub(crate) fn picture(self) -> anyhow::Result<Picture> {
         let mut picture = decode(self.png())?;
         if let Some(number) = self.number() {
             picture.put(&decode(number)?);
@@ -119,7 +120,7 @@ impl Picture {
     ///
     /// # Errors
     /// Where it has not as many pixels as it says.
-    pub fn png(&self) -> Result<Vec<u8>, png::EncodingError> {
+    pub(crate) fn png(&self) -> Result<Vec<u8>, png::EncodingError> {
         let mut out = Vec::new();
         let mut encoder = png::Encoder::new(&mut out, self.width, self.height);
         encoder.set_color(png::ColorType::Rgba);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The one that runs. Its end, in whatever way, lets the next one start.
 #[derive(Debug)]
-pub struct Instance {
+pub(crate) struct Instance {
     _lock: File,
     runtime: Runtime,
     folder: PathBuf,
@@ -20,7 +20,7 @@ pub struct Instance {
 
 /// What a start finds.
 #[derive(Debug)]
-pub enum Claim {
+pub(crate) enum Claim {
     /// Nobody runs yet; now we do.
     Ours(Instance),
     /// Somebody does: its note, "process 4711, its icon is in the panel".
@@ -32,7 +32,7 @@ impl Instance {
     ///
     /// # Errors
     /// Where the folder is not ours alone or cannot be written, so that nobody can know. In words for the user.
-    pub fn claim(folder: &Path) -> anyhow::Result<Claim> {
+    pub(crate) fn claim(folder: &Path) -> anyhow::Result<Claim> {
         let failed = || format!("cannot find out whether Pilotlight is already running: {}", folder.display());
         let runtime = match Runtime::make(folder) {
             Ok(runtime) => runtime,
@@ -65,14 +65,14 @@ impl Instance {
     }
 
     /// Says where the light is now.
-    pub fn tell(&self, place: &str) {
+    pub(crate) fn tell(&self, place: &str) {
         if let Err(error) = self.runtime.write_note(&format!("process {}, {place}\n", std::process::id())) {
             tracing::debug!(path = %self.folder.display(), %error, "where the icon is cannot be noted");
         }
     }
 
     /// The runtime folder that it is in.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 }

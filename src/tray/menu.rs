@@ -10,7 +10,7 @@
 
 mod footer;
 
-pub use footer::Bridge;
+pub(crate) use footer::Bridge;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -107,50 +107,50 @@ impl Menu {
 
     /// The same, of sessions that play themselves, or not.
     #[must_use]
-    pub fn of_demo(self, demo: bool) -> Self {
+    pub(crate) fn of_demo(self, demo: bool) -> Self {
         Self { demo, ..self }
     }
 
     /// The same menu, with an icon as the user wants it.
-    pub const fn with_icon(mut self, tray: Tray) -> Self {
+    pub(crate) const fn with_icon(mut self, tray: Tray) -> Self {
         self.tray = tray;
         self
     }
 
     /// Goes by these settings from the next update on; `wrong` is what is wrong with what the user wrote.
-    pub fn configure(&mut self, config: &Config, wrong: Option<String>) {
+    pub(crate) fn configure(&mut self, config: &Config, wrong: Option<String>) {
         (self.limits, self.list, self.tray, self.wrong) = (config.limits, config.list, config.tray, wrong);
     }
 
     /// Says this of notifications, from the next update on.
-    pub fn note(&mut self, notices: &Notices) {
+    pub(crate) fn note(&mut self, notices: &Notices) {
         if self.notices != *notices {
             self.notices.clone_from(notices);
         }
     }
 
     /// Says this of the start at login, from the next update on.
-    pub fn note_login(&mut self, login: Login) {
+    pub(crate) fn note_login(&mut self, login: Login) {
         self.login = login;
     }
 
     /// Says this of the bridge to terminals, from the next update on.
-    pub const fn note_bridge(&mut self, bridge: Option<Bridge>) {
+    pub(crate) const fn note_bridge(&mut self, bridge: Option<Bridge>) {
         self.bridge = bridge;
     }
 
     /// Has no more entries than this, lines not counted, from the next update on: the display has room for no more.
-    pub fn make_room(&mut self, most: usize) {
+    pub(crate) fn make_room(&mut self, most: usize) {
         self.most = most.clamp(LEAST, MOST);
     }
 
     /// A session in the words of a notification.
-    pub fn details(&self, source: &Source<'_>, now: Moment) -> Summary {
+    pub(crate) fn details(&self, source: &Source<'_>, now: Moment) -> Summary {
         details::summary(source, &self.words(), now)
     }
 
     /// When, by the awake clock, [`update`](Self::update) is to be called though nothing changed.
-    pub const fn wake_at(&self) -> Option<Time> {
+    pub(crate) const fn wake_at(&self) -> Option<Time> {
         self.wake_at
     }
 
@@ -364,7 +364,7 @@ fn capital(text: &str) -> String {
 
 impl MenuView {
     /// What is shown before the first look at the sessions.
-    pub fn before_the_first_look() -> Self {
+    pub(crate) fn before_the_first_look() -> Self {
         let icon = Icon::of(State::Well);
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
         items.extend(footer::footer(false, &[], &Notices::default(), &Login::default(), None));

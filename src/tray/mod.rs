@@ -72,10 +72,10 @@ use linux::Loop;
 /// The main thread may be held by a panel that does not answer; it is waited for this long at the end.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// The file in the state folder that says that the user was welcomed.
-pub const WELCOMED: &str = "welcomed";
+pub(crate) const WELCOMED: &str = "welcomed";
 
 /// What the light needs to run.
-pub struct Start {
+pub(crate) struct Start {
     /// Looks at the sessions.
     pub engine: Engine,
     /// Makes menus of them.
@@ -108,7 +108,7 @@ pub struct Start {
 ///
 /// # Errors
 /// Where the system refuses what every program needs: threads, signals, on macOS and Windows an event loop.
-pub fn run(start: Start) -> anyhow::Result<()> {
+pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     let Start {
         engine,
         menu,

@@ -43,7 +43,7 @@ pub enum Voice {
 
 impl Mute {
     /// Makes it so.
-    pub fn apply(&self, quiet: &mut Quiet, now: Time) {
+    pub(crate) fn apply(&self, quiet: &mut Quiet, now: Time) {
         match self {
             Self::Hour => quiet.pause(Pause::Until(now + Span::hours(1))),
             Self::Tomorrow => quiet.pause(Pause::Until(clock::next(MORNING, now))),
@@ -60,7 +60,7 @@ impl Mute {
 
 /// What the menu says of notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notices {
+pub(crate) struct Notices {
     /// They are not switched off in the config.
     pub enabled: bool,
     /// The part of the day in which nothing is told, in minutes since midnight.
@@ -87,7 +87,7 @@ impl Default for Notices {
 
 impl Notices {
     /// "notifications are paused until 18:30", where they are; "notifications are quiet until 7:00" in quiet hours.
-    pub fn paused(&self) -> Option<String> {
+    pub(crate) fn paused(&self) -> Option<String> {
         self.pause().map(|pause| format!("notifications are {pause}"))
     }
 
@@ -105,7 +105,7 @@ impl Notices {
     }
 
     /// The entry of the footer.
-    pub fn submenu(&self) -> Item {
+    pub(crate) fn submenu(&self) -> Item {
         let pause = self.pause();
         let text = match (&pause, self.quiet_hours) {
             _ if !self.enabled => "Notifications: off in the config".into(),
@@ -136,7 +136,7 @@ impl Notices {
     }
 
     /// The entries of a session's submenu.
-    pub fn of_session(&self, key: &Key, row: &Row) -> Vec<Item> {
+    pub(crate) fn of_session(&self, key: &Key, row: &Row) -> Vec<Item> {
         let is_muted = self.quiet.is_session_muted(&row.id);
         let (text, voice) =
             if is_muted { ("Unmute this session", Voice::Heard) } else { ("Mute this session", Voice::Muted) };

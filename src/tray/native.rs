@@ -12,13 +12,13 @@ use tray_icon::menu::{CheckMenuItem, IsMenuItem, Menu, MenuItem, PredefinedMenuI
 use tray_icon::{TrayIcon, TrayIconBuilder};
 
 /// Our name among the icons.
-pub const ID: &str = "pilotlight";
+pub(crate) const ID: &str = "pilotlight";
 
 /// For so long after another menu was put up, a click may have been meant for what stood there before.
 const SETTLES: Duration = Duration::from_millis(1200);
 
 /// The icon, its menu, and what they show.
-pub struct Tray {
+pub(crate) struct Tray {
     icon: TrayIcon,
     /// When this menu was put up.
     laid_out: Instant,
@@ -44,7 +44,7 @@ impl Tray {
     ///
     /// # Errors
     /// Where the desktop has no place for it.
-    pub fn new(view: &MenuView) -> anyhow::Result<Self> {
+    pub(crate) fn new(view: &MenuView) -> anyhow::Result<Self> {
         let (menu, entries) = build(&view.items, view.clock.now())?;
         let builder = TrayIconBuilder::new().with_id(ID).with_tooltip(&view.tooltip).with_menu(Box::new(menu));
         #[cfg(target_os = "macos")]
@@ -60,7 +60,7 @@ impl Tray {
     }
 
     /// Whether the menu has stood as it is for as long as a click wants.
-    pub fn has_rested(&self) -> bool {
+    pub(crate) fn has_rested(&self) -> bool {
         self.laid_out.elapsed() >= SETTLES
     }
 
@@ -68,7 +68,7 @@ impl Tray {
     ///
     /// # Errors
     /// Where the desktop refuses; what it shows then is not known.
-    pub fn show(&mut self, view: &MenuView) -> anyhow::Result<()> {
+    pub(crate) fn show(&mut self, view: &MenuView) -> anyhow::Result<()> {
         let now = view.clock.now();
         if view.has_shape_of(&self.shown) {
             for (entry, item) in self.entries.iter_mut().zip(flat(&view.items)) {

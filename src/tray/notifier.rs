@@ -31,13 +31,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
 /// The file in the state folder that holds mutes and a pause.
-pub const FILE: &str = "quiet.json";
+pub(crate) const FILE: &str = "quiet.json";
 /// A machine that slept for less than this, between two looks, was only about to.
 const SLEEP: Span = Span::seconds(5);
 
 /// What the notifier is told.
 #[derive(Clone, Debug)]
-pub enum Word {
+pub(crate) enum Word {
     /// What became of a popup.
     Clicked(PopupId, Clicked),
     /// What the user wants to hear, or no longer.
@@ -62,7 +62,7 @@ impl Opened {
 }
 
 /// Raises popups, and does what is clicked on them.
-pub struct Notifier {
+pub(crate) struct Notifier {
     alerts: Alerts,
     popups: Popups,
     words: Receiver<Word>,
@@ -82,7 +82,7 @@ pub struct Notifier {
 
 impl Notifier {
     /// Raises nothing yet. What is kept in `state_folder` is read now.
-    pub fn new(
+    pub(crate) fn new(
         config: &Notifications,
         popups: Popups,
         words: Receiver<Word>,
@@ -114,7 +114,7 @@ impl Notifier {
     }
 
     /// Goes by these settings from the next update on.
-    pub fn configure(&mut self, config: &Notifications, homes: &[PathBuf], terminal: &[String]) {
+    pub(crate) fn configure(&mut self, config: &Notifications, homes: &[PathBuf], terminal: &[String]) {
         self.alerts.settings = rules_of(config);
         self.tells_done = self.alerts.settings.kinds.done;
         self.notices.enabled = config.enabled;
@@ -124,22 +124,22 @@ impl Notifier {
     }
 
     /// Shows a notification that is about no session.
-    pub fn note(&self, note: &Note) {
+    pub(crate) fn note(&self, note: &Note) {
         self.click_handler.note(note);
     }
 
     /// What the menu says of notifications.
-    pub const fn notices(&self) -> &Notices {
+    pub(crate) const fn notices(&self) -> &Notices {
         &self.notices
     }
 
     /// When, by the awake clock, [`update`](Self::update) is to be called though nothing changed.
-    pub const fn wake_at(&self) -> Option<Time> {
+    pub(crate) const fn wake_at(&self) -> Option<Time> {
         self.alerts.wake_at()
     }
 
     /// Takes note of how the sessions are now, and of what the user did.
-    pub fn update(&mut self, fleet: &Fleet, menu: &Menu, now: Moment) {
+    pub(crate) fn update(&mut self, fleet: &Fleet, menu: &Menu, now: Moment) {
         while let Ok(word) = self.words.try_recv() {
             match word {
                 Word::Mute(mute) => mute.apply(&mut self.alerts.quiet, now.wall),
@@ -157,7 +157,7 @@ impl Notifier {
     }
 
     /// Takes all popups away, for the end of the program.
-    pub async fn end(self) {
+    pub(crate) async fn end(self) {
         self.popups.end().await;
     }
 

@@ -15,7 +15,7 @@ mod popups;
 mod server;
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::Popups;
+pub(crate) use elsewhere::Popups;
 #[cfg(target_os = "linux")]
 pub use popups::Popups;
 
@@ -109,7 +109,7 @@ impl Note {
     }
 
     /// What came of something that was asked of this session.
-    pub fn after(who: &str, outcome: &Outcome) -> Self {
+    pub(crate) fn after(who: &str, outcome: &Outcome) -> Self {
         let came = match outcome {
             Outcome::Done(_) => "done",
             Outcome::Failed(_) => "that did not work",
@@ -122,7 +122,7 @@ impl Note {
 
 impl NoteSender {
     /// Notifications that are sent on this runtime.
-    pub fn new(runtime: Handle) -> Self {
+    pub(crate) fn new(runtime: Handle) -> Self {
         Self {
             runtime,
             on_their_way: Arc::new(Semaphore::new(AT_ONCE)),
@@ -163,7 +163,7 @@ impl NoteSender {
 }
 
 /// A notification that was sent to see whether it is shown.
-pub struct Tried {
+pub(crate) struct Tried {
     /// What is possible here, line by line.
     pub lines: Vec<String>,
     #[cfg(target_os = "linux")]
@@ -179,7 +179,7 @@ pub struct Tried {
 /// # Errors
 /// Where it cannot be shown, and why.
 #[cfg(target_os = "linux")]
-pub async fn try_out() -> anyhow::Result<Tried> {
+pub(crate) async fn try_out() -> anyhow::Result<Tried> {
     let shown = async {
         let bus = server::Bus::connect(None).await.map_err(|error| no_bus(&error))?;
         let server = bus.meet().await.map_err(|error| no_server(&error))?;
@@ -207,7 +207,7 @@ pub async fn try_out() -> anyhow::Result<Tried> {
 /// # Errors
 /// Where it cannot be shown, and why.
 #[cfg(not(target_os = "linux"))]
-pub async fn try_out() -> anyhow::Result<Tried> {
+pub(crate) async fn try_out() -> anyhow::Result<Tried> {
     show(Note::test()).await?;
     let lines = ["A test notification was sent.", "Clicks and buttons: no; the menu has all of them"];
     Ok(Tried { lines: lines.map(str::to_owned).into() })
@@ -216,7 +216,7 @@ pub async fn try_out() -> anyhow::Result<Tried> {
 impl Tried {
     /// Stays until it was put away, or could be seen for a while.
     #[cfg(target_os = "linux")]
-    pub async fn be_seen(mut self) {
+    pub(crate) async fn be_seen(mut self) {
         let gone = async {
             loop {
                 match self.bus.next().await {
@@ -235,7 +235,7 @@ impl Tried {
 
     /// The system keeps what was shown.
     #[cfg(not(target_os = "linux"))]
-    pub async fn be_seen(self) {}
+    pub(crate) async fn be_seen(self) {}
 }
 
 #[cfg(target_os = "linux")]
@@ -251,7 +251,7 @@ fn no_server(error: &zbus::Error) -> anyhow::Error {
 /// What shows notifications here.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Debug)]
-pub struct ServerAbout {
+pub(crate) struct ServerAbout {
     /// Its name and version.
     pub name: String,
     /// It shows more than a title.
@@ -265,7 +265,7 @@ pub struct ServerAbout {
 /// # Errors
 /// Where nothing does, and why.
 #[cfg(target_os = "linux")]
-pub async fn server_about() -> anyhow::Result<ServerAbout> {
+pub(crate) async fn server_about() -> anyhow::Result<ServerAbout> {
     let bus = server::Bus::connect(None).await.map_err(|error| no_bus(&error))?;
     let server = bus.meet().await.map_err(|error| no_server(&error))?;
     let name = plain(&server.about().await?, LINE).into();

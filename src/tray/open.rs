@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// Where it is no folder of this machine, or nothing opens folders.
-pub fn folder(path: &Path) -> anyhow::Result<()> {
+pub(crate) fn folder(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
     anyhow::ensure!(is_local_folder(path), "there is no folder {shown} here");
     // On macOS a folder can be a program, which opening would start.
@@ -27,7 +27,7 @@ pub fn folder(path: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Where it is no plain file, or nothing opens it.
-pub fn text(path: &Path) -> anyhow::Result<()> {
+pub(crate) fn text(path: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(path.is_file(), "there is no file {}", path.display());
     that(path).map_err(|error| unopened("the file", path, &error))
 }
@@ -36,7 +36,7 @@ pub fn text(path: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Where it is no plain file, or nothing opens it.
-pub fn log(path: &Path) -> anyhow::Result<()> {
+pub(crate) fn log(path: &Path) -> anyhow::Result<()> {
     let plain = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
     anyhow::ensure!(plain, "there is no log {}", path.display());
     that(path).map_err(|error| unopened("the log", path, &error))
@@ -94,7 +94,7 @@ fn first_of(openers: Vec<std::process::Command>, fails_within: std::time::Durati
 }
 
 /// Opens something on a thread of its own. `failed` is called there with the reason where that cannot be done.
-pub fn apart(
+pub(crate) fn apart(
     path: PathBuf,
     open: fn(&Path) -> anyhow::Result<()>,
     failed: impl FnOnce(String) + Send + 'static,

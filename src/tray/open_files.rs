@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The file in the state folder that a bug report is shown from.
-pub const DIAGNOSTICS: &str = "diagnostics.txt";
+pub(crate) const DIAGNOSTICS: &str = "diagnostics.txt";
 
 /// The papers of one user. All clones share what was shown.
 #[derive(Clone)]
-pub struct OpenFiles {
+pub(crate) struct OpenFiles {
     config: Option<PathBuf>,
     state_folder: Option<PathBuf>,
     diagnose: Arc<dyn Fn() -> String + Send + Sync>,
@@ -23,7 +23,7 @@ pub struct OpenFiles {
 
 impl OpenFiles {
     /// `config` is the file of the settings; `diagnose` makes the text of a bug report, and may take seconds.
-    pub fn new(
+    pub(crate) fn new(
         config: Option<PathBuf>,
         state_folder: Option<PathBuf>,
         diagnose: impl Fn() -> String + Send + Sync + 'static,
@@ -67,7 +67,7 @@ impl OpenFiles {
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn make_config(path: &Path) -> anyhow::Result<bool> {
+pub(crate) fn make_config(path: &Path) -> anyhow::Result<bool> {
     if std::fs::symlink_metadata(path).is_ok() {
         return Ok(false);
     }

@@ -35,10 +35,10 @@ const WATCHER: &str = "org.kde.StatusNotifierWatcher";
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Tells the main thread's loop what was clicked.
-pub type Tell = Arc<dyn Fn(Told) + Send + Sync>;
+pub(crate) type Tell = Arc<dyn Fn(Told) + Send + Sync>;
 
 /// The icon with its menu, for as long as it stands in the panel.
-pub struct Tray {
+pub(crate) struct Tray {
     connection: Connection,
     face: Arc<Mutex<Face>>,
     shown: Arc<Mutex<Shown>>,
@@ -54,7 +54,12 @@ impl Tray {
     ///
     /// # Errors
     /// Where the desktop has no place for it: no session bus, one that refuses, or no panel.
-    pub fn new(view: &MenuView, runtime: Rc<Runtime>, tell: Tell, state_folder: Option<&Path>) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        view: &MenuView,
+        runtime: Rc<Runtime>,
+        tell: Tell,
+        state_folder: Option<&Path>,
+    ) -> anyhow::Result<Self> {
         let pictures = Pictures::below(state_folder);
         let face = Face::of(view, drawn(view.icon, &pictures)?, pictures.folder());
         let face = Arc::new(Mutex::new(face));
@@ -69,7 +74,7 @@ impl Tray {
     ///
     /// # Errors
     /// Where there is no picture of the icon; what was shown before stays.
-    pub fn show(&mut self, view: &MenuView) -> anyhow::Result<()> {
+    pub(crate) fn show(&mut self, view: &MenuView) -> anyhow::Result<()> {
         let (redrawn, retold) = {
             let mut face = self.face.lock().unwrap_or_else(PoisonError::into_inner);
             let redrawn = view.icon != self.icon;

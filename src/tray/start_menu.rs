@@ -20,14 +20,14 @@ use windows::core::{HSTRING, Interface, Result, w};
 use windows_sys::Win32::System::Console::{FreeConsole, GetConsoleProcessList};
 
 /// Who sends our notifications, to Windows. The installer gives its shortcut the same one.
-pub const APP_ID: &str = "Pilotlight.Pilotlight";
+pub(crate) const APP_ID: &str = "Pilotlight.Pilotlight";
 /// The program without a console, beside the one with it.
 const WINDOWLESS: &str = "pilotlightw.exe";
 /// Where the Start menu's entries are, below the folder of settings of a user, or of all.
 const PROGRAMS: &str = r"Microsoft\Windows\Start Menu\Programs";
 
 /// Makes the program at home on the desktop, before the icon is put up. What cannot be done is logged, and lacks.
-pub fn settle() {
+pub(crate) fn settle() {
     close_own_console();
     // SAFETY: takes a text that lives as long as the call.
     if let Err(error) = unsafe { SetCurrentProcessExplicitAppUserModelID(&HSTRING::from(APP_ID)) } {
@@ -51,7 +51,7 @@ pub fn settle() {
 }
 
 /// The program that is to be started for the light: the one without a console, where it stands beside this one.
-pub fn for_the_tray(program: PathBuf) -> PathBuf {
+pub(crate) fn for_the_tray(program: PathBuf) -> PathBuf {
     let windowless = program.with_file_name(WINDOWLESS);
     if windowless.is_file() { windowless } else { program }
 }

@@ -22,13 +22,13 @@ use std::path::PathBuf;
 use unicode_width::UnicodeWidthStr;
 
 /// How what the icon says begins, where the sessions play themselves.
-pub const DEMO: &str = "demo: ";
+pub(crate) const DEMO: &str = "demo: ";
 /// No row is wider, in columns: a submenu opens beside it, and never under the pointer.
-pub const COLUMNS: usize = 48;
+pub(crate) const COLUMNS: usize = 48;
 /// No submenu has more entries.
-pub const ROWS: usize = 10;
+pub(crate) const ROWS: usize = 10;
 /// Stands in a row before the name of a session that has news.
-pub const NEWS: &str = "● ";
+pub(crate) const NEWS: &str = "● ";
 const JOINT: &str = " — ";
 
 /// Everything that the tray shows.
@@ -53,7 +53,7 @@ pub struct Text {
 
 /// A session in the words of a notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Its mark, status and name.
     pub title: String,
     /// Why, and where.
@@ -171,17 +171,17 @@ impl From<&str> for Text {
 
 impl Text {
     /// What it is, and why: `▶ ml-train · Train again — 40 s`.
-    pub const fn row(head: String, gist: Gist) -> Self {
+    pub(crate) const fn row(head: String, gist: Gist) -> Self {
         Self { head, gist: Some(gist) }
     }
 
     /// Words that are an age, or end in one.
-    pub const fn age(gist: Gist) -> Self {
+    pub(crate) const fn age(gist: Gist) -> Self {
         Self::row(String::new(), gist)
     }
 
     /// As they are true now, within [`COLUMNS`].
-    pub fn at(&self, now: Moment) -> String {
+    pub(crate) fn at(&self, now: Moment) -> String {
         let Some(gist) = &self.gist else { return fit(&self.head, COLUMNS) };
         let words = gist.words(now);
         if self.head.is_empty() || words.is_empty() {
@@ -195,24 +195,24 @@ impl Text {
     }
 
     /// Whether time changes them.
-    pub fn has_age(&self) -> bool {
+    pub(crate) fn has_age(&self) -> bool {
         self.gist.as_ref().is_some_and(Gist::has_age)
     }
 }
 
 impl Item {
     /// Words that nothing happens on.
-    pub fn text(text: impl Into<Text>) -> Self {
+    pub(crate) fn text(text: impl Into<Text>) -> Self {
         Self::Text(text.into())
     }
 
     /// Something to click.
-    pub fn action(id: ItemId, text: impl Into<Text>, effect: Effect) -> Self {
+    pub(crate) fn action(id: ItemId, text: impl Into<Text>, effect: Effect) -> Self {
         Self::Action { id, text: text.into(), effect }
     }
 
     /// A menu in the menu.
-    pub fn submenu(id: ItemId, text: impl Into<Text>, items: Vec<Self>) -> Self {
+    pub(crate) fn submenu(id: ItemId, text: impl Into<Text>, items: Vec<Self>) -> Self {
         Self::Submenu { id, text: text.into(), picture: None, items }
     }
 
@@ -233,7 +233,7 @@ impl Item {
     }
 
     /// Its words, where it has any.
-    pub const fn words(&self) -> Option<&Text> {
+    pub(crate) const fn words(&self) -> Option<&Text> {
         match self {
             Self::Text(text) | Self::Action { text, .. } | Self::Check { text, .. } | Self::Submenu { text, .. } => {
                 Some(text)
@@ -243,7 +243,7 @@ impl Item {
     }
 
     /// Whether it can be used. Words alone cannot.
-    pub const fn is_enabled(&self) -> bool {
+    pub(crate) const fn is_enabled(&self) -> bool {
         match self {
             Self::Text(_) => false,
             Self::Check { enabled, .. } => *enabled,
@@ -259,13 +259,13 @@ impl Item {
 }
 
 /// Whether the same things stand in the same places.
-pub fn same_shape(one: &[Item], other: &[Item]) -> bool {
+pub(crate) fn same_shape(one: &[Item], other: &[Item]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.has_shape_of(b))
 }
 
 /// At most so many entries: those that do not fit stand in a submenu at the end, and so on. `number` is the list's own, and
 /// those of the submenus count on from it.
-pub fn fold(mut items: Vec<Item>, most: usize, session: Option<&Key>, number: u8) -> Vec<Item> {
+pub(crate) fn fold(mut items: Vec<Item>, most: usize, session: Option<&Key>, number: u8) -> Vec<Item> {
     if items.len() > most {
         let rest = items.split_off(most - 1);
         let more = format!("{} more", rest.len());
@@ -277,7 +277,7 @@ pub fn fold(mut items: Vec<Item>, most: usize, session: Option<&Key>, number: u8
 
 impl MenuView {
     /// The effect of the item with this name, if it is shown and can be clicked now.
-    pub fn effect_of(&self, id: &ItemId) -> Option<&Effect> {
+    pub(crate) fn effect_of(&self, id: &ItemId) -> Option<&Effect> {
         find(&self.items, id)
     }
 
@@ -287,7 +287,7 @@ impl MenuView {
     }
 
     /// Whether its sessions play themselves.
-    pub fn is_demo(&self) -> bool {
+    pub(crate) fn is_demo(&self) -> bool {
         self.tooltip.starts_with(DEMO)
     }
 }

@@ -36,9 +36,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The file in which Copilot's terminals note what they have open, in their home.
-pub const OPEN_SESSIONS: &str = "open-sessions-state.json";
+pub(crate) const OPEN_SESSIONS: &str = "open-sessions-state.json";
 /// The folder in a home that its processes keep their logs in.
-pub const LOGS: &str = "logs";
+pub(crate) const LOGS: &str = "logs";
 /// The most that is read of it, in bytes.
 const OPEN_SESSIONS_MAX: u64 = 1 << 20;
 /// For so long after its start, a Copilot that was told to resume some session and did not say which may be about to open
@@ -49,7 +49,7 @@ const SLACK: Span = Span::seconds(2);
 
 /// A session that a live process has open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opening {
+pub(crate) struct Opening {
     /// The process.
     pub pid: u32,
     /// The folder of the session folders.
@@ -63,11 +63,11 @@ pub struct Opening {
 
 /// What a look found, in the order of the ids.
 #[derive(Clone, Debug, Default)]
-pub struct Openings(Vec<Opening>);
+pub(crate) struct Openings(Vec<Opening>);
 
 /// Looks at processes, and keeps what it has read of their logs.
 #[derive(Debug, Default)]
-pub struct Openers {
+pub(crate) struct Openers {
     /// By process id, and what tells a process from an earlier one of that id.
     known: HashMap<(u32, u64), Known>,
     /// Processes that write logs and are not seen to run: a container's.
@@ -76,7 +76,7 @@ pub struct Openers {
 
 /// A look at all processes that is under way: there may be hundreds of Copilots, each with a log of megabytes.
 #[derive(Debug)]
-pub struct Looking {
+pub(crate) struct Looking {
     search: Search,
     /// Those that were found, and are still to be looked into; none while others may be found.
     found: Option<VecDeque<Program>>,
@@ -93,7 +93,7 @@ struct Known {
 
 impl Opening {
     /// The owner that it makes of its process.
-    pub fn owner(&self) -> Owner {
+    pub(crate) fn owner(&self) -> Owner {
         let (pid, started) = (self.pid, self.started);
         if self.hidden { Owner::Unknown { pid } } else { Owner::Opened { pid, started } }
     }
@@ -111,29 +111,30 @@ impl Openings {
     }
 
     /// All of them.
-    pub fn all(&self) -> &[Opening] {
+    #[cfg(test)]
+    pub(crate) fn all(&self) -> &[Opening] {
         &self.0
     }
 
     /// The process that has this session open. Each folder is looked up here, and there may be tens of thousands of them.
-    pub fn of(&self, root: &Path, id: &str) -> Option<&Opening> {
+    pub(crate) fn of(&self, root: &Path, id: &str) -> Option<&Opening> {
         let from = self.0.partition_point(|opening| opening.id.as_deref() < Some(id));
         let mut of_id = self.0[from..].iter().take_while(|opening| opening.id.as_deref() == Some(id));
         of_id.find(|opening| *opening.root == *root)
     }
 
     /// The process that has a session open, or may be about to open it.
-    pub fn opener(&self, root: &Path, id: &str) -> Option<&Opening> {
+    pub(crate) fn opener(&self, root: &Path, id: &str) -> Option<&Opening> {
         self.of(root, id).or_else(|| self.0.iter().find(|opening| opening.root == root && opening.id.is_none()))
     }
 
     /// The process of this id is gone.
-    pub fn forget(&mut self, pid: u32) {
+    pub(crate) fn forget(&mut self, pid: u32) {
         self.0.retain(|opening| opening.pid != pid);
     }
 
     /// The sessions whose openings these and `others` do not share: the folder of their home, and their id.
-    pub fn differing<'a>(&'a self, others: &'a Self) -> HashSet<(&'a Path, &'a str)> {
+    pub(crate) fn differing<'a>(&'a self, others: &'a Self) -> HashSet<(&'a Path, &'a str)> {
         let only = |some: &'a Self, others: &'a Self| some.0.iter().filter(|opening| !others.0.contains(opening));
         let both = only(self, others).chain(only(others, self));
         both.filter_map(|opening| Some((&*opening.root, opening.id.as_deref()?))).collect()
@@ -142,12 +143,12 @@ impl Openings {
 
 impl Looking {
     /// A look that has not found anything yet.
-    pub fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         Self { search: Search::begin(), found: None, openings: Vec::new() }
     }
 
     /// The process of this id is gone.
-    pub fn forget(&mut self, pid: u32) {
+    pub(crate) fn forget(&mut self, pid: u32) {
         self.openings.retain(|opening| opening.pid != pid);
         if let Some(found) = &mut self.found {
             found.retain(|program| program.pid != pid);
@@ -158,7 +159,7 @@ impl Looking {
 impl Openers {
     /// Looks at all processes. `roots` are the folders that hold the session folders, `names` further programs that count as
     /// Copilot, `now` is the wall clock.
-    pub fn look(&mut self, roots: &[PathBuf], names: &[String], now: Time) -> Openings {
+    pub(crate) fn look(&mut self, roots: &[PathBuf], names: &[String], now: Time) -> Openings {
         let mut looking = Looking::begin();
         loop {
             if let Some(openings) = self.go_on(&mut looking, roots, names, now, None) {
@@ -168,7 +169,7 @@ impl Openers {
     }
 
     /// The same, until then; what was found when it is over.
-    pub fn go_on(
+    pub(crate) fn go_on(
         &mut self,
         looking: &mut Looking,
         roots: &[PathBuf],
@@ -224,7 +225,7 @@ impl Openers {
 
     /// Whether processes that wrote in their logs may have opened or closed a session since the last look. Of those that are known
     /// what is new is read, which takes microseconds, and at most until then; of another one nothing is known without a look.
-    pub fn may_differ(&mut self, written: impl IntoIterator<Item = u32>, until: Option<Instant>) -> bool {
+    pub(crate) fn may_differ(&mut self, written: impl IntoIterator<Item = u32>, until: Option<Instant>) -> bool {
         let mut differs = false;
         for pid in written {
             let mut known = self.known.iter_mut().filter(|((known, _), _)| *known == pid).peekable();
@@ -237,7 +238,7 @@ impl Openers {
     }
 
     /// Who was not seen to run is looked for again.
-    pub fn forget_strangers(&mut self) {
+    pub(crate) fn forget_strangers(&mut self) {
         self.strangers.clear();
     }
 }
@@ -264,7 +265,7 @@ impl Known {
 }
 
 /// The process id in `process-<milliseconds since 1970>-<pid>.log`.
-pub fn log_pid(file_name: &str) -> Option<u32> {
+pub(crate) fn log_pid(file_name: &str) -> Option<u32> {
     log_lock(file_name).map(|lock| lock.pid)
 }
 
@@ -276,10 +277,10 @@ fn log_lock(file_name: &str) -> Option<Lock> {
 
 /// What the terminals of a home noted as open, with the time at which each was opened. It differs whenever another session is
 /// opened or closed, and not with every turn.
-pub type Noted = BTreeMap<Box<str>, Box<str>>;
+pub(crate) type Noted = BTreeMap<Box<str>, Box<str>>;
 
 /// Reads [`OPEN_SESSIONS`] of a home. What cannot be read is nothing.
-pub fn noted(home: &Path) -> Noted {
+pub(crate) fn noted(home: &Path) -> Noted {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Entry {

@@ -48,17 +48,17 @@ use crate::core::time::{Span, Time};
 
 pub use ancestry::{AGENT_MARKS, ancestors, copilot_ancestor};
 pub use cpu::CpuSample;
-pub use exits::Exits;
+pub(crate) use exits::Exits;
 pub use ports::listening;
 #[cfg(test)]
-pub use programs::programs;
+pub(crate) use programs::programs;
 pub use programs::{Program, Search};
 pub use target::{Force, Target};
 pub use terminal::terminal_of;
 
 /// How much later than its lock a process may seem to have started and still be the one that made it. Covers the coarse
 /// clock of file times (10 ms), whole seconds on macOS and Windows, and small steps of the wall clock.
-pub const SLACK: Span = Span::seconds(2);
+pub(crate) const SLACK: Span = Span::seconds(2);
 
 /// A lock file `inuse.<pid>.lock`: who says to own the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub struct Lock {
 ///
 /// Takes 30 to 70 us on Linux (6 us where the process does not exist), some milliseconds elsewhere. Cannot fail: what
 /// cannot be read is `Unknown`.
-pub fn owner_of(lock: Lock, names: &[String], now: Time) -> Owner {
+pub(crate) fn owner_of(lock: Lock, names: &[String], now: Time) -> Owner {
     let pid = lock.pid;
     // 0 names no process on any system, nor does a number past `i32::MAX`. This process is not Copilot, whatever its file
     // is called.
@@ -125,7 +125,7 @@ pub struct Claim {
 /// set since. One that provably does not is [`Owner::Unheld`]. Where the system tells neither, [`owner_of`] alone decides.
 ///
 /// Takes some 100 us more than [`owner_of`] on Linux.
-pub fn claim(lock: Lock, folder: &Path, names: &[String], now: Time) -> Claim {
+pub(crate) fn claim(lock: Lock, folder: &Path, names: &[String], now: Time) -> Claim {
     claim_where(lock, folder, names, now, false)
 }
 
@@ -162,7 +162,7 @@ fn claim_where(lock: Lock, folder: &Path, names: &[String], now: Time, may_come:
 ///
 /// Costs some 35 us a descendant on Linux, a listing of all processes elsewhere: for when a deadline asks, not for every
 /// event. A process that was handed to init when its parent ended is no descendant any more.
-pub fn cpu_of_descendants(pid: u32) -> Option<CpuSample> {
+pub(crate) fn cpu_of_descendants(pid: u32) -> Option<CpuSample> {
     platform::descendants(pid)
 }
 
@@ -173,27 +173,27 @@ pub fn is_of_our_user(pid: u32) -> bool {
 
 /// Whether a process was killed, or ends by itself, and is not quite gone yet. While its first thread has ended and others have
 /// not, it shows no executable, and the owner of its lock is unknown. Only Linux tells.
-pub fn is_ending(pid: u32) -> bool {
+pub(crate) fn is_ending(pid: u32) -> bool {
     platform::is_ending(pid)
 }
 
 /// Whether a process is gone for good. `now` is the wall clock.
-pub fn is_gone(pid: u32, now: Time) -> bool {
+pub(crate) fn is_gone(pid: u32, now: Time) -> bool {
     platform::read(pid, now) == Reading::Absent
 }
 
 /// The program that a process runs. `None` where it cannot be read.
-pub fn executable(pid: u32) -> Option<PathBuf> {
+pub(crate) fn executable(pid: u32) -> Option<PathBuf> {
     platform::executable(pid)
 }
 
 /// The command line of a process, and behind it the real paths of its scripts. `None` where it cannot be read.
-pub fn arguments(pid: u32) -> Option<Vec<OsString>> {
+pub(crate) fn arguments(pid: u32) -> Option<Vec<OsString>> {
     platform::arguments(pid)
 }
 
 /// Whether a process that runs in a container has this id there. Only Linux tells, and only of containers on this machine.
-pub fn is_inside_container(pid: u32) -> bool {
+pub(crate) fn is_inside_container(pid: u32) -> bool {
     platform::is_inside_container(pid)
 }
 

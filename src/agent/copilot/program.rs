@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 /// How long a program may take to say its version where somebody looks on. Copilot takes a tenth of a second, and a few on its very
 /// first start.
-pub const SAID_WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const SAID_WITHIN: Duration = Duration::from_secs(5);
 /// The same for a resume: on a machine under load it takes many times that, and who waits for a resume would rather wait than be
 /// refused.
 pub const SAID_LATE: Duration = Duration::from_secs(30);
@@ -113,7 +113,7 @@ fn native(scope: &Path) -> Option<PathBuf> {
 }
 
 /// The version of the Copilot CLI at this path, in its own words: `1.0.102.` The error says what is wrong with it.
-pub async fn version(program: &Path) -> Result<String, String> {
+pub(crate) async fn version(program: &Path) -> Result<String, String> {
     said(program, SAID_WITHIN).await.map_err(|why| format!("{} {why}", program.display()))
 }
 

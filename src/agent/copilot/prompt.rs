@@ -13,7 +13,7 @@ const STEP: u64 = 64 * 1024;
 
 /// A prompt of the user's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LastPrompt {
+pub(crate) struct LastPrompt {
     /// Its text.
     pub text: String,
     /// Files or pictures came with it.
@@ -24,7 +24,7 @@ pub struct LastPrompt {
 ///
 /// # Errors
 /// Where the log cannot be read, or holds no such prompt as far back as is looked.
-pub fn last_prompt(log: &Path) -> io::Result<LastPrompt> {
+pub(crate) fn last_prompt(log: &Path) -> io::Result<LastPrompt> {
     if !std::fs::symlink_metadata(log)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
     }

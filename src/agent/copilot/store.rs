@@ -6,8 +6,8 @@ mod locks;
 #[cfg(target_os = "linux")]
 mod tests;
 
-pub use glimpse::{Glimpse, Root};
-pub use locks::numbers_in_use;
+pub(crate) use glimpse::{Glimpse, Root};
+pub(crate) use locks::numbers_in_use;
 
 use super::opened::{Openers, Opening, Openings, former_owner};
 use super::process::{Claim, Lock, SLACK, claim_so_far};
@@ -25,11 +25,11 @@ use std::sync::Arc;
 use std::time::{Instant, UNIX_EPOCH};
 
 /// The folder of a home that holds the session folders.
-pub const SESSIONS: &str = "session-state";
+pub(crate) const SESSIONS: &str = "session-state";
 /// A session's log.
-pub const LOG: &str = "events.jsonl";
+pub(crate) const LOG: &str = "events.jsonl";
 /// A session's description.
-pub const WORKSPACE: &str = "workspace.yaml";
+pub(crate) const WORKSPACE: &str = "workspace.yaml";
 
 /// A folder that was not written for so long shows its next change in its time.
 const SETTLES: Span = Span::seconds(2);
@@ -42,13 +42,13 @@ const EVIDENCE: Span = Span::seconds(5);
 ///
 /// # Errors
 /// Where the folder cannot be listed.
-pub fn session_ids(sessions: &Path) -> io::Result<SessionIds> {
+pub(crate) fn session_ids(sessions: &Path) -> io::Result<SessionIds> {
     fs::read_dir(sessions).map(SessionIds)
 }
 
 /// The names of session folders, as they are listed.
 #[derive(Debug)]
-pub struct SessionIds(fs::ReadDir);
+pub(crate) struct SessionIds(fs::ReadDir);
 
 impl Iterator for SessionIds {
     type Item = Arc<str>;
@@ -69,12 +69,12 @@ impl Iterator for SessionIds {
 
 /// Whether this says that there is nothing, and not merely that it could not be read just now: out of file descriptors,
 /// or refused.
-pub fn is_absence(error: &io::Error) -> bool {
+pub(crate) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// The process id in `inuse.<pid>.lock`.
-pub fn lock_pid(file_name: &str) -> Option<u32> {
+pub(crate) fn lock_pid(file_name: &str) -> Option<u32> {
     let digits = file_name.strip_prefix("inuse.")?.strip_suffix(".lock")?;
     (digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| digits.parse().ok()).flatten()
 }
@@ -84,7 +84,7 @@ const ENDLESS: &str = "its log ends in a line of more than 64 MB, which is not r
 
 /// How sessions are read: the same for all of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     /// Both clocks and the limits.
     pub look: Look<'a>,
     /// Names of further programs that count as Copilot.
@@ -108,7 +108,7 @@ impl Reading<'_> {
 
 /// How far a look came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Looked {
+pub(crate) enum Looked {
     /// All that is there was seen.
     Whole,
     /// There is more to read in the log.
@@ -117,7 +117,7 @@ pub enum Looked {
 
 /// Who owns a session now, looked up afresh: by its locks, and by what processes have open. Who does not hold it yet does not own
 /// it. `root` is the folder that its folder is in. A session that is not there is nobody's.
-pub fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> Owner {
+pub(crate) fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> Owner {
     let openings = Openers::default().look(&[root.to_owned()], names, now);
     let (limits, known) = (Limits::default(), HashSet::new());
     let reading = Reading {
@@ -140,7 +140,7 @@ pub fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> Owner {
 
 /// One session's folder, and what was read of it.
 #[derive(Debug)]
-pub struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
     tail: Tail,
     workspace: Option<Time>,
@@ -172,7 +172,7 @@ pub struct Folder {
 
 impl Folder {
     /// A folder that has not been looked into.
-    pub fn new(sessions: &Path, id: &str) -> Self {
+    pub(crate) fn new(sessions: &Path, id: &str) -> Self {
         let session = Session { id: id.into(), ..Session::default() };
         Self {
             path: sessions.join(id),
@@ -199,7 +199,7 @@ impl Folder {
     ///
     /// # Errors
     /// Where the folder is gone.
-    pub fn look(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> io::Result<Looked> {
+    pub(crate) fn look(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> io::Result<Looked> {
         let is_new = !self.was_listed && self.listing.is_none() && self.session.facts.progress.is_none();
         if is_new && let Some(past) = self.path.parent().and_then(|root| Root::at(root).past(&self.session.id, reading))
         {
@@ -237,7 +237,7 @@ impl Folder {
     }
 
     /// A glimpse told that nobody has it open, and that its log is too old to matter.
-    pub const fn is_past(&mut self, glimpse: Glimpse) {
+    pub(crate) const fn is_past(&mut self, glimpse: Glimpse) {
         (self.session.touched, self.session.has_log, self.session.unread) = (glimpse.touched, glimpse.has_log, true);
     }
 
@@ -322,7 +322,7 @@ impl Folder {
     }
 
     /// Reads what was left unread, for saying how an old session ended.
-    pub fn read_history(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> Looked {
+    pub(crate) fn read_history(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> Looked {
         self.session.unread = false;
         self.read_workspace();
         self.read_log(reading, buffer)
@@ -330,12 +330,12 @@ impl Folder {
 
     /// Gives back what only another look at the log would need, which would read it anew: of tens of thousands of logs that are
     /// read whole it is most of what is kept.
-    pub fn forget_log(&mut self) {
+    pub(crate) fn forget_log(&mut self) {
         self.tail = Tail::default();
     }
 
     /// What `workspace.yaml` says, without keeping anything of an old session.
-    pub fn about(&self) -> About {
+    pub(crate) fn about(&self) -> About {
         let path = self.path.join(WORKSPACE);
         fs::symlink_metadata(&path).and_then(|meta| read_workspace(&path, &meta)).unwrap_or_default()
     }
@@ -351,7 +351,7 @@ impl Folder {
     }
 
     /// Reads what is new in the log.
-    pub fn read_log(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> Looked {
+    pub(crate) fn read_log(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> Looked {
         let (path, session) = (self.path.join(LOG), &mut self.session);
         let look = Look { until: reading.until, ..reading.look };
         let result = self.tail.read(&path, &mut session.facts, look, buffer);
@@ -480,28 +480,28 @@ impl Folder {
 
     /// When, by the awake clock, it is to be looked at again, though nothing may have happened: a lock of it was too new to tell
     /// who holds it.
-    pub const fn tells_at(&self) -> Option<Time> {
+    pub(crate) const fn tells_at(&self) -> Option<Time> {
         self.tells_at
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The lock of its owner.
-    pub fn owners_lock(&self) -> Option<Lock> {
+    pub(crate) fn owners_lock(&self) -> Option<Lock> {
         let owner = self.session.owner.pid()?;
         self.locks.iter().find(|lock| lock.pid == owner).copied()
     }
 
     /// The processes named by the locks, and the one that has it open without.
-    pub fn pids(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
         self.locks.iter().map(|lock| lock.pid).chain(self.opened)
     }
 
     /// A process ended: locks that name it have no owner from now on.
-    pub fn process_ended(&mut self, pid: u32, at: Time) {
+    pub(crate) fn process_ended(&mut self, pid: u32, at: Time) {
         let ended = self.locks.iter().filter(|lock| lock.pid == pid).map(|lock| (*lock, at));
         self.ended.extend(ended);
         if self.owners_lock().is_some_and(|lock| lock.pid == pid) {

@@ -341,7 +341,7 @@ fn fold(event: Result<event::Event<'_>, Malformed>, line: &[u8], facts: &mut Fac
 ///
 /// # Errors
 /// Where it is no plain file, which is not opened, or cannot be read.
-pub fn length(path: &Path) -> Result<u64, LogError> {
+pub(crate) fn length(path: &Path) -> Result<u64, LogError> {
     open(path).map(|(_, meta)| meta.len())
 }
 

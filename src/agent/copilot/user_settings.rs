@@ -14,12 +14,12 @@ pub struct Settings(pub serde_json::Value);
 impl Settings {
     /// Reads it; `None` where there is none, or what is there is not Copilot's. Copilot takes comments in it, and a comma before an
     /// end.
-    pub fn read(home: &Path) -> Option<Self> {
+    pub(crate) fn read(home: &Path) -> Option<Self> {
         parse(bytes(&home.join("settings.json"))?).map(Self)
     }
 
     /// Reads what an organisation lays down, which is plain JSON.
-    pub fn policy(path: &Path) -> Option<Self> {
+    pub(crate) fn policy(path: &Path) -> Option<Self> {
         serde_json::from_slice(&bytes(path)?).ok().map(Self)
     }
 }
@@ -39,7 +39,7 @@ fn parse(mut text: Vec<u8>) -> Option<serde_json::Value> {
 
 /// Whether the terminals of this home tell by themselves that a turn is done: `"notifications": true`, as the CLI 1.0.102
 /// reads it. A file that is missing or broken says no.
-pub fn notifies(home: &Path) -> bool {
+pub(crate) fn notifies(home: &Path) -> bool {
     Settings::read(home).is_some_and(|settings| settings.0["notifications"] == true)
 }
 

@@ -35,7 +35,7 @@ type Key = (usize, Arc<str>);
 
 /// What is worth a look.
 #[derive(Debug, Default)]
-pub struct Hints {
+pub(crate) struct Hints {
     /// Session folders in which something changed: the index of the home, and the id.
     pub folders: HashSet<Key>,
     /// Homes whose list of sessions changed, by index.
@@ -59,7 +59,7 @@ pub struct Hints {
 }
 
 /// Watches session folders.
-pub struct Watcher {
+pub(crate) struct Watcher {
     source: Option<Source>,
     /// Folders that stay watched, though a home may be below them.
     kept: BTreeSet<PathBuf>,
@@ -70,7 +70,7 @@ pub struct Watcher {
 }
 
 /// Whether the system watches whole trees by itself.
-pub const WATCHES_TREES: bool = !cfg!(any(target_os = "linux", target_os = "android"));
+pub(crate) const WATCHES_TREES: bool = !cfg!(any(target_os = "linux", target_os = "android"));
 
 /// Why a folder is not watched.
 enum Refusal {
@@ -83,7 +83,7 @@ enum Refusal {
 impl Watcher {
     /// Watches nothing yet. `roots` are the folders that hold the session folders, one a home; `seen` is the file that says
     /// what the user has looked at.
-    pub fn new(roots: &[PathBuf], seen: Option<PathBuf>) -> Self {
+    pub(crate) fn new(roots: &[PathBuf], seen: Option<PathBuf>) -> Self {
         let sieve = Sieve { roots: roots.iter().map(|root| names_of(root)).collect(), seen, ..Sieve::default() };
         let (source, trouble) = match Source::new(sieve) {
             Ok(source) => (Some(source), None),
@@ -95,7 +95,7 @@ impl Watcher {
     }
 
     /// From now on the home of this number is at `root`; where that is `None`, it is followed no more.
-    pub fn follow_root(&mut self, home: usize, root: Option<&Path>) {
+    pub(crate) fn follow_root(&mut self, home: usize, root: Option<&Path>) {
         let Some(source) = &mut self.source else { return };
         source.sift(|sieve| {
             if sieve.roots.len() <= home {
@@ -106,7 +106,7 @@ impl Watcher {
     }
 
     /// Watches the file of the settings, by the folder that it is in: where it is a link, by that of the real file as well.
-    pub fn watch_config(&mut self, path: &Path) {
+    pub(crate) fn watch_config(&mut self, path: &Path) {
         let names = names_of(path);
         let folders: Vec<_> = names.iter().filter_map(|name| name.parent().map(Path::to_owned)).collect();
         let Some(source) = &mut self.source else { return };
@@ -119,7 +119,7 @@ impl Watcher {
 
     /// Waits for something worth a look. May be dropped at any time, and called again. `awake`: there is something else to do,
     /// so that nobody is woken for this.
-    pub async fn changed(&mut self, awake: bool) -> Hints {
+    pub(crate) async fn changed(&mut self, awake: bool) -> Hints {
         let Some(source) = &mut self.source else { return std::future::pending().await };
         let rests_until = self.pace.rests_until(Instant::now()).filter(|_| !awake);
         if let Some(until) = rests_until {
@@ -133,14 +133,14 @@ impl Watcher {
     }
 
     /// Begins to watch a folder, if it is not watched already. Whether it is now.
-    pub fn watch(&mut self, path: &Path) -> bool {
+    pub(crate) fn watch(&mut self, path: &Path) -> bool {
         let Some(source) = &mut self.source else { return false };
         let watched = source.watch(path);
         self.is_watched(path, watched)
     }
 
     /// Begins to watch a session's folder. Whether it is watched now, and was not before.
-    pub fn watch_session(&mut self, key: &Key, path: &Path) -> bool {
+    pub(crate) fn watch_session(&mut self, key: &Key, path: &Path) -> bool {
         if !self.has_room() {
             return false;
         }
@@ -152,7 +152,7 @@ impl Watcher {
     }
 
     /// The same for one that most likely nothing will ever happen to. Whether it is watched now.
-    pub fn watch_old_session(&mut self, key: &Key, path: &Path) -> bool {
+    pub(crate) fn watch_old_session(&mut self, key: &Key, path: &Path) -> bool {
         if !self.has_room() {
             return false;
         }
@@ -162,7 +162,7 @@ impl Watcher {
     }
 
     /// Most likely nothing will ever happen to this session. Its folder stays watched.
-    pub fn is_old(&mut self, key: &Key) {
+    pub(crate) fn is_old(&mut self, key: &Key) {
         if let Some(source) = &mut self.source {
             source.is_old(key);
         }
@@ -188,7 +188,7 @@ impl Watcher {
 
     /// Watches these folders of sessions, and whatever tells that another one stands in the place of one of them. `anew`: what
     /// stands there may not be what is watched by its name.
-    pub fn watch_ways(&mut self, roots: &[&Path], anew: bool) {
+    pub(crate) fn watch_ways(&mut self, roots: &[&Path], anew: bool) {
         let Some(source) = &mut self.source else { return };
         if anew {
             source.leave_ways(&self.kept);
@@ -200,12 +200,12 @@ impl Watcher {
     }
 
     /// Whether it is told when another folder stands in the place of a home.
-    pub fn tells_of_homes(&self) -> bool {
+    pub(crate) fn tells_of_homes(&self) -> bool {
         self.has_room() && self.source.as_ref().is_some_and(Source::tells_of_homes)
     }
 
     /// Forgets a folder that is gone with all that was below it, so that what is made anew in its place is watched again.
-    pub fn forget(&mut self, path: &Path) {
+    pub(crate) fn forget(&mut self, path: &Path) {
         if let Some(source) = &mut self.source {
             source.forget(path);
         }
@@ -213,14 +213,14 @@ impl Watcher {
 
     /// Asks for the watches of all folders anew but those of sessions, which are to be asked for again: events were lost, and
     /// among them may have been the end of a watch, whose folder was made again since.
-    pub fn renew(&mut self) {
+    pub(crate) fn renew(&mut self) {
         if let (Some(source), false) = (&mut self.source, WATCHES_TREES) {
             source.renew();
         }
     }
 
     /// Whether more watches can be had.
-    pub const fn has_room(&self) -> bool {
+    pub(crate) const fn has_room(&self) -> bool {
         self.trouble.is_none() && self.source.is_some()
     }
 }

@@ -9,10 +9,10 @@ use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::Time;
 
 /// Longer files are read up to here: a real one has 300 bytes.
-pub const LENGTH_MAX: u64 = 64 * 1024;
+pub(crate) const LENGTH_MAX: u64 = 64 * 1024;
 
 /// Reads what the file says of a session.
-pub fn parse(text: &[u8]) -> About {
+pub(crate) fn parse(text: &[u8]) -> About {
     let text = String::from_utf8_lossy(text);
     let mut about = About::default();
     let mut lines = text.lines().peekable();

@@ -35,7 +35,7 @@ pub(super) fn answer(action: Action, session: &Session) -> Result<String, String
 
 /// The questions that are open, as an attached session's server tells, the oldest first. What ended the turn ended them, though
 /// the server may not have said so yet.
-pub fn questions(session: &Session) -> &[Asking] {
+pub(crate) fn questions(session: &Session) -> &[Asking] {
     let works = session.facts.turn.is_some() || session.live.has_active_work == Some(true);
     if works && (session.control.server.is_attached() || session.control.bridge.is_some()) {
         &session.live.questions

@@ -22,12 +22,12 @@ pub enum Bridge {
 
 impl Bridge {
     /// Whether it does what it is told.
-    pub const fn obeys(self) -> bool {
+    pub(crate) const fn obeys(self) -> bool {
         !matches!(self, Self::Watches)
     }
 
     /// Its name in JSON.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Elevated => "elevated",
             Self::Watches | Self::Joined | Self::Declined | Self::Asking => "joined",

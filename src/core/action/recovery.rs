@@ -44,7 +44,7 @@ pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, Str
 }
 
 /// Whether the last turn was denied, or cut off by something that nobody wanted.
-pub fn is_cut_off(session: &Session, status: Status) -> bool {
+pub(crate) fn is_cut_off(session: &Session, status: Status) -> bool {
     let closed = session.facts.closed.as_ref();
     match status {
         Status::PermissionLost | Status::Stuck | Status::Crashed | Status::Failed => true,

@@ -51,7 +51,7 @@ impl Quiet {
     }
 
     /// Lets a session be heard again.
-    pub fn unmute_session(&mut self, id: &str) {
+    pub(crate) fn unmute_session(&mut self, id: &str) {
         self.sessions.retain(|muted| &**muted != id);
     }
 
@@ -61,7 +61,7 @@ impl Quiet {
     }
 
     /// Lets the sessions in a folder be heard again.
-    pub fn unmute_folder(&mut self, folder: &str) {
+    pub(crate) fn unmute_folder(&mut self, folder: &str) {
         self.folders.retain(|muted| !same_folder(muted, folder));
     }
 
@@ -72,23 +72,23 @@ impl Quiet {
     }
 
     /// Whether this very session is muted.
-    pub fn is_session_muted(&self, id: &str) -> bool {
+    pub(crate) fn is_session_muted(&self, id: &str) -> bool {
         self.sessions.iter().any(|muted| &**muted == id)
     }
 
     /// The muted folder that a session in `cwd` is muted by.
-    pub fn muted_folder(&self, cwd: &str) -> Option<&str> {
+    pub(crate) fn muted_folder(&self, cwd: &str) -> Option<&str> {
         let is_in = |muted: &&str| !muted.is_empty() && Path::new(cwd).starts_with(muted);
         self.folders.iter().map(|muted| &**muted).find(is_in)
     }
 
     /// Whether a session is muted, by its id or by the folder that it works in.
-    pub fn is_muted(&self, id: &str, cwd: Option<&str>) -> bool {
+    pub(crate) fn is_muted(&self, id: &str, cwd: Option<&str>) -> bool {
         self.is_session_muted(id) || cwd.is_some_and(|cwd| self.muted_folder(cwd).is_some())
     }
 
     /// How many sessions and folders are muted.
-    pub fn muted(&self) -> (usize, usize) {
+    pub(crate) fn muted(&self) -> (usize, usize) {
         (self.sessions.len(), self.folders.len())
     }
 

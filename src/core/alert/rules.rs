@@ -91,7 +91,7 @@ impl Alerts {
     }
 
     /// Whether this minute of the local day is in the quiet hours.
-    pub fn is_quiet_hour(&self, minute: u16) -> bool {
+    pub(crate) fn is_quiet_hour(&self, minute: u16) -> bool {
         match self.settings.quiet_hours {
             Some((from, to)) if from <= to => (from..to).contains(&minute),
             Some((from, to)) => minute >= from || minute < to,

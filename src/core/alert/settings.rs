@@ -38,7 +38,7 @@ impl Default for Kinds {
 
 impl Kinds {
     /// Whether a cause is told.
-    pub const fn has(&self, cause: Cause) -> bool {
+    pub(crate) const fn has(&self, cause: Cause) -> bool {
         match cause {
             Cause::NeedsPermission => self.needs_permission,
             Cause::NeedsInput => self.needs_input,

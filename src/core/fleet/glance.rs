@@ -58,7 +58,7 @@ pub struct Glance {
 
 impl Row {
     /// Where it belongs.
-    pub const fn group(&self) -> Group {
+    pub(crate) const fn group(&self) -> Group {
         match self.status {
             _ if self.looked_at && self.is_put_aside_when_seen() => Group::Aside,
             Status::NeedsPermission
@@ -75,7 +75,7 @@ impl Row {
     }
 
     /// Whether the user's look is all that it wants: it keeps its status, and no longer needs the user.
-    pub const fn is_put_aside_when_seen(&self) -> bool {
+    pub(crate) const fn is_put_aside_when_seen(&self) -> bool {
         matches!(self.status, Status::Failed | Status::Crashed | Status::PermissionLost)
     }
 
@@ -87,7 +87,7 @@ impl Row {
 
     /// Where it stands among others: what needs the user first, by how much and then by how long it waits; then the latest
     /// change first.
-    pub fn place(&self) -> impl Ord + use<'_> {
+    pub(crate) fn place(&self) -> impl Ord + use<'_> {
         let group = self.group();
         let since = if group == Group::NeedsYou { self.since } else { Time(-self.since.0) };
         (group, if group == Group::NeedsYou { rank(self.status) } else { 0 }, since, &self.id)

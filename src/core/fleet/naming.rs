@@ -169,7 +169,7 @@ pub struct ShortIds<'a>(Vec<&'a str>);
 
 impl<'a> ShortIds<'a> {
     /// Among these; the same id may come twice, from two homes.
-    pub fn new(ids: impl Iterator<Item = &'a str>) -> Self {
+    pub(crate) fn new(ids: impl Iterator<Item = &'a str>) -> Self {
         let mut ids: Vec<_> = ids.collect();
         ids.sort_unstable();
         ids.dedup();
@@ -177,7 +177,7 @@ impl<'a> ShortIds<'a> {
     }
 
     /// The shortest beginning of an id that no other shares.
-    pub fn of<'b>(&self, id: &'b str) -> &'b str {
+    pub(crate) fn of<'b>(&self, id: &'b str) -> &'b str {
         let at = self.0.partition_point(|other| *other < id);
         let next = self.0[at..].iter().find(|other| **other != id);
         let neighbours = self.0[..at].last().into_iter().chain(next);

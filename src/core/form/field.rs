@@ -115,7 +115,7 @@ impl Field {
     }
 
     /// The values that it lists.
-    pub fn listed(&self) -> &[Named] {
+    pub(crate) fn listed(&self) -> &[Named] {
         match &self.takes {
             Takes::One(of) | Takes::Some { of, .. } => of,
             Takes::Text { .. } | Takes::Number { .. } => &[],
@@ -129,7 +129,7 @@ impl Field {
     }
 
     /// What it takes, in words.
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let range = |least: Option<String>, most: Option<String>| match (least, most) {
             (None, None) => String::new(),
             (Some(least), None) => format!(", at least {least}"),
@@ -156,7 +156,7 @@ impl Field {
     ///
     /// # Errors
     /// Why they are none, in words that hold nothing of the form.
-    pub fn value(&self, given: &[&str]) -> Result<Value, &'static str> {
+    pub(crate) fn value(&self, given: &[&str]) -> Result<Value, &'static str> {
         let value = match (&self.takes, given) {
             (Takes::Some { of, .. }, given) => given.iter().map(|words| choice(of, words)).collect::<Result<_, _>>()?,
             (_, [] | [_, _, ..]) => return Err("it takes one value"),

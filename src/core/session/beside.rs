@@ -88,7 +88,7 @@ impl Facts {
     }
 
     /// The background sub-agents: those whose tool call is over. `now` and the limit leave out the silent ones.
-    pub fn background_agents(&self, now: Moment, limits: &Limits) -> impl Iterator<Item = &Agent> {
+    pub(crate) fn background_agents(&self, now: Moment, limits: &Limits) -> impl Iterator<Item = &Agent> {
         let tools = self.turn.as_ref().map_or(&[][..], |turn| &turn.tools);
         self.agents
             .iter()

@@ -8,7 +8,7 @@ use crate::core::turn::{Ending, Lapse, Phase, Said};
 impl Facts {
     /// Whether a reconnection at `at` left undone what the session had been told to do: since then neither a prompt came nor
     /// a tool ran.
-    pub fn is_left_undone(&self, at: Option<Time>) -> bool {
+    pub(crate) fn is_left_undone(&self, at: Option<Time>) -> bool {
         let before = |last: Option<Time>, at| last.is_none_or(|last| last <= at);
         let (prompt, ran) = (self.marks.prompt.map(|mark| mark.at), self.last_ran.map(|moment| moment.wall));
         at.is_some_and(|at| before(prompt, at) && before(ran, at))
@@ -20,12 +20,12 @@ impl Facts {
     }
 
     /// Whether the open turn has ended by time alone, by `now`.
-    pub fn lapse(&self, now: Moment, limits: &Limits) -> Option<Lapse> {
+    pub(crate) fn lapse(&self, now: Moment, limits: &Limits) -> Option<Lapse> {
         self.next_lapse(limits).filter(|lapse| lapse.at.awake <= now.awake)
     }
 
     /// When, and how, the open turn will end if nothing more is written. Not while a tool or a request of it is open.
-    pub fn next_lapse(&self, limits: &Limits) -> Option<Lapse> {
+    pub(crate) fn next_lapse(&self, limits: &Limits) -> Option<Lapse> {
         let turn = self.turn.as_ref().filter(|_| !self.waits())?;
         let (asks, answered) = match turn.said {
             Said::Answer { asks } => (asks, true),

@@ -108,7 +108,7 @@ impl Write for Capped {
 }
 
 /// Where a log is set aside when it is full.
-pub fn full(path: &Path) -> PathBuf {
+pub(crate) fn full(path: &Path) -> PathBuf {
     path.with_extension("log.old")
 }
 
@@ -126,7 +126,7 @@ pub(super) fn text(path: &Path) -> String {
 }
 
 /// The last lines of a log, the older first.
-pub fn last_lines(path: &Path, most: usize) -> Vec<String> {
+pub(crate) fn last_lines(path: &Path, most: usize) -> Vec<String> {
     let (before, now) = (text(&full(path)), text(path));
     let lines: Vec<_> = before.lines().chain(now.lines()).collect();
     lines[lines.len().saturating_sub(most)..].iter().map(|line| (*line).to_owned()).collect()

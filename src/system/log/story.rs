@@ -9,21 +9,21 @@ use crate::core::time::Time;
 use std::path::Path;
 
 /// The target of what is written at every level: the lines of a run, without which the others say nothing.
-pub const TARGET: &str = "pilotlight_run";
+pub(crate) const TARGET: &str = "pilotlight_run";
 /// The tag of a line that tells a change of status.
-pub const STATUS: &str = "status";
+pub(crate) const STATUS: &str = "status";
 /// The tag of the line with which a run begins.
-pub const START: &str = "start";
+pub(crate) const START: &str = "start";
 /// The tag of the line with which a run ends. A run that was killed has none.
-pub const END: &str = "end";
+pub(crate) const END: &str = "end";
 /// The tag of the line with which the level changes.
-pub const LEVEL: &str = "level";
+pub(crate) const LEVEL: &str = "level";
 /// What stands as the status of a session that is not there: before it was seen, and after it was removed.
-pub const NONE: &str = "none";
+pub(crate) const NONE: &str = "none";
 
 /// One thing that the log tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
+pub(crate) enum Line {
     /// A run of the tray began, at this level.
     Started(String),
     /// From then on it logged at this level.
@@ -36,7 +36,7 @@ pub enum Line {
 
 /// A change of status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub(crate) struct Change {
     /// The session's id.
     pub id: String,
     /// The status before.
@@ -49,7 +49,7 @@ pub struct Change {
 
 /// What the log holds, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Story {
+pub(crate) struct Story {
     lines: Vec<(Time, Line)>,
     /// When the first line of all was written.
     begins: Option<Time>,
@@ -57,7 +57,7 @@ pub struct Story {
 
 /// What the log says of a session at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub(crate) enum Said {
     /// Its status, since when it was told so.
     Was(Time, Change),
     /// Nothing: there is no log.
@@ -110,7 +110,7 @@ fn silent(level: &str) -> Option<String> {
 
 impl Story {
     /// Reads the log at `path`, and the one that was set aside before it.
-    pub fn read(path: &Path) -> Self {
+    pub(crate) fn read(path: &Path) -> Self {
         Self::of(&(text(&full(path)) + &text(path)))
     }
 
@@ -126,7 +126,7 @@ impl Story {
     }
 
     /// The ids of sessions that begin so, each once.
-    pub fn ids(&self, beginning: &str) -> Vec<&str> {
+    pub(crate) fn ids(&self, beginning: &str) -> Vec<&str> {
         let mut ids: Vec<_> =
             self.changes().map(|(_, change)| &*change.id).filter(|id| id.starts_with(beginning)).collect();
         ids.sort_unstable();
@@ -142,7 +142,7 @@ impl Story {
     }
 
     /// What was said of a session at a time; `runs`: whether a tray runs now.
-    pub fn at(&self, id: &str, time: Time, runs: bool) -> Said {
+    pub(crate) fn at(&self, id: &str, time: Time, runs: bool) -> Said {
         let Some(begins) = self.begins else { return Said::NoLog };
         if time < begins {
             return Said::NotSoFar(begins);
@@ -174,7 +174,7 @@ impl Story {
     }
 
     /// The changes of a session after one time and up to another.
-    pub fn between(&self, id: &str, from: Time, to: Time) -> Vec<(Time, &Change)> {
+    pub(crate) fn between(&self, id: &str, from: Time, to: Time) -> Vec<(Time, &Change)> {
         self.changes().filter(|(at, change)| change.id == id && *at > from && *at <= to).collect()
     }
 }

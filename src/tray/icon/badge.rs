@@ -20,7 +20,7 @@ static PICTURES: LazyLock<Vec<Vec<u8>>> =
     LazyLock::new(|| Status::ALL.iter().map(|status| drawn(*status).png().unwrap_or_default()).collect());
 
 /// The picture of a status, as PNG.
-pub fn badge(status: Status) -> &'static [u8] {
+pub(crate) fn badge(status: Status) -> &'static [u8] {
     let at = Status::ALL.iter().position(|one| *one == status).unwrap_or_default();
     PICTURES.get(at).map_or(&[], Vec::as_slice)
 }

@@ -31,7 +31,7 @@ fn words(text: &str, most: usize) -> impl Iterator<Item = Item> {
 
 /// What lies on our disk of the bridge to terminals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bridge {
+pub(crate) enum Bridge {
     /// Nothing: it is not installed.
     Off,
     /// This version's.

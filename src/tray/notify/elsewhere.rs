@@ -8,19 +8,19 @@ use crate::core::alert::{Change, PopupId};
 use std::sync::Arc;
 
 /// Shows popups.
-pub struct Popups {
+pub(crate) struct Popups {
     note_sender: NoteSender,
     means: Arc<Means>,
 }
 
 impl Popups {
     /// Nothing is shown yet.
-    pub fn start(means: Means) -> Self {
+    pub(crate) fn start(means: Means) -> Self {
         Self { note_sender: NoteSender::new(means.runtime.clone()), means: Arc::new(means) }
     }
 
     /// Makes a change; returns at once.
-    pub fn apply(&self, change: Change) {
+    pub(crate) fn apply(&self, change: Change) {
         let Change::Raise(popup) = change else { return };
         self.note_sender.send(&Note { title: popup.title, body: popup.body }, || ());
         self.closed(popup.id);
@@ -31,5 +31,5 @@ impl Popups {
     }
 
     /// What is shown stays with the system.
-    pub async fn end(self) {}
+    pub(crate) async fn end(self) {}
 }

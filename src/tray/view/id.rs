@@ -173,12 +173,12 @@ const KINDS: [(Kind, &str); 36] = [
 
 impl ItemId {
     /// An item of a session.
-    pub fn of(key: &Key, kind: Kind) -> Self {
+    pub(crate) fn of(key: &Key, kind: Kind) -> Self {
         Self { session: Some(key.clone()), kind }
     }
 
     /// An item of no session.
-    pub const fn own(kind: Kind) -> Self {
+    pub(crate) const fn own(kind: Kind) -> Self {
         Self { session: None, kind }
     }
 }

@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 
 /// The way to a terminal, and what is known over it.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub(crate) struct Way {
     /// Takes orders.
     pub bridge: Bridge,
     /// What it told.
@@ -79,7 +79,7 @@ impl Way {
     ///
     /// # Errors
     /// Why it was not, or what is not confirmed.
-    pub async fn stop(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
+    pub(crate) async fn stop(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
         site.may_send(Step::Abort).await?;
         let before = site.sight.borrow().clone();
         let Some(after) = before.root.clone() else {
@@ -101,7 +101,7 @@ impl Way {
     ///
     /// # Errors
     /// Why it was not, or what is not confirmed.
-    pub async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
+    pub(crate) async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
         let RequestAnswer { site, which, approve, show, steps } = answer;
         let sight = site.sight.borrow().clone();
         told_of(&self.known, &sight, which).await;
@@ -139,7 +139,13 @@ impl Way {
     ///
     /// # Errors
     /// Why it was not, or what is not confirmed.
-    pub async fn reply(&self, site: &Site, reply: &Reply, pose: Pose<'_>, steps: Steps<'_>) -> Result<String, Failure> {
+    pub(crate) async fn reply(
+        &self,
+        site: &Site,
+        reply: &Reply,
+        pose: Pose<'_>,
+        steps: Steps<'_>,
+    ) -> Result<String, Failure> {
         let find = |request: Option<&str>| form_of(&self.known.borrow().questions, request);
         let Some(Ready { request, kind, result }) = ready(find, site, reply, pose, steps).await? else {
             return Ok(LOOKED.to_owned());
@@ -168,7 +174,7 @@ impl Way {
     ///
     /// # Errors
     /// Why it was not asked, or that the user said no.
-    pub async fn let_answer(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
+    pub(crate) async fn let_answer(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
         site.may_send(Step::TakeOver).await?;
         let after = site.sight.borrow().root.clone().unwrap_or_default();
         steps(Step::TakeOver, "has Copilot ask in the terminal whether Pilotlight may answer there".to_owned());
@@ -201,7 +207,7 @@ impl Way {
     ///
     /// # Errors
     /// Why it was not, or what is not confirmed.
-    pub async fn send_on(&self, site: &Site, prompt: &Prompt, steps: Steps<'_>) -> Result<(), Failure> {
+    pub(crate) async fn send_on(&self, site: &Site, prompt: &Prompt, steps: Steps<'_>) -> Result<(), Failure> {
         site.may_send(Step::Resend).await?;
         let before = site.sight.borrow().clone();
         let Some(after) = before.root.clone() else {

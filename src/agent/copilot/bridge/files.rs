@@ -15,13 +15,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The extension.
-pub const EXTENSION: &str = include_str!("../../../../assets/bridge/extension.mjs");
+pub(crate) const EXTENSION: &str = include_str!("../../../../assets/bridge/extension.mjs");
 /// The length of the key, in bytes: that of the hash it is for.
 const KEY_LENGTH: usize = 32;
 
 /// Where the bridge lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Files {
+pub(crate) struct Files {
     /// The marketplace: what Copilot is told.
     pub marketplace: PathBuf,
     /// The key.
@@ -34,7 +34,7 @@ pub struct Files {
 
 impl Files {
     /// In the user's own folders.
-    pub fn new(project: &ProjectDirs) -> Self {
+    pub(crate) fn new(project: &ProjectDirs) -> Self {
         Self {
             marketplace: project.data_local_dir().join("bridge"),
             key: paths::state_folder(project).join("bridge.key"),
@@ -44,7 +44,7 @@ impl Files {
     }
 
     /// The extension's file.
-    pub fn extension(&self) -> PathBuf {
+    pub(crate) fn extension(&self) -> PathBuf {
         self.plugin().join("extensions").join(NAME).join("extension.mjs")
     }
 
@@ -56,7 +56,7 @@ impl Files {
     ///
     /// # Errors
     /// What cannot be written, and why.
-    pub fn write(&self) -> anyhow::Result<()> {
+    pub(crate) fn write(&self) -> anyhow::Result<()> {
         let about = "Lets Pilotlight stop, answer and approve in sessions of this terminal interface";
         let version = env!("CARGO_PKG_VERSION");
         let plugin = json!({"name": NAME, "description": about, "version": version});
@@ -100,7 +100,7 @@ impl Files {
     }
 
     /// The key, where there is one.
-    pub fn key(&self) -> Option<[u8; KEY_LENGTH]> {
+    pub(crate) fn key(&self) -> Option<[u8; KEY_LENGTH]> {
         let mut key = [0; KEY_LENGTH];
         let mut file = File::open(&self.key).ok().filter(|_| self.key.is_file())?;
         file.read_exact(&mut key).ok()?;
@@ -109,12 +109,12 @@ impl Files {
 
     /// Whether Copilot asked its user in a dialog where none was expected: its record of consents was misread, and nothing is made of
     /// such a record again until the bridge is installed anew.
-    pub fn may_elevate(&self) -> bool {
+    pub(crate) fn may_elevate(&self) -> bool {
         !self.misread().exists()
     }
 
     /// Keeps that for whatever comes.
-    pub fn was_misread(&self) {
+    pub(crate) fn was_misread(&self) {
         if let Err(error) = state_file::replace(&self.misread(), b"") {
             tracing::warn!("that Copilot asked unexpectedly cannot be kept: {error:#}");
         }
@@ -125,12 +125,12 @@ impl Files {
     }
 
     /// Whether the extension's file is the one of this version.
-    pub fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         state_file::read(&self.extension()) == EXTENSION
     }
 
     /// The program that the extension takes for us, where that is another one than this.
-    pub fn other_program(&self) -> Option<PathBuf> {
+    pub(crate) fn other_program(&self) -> Option<PathBuf> {
         let settings: serde_json::Value = serde_json::from_str(&state_file::read(&self.settings())).ok()?;
         let named = settings["program"].as_str().map(PathBuf::from)?;
         (Some(&named) != self.program.as_ref()).then_some(named)
@@ -144,7 +144,7 @@ impl Files {
     ///
     /// # Errors
     /// What cannot be taken away, and why.
-    pub fn remove(&self) -> anyhow::Result<()> {
+    pub(crate) fn remove(&self) -> anyhow::Result<()> {
         gone(std::fs::remove_dir_all(&self.marketplace), &self.marketplace)?;
         gone(std::fs::remove_file(self.misread()), &self.misread())?;
         gone(std::fs::remove_file(&self.key), &self.key)
@@ -162,7 +162,7 @@ fn gone(removed: std::io::Result<()>, path: &Path) -> anyhow::Result<()> {
 }
 
 /// What tells our extension from another version of it, as it says of itself.
-pub fn hash() -> String {
+pub(crate) fn hash() -> String {
     use sha2::{Digest, Sha256};
     hex(&Sha256::digest(EXTENSION))
 }

@@ -15,7 +15,7 @@ const RELEASE_MAX: usize = 20;
 
 /// What is known over a bridge.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Known {
+pub(crate) struct Known {
     /// What the session asks its user.
     pub(crate) questions: Questions,
     /// The permission requests that are open.
@@ -33,7 +33,7 @@ pub struct Known {
 
 impl Known {
     /// Of a bridge that has just come.
-    pub fn new(hello: &Hello) -> Self {
+    pub(crate) fn new(hello: &Hello) -> Self {
         Self {
             questions: Questions::default(),
             open: Vec::new(),
@@ -47,7 +47,7 @@ impl Known {
     }
 
     /// What it may do; `untried`: also in releases that it was not tried with.
-    pub fn bridge(&self, untried: bool) -> action::Bridge {
+    pub(crate) fn bridge(&self, untried: bool) -> action::Bridge {
         let tried = untried || self.release.as_deref().is_some_and(|release| TRIED.contains(&release));
         match (tried, self.elevated, self.asking, self.declined) {
             (false, ..) => action::Bridge::Watches,
@@ -59,7 +59,7 @@ impl Known {
     }
 
     /// Takes what it tells. Whether it changed anything.
-    pub fn hear(&mut self, told: Told) -> bool {
+    pub(crate) fn hear(&mut self, told: Told) -> bool {
         match told {
             Told::Event(event) => return self.hear_event(event),
             Told::Pending { items } => {
@@ -108,17 +108,17 @@ impl Known {
     }
 
     /// Copilot asks its user whether we may answer.
-    pub const fn is_asking(&self) -> bool {
+    pub(crate) const fn is_asking(&self) -> bool {
         self.asking
     }
 
     /// The open requests, as they are shown.
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.open.iter().filter_map(Request::of).collect()
     }
 
     /// The open request of this id.
-    pub fn open(&self, request: &str) -> Option<&Pending> {
+    pub(crate) fn open(&self, request: &str) -> Option<&Pending> {
         self.open.iter().find(|open| *open.request_id == *request)
     }
 }

@@ -19,12 +19,12 @@ pub mod socket;
 pub mod wire;
 
 /// What the plugin is called, and its marketplace.
-pub const NAME: &str = "pilotlight";
+pub(crate) const NAME: &str = "pilotlight";
 /// The plugin in Copilot's words.
-pub const PLUGIN: &str = "pilotlight@pilotlight";
+pub(crate) const PLUGIN: &str = "pilotlight@pilotlight";
 /// The extension in Copilot's words: where it asks its user, and where it keeps what was answered.
-pub const EXTENSION: &str = "plugin:pilotlight:pilotlight";
+pub(crate) const EXTENSION: &str = "plugin:pilotlight:pilotlight";
 /// The version of the protocol between the extension and us.
-pub const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 1;
 /// The releases of the Copilot CLI that the bridge was tried with.
-pub const TRIED: [&str; 4] = ["1.0.83", "1.0.86", "1.0.92", "1.0.102"];
+pub(crate) const TRIED: [&str; 4] = ["1.0.83", "1.0.86", "1.0.92", "1.0.102"];

@@ -7,14 +7,14 @@ use std::path::Path;
 const BOOTSTRAP: &str = "extension_bootstrap.mjs";
 
 /// A command of ours looks whether somebody listens.
-pub const OURSELVES: &str = "it is Pilotlight itself";
+pub(crate) const OURSELVES: &str = "it is Pilotlight itself";
 
 /// The process that started this one, where it was started to load an extension and runs the same program. Whether that process
 /// owns a session is for whoever knows the owners.
 ///
 /// # Errors
 /// What is not so.
-pub fn starter(peer: u32) -> Result<u32, &'static str> {
+pub(crate) fn starter(peer: u32) -> Result<u32, &'static str> {
     if executable(peer).is_some_and(|its| std::env::current_exe().is_ok_and(|ours| its == ours)) {
         return Err(OURSELVES);
     }

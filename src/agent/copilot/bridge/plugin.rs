@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Whether a home has the bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Installed {
+pub(crate) enum Installed {
     /// It is not installed.
     No,
     /// New sessions start it.
@@ -36,7 +36,7 @@ pub enum Installed {
 }
 
 /// What the settings of this home say of the bridge in that marketplace.
-pub fn installed(home: &Path, marketplace: &Path) -> Installed {
+pub(crate) fn installed(home: &Path, marketplace: &Path) -> Installed {
     judge(Settings::read(home), Settings::policy(Path::new(POLICY)), marketplace)
 }
 
@@ -71,7 +71,7 @@ fn forbids(policy: &Value, marketplace: &Path) -> bool {
 }
 
 /// What Copilot is told to install it in a home, be it anew: the arguments of each command.
-pub fn to_install(home: &Path, marketplace: &Path) -> Vec<Vec<String>> {
+pub(crate) fn to_install(home: &Path, marketplace: &Path) -> Vec<Vec<String>> {
     // It adds none by a name that it knows already.
     let known = known(home);
     let is_other = known.as_ref().is_some_and(|path| path != marketplace);
@@ -82,7 +82,7 @@ pub fn to_install(home: &Path, marketplace: &Path) -> Vec<Vec<String>> {
 }
 
 /// What Copilot is told to remove it from a home without a trace. Nothing, where there is none.
-pub fn to_remove(home: &Path) -> Vec<Vec<String>> {
+pub(crate) fn to_remove(home: &Path) -> Vec<Vec<String>> {
     let known = known(home).is_some();
     let uninstall = known.then(|| words(&["plugin", "uninstall", PLUGIN]));
     let remove = known.then(|| words(&["plugin", "marketplace", "remove", NAME]));
@@ -106,7 +106,7 @@ fn words(words: &[&str]) -> Vec<String> {
 ///
 /// # Errors
 /// What it said, where it failed.
-pub async fn run(program: &Path, home: &Path, arguments: &[String]) -> Result<(), String> {
+pub(crate) async fn run(program: &Path, home: &Path, arguments: &[String]) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args(arguments).env("COPILOT_HOME", home);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);

@@ -8,19 +8,19 @@ mod nowhere;
 mod unix;
 
 #[cfg(not(unix))]
-pub use nowhere::{Served, is_listened_to, serve};
+pub(crate) use nowhere::{Served, is_listened_to, serve};
 #[cfg(unix)]
-pub use unix::{Served, is_listened_to, serve};
+pub(crate) use unix::{Served, is_listened_to, serve};
 
 use super::wire::{self, Hello, Order, Told};
 use tokio::sync::{mpsc, oneshot};
 
 /// Names a conversation: no two have the same number.
-pub type Line = u64;
+pub(crate) type Line = u64;
 
 /// What is heard over the socket, in order for each line.
 #[derive(Debug)]
-pub enum Heard {
+pub(crate) enum Heard {
     /// An extension has joined a session, and has proved that it knows the key.
     Joined(Line, Hello, Bridge),
     /// It tells something.
@@ -40,7 +40,7 @@ impl Bridge {
     ///
     /// # Errors
     /// Where the extension has gone before it said.
-    pub async fn order(&self, order: Order) -> Result<wire::Result, Gone> {
+    pub(crate) async fn order(&self, order: Order) -> Result<wire::Result, Gone> {
         let (tell, told) = oneshot::channel();
         self.orders.send((order, tell)).await.map_err(|_| Gone)?;
         told.await.map_err(|_| Gone)
@@ -49,4 +49,4 @@ impl Bridge {
 
 /// The extension has gone: with its session, or by itself. What it was told before may have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub(crate) struct Gone;

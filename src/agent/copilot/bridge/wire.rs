@@ -11,11 +11,11 @@ use serde_json::Value;
 use sha2::Sha256;
 
 /// A line is at most so long, in bytes, its break included: one million characters, and what they may take.
-pub const LINE_MAX: usize = 4 << 20;
+pub(crate) const LINE_MAX: usize = 4 << 20;
 
 /// The first words of the extension.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Hello {
+pub(crate) struct Hello {
     /// The version of the protocol that it speaks.
     pub v: u32,
     /// The id of the session that it has joined.
@@ -45,7 +45,7 @@ pub struct Hello {
 /// What the extension tells.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "t", rename_all = "kebab-case")]
-pub enum Told {
+pub(crate) enum Told {
     /// It knows the key, too.
     Proof {
         /// In hexadecimal digits.
@@ -97,7 +97,7 @@ impl From<Event> for asking::Event {
 /// A permission request that is open.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Pending {
+pub(crate) struct Pending {
     /// Its id.
     pub request_id: Box<str>,
     /// What is asked for, as the terminal shows it.
@@ -110,7 +110,7 @@ pub struct Pending {
 
 /// The question whether the extension may answer.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Consent {
+pub(crate) struct Consent {
     /// It is open.
     pub open: bool,
     /// Nobody asked for it.
@@ -127,7 +127,7 @@ pub struct Consent {
 /// What came of an order.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Result {
+pub(crate) struct Result {
     /// Of which.
     pub id: u64,
     /// It was done.
@@ -135,16 +135,13 @@ pub struct Result {
     /// Why not.
     #[serde(default)]
     pub error: Option<Box<str>>,
-    /// Asked for the activity: whether the session works.
-    #[serde(default)]
-    pub has_active_work: Option<bool>,
 }
 
 /// What the extension is told to do, each with an id (`id`) and the time after which it no longer counts (`by`, in ms since 1970). It
 /// knows nothing else.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "t", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub enum Order {
+pub(crate) enum Order {
     /// Allow a request, once.
     Approve {
         /// Its id.
@@ -194,8 +191,6 @@ pub enum Order {
         /// The event that opened the last turn, by its id.
         after: Box<str>,
     },
-    /// Say whether the session works.
-    Activity,
 }
 
 /// Bytes in hexadecimal digits.
@@ -208,12 +203,12 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 }
 
 /// What proves that a side knows the key, over a nonce of the other side's.
-pub fn proof(key: &[u8], side: &str, nonce: &str, session: &str) -> Vec<u8> {
+pub(crate) fn proof(key: &[u8], side: &str, nonce: &str, session: &str) -> Vec<u8> {
     mac(key, side, nonce, session).finalize().into_bytes().to_vec()
 }
 
 /// Whether this proves it.
-pub fn is_proof(given: &[u8], key: &[u8], side: &str, nonce: &str, session: &str) -> bool {
+pub(crate) fn is_proof(given: &[u8], key: &[u8], side: &str, nonce: &str, session: &str) -> bool {
     mac(key, side, nonce, session).verify_slice(given).is_ok()
 }
 

@@ -43,7 +43,8 @@ impl CpuSample {
     }
 
     /// How many descendants there were.
-    pub fn descendants(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn descendants(&self) -> usize {
         self.descendants.len()
     }
 
@@ -52,7 +53,7 @@ impl CpuSample {
     ///
     /// Zero for samples of different processes. The clock behind it ticks every 10 ms on Linux and every 16 ms on
     /// Windows: less than a few ticks says nothing.
-    pub fn used_since(&self, earlier: &Self) -> Span {
+    pub(crate) fn used_since(&self, earlier: &Self) -> Span {
         if self.root != earlier.root {
             return Span::ZERO;
         }

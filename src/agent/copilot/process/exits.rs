@@ -27,17 +27,17 @@ type Tell = Box<dyn Fn(u32) + Send + Sync>;
 ///
 /// Holds one thread on Linux and macOS, waits of the system's thread pool on Windows. Dropping it stops the watching; what
 /// is being told at that moment may still arrive.
-pub struct Exits(platform::Waits);
+pub(crate) struct Exits(platform::Waits);
 
 impl Exits {
     /// Starts with nothing to watch. `tell` is called with the id of each watched process that ended, on a thread of its
-    /// own: send a message and return. It may call [`watch`](Self::watch) and [`forget`](Self::forget).
+    /// own: send a message and return. It may call [`watch`](Self::watch).
     ///
     /// # Errors
     /// Where the system has no such events: [`io::ErrorKind::Unsupported`] on Linux before 5.3 (no pidfd), `PermissionDenied`
     /// in a sandbox that forbids them. Owners' ends are then seen by the slow rescan only. Also where file descriptors
     /// or threads have run out.
-    pub fn new(tell: impl Fn(u32) + Send + Sync + 'static) -> io::Result<Self> {
+    pub(crate) fn new(tell: impl Fn(u32) + Send + Sync + 'static) -> io::Result<Self> {
         platform::Waits::new(Box::new(tell)).map(Self)
     }
 
@@ -49,16 +49,10 @@ impl Exits {
     ///
     /// # Errors
     /// Where file descriptors or handles have run out, but for a reserve, and on Windows for a process that may not be opened.
-    pub fn watch(&self, pid: u32) -> io::Result<bool> {
+    pub(crate) fn watch(&self, pid: u32) -> io::Result<bool> {
         if pid == 0 || i32::try_from(pid).is_err() {
             return Ok(false);
         }
         self.0.watch(pid)
-    }
-
-    /// Stops watching a process; of no effect if it is not watched. Its end may still be told if it is being told at that
-    /// moment.
-    pub fn forget(&self, pid: u32) {
-        self.0.forget(pid);
     }
 }

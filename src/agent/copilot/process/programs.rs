@@ -47,20 +47,20 @@ pub struct Search {
 
 impl Search {
     /// A search that has looked at nothing.
-    pub fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         Self { rest: platform::Rest::all(), found: Vec::new() }
     }
 
     /// Goes on until then, or to the end: then what was found. `names` are file names of further executables that count as a
     /// Copilot; `now` is the wall clock.
-    pub fn go_on(&mut self, names: &[String], now: Time, until: Option<Instant>) -> Option<Vec<Program>> {
+    pub(crate) fn go_on(&mut self, names: &[String], now: Time, until: Option<Instant>) -> Option<Vec<Program>> {
         self.rest.look(&mut self.found, names, now, until).then(|| std::mem::take(&mut self.found))
     }
 }
 
 /// Every Copilot that runs, looked for at one go.
 #[cfg(test)]
-pub fn programs(names: &[String], now: Time) -> Vec<Program> {
+pub(crate) fn programs(names: &[String], now: Time) -> Vec<Program> {
     Search::begin().go_on(names, now, None).unwrap_or_default()
 }
 

@@ -110,7 +110,8 @@ impl Target {
     }
 
     /// The process id.
-    pub fn pid(&self) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 

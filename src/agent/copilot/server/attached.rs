@@ -117,7 +117,7 @@ pub async fn attach(
 }
 
 /// The same without the abort. Also says how many requests were open.
-pub async fn join(
+pub(crate) async fn join(
     site: &Site,
     policy: Policy,
     events: UnboundedSender<Event>,
@@ -202,18 +202,18 @@ impl Attached {
     }
 
     /// Whether it is known to wait for its user.
-    pub fn asks(&self) -> bool {
+    pub(crate) fn asks(&self) -> bool {
         !self.questions.borrow().is_empty()
     }
 
     /// Aborts the turn of a session that had `open` requests when we came, if it is silent although its server says that it works.
-    pub async fn stop_silence(&self, site: &Site, open: usize, steps: Steps<'_>) -> Result<(), Failure> {
+    pub(crate) async fn stop_silence(&self, site: &Site, open: usize, steps: Steps<'_>) -> Result<(), Failure> {
         let is_silent = self.policy != Policy::Observe && open == 0 && site.sight.borrow().silent;
         if is_silent { self.abort_silent(site, steps).await } else { Ok(()) }
     }
 
     /// Aborts what runs, where something does that is not known to wait for the user.
-    pub async fn abort_silent(&self, site: &Site, steps: Steps<'_>) -> Result<(), Failure> {
+    pub(crate) async fn abort_silent(&self, site: &Site, steps: Steps<'_>) -> Result<(), Failure> {
         if self.asks() {
             steps(Step::TakeOver, "it asks you something: nothing is stopped".to_owned());
             return Ok(());
@@ -236,12 +236,18 @@ impl Attached {
     }
 
     /// Answers an open question, or shows it.
-    pub async fn reply(&self, site: &Site, reply: &Reply, pose: Pose<'_>, steps: Steps<'_>) -> Result<String, Failure> {
+    pub(crate) async fn reply(
+        &self,
+        site: &Site,
+        reply: &Reply,
+        pose: Pose<'_>,
+        steps: Steps<'_>,
+    ) -> Result<String, Failure> {
         replying::reply(&self.link, &self.questions, site, reply, pose, steps).await
     }
 
     /// Aborts the turn that runs, as [`recover::stop`] does.
-    pub async fn abort(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
+    pub(crate) async fn abort(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
         recover::abort(&self.link, site, steps).await
     }
 
@@ -261,7 +267,7 @@ impl Attached {
 
     /// The session's folder is gone. From now on its server is asked whether it still has the session, because a server tells
     /// nobody that one was deleted: the attachment to one that it has not any more is over.
-    pub fn doubt(&self) {
+    pub(crate) fn doubt(&self) {
         self.doubt.notify_one();
     }
 

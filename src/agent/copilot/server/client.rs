@@ -28,9 +28,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// How long a server may take to answer, and to become a connection at all. Copilot takes milliseconds.
-pub const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 /// How long a server may take to load a session: it may have to start the session's tools for that.
-pub const LOADED_WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const LOADED_WITHIN: Duration = Duration::from_secs(30);
 /// How long a server may take to let us go: where Pilotlight ends, nobody waits longer.
 const LEFT_WITHIN: Duration = Duration::from_millis(500);
 /// How much of a server's own words is shown, in characters.
@@ -106,7 +106,7 @@ impl Link {
     }
 
     /// Speaks to a server of our own over its standard input and output, which may take a while to start.
-    pub async fn over_stdio(
+    pub(crate) async fn over_stdio(
         output: impl AsyncRead + Unpin + Send + 'static,
         input: impl AsyncWrite + Unpin + Send + 'static,
         cwd: &Path,
@@ -149,7 +149,7 @@ impl Link {
 
     /// Whether nobody but us is connected to this server: `None` where that cannot be told, and where somebody is, because
     /// a server does not say who is attached to which of its sessions.
-    pub fn is_only_client(&self) -> Option<bool> {
+    pub(crate) fn is_only_client(&self) -> Option<bool> {
         match (self.place, self.local) {
             (Place::Own, _) => Some(true),
             (Place::At(server), Some(local)) => peers::is_alone(server, local),
@@ -158,7 +158,7 @@ impl Link {
     }
 
     /// Which server this is.
-    pub fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         self.place
     }
 
@@ -177,7 +177,7 @@ impl Link {
     /// join survives our leaving. That is what the terminal interface's own session wants. Any other server would load the
     /// session a second time, and two processes would write to one log. So either `owned` says that this server's process
     /// **provably holds the session**, or the server itself says that it is the one in its terminal.
-    pub async fn reach(&self, id: &str, owned: bool) -> Result<Activity, Fault> {
+    pub(crate) async fn reach(&self, id: &str, owned: bool) -> Result<Activity, Fault> {
         match self.activity(id).await {
             Err(Fault::NotLoaded(_)) if owned || self.shows(id).await => {
                 let params = json!({"sessionId": id, "disableResume": true, "requestPermission": false});
@@ -202,7 +202,7 @@ impl Link {
     }
 
     /// A session's open permission requests, in the server's order: the first one has been open for longest.
-    pub async fn pending(&self, id: &str) -> Result<Vec<Request>, Fault> {
+    pub(crate) async fn pending(&self, id: &str) -> Result<Vec<Request>, Fault> {
         const CALL: &str = "session.permissions.pendingRequests";
         let answer = self.call(CALL, json!({"sessionId": id})).await?;
         let items = answer["items"].as_array().ok_or(Fault::Misunderstood(self.place, CALL))?;
@@ -247,7 +247,7 @@ impl Link {
 
     /// Answers a question, as [`Form::result`](crate::core::form::Form::result) says. `false`: it was no longer open, and nothing
     /// was done.
-    pub async fn reply(&self, id: &str, kind: &Kind, request: &str, result: Value) -> Result<bool, Fault> {
+    pub(crate) async fn reply(&self, id: &str, kind: &Kind, request: &str, result: Value) -> Result<bool, Fault> {
         let (method, key) = match kind {
             Kind::Input => ("session.ui.handlePendingUserInput", "response"),
             Kind::Form(_) => ("session.ui.handlePendingElicitation", "result"),
@@ -258,7 +258,7 @@ impl Link {
     }
 
     /// Aborts the turn that runs. No error where none does.
-    pub async fn abort(&self, id: &str) -> Result<(), Fault> {
+    pub(crate) async fn abort(&self, id: &str) -> Result<(), Fault> {
         let answer = self.call("session.abort", json!({"sessionId": id})).await?;
         if answer["success"] == false {
             return Err(Fault::Rejected(self.place, words(answer["error"].as_str().unwrap_or("it could not abort"))));
@@ -267,12 +267,12 @@ impl Link {
     }
 
     /// Sends a prompt.
-    pub async fn send(&self, id: &str, prompt: &str) -> Result<(), Fault> {
+    pub(crate) async fn send(&self, id: &str, prompt: &str) -> Result<(), Fault> {
         self.call("session.send", json!({"sessionId": id, "prompt": prompt})).await.map(drop)
     }
 
     /// Whether a live lock of another process lies in the session's folder, as far as this server can tell.
-    pub async fn in_use_elsewhere(&self, id: &str) -> Result<bool, Fault> {
+    pub(crate) async fn in_use_elsewhere(&self, id: &str) -> Result<bool, Fault> {
         const CALL: &str = "sessions.checkInUse";
         let answer = self.call(CALL, json!({"sessionIds": [id]})).await?;
         let ids = answer["inUse"].as_array().ok_or(Fault::Misunderstood(self.place, CALL))?;
@@ -280,7 +280,7 @@ impl Link {
     }
 
     /// From now on the session asks nobody, of whatever client.
-    pub async fn ask_no_more(&self, id: &str) -> Result<(), Fault> {
+    pub(crate) async fn ask_no_more(&self, id: &str) -> Result<(), Fault> {
         const CALL: &str = "session.permissions.setRequired";
         self.call_within(LEFT_WITHIN, CALL, json!({"sessionId": id, "required": false})).await.map(drop)
     }
@@ -303,7 +303,7 @@ impl Link {
     }
 
     /// Closes the connection, for all clones.
-    pub fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.sdk.force_stop();
     }
 

@@ -96,7 +96,7 @@ pub enum Fault {
 
 impl Fault {
     /// Whether what was asked for may have been done all the same: the server had it, and did not say no.
-    pub const fn leaves_open(&self) -> bool {
+    pub(crate) const fn leaves_open(&self) -> bool {
         matches!(
             self,
             Self::Silent { .. } | Self::Gone(_) | Self::TooLong(_) | Self::NotCopilot(_) | Self::Misunderstood(..)
@@ -104,7 +104,7 @@ impl Fault {
     }
 
     /// The server that it is about; `None` where there is none yet.
-    pub fn place(&self) -> Option<Place> {
+    pub(crate) fn place(&self) -> Option<Place> {
         match self {
             Self::NotLocal(address) | Self::Refused(address) => Some(Place::At(*address)),
             Self::NotStarted(_) => None,
@@ -127,7 +127,7 @@ impl Fault {
 
     /// Whether the server itself is the trouble, rather than what was asked of it: the same will befall each of its
     /// sessions, so that one warning is enough.
-    pub fn is_the_servers(&self) -> bool {
+    pub(crate) fn is_the_servers(&self) -> bool {
         !matches!(self, Self::NotLoaded(_) | Self::Taken(_) | Self::Rejected(..) | Self::NotStarted(_))
     }
 }

@@ -163,7 +163,7 @@ async fn end(mut server: Child) {
 /// Whether a process is a server that we started, or what a script started that the settings name as Copilot: it is in the process
 /// group of a child of ours, which nothing is that runs in a terminal.
 #[cfg(unix)]
-pub fn is_of_our_server(pid: u32) -> bool {
+pub(crate) fn is_of_our_server(pid: u32) -> bool {
     let own = std::process::id();
     let line = ancestors(pid);
     let is_child = |pid: u32| ancestors(pid).first() == Some(&own);
@@ -174,7 +174,7 @@ pub fn is_of_our_server(pid: u32) -> bool {
 
 /// The same by its parent alone.
 #[cfg(not(unix))]
-pub fn is_of_our_server(pid: u32) -> bool {
+pub(crate) fn is_of_our_server(pid: u32) -> bool {
     ancestors(pid).first() == Some(&std::process::id())
 }
 

@@ -10,11 +10,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// How long a server may take, for all of its sessions together. Copilot takes milliseconds.
-pub const LOOKED_WITHIN: Duration = Duration::from_secs(2);
+pub(crate) const LOOKED_WITHIN: Duration = Duration::from_secs(2);
 
 /// What a server says of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub(crate) struct Told {
     /// It has active work.
     pub active: bool,
     /// How many permission requests are open.
@@ -23,7 +23,7 @@ pub struct Told {
 
 /// Asks for these sessions of one process, over one connection to each of its endpoints until all are found. `None` for those
 /// of which nobody said anything in time: nothing follows from that.
-pub async fn look(endpoints: &[Endpoint], ids: &[Box<str>], within: Duration) -> Vec<Option<Told>> {
+pub(crate) async fn look(endpoints: &[Endpoint], ids: &[Box<str>], within: Duration) -> Vec<Option<Told>> {
     let mut told = vec![None; ids.len()];
     // What was told before the time was over counts.
     let _ = timeout(within, async {

@@ -31,12 +31,12 @@ pub(super) const TOLD_WITHIN: Duration = if cfg!(test) { Duration::from_secs(1) 
 /// How often a server is asked meanwhile. What is on disk is told to us.
 const LOOK: Duration = Duration::from_millis(250);
 /// How long a log may stand still after a prompt was sent, before the turn is aborted and the prompt sent once more.
-pub const GROWN_WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const GROWN_WITHIN: Duration = Duration::from_secs(30);
 
 /// Takes the steps.
 pub type Steps<'a> = &'a (dyn Fn(Step, String) + Send + Sync);
 /// Takes what is about to be answered, whole.
-pub type Show<'a> = &'a (dyn Fn(String) + Send + Sync);
+pub(crate) type Show<'a> = &'a (dyn Fn(String) + Send + Sync);
 
 /// Finds the server that has the session loaded, and connects to it.
 pub(super) async fn find(site: &Site, steps: Steps<'_>) -> Result<(Link, Activity), Failure> {

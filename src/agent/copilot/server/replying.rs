@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// Takes a question, whole.
-pub type Pose<'a> = &'a (dyn Fn(Form) + Send + Sync);
+pub(crate) type Pose<'a> = &'a (dyn Fn(Form) + Send + Sync);
 
 /// What was told of the end of a question.
 enum Told {

@@ -62,7 +62,7 @@ pub enum TokenSource {
 
 impl Token {
     /// The most bytes that a token may have.
-    pub const MOST: usize = 4096;
+    pub(crate) const MOST: usize = 4096;
 
     /// A token of this text. `None` if it is empty, longer than [`Token::MOST`] bytes, or has control characters.
     pub fn new(text: &str) -> Option<Self> {
@@ -179,7 +179,7 @@ fn registered(home: &Path, owner: u32, addresses: &[SocketAddr]) -> Option<Entry
 
 /// The entries of Copilot's registry in a home, each with the reason why it is not believed; `None` where it would be. Nothing
 /// of what stands in them is told.
-pub fn registry(home: &Path) -> Vec<(PathBuf, Option<&'static str>)> {
+pub(crate) fn registry(home: &Path) -> Vec<(PathBuf, Option<&'static str>)> {
     let Ok(files) = fs::read_dir(home.join("servers")) else { return Vec::new() };
     let paths = files.filter_map(|file| Some(file.ok()?.path()));
     let mut entries: Vec<_> = paths
@@ -213,7 +213,7 @@ fn distrust(path: &Path) -> Option<&'static str> {
 }
 
 /// Why the token of a server cannot be had, in words that tell nothing of it; `None` where it can, or there is none.
-pub fn token_trouble(setting: &ServerSetting) -> Option<String> {
+pub(crate) fn token_trouble(setting: &ServerSetting) -> Option<String> {
     let source = setting.token.as_ref()?;
     let error = read_source(source, |name| std::env::var_os(name)).err()?;
     Some(match source {

@@ -12,7 +12,7 @@ const REMEMBERED: Span = Span::hours(24);
 
 /// The servers that were warned about.
 #[derive(Debug, Default)]
-pub struct Warned(HashMap<Place, Trouble>);
+pub(crate) struct Warned(HashMap<Place, Trouble>);
 
 #[derive(Debug)]
 struct Trouble {
@@ -23,14 +23,14 @@ struct Trouble {
 impl Warned {
     /// A server failed, by the awake clock at `now`. Whether the user is to be warned: at the first failure, and at the
     /// first after a time in which all went well.
-    pub fn failed(&mut self, place: Place, now: Time) -> bool {
+    pub(crate) fn failed(&mut self, place: Place, now: Time) -> bool {
         self.0.retain(|_, trouble| now - trouble.last <= REMEMBERED);
         let known = self.0.insert(place, Trouble { last: now, over: false });
         known.is_none_or(|trouble| trouble.over && now - trouble.last > RESTART)
     }
 
     /// Something over that server succeeded.
-    pub fn succeeded(&mut self, place: Place) {
+    pub(crate) fn succeeded(&mut self, place: Place) {
         if let Some(trouble) = self.0.get_mut(&place) {
             trouble.over = true;
         }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// What was seen of a folder without a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Glimpse {
+pub(crate) struct Glimpse {
     /// When its log, or else the folder, was last written.
     pub touched: Time,
     /// There is a log, or something in its place.
@@ -18,7 +18,7 @@ pub struct Glimpse {
 
 /// A folder of sessions.
 #[derive(Debug)]
-pub struct Root<'a> {
+pub(crate) struct Root<'a> {
     path: &'a Path,
     #[cfg(any(target_os = "linux", target_os = "android"))]
     folder: Option<rustix::fd::OwnedFd>,
@@ -26,7 +26,7 @@ pub struct Root<'a> {
 
 impl<'a> Root<'a> {
     /// What is in it is found by its whole path.
-    pub const fn at(path: &'a Path) -> Self {
+    pub(crate) const fn at(path: &'a Path) -> Self {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return Self { path, folder: None };
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -34,7 +34,7 @@ impl<'a> Root<'a> {
     }
 
     /// What is in it is found from it, for who looks at many: the system need not walk the whole way to each of them.
-    pub fn open(path: &'a Path) -> Self {
+    pub(crate) fn open(path: &'a Path) -> Self {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return Self { path, folder: linux::open_root(path) };
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -42,7 +42,7 @@ impl<'a> Root<'a> {
     }
 
     /// What a glimpse shows of a session, where that tells that nobody has it open, and that its log is too old to matter.
-    pub fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
+    pub(crate) fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
         if reading.all || reading.openings.of(self.path, id).is_some() {
             return None;
         }

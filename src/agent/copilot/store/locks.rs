@@ -75,7 +75,7 @@ impl Listing {
 /// The processes that the locks in this folder name, where the system has one of that number, be it another program's or the rest of
 /// one that has ended and was not waited for. Only Unix tells.
 #[cfg(unix)]
-pub fn numbers_in_use(folder: &Path) -> Vec<u32> {
+pub(crate) fn numbers_in_use(folder: &Path) -> Vec<u32> {
     let Ok(mut listing) = Listing::of(folder) else { return Vec::new() };
     listing.go_on(None);
     listing.there
@@ -83,7 +83,7 @@ pub fn numbers_in_use(folder: &Path) -> Vec<u32> {
 
 /// The same, where nobody tells.
 #[cfg(not(unix))]
-pub const fn numbers_in_use(_: &Path) -> Vec<u32> {
+pub(crate) const fn numbers_in_use(_: &Path) -> Vec<u32> {
     Vec::new()
 }
 

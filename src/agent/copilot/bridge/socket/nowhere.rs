@@ -6,17 +6,21 @@ use tokio::sync::mpsc;
 
 /// The socket, of which there is none.
 #[derive(Debug)]
-pub struct Served(());
+pub(crate) struct Served(());
 
 /// Serves nothing.
 ///
 /// # Errors
 /// Always.
-pub fn serve(_folder: &Path, _key: Vec<u8>, _by_itself: bool) -> anyhow::Result<(Served, mpsc::Receiver<Heard>)> {
+pub(crate) fn serve(
+    _folder: &Path,
+    _key: Vec<u8>,
+    _by_itself: bool,
+) -> anyhow::Result<(Served, mpsc::Receiver<Heard>)> {
     anyhow::bail!("there is no bridge to terminals on this system yet")
 }
 
 /// Whether somebody listens in this folder.
-pub const fn is_listened_to(_folder: &Path) -> bool {
+pub(crate) const fn is_listened_to(_folder: &Path) -> bool {
     false
 }

@@ -51,7 +51,7 @@ const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 /// The socket, served for as long as this is held.
 #[derive(Debug)]
-pub struct Served {
+pub(crate) struct Served {
     accepting: AbortHandle,
     path: PathBuf,
     file: (u64, u64),
@@ -68,7 +68,7 @@ impl Drop for Served {
 }
 
 /// Whether somebody listens in this folder.
-pub fn is_listened_to(folder: &Path) -> bool {
+pub(crate) fn is_listened_to(folder: &Path) -> bool {
     std::os::unix::net::UnixStream::connect(folder.join(SOCKET)).is_ok()
 }
 
@@ -76,7 +76,7 @@ pub fn is_listened_to(folder: &Path) -> bool {
 ///
 /// # Errors
 /// Where the folder is not ours alone, or the socket cannot be made there.
-pub fn serve(folder: &Path, key: Vec<u8>, by_itself: bool) -> anyhow::Result<(Served, mpsc::Receiver<Heard>)> {
+pub(crate) fn serve(folder: &Path, key: Vec<u8>, by_itself: bool) -> anyhow::Result<(Served, mpsc::Receiver<Heard>)> {
     serve_checked(folder, Ours { key: key.into(), by_itself }, peer::starter)
 }
 

@@ -87,10 +87,6 @@ impl Waits {
         watched.by_pid.insert(pid, Watch { key, pidfd });
         Ok(true)
     }
-
-    pub(super) fn forget(&self, pid: u32) {
-        self.0.watched().by_pid.remove(&pid);
-    }
 }
 
 impl Drop for Waits {

@@ -63,16 +63,6 @@ impl Waits {
         watched.by_pid.insert(pid, serial);
         Ok(true)
     }
-
-    pub(super) fn forget(&self, pid: u32) {
-        let mut watched = self.0.watched();
-        if watched.by_pid.remove(&pid).is_some()
-            && let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw)
-        {
-            // It is not there any more (NOENT) if the process ended this moment.
-            let _ = change(&self.0.queue, exit_of(id, EventFlags::DELETE, 0));
-        }
-    }
 }
 
 impl Drop for Waits {

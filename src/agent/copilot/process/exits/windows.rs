@@ -79,12 +79,6 @@ impl Waits {
         watched.insert(pid, Watch { _process: process, wait, context, in_callback: false });
         Ok(true)
     }
-
-    pub(super) fn forget(&self, pid: u32) {
-        // Dropped after the lock is released: it may have to wait for a callback that wants the lock.
-        let watch = self.0.watched().remove(&pid);
-        drop(watch);
-    }
 }
 
 impl Drop for Waits {

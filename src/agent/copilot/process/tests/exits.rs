@@ -35,43 +35,12 @@ fn a_process_watched_twice_is_told_once() {
 }
 
 #[test]
-fn a_forgotten_process_is_not_told() {
-    let (exits, told) = exits();
-    let [mut forgotten, mut watched] = [waiting(), waiting()];
-    for process in [&forgotten, &watched] {
-        assert!(exits.watch(process.pid()).unwrap());
-    }
-    exits.forget(forgotten.pid());
-    exits.forget(forgotten.pid());
-    forgotten.end();
-    watched.kill();
-    assert_eq!(told.recv_timeout(PATIENCE), Ok(watched.pid()));
-}
-
-#[test]
-fn a_process_watched_again_after_it_was_forgotten_is_told_once() {
-    let (exits, told) = exits();
-    let [mut first, mut second] = [waiting(), waiting()];
-    for _ in 0..100 {
-        assert!(exits.watch(first.pid()).unwrap());
-        exits.forget(first.pid());
-    }
-    assert!(exits.watch(first.pid()).unwrap());
-    assert!(exits.watch(second.pid()).unwrap());
-    for process in [&mut first, &mut second] {
-        process.kill();
-        assert_eq!(told.recv_timeout(PATIENCE), Ok(process.pid()));
-    }
-}
-
-#[test]
 fn what_has_ended_already_is_not_watched() {
     let (exits, _told) = exits();
     let mut process = waiting();
     process.end();
     for pid in [process.pid(), 0, u32::MAX, i32::MAX as u32] {
         assert!(!exits.watch(pid).unwrap(), "{pid}");
-        exits.forget(pid);
     }
 }
 
@@ -87,21 +56,18 @@ fn many_that_end_at_once_are_all_told() {
 }
 
 #[test]
-fn watching_and_forgetting_is_allowed_while_told() {
+fn watching_is_allowed_while_told() {
     let exits: Arc<OnceLock<Exits>> = Arc::default();
     let (tell, told) = channel();
-    let [mut first, mut second, third] = [waiting(), waiting(), waiting()];
-    let [next, other] = [second.pid(), third.pid()];
+    let [mut first, mut second] = [waiting(), waiting()];
+    let next = second.pid();
     let inner = Arc::clone(&exits);
     let new = Exits::new(move |pid| {
         let exits = inner.get().unwrap();
-        exits.forget(pid);
-        exits.forget(other);
         tell.send((pid, exits.watch(next).unwrap())).unwrap();
     });
     let exits = exits.get_or_init(|| new.unwrap());
     assert!(exits.watch(first.pid()).unwrap());
-    assert!(exits.watch(other).unwrap());
     first.kill();
     assert_eq!(told.recv_timeout(PATIENCE), Ok((first.pid(), true)));
     second.kill();

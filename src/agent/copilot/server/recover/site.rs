@@ -67,7 +67,7 @@ pub struct Permit(Option<mpsc::UnboundedSender<oneshot::Sender<Result<(), String
 
 impl Permit {
     /// Asks over this channel.
-    pub const fn from(ask: mpsc::UnboundedSender<oneshot::Sender<Result<(), String>>>) -> Self {
+    pub(crate) const fn from(ask: mpsc::UnboundedSender<oneshot::Sender<Result<(), String>>>) -> Self {
         Self(Some(ask))
     }
 
@@ -75,7 +75,7 @@ impl Permit {
     ///
     /// # Errors
     /// Why not, in words for the user.
-    pub async fn ask(&self) -> Result<(), String> {
+    pub(crate) async fn ask(&self) -> Result<(), String> {
         let Some(ask) = &self.0 else { return Ok(()) };
         // Where we were held up, what happened meanwhile is heard of first.
         sleep(MOMENT).await;

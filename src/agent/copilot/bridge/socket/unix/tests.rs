@@ -83,17 +83,17 @@ fn orders_go_out_and_their_results_come_back_each_to_its_own() {
         let by = first.as_object_mut().unwrap().remove("by").unwrap().as_i64().unwrap();
         assert!((now..=now + ORDER_LASTS.0).contains(&by), "{by} at {now}");
         assert_eq!(first, json!({"t": "stop", "after": "root", "id": 1}));
-        let look = tokio::spawn(async move { two.order(Order::Activity).await });
+        let elevate = tokio::spawn(async move { two.order(Order::Elevate { after: "root".into() }).await });
         let second = hear(&mut stream).await.unwrap();
-        assert_eq!((&second["t"], &second["id"]), (&json!("activity"), &json!(2)));
+        assert_eq!((&second["t"], &second["id"]), (&json!("elevate"), &json!(2)));
         // A result that nobody waits for is nothing.
         say(&mut stream, &json!({"t": "result", "id": 9, "ok": true})).await;
-        say(&mut stream, &json!({"t": "result", "id": 2, "ok": true, "hasActiveWork": true})).await;
+        say(&mut stream, &json!({"t": "result", "id": 2, "ok": true})).await;
         say(&mut stream, &json!({"t": "result", "id": 1, "ok": false, "error": "changed"})).await;
-        assert_eq!(look.await.unwrap().unwrap().has_active_work, Some(true));
+        assert!(elevate.await.unwrap().unwrap().ok);
         assert_eq!(stop.await.unwrap().unwrap().error.as_deref(), Some("changed"));
         // What was ordered and not answered may have happened.
-        let lost = tokio::spawn(async move { bridge.order(Order::Activity).await.map(|_| ()) });
+        let lost = tokio::spawn(async move { bridge.order(Order::Elevate { after: "root".into() }).await.map(|_| ()) });
         hear(&mut stream).await.unwrap();
         drop(stream);
         assert_eq!(lost.await.unwrap(), Err(Gone));
