@@ -279,6 +279,9 @@ fn said(run: impl FnOnce()) -> String {
     }
     let log = Log::default();
     let writer = log.clone();
+    // Beside one subscriber alone, whether a line is wanted is asked of the thread that comes to it first, which may be another
+    // test's (tracing-core 0.1, `Rebuilder::JustOne`).
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).finish();
     tracing::subscriber::with_default(subscriber, run);
