@@ -17,12 +17,12 @@ use crate::agent::copilot::user_settings;
 use crate::config::Notifications;
 use crate::core::action::{Action, ServerState, is_bridged, offer};
 use crate::core::alert::{Alertable, Alerts, Completed, Kinds, Now, PopupId, Posed, Quiet, Request, Settings};
-use crate::core::fleet::Kind as Use;
+use crate::core::fleet::{Kind as Use, Row, Session};
 use crate::core::order::Outcome;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
-use crate::engine::{Entry, Fleet, Key};
+use crate::engine::{Fleet, Key};
 use crate::system::clock::{WallClock, slept};
 use crate::system::state_file;
 use clicks::{Step, question};
@@ -149,7 +149,9 @@ impl Notifier {
         self.note_turns(fleet);
         let now = self.take_the_time(now);
         self.notices.is_quiet_hour = self.alerts.is_quiet_hour(now.minute);
-        let sessions = fleet.entries().map(|(key, entry)| alertable(key, entry, self.opened.get(key).copied()));
+        let sessions = fleet
+            .entries()
+            .map(|(key, entry)| alertable(key, &entry.row, entry.session(), self.opened.get(key).copied()));
         for change in self.alerts.update(sessions, &now) {
             self.popups.apply(change);
         }
@@ -255,8 +257,9 @@ const NOTHING: Kinds = Kinds {
 };
 
 /// What notifications need to know of a session; `opened` is its last turn, where that was seen.
-fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Opened>) -> Alertable<'a> {
-    let (row, session) = (&entry.row, entry.session());
+fn alertable<'a>(key: &'a Key, row: &'a Row, session: &'a Session, opened: Option<Opened>) -> Alertable<'a> {
+    // What is under way now will be over when the user clicks, or is refused then, and said.
+    let may = |action| session.control.under_way.is_some() || offer(action, session, row.status).is_ok();
     let asked = session.facts.requests.iter().find(|request| !request.is_consent());
     let request = asked.filter(|_| row.status == Status::NeedsPermission).map(|asked| Request {
         id: asked.id.number(),
@@ -264,11 +267,10 @@ fn alertable<'a>(key: &'a Key, entry: &'a Entry, opened: Option<Opened>) -> Aler
         what: asked.asks.as_deref(),
         answerable: match session.control.server {
             ServerState::Refused(_) | ServerState::Nowhere | ServerState::Unknown if !is_bridged(session) => false,
-            // What is under way now will be over when the user clicks, or is refused then, and said.
-            _ => session.control.under_way.is_some() || offer(Action::Approve, session, row.status).is_ok(),
+            _ => may(Action::Approve),
         },
     });
-    let question = question(session).filter(|_| row.status == Status::NeedsInput);
+    let question = question(session).filter(|_| row.status == Status::NeedsInput && may(Action::Answer));
     let closed = session.facts.closed.as_ref().filter(|_| session.facts.turn.is_none());
     let completed = closed.filter(|closed| closed.ending == Ending::Completed).map(|closed| Completed {
         at: closed.at.wall,
@@ -299,6 +301,30 @@ fn load(path: &Path) -> Quiet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::action::Bridge;
+    use crate::core::asked::Question;
+    use crate::core::form::Form;
+    use crate::core::limits::Limits;
+    use crate::core::owner::Owner;
+    use crate::core::verdict::Asking;
+
+    /// A bridge that was not tried with this release only watches: a popup offers no answer that would be refused.
+    #[test]
+    fn a_question_that_cannot_be_answered_from_here_is_offered_no_answer() {
+        let asked = serde_json::json!({"requestId": "r", "question": "Which color?", "choices": ["red", "blue"]});
+        let form = Form::read("user_input.requested", &asked).unwrap();
+        let question = Question { text: "Which color?".into(), choices: Vec::new() };
+        let mut session = Session { owner: Owner::Alive { pid: 1, started: None }, ..Session::default() };
+        session.live.has_active_work = Some(true);
+        session.live.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];
+        let row = session.row(Moment::of(Time(0)), &Limits::default()).0;
+        let row = Row { status: Status::NeedsInput, ..row };
+        for (bridge, is_offered) in [(Bridge::Watches, false), (Bridge::Joined, true)] {
+            session.control.bridge = Some(bridge);
+            let key = (0, "a".into());
+            assert_eq!(alertable(&key, &row, &session, None).question.is_some(), is_offered, "{bridge:?}");
+        }
+    }
 
     #[test]
     fn a_turn_took_as_long_as_it_was_seen_open() {
