@@ -9,6 +9,7 @@ use crate::agent::copilot::server::attached::{self, Policy};
 use crate::agent::copilot::server::fault::{Fault, Place};
 use crate::agent::copilot::server::hosted;
 use crate::agent::copilot::server::recover::{self, Failure, GROWN_WITHIN, Permit, Prompt, RequestAnswer, Site};
+use crate::agent::copilot::server::replying::QuestionAnswer;
 use crate::agent::copilot::store::{SESSIONS, numbers_in_use, owner_now};
 use crate::config::{Actions, Permissions};
 use crate::core::fleet::Kind;
@@ -185,9 +186,10 @@ impl Work {
             let _ = tell.send(Happening::Question(task, Box::new(form))); // fails only when the engine has ended
         };
         let step = self.step();
+        let answer = QuestionAnswer { site: &self.site, reply, pose: &show, steps: &step };
         done(match (&self.held, &self.way) {
-            (Some(connection), _) => connection.attached().reply(&self.site, reply, &show, &step).await?,
-            (None, Some(way)) => way.reply(&self.site, reply, &show, &step).await?,
+            (Some(connection), _) => connection.attached().reply(answer).await?,
+            (None, Some(way)) => way.reply(answer).await?,
             (None, None) => {
                 return Err(Undone::refused(
                     "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks",

@@ -4,10 +4,10 @@ use super::known::Known;
 use super::socket::Bridge;
 use super::wire::Order;
 use crate::agent::copilot::server::recover::{Failure, Prompt, RequestAnswer, SEEN_WITHIN, Sight, Site, Steps, choose};
-use crate::agent::copilot::server::replying::{LOOKED, Pose, Ready, form_of, ready};
+use crate::agent::copilot::server::replying::{LOOKED, QuestionAnswer, Ready, form_of};
 use crate::agent::copilot::server::request::Request;
 use crate::core::form::Kind;
-use crate::core::order::{Reply, Step, Which};
+use crate::core::order::{Step, Which};
 use crate::core::text::{counted, plain};
 use crate::core::turn::Call;
 use std::future::pending;
@@ -139,15 +139,9 @@ impl Way {
     ///
     /// # Errors
     /// Why it was not, or what is not confirmed.
-    pub(crate) async fn reply(
-        &self,
-        site: &Site,
-        reply: &Reply,
-        pose: Pose<'_>,
-        steps: Steps<'_>,
-    ) -> Result<String, Failure> {
+    pub(crate) async fn reply(&self, answer: QuestionAnswer<'_>) -> Result<String, Failure> {
         let find = |request: Option<&str>| form_of(&self.known.borrow().questions, request);
-        let Some(Ready { request, kind, result }) = ready(find, site, reply, pose, steps).await? else {
+        let Some(Ready { request, kind, result }) = answer.ready(find).await? else {
             return Ok(LOOKED.to_owned());
         };
         let request_id: Box<str> = request.into();
@@ -166,7 +160,7 @@ impl Way {
             let why = "Copilot took the answer, and has not told that the question is over";
             return Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed());
         }
-        steps(Step::Verify, "it is no longer open".to_owned());
+        (answer.steps)(Step::Verify, "it is no longer open".to_owned());
         Ok("answered".to_owned())
     }
 

@@ -17,8 +17,8 @@ use super::asking::Questions;
 use super::client::{Activity, Decision, Link};
 use super::fault::Fault;
 use super::recover::{self, Failure, RequestAnswer, Site, Steps};
-use super::replying::{self, Pose};
-use crate::core::order::{Reply, Step};
+use super::replying::{self, QuestionAnswer};
+use crate::core::order::Step;
 use crate::core::text::counted;
 use async_trait::async_trait;
 use github_copilot_sdk::handler::{PermissionHandler, PermissionResult};
@@ -236,14 +236,8 @@ impl Attached {
     }
 
     /// Answers an open question, or shows it.
-    pub(crate) async fn reply(
-        &self,
-        site: &Site,
-        reply: &Reply,
-        pose: Pose<'_>,
-        steps: Steps<'_>,
-    ) -> Result<String, Failure> {
-        replying::reply(&self.link, &self.questions, site, reply, pose, steps).await
+    pub(crate) async fn reply(&self, answer: QuestionAnswer<'_>) -> Result<String, Failure> {
+        replying::reply(&self.link, &self.questions, answer).await
     }
 
     /// Aborts the turn that runs, as [`recover::stop`] does.

@@ -26,19 +26,29 @@ enum Told {
     Nothing,
 }
 
+/// How an open question is to be answered, or that it is to be shown.
+#[derive(Clone, Copy)]
+pub(crate) struct QuestionAnswer<'a> {
+    /// Of which session.
+    pub(crate) site: &'a Site,
+    /// The answer.
+    pub(crate) reply: &'a Reply,
+    /// Is shown the question.
+    pub(crate) pose: Pose<'a>,
+    /// Takes the steps.
+    pub(crate) steps: Steps<'a>,
+}
+
 /// Answers an open question, or shows it.
 pub(super) async fn reply(
     link: &Link,
     questions: &watch::Sender<Questions>,
-    site: &Site,
-    reply: &Reply,
-    pose: Pose<'_>,
-    steps: Steps<'_>,
+    answer: QuestionAnswer<'_>,
 ) -> Result<String, Failure> {
     let refusal = |why: &str| Failure::refusal(Step::TakeOver, why);
-    let Some(Ready { request, kind, result }) =
-        ready(|request| form_of(&questions.borrow(), request), site, reply, pose, steps).await?
-    else {
+    let QuestionAnswer { site, steps, .. } = answer;
+    let ready = answer.ready(|request| form_of(&questions.borrow(), request)).await?;
+    let Some(Ready { request, kind, result }) = ready else {
         return Ok(LOOKED.to_owned());
     };
     match link.reply(&site.id, &kind, request, result.clone()).await {
@@ -77,30 +87,29 @@ pub(crate) struct Ready<'a> {
     pub(crate) result: Value,
 }
 
-/// Everything before an answer is sent, whichever way: the question is the one that the user was shown, before and after the
-/// permit was asked for. `None`: the question was only to be shown, and was.
-pub(crate) async fn ready<'a>(
-    find: impl Fn(Option<&str>) -> Result<Form, Failure>,
-    site: &Site,
-    reply: &'a Reply,
-    pose: Pose<'_>,
-    steps: Steps<'_>,
-) -> Result<Option<Ready<'a>>, Failure> {
-    let (request, shown, with) = match reply {
-        Reply::Look(request) => {
-            pose(find(request.as_deref())?);
-            return Ok(None);
-        }
-        Reply::Give { request, shown, with } => (request, *shown, with),
-    };
-    shown_is(&find(Some(request))?, shown)?;
-    site.may_send(Step::TakeOver).await?;
-    // What came meanwhile was heard of by now.
-    let form = find(Some(request))?;
-    shown_is(&form, shown)?;
-    let result = form.result(with).map_err(|why| Failure::refusal(Step::TakeOver, why))?;
-    steps(Step::TakeOver, "answers its question".to_owned());
-    Ok(Some(Ready { request, kind: form.kind, result }))
+impl<'a> QuestionAnswer<'a> {
+    /// Everything before an answer is sent, whichever way: the question is the one that the user was shown, before and after the
+    /// permit was asked for. `None`: the question was only to be shown, and was.
+    pub(crate) async fn ready(
+        &self,
+        find: impl Fn(Option<&str>) -> Result<Form, Failure>,
+    ) -> Result<Option<Ready<'a>>, Failure> {
+        let (request, shown, with) = match self.reply {
+            Reply::Look(request) => {
+                (self.pose)(find(request.as_deref())?);
+                return Ok(None);
+            }
+            Reply::Give { request, shown, with } => (request, *shown, with),
+        };
+        shown_is(&find(Some(request))?, shown)?;
+        self.site.may_send(Step::TakeOver).await?;
+        // What came meanwhile was heard of by now.
+        let form = find(Some(request))?;
+        shown_is(&form, shown)?;
+        let result = form.result(with).map_err(|why| Failure::refusal(Step::TakeOver, why))?;
+        (self.steps)(Step::TakeOver, "answers its question".to_owned());
+        Ok(Some(Ready { request, kind: form.kind, result }))
+    }
 }
 
 /// The open question of this id, else the oldest that can be answered.

@@ -3,6 +3,7 @@ use super::*;
 use crate::agent::copilot::server::recover::Sight;
 use crate::core::attempts::Mark;
 use crate::core::form::{Form, With};
+use crate::core::order::Reply;
 use crate::core::time::Time;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -240,7 +241,7 @@ async fn replied(answer: Say, told: Option<Value>, reply: &Reply) -> (Result<Str
     let (site, _sender) = site_at(Vec::new(), Sight::default());
     let posed = std::sync::atomic::AtomicBool::new(false);
     let pose = |_: Form| posed.store(true, std::sync::atomic::Ordering::Relaxed);
-    let came = attached.reply(&site, reply, &pose, &|_, _| ()).await;
+    let came = attached.reply(QuestionAnswer { site: &site, reply, pose: &pose, steps: &|_, _| () }).await;
     (came, fake.called(ANSWER), posed.into_inner())
 }
 
@@ -292,7 +293,8 @@ fn an_answer_whose_end_was_not_heard_is_looked_for() {
         .await;
         let (attached, _heard) = attached(&fake, Policy::Ask).await;
         let (site, _sender) = site_at(Vec::new(), Sight::default());
-        let came = attached.reply(&site, &blue(), &|_| (), &|_, _| ()).await;
+        let came =
+            attached.reply(QuestionAnswer { site: &site, reply: &blue(), pose: &|_| (), steps: &|_, _| () }).await;
         assert_eq!(came, Ok("answered".to_owned()));
     });
 }
