@@ -26,7 +26,8 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-pub(crate) use self::printed::{changed, print, reference};
+pub use self::printed::print;
+pub(crate) use self::printed::{changed, reference};
 pub(crate) use self::problem::{Position, Problem};
 pub(crate) use self::span::parse as parse_span;
 pub(crate) use self::value::{COMMAND, FOLDER};

@@ -21,7 +21,7 @@ pub(crate) fn changed(config: &Config) -> Vec<(String, Option<String>)> {
 
 /// A whole `config.toml` with every key at its present value, each with its meaning, form and default before it. Reading it
 /// gives `config` back.
-pub(crate) fn print(config: &Config) -> String {
+pub fn print(config: &Config) -> String {
     let mut out = String::from("# Pilotlight's settings. A key that is left out has its default.\n");
     let (mut table, default) = ("", Config::default());
     for setting in SETTINGS {

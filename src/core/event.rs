@@ -241,7 +241,7 @@ pub fn is_fresh_prompt(line: &[u8]) -> bool {
 }
 
 /// Whether a line says that the session was shut down, and with it everything in the background.
-pub(crate) fn is_shutdown(line: &[u8]) -> bool {
+pub fn is_shutdown(line: &[u8]) -> bool {
     kind_by_prefix(line) == Some(b"session.shutdown")
 }
 

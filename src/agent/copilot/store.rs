@@ -74,7 +74,7 @@ pub(crate) fn is_absence(error: &io::Error) -> bool {
 }
 
 /// The process id in `inuse.<pid>.lock`.
-pub(crate) fn lock_pid(file_name: &str) -> Option<u32> {
+pub fn lock_pid(file_name: &str) -> Option<u32> {
     let digits = file_name.strip_prefix("inuse.")?.strip_suffix(".lock")?;
     (digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| digits.parse().ok()).flatten()
 }

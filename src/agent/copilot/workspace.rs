@@ -12,7 +12,7 @@ use crate::core::time::Time;
 pub(crate) const LENGTH_MAX: u64 = 64 * 1024;
 
 /// Reads what the file says of a session.
-pub(crate) fn parse(text: &[u8]) -> About {
+pub fn parse(text: &[u8]) -> About {
     let text = String::from_utf8_lossy(text);
     let mut about = About::default();
     let mut lines = text.lines().peekable();

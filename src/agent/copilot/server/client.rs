@@ -106,7 +106,7 @@ impl Link {
     }
 
     /// Speaks to a server of our own over its standard input and output, which may take a while to start.
-    pub(crate) async fn over_stdio(
+    pub async fn over_stdio(
         output: impl AsyncRead + Unpin + Send + 'static,
         input: impl AsyncWrite + Unpin + Send + 'static,
         cwd: &Path,
@@ -202,7 +202,7 @@ impl Link {
     }
 
     /// A session's open permission requests, in the server's order: the first one has been open for longest.
-    pub(crate) async fn pending(&self, id: &str) -> Result<Vec<Request>, Fault> {
+    pub async fn pending(&self, id: &str) -> Result<Vec<Request>, Fault> {
         const CALL: &str = "session.permissions.pendingRequests";
         let answer = self.call(CALL, json!({"sessionId": id})).await?;
         let items = answer["items"].as_array().ok_or(Fault::Misunderstood(self.place, CALL))?;
@@ -303,7 +303,7 @@ impl Link {
     }
 
     /// Closes the connection, for all clones.
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         self.sdk.force_stop();
     }
 

@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 /// An open permission request.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Request {
+pub struct Request {
     /// What it is answered by.
     pub id: Box<str>,
     /// What kind of thing is asked for, in Copilot's word: `commands`, `write`, `read`, `path`, `url`, `mcp`, ...
@@ -43,7 +43,7 @@ const ASIDE: [&str; 9] = [
 
 impl Request {
     /// Reads an item of `session.permissions.pendingRequests`. `None` where it is not one.
-    pub(crate) fn read(item: &Value) -> Option<Self> {
+    pub fn read(item: &Value) -> Option<Self> {
         Self::from_parts(item.get("requestId")?.as_str()?, item.get("request")?)
     }
 
@@ -77,7 +77,7 @@ impl Request {
 
     /// The whole request for a terminal. Characters that act on a terminal, or that are not seen but change what is, are
     /// shown by their codes: `\u{202e}`.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let mut out = match &*self.kind {
             "commands" => "Run this command".to_owned(),
             "write" => "Write this file".to_owned(),
@@ -99,7 +99,7 @@ impl Request {
 
     /// The one text that says all, where there is one: the command, the only path, or the URL. Whoever has been shown just
     /// that has been shown the request.
-    pub(crate) fn decisive(&self) -> Option<&str> {
+    pub fn decisive(&self) -> Option<&str> {
         let one = match &*self.kind {
             "commands" | "read" | "url" => true,
             "path" => !self.text.contains('\n'),
