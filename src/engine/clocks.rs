@@ -69,14 +69,7 @@ impl Desk {
 
     fn reading(&self) -> Reading<'_> {
         let look = Look { now: self.now, limits: &self.limits, until: None };
-        Reading {
-            look,
-            owner_names: &self.names,
-            known: &self.known,
-            openings: Openings::NONE,
-            all: false,
-            until: None,
-        }
+        Reading { look, owner_names: &self.names, known: &self.known, openings: Openings::NONE, all: false }
     }
 
     /// Both clocks go on by this, and what is due is done.
@@ -94,7 +87,6 @@ impl Desk {
             known: &self.known,
             openings: Openings::NONE,
             all: false,
-            until: None,
         };
         self.fleet.folder(&self.key).unwrap().look(&reading, &mut Vec::new()).unwrap();
         self.fleet.judge(&self.key, self.now);

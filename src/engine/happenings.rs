@@ -92,7 +92,7 @@ impl Engine {
                     self.live(event, round);
                 }
                 while let Some(Waiting { key, given }) = self.acting.next() {
-                    self.deal(&key, round, |control| control.under_way = None);
+                    self.change_control(&key, round, |control| control.under_way = None);
                     self.act(given, round);
                 }
             }
@@ -122,7 +122,7 @@ impl Engine {
                 self.warn(std::slice::from_ref(&fault));
                 self.acting.let_go(&key);
                 let now = self.clock.now().wall;
-                self.deal(&key, round, |control| {
+                self.change_control(&key, round, |control| {
                     control.outcome = Some((now, format!("the connection to its server was lost: {fault}").into()));
                 });
                 return self.released(&key, round);

@@ -431,6 +431,5 @@ fn reading<'a>(config: &'a Config, known: &'a HashSet<u32>, openings: &'a Openin
         known,
         openings,
         all: false,
-        until: None,
     }
 }

@@ -113,7 +113,7 @@ impl Engine {
         }
         if !self.acting.has_room(action) {
             self.acting.wait(Waiting { key: key.clone(), given });
-            return self.deal(&key, round, |control| control.under_way = Some(action));
+            return self.change_control(&key, round, |control| control.under_way = Some(action));
         }
         let hold = match excludes(action).then(|| self.page(&key).try_lock(action.name())).transpose() {
             Ok(hold) => hold,
@@ -224,7 +224,7 @@ impl Engine {
         let marks = entry.session().facts.marks;
         let task = self.acting.start(given, ground);
         let recovers = is_attempt(action);
-        self.deal(key, round, |control| {
+        self.change_control(key, round, |control| {
             if excludes(action) {
                 control.under_way = Some(action);
             }
@@ -272,7 +272,7 @@ impl Engine {
     }
 
     /// Changes what we have to do with a session, and judges it anew.
-    pub(super) fn deal(&mut self, key: &Key, round: &mut Round, change: impl FnOnce(&mut Control)) {
+    pub(super) fn change_control(&mut self, key: &Key, round: &mut Round, change: impl FnOnce(&mut Control)) {
         if let Some(folder) = self.fleet.folder(key) {
             change(&mut folder.session.control);
         }

@@ -82,7 +82,7 @@ impl Engine {
             if !WATCHES_TREES {
                 self.watcher.watch_session(&key, folder.path());
             }
-            reading.until = Some(Instant::now() + SLICE);
+            reading.look.until = Some(Instant::now() + SLICE);
             if folder.read_history(&reading, &mut self.buffer) == Looked::More {
                 self.agenda.read_on(&key);
             }

@@ -22,9 +22,6 @@ const URGENT: Duration = Duration::from_millis(2);
 const STEP: Duration = Duration::from_millis(4);
 /// How long one look reads a log, or lists a folder.
 pub(super) const SLICE: Duration = Duration::from_millis(1);
-/// How many looks a session gets before it is told of for the first time: where the machine has no time for us, a look is over before
-/// a short log is read, and would call it long.
-const TRIES: usize = 4;
 /// How long a log may be read before its session is judged by what was read so far.
 const LONG: Duration = Duration::from_millis(500);
 /// How long what is asked of a session waits for the end of its log.
@@ -289,7 +286,7 @@ impl Engine {
             return;
         }
         let mut reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
-        reading.until = Some(Instant::now() + SLICE);
+        reading.look.until = Some(Instant::now() + SLICE);
         if let Some(folder) = self.fleet.folder(key) {
             let mut looked = folder.look(&reading, &mut self.buffer);
             if looked.is_ok() && !WATCHES_TREES && self.watcher.watch_session(key, folder.path()) {
@@ -312,14 +309,7 @@ impl Engine {
         let mut folder = Folder::new(&self.homes[key.0], &key.1);
         // Before the look: what is written from now on is told.
         let is_watched = !WATCHES_TREES && self.watcher.watch_session(key, folder.path());
-        let Ok(mut looked) = folder.look(&reading, &mut self.buffer) else { return self.remove(key, round) };
-        for _ in 1..TRIES {
-            if looked == Looked::Whole {
-                break;
-            }
-            reading.until = Some(Instant::now() + SLICE);
-            looked = folder.look(&reading, &mut self.buffer).unwrap_or(looked);
-        }
+        let Ok(looked) = folder.look(&reading, &mut self.buffer) else { return self.remove(key, round) };
         if folder.session.unread {
             if is_watched {
                 self.watcher.is_old(key);

@@ -61,7 +61,6 @@ fn look_around(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earli
         known: &known,
         openings: &openings,
         all,
-        until: None,
     };
     let mut ids = Vec::new();
     for (root, path) in roots.iter().enumerate() {
@@ -120,7 +119,7 @@ fn look_around(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earli
     }
     note_resumed(&mut folders, &Ledger::new(seen.path().and_then(Path::parent)), now.wall);
     let mut sessions: Vec<_> = folders.into_iter().map(|folder| folder.session).collect();
-    deal(&mut sessions, homes, config);
+    find_servers(&mut sessions, homes, config);
     let now = sample(&mut sessions, &clock, config);
     Snapshot { sessions, ids: ids.into_iter().map(|(_, id)| id).collect(), now }
 }
@@ -173,7 +172,7 @@ fn note_resumed(folders: &mut [Folder], ledger: &Ledger, now: Time) {
 }
 
 /// Finds out which owners run several sessions, and which of them have a server, without connecting to any.
-fn deal(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
+fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
     let mut owners: HashMap<u32, (usize, Option<ServerState>)> = HashMap::new();
     for pid in sessions.iter().flat_map(|session| &session.holders) {
         owners.entry(*pid).or_default().0 += 1;

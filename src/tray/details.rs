@@ -149,7 +149,7 @@ fn background(row: &Row) -> Option<String> {
 fn control(source: &Source<'_>) -> Option<String> {
     let control = &source.session.control;
     let bridge = bridge_words(source.session);
-    let reach = match &control.server {
+    let server = match &control.server {
         ServerState::Hosted(_) => "it runs in a server of ours",
         ServerState::Attached => "attached to its server",
         ServerState::Listens => "its server can be reached",
@@ -159,5 +159,5 @@ fn control(source: &Source<'_>) -> Option<String> {
         ServerState::Nowhere | ServerState::Unknown => "it is only watched",
     };
     let outcome = control.outcome.as_ref().map(|(_, words)| format!("; {words}")).unwrap_or_default();
-    Some(format!("Pilotlight: {reach}{outcome}"))
+    Some(format!("Pilotlight: {server}{outcome}"))
 }

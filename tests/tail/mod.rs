@@ -257,6 +257,39 @@ fn case_134_a_reading_that_is_broken_off_goes_on_where_it_was() {
     assert_eq!(log.facts, log.facts_afresh());
 }
 
+/// Only what is longer than a block is broken off: a machine that has no time for us does not make a log long.
+#[test]
+fn a_log_of_one_block_is_read_whole_however_late_it_is() {
+    let mut log = Log::new();
+    log.prompt();
+    assert_eq!(log.slice(), Ok(Found::Grown));
+    assert_eq!(log.facts, log.facts_afresh());
+    log.answer();
+    assert_eq!(log.slice(), Ok(Found::Grown));
+    assert_eq!(log.facts, log.facts_afresh());
+}
+
+/// An event that is dated ahead of us is one of now. That says nothing of our clocks: rewritten, its log is dated as ever.
+#[test]
+fn a_log_whose_last_event_came_early_is_rewritten() {
+    let mut log = Log::new();
+    log.prompt();
+    let look = |log: &mut Log, now| {
+        log.dated(log.time());
+        log.now = Moment::of(now);
+        let (path, look) = (log.path(), Look { now: log.now, limits: &log.limits, until: None });
+        log.tail.read(&path, &mut log.facts, look, &mut Vec::new()).unwrap();
+    };
+    let early = log.time() - Span(500);
+    look(&mut log, early);
+    let text = fs::read_to_string(log.path()).unwrap();
+    fs::write(log.path(), text.replace("do it", "do so")).unwrap();
+    let later = log.time() + Span::seconds(10);
+    look(&mut log, later);
+    assert_eq!(log.facts.progress, Some(Moment::of(log.time())));
+    assert_eq!(log.facts, log.facts_afresh());
+}
+
 /// Case 134: a log that has become endless is read from its end, as one who comes now reads it; it is what it was when it is
 /// cut again.
 #[test]

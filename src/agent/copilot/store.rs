@@ -85,7 +85,7 @@ const ENDLESS: &str = "its log ends in a line of more than 64 MB, which is not r
 /// How sessions are read: the same for all of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading<'a> {
-    /// Both clocks and the limits.
+    /// Both clocks, the limits, and when a look is broken off.
     pub look: Look<'a>,
     /// Names of further programs that count as Copilot.
     pub owner_names: &'a [String],
@@ -95,8 +95,6 @@ pub(crate) struct Reading<'a> {
     pub openings: &'a Openings,
     /// Read even the logs that are too old to matter.
     pub all: bool,
-    /// When a look is broken off; `None`: it takes as long as the log does.
-    pub until: Option<Instant>,
 }
 
 impl Reading<'_> {
@@ -126,7 +124,6 @@ pub(crate) fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> O
         known: &known,
         openings: &openings,
         all: false,
-        until: None,
     };
     let mut folder = Folder::new(root, id);
     let Ok(meta) = fs::symlink_metadata(&folder.path) else { return Owner::Never };
@@ -280,7 +277,7 @@ impl Folder {
             None => (Box::new(locks::Listing::of(&self.path)?), written),
         };
         // Half of the time is the log's.
-        let until = reading.until.map(|until| {
+        let until = reading.look.until.map(|until| {
             let now = Instant::now();
             now + until.saturating_duration_since(now) / 2
         });
@@ -353,8 +350,7 @@ impl Folder {
     /// Reads what is new in the log.
     pub(crate) fn read_log(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> Looked {
         let (path, session) = (self.path.join(LOG), &mut self.session);
-        let look = Look { until: reading.until, ..reading.look };
-        let result = self.tail.read(&path, &mut session.facts, look, buffer);
+        let result = self.tail.read(&path, &mut session.facts, reading.look, buffer);
         session.problem = match &result {
             Ok(Found::More) if session.facts.events == 0 => Some("its log is long, and still being read".into()),
             Ok(_) if self.tail.is_inside_line() => Some(ENDLESS.into()),

@@ -132,6 +132,8 @@ pub struct Tail {
     line: Option<(u64, Vec<u8>)>,
     /// The file's times, taken before it was last read.
     stamp: Option<Stamp>,
+    /// How far the awake clock was ahead of the one on the wall then.
+    lead: Option<Span>,
     /// The log is not the one it was, and is being read anew.
     anew: Option<Box<Anew>>,
 }
@@ -239,7 +241,7 @@ impl Tail {
                         return Ok(Found::Unchanged);
                     }
                     Compared::Grown => {
-                        self.stamp = stamp;
+                        (self.stamp, self.lead) = (stamp, Some(pass.lead));
                         let whole = self.read_on(&file, meta.len(), facts, pass, buffer)?;
                         if !self.carry.is_empty() {
                             pass.grew(facts);
@@ -247,9 +249,7 @@ impl Tail {
                         return Ok(if whole { Found::Grown } else { Found::More });
                     }
                     // What stands there happened when it was first read, however the clocks were set since.
-                    Compared::Rewritten => {
-                        pass.lead = facts.progress.map_or(pass.lead, |progress| progress.awake - progress.wall);
-                    }
+                    Compared::Rewritten => pass.lead = self.lead.unwrap_or(pass.lead),
                     Compared::FarAhead => pass.grew(facts),
                     Compared::Other => {}
                 }

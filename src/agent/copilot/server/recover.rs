@@ -1,6 +1,6 @@
 //! What is done for a session over its server: requests answered, a turn stopped, a prompt sent again.
 //!
-//! RequestAnswer and stopping attach to nothing: see [`client`](super::client). Each function here reports its steps on the way,
+//! Answering and stopping attach to nothing: see [`client`](super::client). Each function here reports its steps on the way,
 //! in words that hold nothing of what the session says, and ends with what was achieved or with the step that failed.
 
 mod answer;

@@ -73,8 +73,7 @@ fn that_a_process_does_not_hold_a_session_is_believed_for_five_seconds() {
         let mut owner_at = |awake: i64| {
             let look =
                 Look { now: Moment { wall: now(), awake: Time(1_000_000 + awake) }, limits: &limits, until: None };
-            let reading =
-                Reading { look, owner_names: &[], known: &known, openings: Openings::NONE, all: false, until: None };
+            let reading = Reading { look, owner_names: &[], known: &known, openings: Openings::NONE, all: false };
             folder.look(&reading, &mut Vec::new()).unwrap();
             folder.session.owner.clone()
         };
@@ -114,7 +113,6 @@ fn a_lock_that_is_too_new_to_tell_is_looked_at_again() {
             known: &known,
             openings: Openings::NONE,
             all: false,
-            until: None,
         };
         assert_eq!(folder.look(&reading, &mut Vec::new()).unwrap(), Looked::Whole);
         let is_alive = matches!(folder.session.owner, Owner::Alive { pid: of, .. } if of == pid);

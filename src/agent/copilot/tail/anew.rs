@@ -27,7 +27,7 @@ impl Anew {
             length: meta.len(),
             lead: pass.lead,
             search: Some(Search::new(meta.len(), pass.look.limits.background_agent)),
-            tail: Tail { file: Some(Identity::of(meta)), stamp, ..Tail::default() },
+            tail: Tail { file: Some(Identity::of(meta)), stamp, lead: Some(pass.lead), ..Tail::default() },
             facts: Facts::default(),
         }
     }

@@ -143,7 +143,11 @@ impl<'a> Backwards<'a> {
             self.load(before)?;
         }
         let found = memchr::memrchr(b'\n', &self.block[..self.index(before)]);
-        Ok(found.map_or(Newline::NotDownTo(self.start), |at| Newline::At(self.start + at as u64)))
+        Ok(match found {
+            Some(at) => Newline::At(self.start + at as u64),
+            None if self.start <= floor => Newline::Nowhere,
+            None => Newline::NotDownTo(self.start),
+        })
     }
 
     /// Fills the block with what stands before `end`.
