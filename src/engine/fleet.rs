@@ -37,6 +37,8 @@ pub struct Entry {
     /// Its name and label before it was told apart from others.
     own: (String, Label),
     listed: bool,
+    /// The processes that were counted as having it open.
+    counted: Vec<u32>,
     /// A look at the CPU use of its owner's descendants, begun then by the awake clock.
     sampling: Option<(CpuSample, Time)>,
 }
@@ -47,7 +49,7 @@ pub struct Fleet {
     entries: BTreeMap<Key, Entry>,
     limits: Limits,
     names_stale: bool,
-    /// Some session's owner is another one than before.
+    /// Some session's owner, or who else has it open, is another than before.
     owners_stale: bool,
     /// Before then, by the awake clock, time alone changes nothing: what happens all the time need not ask every session.
     due: Option<Time>,
@@ -145,7 +147,8 @@ impl Fleet {
         }
         let listed = session.is_listed();
         let (mut row, verdict) = session.row(now, &self.limits);
-        self.owners_stale |= entry.row.owner != row.owner;
+        // A process may come to hold a session whose owner it was already taken for.
+        self.owners_stale |= entry.row.owner != row.owner || entry.counted != session.holders;
         let same_name = entry.own.0 == row.name
             && entry.own.1 == row.label
             && entry.row.cwd == row.cwd
@@ -172,7 +175,7 @@ impl Fleet {
         self.names_stale |= listed;
         self.owners_stale = true;
         let own = (row.name.clone(), row.label.clone());
-        let entry = Entry { own, folder, verdict, row, listed, sampling: None };
+        let entry = Entry { own, folder, verdict, row, listed, counted: Vec::new(), sampling: None };
         self.due = self.due.into_iter().chain(entry.due()).min();
         self.entries.insert(key, entry);
         listed
@@ -202,6 +205,7 @@ impl Fleet {
         let mut keys = Vec::new();
         for (key, entry) in &mut self.entries {
             let session = &mut entry.folder.session;
+            entry.counted.clone_from(&session.holders);
             let others = shared(session);
             if std::mem::replace(&mut session.control.others, others) != others {
                 keys.push(key.clone());
@@ -286,6 +290,16 @@ impl Fleet {
     pub(super) fn with_pid(&self, pid: u32) -> Vec<Key> {
         let names_it = |entry: &Entry| entry.folder.pids().any(|named| named == pid);
         self.entries.iter().filter(|(_, entry)| names_it(entry)).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// A session that this process is just opening: it has made its lock, and does not hold the session yet.
+    pub(super) fn opened_soon_by(&self, pid: u32) -> Option<&Key> {
+        self.entries.iter().find(|(_, entry)| entry.folder.newcomers().contains(&pid)).map(|(key, _)| key)
+    }
+
+    /// Whether no process is just opening this session.
+    pub(super) fn is_settled(&self, key: &Key) -> bool {
+        self.entries.get(key).is_none_or(|entry| entry.folder.newcomers().is_empty())
     }
 }
 

@@ -176,6 +176,11 @@ impl Engine {
             Ask::End { confirmed: false } | Ask::ForceQuit => may_end_unasked(session)?,
             _ => {}
         }
+        if self.opens_another(session, action).is_some() {
+            return Err(
+                "its process is just opening another session, which would end as well: try again in a moment".into()
+            );
+        }
         is_its_turn(order, session)
     }
 

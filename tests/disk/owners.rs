@@ -212,6 +212,39 @@ fn case_124_a_planted_lock_does_nothing_and_takes_nothing_away() {
     assert_eq!(user.told(&session).0, "crashed");
 }
 
+/// A terminal makes the lock of a further session a moment before it holds that one: ended in that moment, it would take both
+/// with it. A lock that nothing comes of keeps nobody from ending it.
+#[test]
+fn a_process_that_is_just_opening_another_session_is_not_ended() {
+    /// For so long after its lock a process may come to hold a session.
+    const GRACE: Duration = Duration::from_millis(250);
+    /// The lock looks as new as this is long for so much longer: the command needs some time.
+    const AHEAD: Duration = Duration::from_millis(1500);
+    for _ in 0..30 {
+        let user = User::new();
+        let (session, another) = (user.session(1), user.session(2));
+        let owner = session.owner(&user);
+        session.prompt();
+        another.prompt();
+        let lock = another.lock(owner.pid());
+        let made = std::fs::metadata(&lock).unwrap().modified().unwrap() + AHEAD;
+        std::fs::File::options().write(true).open(lock).unwrap().set_modified(made).unwrap();
+        let ran = user.run(&["stop", "--yes", &session.id]);
+        if made.elapsed().is_ok_and(|age| age >= GRACE) {
+            // The machine was busy, and the lock is no longer new: once more.
+            continue;
+        }
+        assert_eq!(ran.status.code(), Some(4), "{ran:?}");
+        assert!(String::from_utf8_lossy(&ran.stderr).contains("just opening another session"), "{ran:?}");
+        assert_eq!(user.told(&session).0, "working");
+        another.lock(owner.pid());
+        let ran = user.run(&["stop", "--yes", &session.id]);
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        return;
+    }
+    panic!("this machine is too slow to try it");
+}
+
 /// A program that makes a session's lock, and holds the session when it is told to.
 struct Slow {
     process: Child,

@@ -152,6 +152,8 @@ pub(crate) struct Folder {
     listing: Option<(Box<locks::Listing>, Time)>,
     /// They were listed whole at least once.
     was_listed: bool,
+    /// Processes that have just made their lock, and do not hold the session yet.
+    newcomers: Vec<u32>,
     /// When, by the awake clock, a lock tells more of who holds the session, and no event does.
     tells_at: Option<Time>,
     /// What was found out about the lock of the owner, where that stands for good, and when, by the awake clock.
@@ -181,6 +183,7 @@ impl Folder {
             ended: Vec::new(),
             listing: None,
             was_listed: false,
+            newcomers: Vec::new(),
             tells_at: None,
             claimed: None,
             opened: None,
@@ -384,12 +387,15 @@ impl Folder {
         };
         claims.sort_by_key(|(claim, lock)| (weight(&claim.owner), claim.held, lock.made));
         let holds = |claim: &Claim| match claim.owner {
-            // Not yet: or else who plants locks would have the process's other sessions told anew with each of them.
+            // Not yet: or else who plants locks would have the process's other sessions told anew with each of them. Who signals
+            // a process asks for `newcomers` as well.
             Owner::Alive { .. } if claim.held == Held::Soon => None,
             Owner::Alive { pid, .. } | Owner::Unknown { pid } => Some(pid),
             Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Gone { .. } | Owner::Never => None,
         };
         self.session.holders = claims.iter().filter_map(|(claim, _)| holds(claim)).collect();
+        let comes = |claim: &Claim| claim.owner.pid().filter(|_| claim.held == Held::Soon);
+        self.newcomers = claims.iter().filter_map(|(claim, _)| comes(claim)).collect();
         let is_live = |claim: &Claim| matches!(claim.owner, Owner::Alive { .. }) && claim.held != Held::Soon;
         self.session.contested = claims.iter().filter(|(claim, _)| is_live(claim)).count() > 1;
         let untold = |owner| Claim { owner, held: Held::Untold };
@@ -472,6 +478,11 @@ impl Folder {
 
     fn is_fresh(&self, lock: Lock, reading: &Reading<'_>) -> bool {
         self.claimed.is_some_and(|(claimed, at)| claimed == lock && reading.look.now.awake - at < EVIDENCE)
+    }
+
+    /// The processes that have just made their lock, and do not hold the session yet.
+    pub(crate) fn newcomers(&self) -> &[u32] {
+        &self.newcomers
     }
 
     /// When, by the awake clock, it is to be looked at again, though nothing may have happened: a lock of it was too new to tell

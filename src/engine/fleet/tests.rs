@@ -61,6 +61,27 @@ fn an_age_in_a_reason_wakes_nobody_and_goes_along() {
     assert_eq!(because(&fleet), "silent 5 min, no tool used in this turn");
 }
 
+/// A terminal that opens a second session: its process counts as that one's owner at once, and as who holds it a moment later.
+#[test]
+fn who_comes_to_hold_a_session_whose_owner_it_was_already_is_counted() {
+    let (mut fleet, pid) = (fleet(), std::process::id());
+    let keys = ["one", "two"].map(|name| session(&mut fleet, name, Span::ZERO, &[PROMPT]));
+    fleet.folder(&keys[0]).unwrap().session.holders = vec![pid];
+    let others = |fleet: &mut Fleet| {
+        let mut changed = Vec::new();
+        for key in &keys {
+            fleet.judge(key, START);
+        }
+        fleet.share_owners(START, &mut changed);
+        keys.each_ref().map(|key| fleet.entries[key].session().control.others)
+    };
+    assert_eq!(others(&mut fleet), [0, 0]);
+    for (holders, expected) in [(vec![pid], 1), (vec![], 0)] {
+        fleet.folder(&keys[1]).unwrap().session.holders = holders;
+        assert_eq!(others(&mut fleet)[0], expected);
+    }
+}
+
 #[test]
 fn looks_at_the_cpu_are_begun_together_and_end_with_the_limit_they_are_for() {
     let mut fleet = fleet();

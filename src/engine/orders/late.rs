@@ -2,7 +2,7 @@
 
 use crate::agent::copilot::process::{GRACE, is_ending, is_gone};
 use crate::core::action::{Action, ServerState};
-use crate::core::fleet::Kind;
+use crate::core::fleet::{Kind, Session};
 use crate::core::order::{Given, Outcome, Report};
 use crate::core::owner::{Held, Owner};
 use crate::core::time::{Span, Time};
@@ -24,7 +24,7 @@ pub(in crate::engine) struct Late {
 pub(super) enum For {
     /// This owner's end.
     End(u32),
-    /// A look that tells whether the process of this session's lock holds it.
+    /// A look that tells whether the process of a new lock of this session holds it.
     Owner(Key),
     /// The bridge to the session of this id.
     Bridge(Box<str>),
@@ -45,7 +45,7 @@ impl Engine {
         let (bridges, fleet) = (&self.bridges, &self.fleet);
         let is_there = |for_what: &For| match for_what {
             For::End(pid) => !is_ending(*pid),
-            For::Owner(key) => fleet.get(key).is_none_or(|entry| entry.session().held != Held::Soon),
+            For::Owner(key) => fleet.is_settled(key),
             For::Bridge(session) => bridges.has_told(session),
         };
         let due: Vec<_> = self.late.extract_if(.., |late| late.until <= now || is_there(&late.for_what)).collect();
@@ -75,10 +75,20 @@ impl Engine {
 
     /// What the refusal of an order may rest on that is soon over, and how soon.
     pub(super) fn what_passes(&self, key: &Key, action: Action) -> Option<(For, Span)> {
-        if self.fleet.get(key)?.session().held == Held::Soon {
+        let session = self.fleet.get(key)?.session();
+        if session.held == Held::Soon {
             return Some((For::Owner(key.clone()), GRACE));
         }
+        if let Some(another) = self.opens_another(session, action) {
+            return Some((For::Owner(another.clone()), GRACE));
+        }
         self.ending_owner(key, action).map(|pid| (For::End(pid), ENDS_WITHIN))
+    }
+
+    /// The other session that a session's owner is just opening, where that one is to be ended.
+    pub(super) fn opens_another(&self, session: &Session, action: Action) -> Option<&Key> {
+        let pid = session.owner.pid().filter(|_| matches!(action, Action::End | Action::ForceQuit))?;
+        self.fleet.opened_soon_by(pid)
     }
 
     /// The process of an owner that is just ending, or has ended since it was looked at, where a session without one could be

@@ -118,6 +118,8 @@ fn a_lock_that_is_too_new_to_tell_is_looked_at_again() {
         let is_alive = matches!(folder.session.owner, Owner::Alive { pid: of, .. } if of == pid);
         let holders: &[u32] = if folder.session.held == Held::Seen { &[pid] } else { &[] };
         assert_eq!(folder.session.holders, holders, "a new lock makes no process the owner of one session more");
+        let newcomers: &[u32] = if folder.session.held == Held::Soon { &[pid] } else { &[] };
+        assert_eq!(folder.newcomers(), newcomers);
         (is_alive, folder.session.held, folder.tells_at().map(|at| at - Time(5_000_000)))
     };
     assert_eq!(seen_at(Span(3)), (true, Held::Soon, Some(GRACE)));
