@@ -173,18 +173,17 @@ fn chosen(mut properties: Properties, names: &[String]) -> Properties {
 /// place among the old ones, those that are gone included, then takes these away, and moves none. So what it knows already must
 /// stand in the order of before; and where something new follows, nothing in front of it may be gone.
 fn kept(before: &[Entry], items: &[Item]) -> Vec<Option<usize>> {
-    let same = |entry: &Entry, item: &Item| entry.id.as_ref() == item.id() && same_form(entry, item);
     let mut kept = vec![None; items.len()];
     let (mut first, mut end) = (items.len(), before.len());
     while first > 0
-        && let Some(at) = before[..end].iter().rposition(|entry| same(entry, &items[first - 1]))
+        && let Some(at) = before[..end].iter().rposition(|entry| stands_for(entry, &items[first - 1]))
     {
         (first, end) = (first - 1, at);
         kept[first] = Some(at);
     }
     let mut next = 0;
     for (kept, item) in kept.iter_mut().zip(&items[..first]) {
-        if next < end && same(&before[next], item) {
+        if next < end && stands_for(&before[next], item) {
             *kept = Some(next);
             next += 1;
         }
@@ -218,9 +217,15 @@ fn laid_out(items: &[Item], before: Vec<Entry>, last: &mut i32, now: Moment, cha
 
 fn has_places_of(entries: &[Entry], items: &[Item]) -> bool {
     entries.len() == items.len()
-        && entries.iter().zip(items).all(|(entry, item)| {
-            entry.id.as_ref() == item.id() && same_form(entry, item) && has_places_of(&entry.entries, item.children())
-        })
+        && entries
+            .iter()
+            .zip(items)
+            .all(|(entry, item)| stands_for(entry, item) && has_places_of(&entry.entries, item.children()))
+}
+
+/// Whether the entry is this item, as far as that can be told: words and lines have no ids.
+fn stands_for(entry: &Entry, item: &Item) -> bool {
+    entry.id.as_ref() == item.id() && same_form(entry, item)
 }
 
 /// Panels make another kind of widget of each form, and do not change it later.
@@ -229,10 +234,11 @@ fn same_form(entry: &Entry, item: &Item) -> bool {
 }
 
 fn reword(entries: &mut [Entry], items: &[Item], now: Moment, changes: &mut Changes) {
-    let same = has_places_of(entries, items);
+    // Up to the first that changed places, words without an id are those at the same place: the header is one of these.
+    let unmoved = entries.iter().zip(items).take_while(|(entry, item)| stands_for(entry, item)).count();
     for (at, entry) in entries.iter_mut().enumerate() {
         let item = match &entry.id {
-            _ if same => items.get(at),
+            _ if at < unmoved => items.get(at),
             Some(id) => items.iter().find(|item| item.id() == Some(id)).filter(|item| same_form(entry, item)),
             // Which words they were is not known: they stay.
             None => continue,

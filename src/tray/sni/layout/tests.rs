@@ -132,6 +132,20 @@ fn while_every_entry_stays_where_it_is_what_is_gone_is_disabled() {
 }
 
 #[test]
+fn the_header_of_an_open_menu_stays_true_while_its_rows_change() {
+    let mut layout = Layout::default();
+    let open = [Item::text("2 working"), Item::Separator, seen("a", "1"), seen("b", "2"), Item::text("words")];
+    layout.lay_out(&open, NOW, &mut Changes::default());
+    let mut changes = Changes::default();
+    let next = [Item::text("1 working"), Item::Separator, seen("b", "2"), Item::text("others"), seen("c", "3")];
+    layout.reword_in_place(&next, NOW, &mut changes);
+    let label = |n: usize| layout.entries[n].looks.label(NOW);
+    assert_eq!((label(0), label(4)), ("1 working".into(), "words".into()), "what moved is not known by its place");
+    let enabled: Vec<_> = layout.entries[2..].iter().map(|entry| entry.looks.enabled).collect();
+    assert_eq!(enabled, [false, true, false]);
+}
+
+#[test]
 fn a_check_mark_that_a_panel_may_have_changed_is_said_again() {
     let id = ItemId::own(Kind::StartAtLogin);
     let check = |checked| Item::Check {
