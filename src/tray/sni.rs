@@ -94,7 +94,8 @@ impl Tray {
             if redrawn {
                 Item::new_icon(&item).await?;
             }
-            if retold.0 {
+            // MATE's indicators read with the title what a screen reader says of the picture.
+            if retold.0 || retold.1 {
                 Item::new_title(&item).await?;
             }
             if retold.1 {

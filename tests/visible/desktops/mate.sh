@@ -6,7 +6,8 @@ PACKAGES=(mate-panel:mate-panel openbox:openbox dconf:dconf-cli /usr/share/icons
     '/usr/lib/*/gio/modules/libdconfsettings.so:dconf-gsettings-backend'
     '/usr/share/dbus-1/services/*IndicatorAppletComplete*:mate-indicator-applet'
     '/usr/libexec/ayatana-indicator-application/ayatana-indicator-application-service:ayatana-indicator-application'
-    '/usr/share/dbus-1/services/*mate*otification*:mate-notification-daemon')
+    '/usr/share/dbus-1/services/*mate*otification*:mate-notification-daemon' /usr/libexec/at-spi-bus-launcher:at-spi2-core
+    '/usr/lib/*/girepository-1.0/Atspi-2.0.typelib:gir1.2-atspi-2.0' /usr/lib/python3/dist-packages/gi:python3-gi)
 VARIANTS=(light:1024x600 dark:1024x600)
 ENVIRONMENT=(XDG_CURRENT_DESKTOP=MATE)
 PANEL_HEIGHT=28 LINE=1 EDGE=4
@@ -19,6 +20,11 @@ put_up() {
         # It calls Activate at a left click, whatever ItemIsMenu says.
         BUTTON=3
         export GTK_THEME=Adwaita:dark
+    else
+        # Screen readers are given the menu: the applet is started by the bus, with the environment of that.
+        gdbus call --session -d org.freedesktop.DBus -o /org/freedesktop/DBus \
+            -m org.freedesktop.DBus.UpdateActivationEnvironment "{'NO_AT_BRIDGE': '0'}"
+        export NO_AT_BRIDGE=0
     fi
     dconf load / <<X
 [org/mate/panel/general]
@@ -61,6 +67,21 @@ begin_notifier() {
     daemon=$(sed -n 's/^Exec=//p' /usr/share/dbus-1/services/org.freedesktop.mate.Notifications.service)
     begin "$daemon"
 }
+
+# What a screen reader is given of the open menu: each entry in words, a session's status instead of its mark.
+spoken() {
+    local label said=$OUT/$VARIANT-spoken.txt
+    [[ $VARIANT == light ]] || return 0
+    /usr/bin/python3 tests/visible/spoken.py >"$said"
+    for label in "${SPOKEN[@]}"; do
+        grep -qE "^$label" "$said" || fail "a screen reader is not told $label, but: $(<"$said")"
+    done
+    [[ $(sed -n 1p "$said") == "Pilotlight: $(sed -n 2p "$said")" ]] || fail "a screen reader is told of the icon $(sed -n 1p "$said")"
+    ! grep -E '[⚑⊘◷╳✗◌▶▷✓○•]' "$said" || fail 'a screen reader is given marks'
+}
+SPOKEN=('[0-9]+ need you' 'needs permission: billing-api · Write .* — rm -rf build' 'needs input: web-shop · .* — .Which one'
+    'permission lost: infra · Rotate TLS — permissions lost' 'stuck: infra · Load test — silent' 'crashed: deps · ' 'Resume deps in'
+    'failed: scripts · ' 'quiet: docs · ' 'working: ml-train · Train again — ' '4 idle' 'Notifications' 'Settings' 'Quit')
 
 # The first of its buttons is in the middle, below the text.
 approve_button() {
