@@ -35,7 +35,7 @@ const SHAPE_REST: Span = Span::seconds(1);
 /// Where no panel says when it opens the menu, its ages are worded anew this often, if something wakes us then.
 const AGE_REST: Span = Span::seconds(59);
 /// So many entries fit a display of 600 lines, beside the panel, on all desktops but GNOME ([`Menu::make_room`]).
-const MOST: usize = 19;
+const MOST: usize = 18;
 /// With fewer, there would be none for what needs the user.
 const LEAST: usize = 12;
 /// So many of those that need the user have a row at once.
