@@ -42,10 +42,10 @@ pub(super) struct Reconnect {
     /// The session: its id (any beginning that no other shares), its folder or its title
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     id: String,
-    /// Send its last prompt again, if no tool ran since
+    /// Send its last prompt again, if no tool has run since
     #[arg(long)]
     resend: bool,
-    /// Have it go on: by its last prompt, if no tool ran since, else by a short prompt (the setting `continue-prompt`)
+    /// Let it work on: with its last prompt, if no tool has run since, else with a short prompt (setting `continue-prompt`)
     #[arg(long = "continue", conflicts_with = "resend")]
     go_on: bool,
 }
@@ -56,10 +56,10 @@ pub(super) struct Stop {
     /// The session: its id (any beginning that no other shares), its folder or its title
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     id: String,
-    /// End the session, and not only its turn
+    /// End the session, not only its turn
     #[arg(long)]
     end: bool,
-    /// End the session without asking, where only that stops it
+    /// Do not ask before ending a session that cannot be stopped otherwise
     #[arg(long)]
     yes: bool,
 }
@@ -70,13 +70,13 @@ pub(super) struct Answer {
     /// The session: its id (any beginning that no other shares), its folder or its title
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     id: String,
-    /// Answer the request of this id, not the one that has been open for longest; `pilotlight explain ID` names them
+    /// Answer the request with this id instead of the oldest; `pilotlight explain ID` lists them
     #[arg(long, value_name = "RID", conflicts_with = "all")]
     request: Option<String>,
     /// Answer every open request
     #[arg(long)]
     all: bool,
-    /// Show each request and ask before it is answered
+    /// Show each request, and ask before answering it
     #[arg(long)]
     ask: bool,
 }

@@ -27,11 +27,11 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Switch it on: sessions in terminals that are started from then on can be stopped and answered from here
+    /// Install it in Copilot; it covers sessions started in terminals from then on
     Install(Sure),
-    /// Switch it off, and remove it from Copilot
+    /// Remove it from Copilot
     Remove(Sure),
-    /// Say whether it is on, for each home
+    /// Say for each home whether it is installed
     Status(Status),
 }
 
@@ -47,7 +47,7 @@ struct Sure {
 
 #[derive(Debug, clap::Args)]
 struct Status {
-    /// As a JSON array: an object a home
+    /// As a JSON array: one object per home
     #[arg(long)]
     json: bool,
 }
@@ -92,7 +92,7 @@ What stays: your consent for folders, in Copilot's permissions-config.json, and 
 settings. Sessions that run keep the extension until they end.";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let project = paths::project().context("no folder of yours is known to put the bridge into")?;
+    let project = paths::project().context("there is no folder to put the bridge into: set HOME")?;
     let files = Files::new(&project);
     let (ended, waits) = match &arguments.what {
         What::Install(_) if cfg!(not(unix)) => {

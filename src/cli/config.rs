@@ -16,10 +16,10 @@ use std::process::{Command, ExitCode};
 /// Arguments of `config`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Print every setting with its meaning and its present value, as a valid config.toml
+    /// Print every setting with its meaning and current value, as a valid config.toml
     #[arg(long, conflicts_with = "edit")]
     print: bool,
-    /// Open config.toml in $VISUAL or $EDITOR, else in what the desktop opens it with, and say afterwards where it is wrong
+    /// Open config.toml in $VISUAL or $EDITOR, else in the desktop's editor, and check it afterwards
     #[arg(long)]
     edit: bool,
 }

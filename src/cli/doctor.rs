@@ -13,10 +13,10 @@ use std::process::ExitCode;
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// As a JSON array of what was found: its check, its level, what was seen, and the remedy
+    /// As a JSON array: each check, its level, what was seen, and the remedy
     #[arg(long, conflicts_with = "fix")]
     json: bool,
-    /// Put right what is Pilotlight's own, each after asking; nothing of Copilot's is ever touched
+    /// Repair Pilotlight's own files, asking before each; never touches Copilot's
     #[arg(long)]
     fix: bool,
 }

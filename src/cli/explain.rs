@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     /// The session: its id (any beginning that no other shares), its folder or its title
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     id: String,
-    /// Explain what it was at that time, from the tray's log: HH:MM of today, or a time as in RFC 3339
+    /// Explain its status at that time, from the tray's log: HH:MM of today, or an RFC 3339 time
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
 }

@@ -16,14 +16,14 @@ const GROUPS: [(&str, &[&str]); 4] = [
 
 /// What is typed first, and what it does.
 pub(super) const EXAMPLES: [(&str, &str); 8] = [
-    ("pilotlight", "an icon in the panel; without a panel, the live table"),
-    ("pilotlight status", "every session, once"),
-    ("pilotlight explain 3aac", "why a session has its status; an id may be cut short"),
+    ("pilotlight", "show an icon in the panel; without a panel, the live table"),
+    ("pilotlight status", "list every session, once"),
+    ("pilotlight explain 3aac", "explain a session's status; an id may be cut short"),
     ("pilotlight approve 3aac", "show its permission request, and approve it once"),
     ("pilotlight answer 3aac", "show what it asks you, and answer it"),
-    ("pilotlight reconnect 3aac --continue", "from lost permissions to a session that works"),
-    ("pilotlight watch --json", "a line for each change, for scripts"),
-    ("pilotlight doctor", "what may keep Pilotlight from working, and what to do"),
+    ("pilotlight reconnect 3aac --continue", "restore lost permissions, and let it work on"),
+    ("pilotlight watch --json", "print a line for each change, for scripts"),
+    ("pilotlight doctor", "find what keeps Pilotlight from working, and what to do"),
 ];
 
 /// What a command ends with.
@@ -31,27 +31,27 @@ pub(super) const EXIT_CODES: [(&str, &str); 6] = [
     ("0", "Done."),
     ("1", "Failed."),
     ("2", "Bad usage: an id that is unknown or ambiguous, or a setting that is wrong."),
-    ("3", "No home of Copilot could be read."),
+    ("3", "No Copilot home could be read."),
     ("4", "Refused, with the reason."),
-    ("5", "Sent, and not confirmed: it may have happened."),
+    ("5", "Sent, but not confirmed: it may have happened."),
 ];
 
 /// What of the environment counts.
 pub(super) const ENVIRONMENT: [(&str, &str); 7] = [
-    ("COPILOT_HOME", "The home of Copilot to look at, where --home names none."),
-    ("PILOTLIGHT_CONFIG", "The file with the settings, in place of the usual one."),
-    ("NO_COLOR", "Not empty: no colours, unless --color says otherwise."),
-    ("CLICOLOR_FORCE", "Neither empty nor 0: colours even where the output is not a terminal."),
-    ("CLICOLOR", "0: no colours."),
-    ("VISUAL, EDITOR", "What `config --edit` opens the settings in."),
+    ("COPILOT_HOME", "The Copilot home to watch, unless --home names one."),
+    ("PILOTLIGHT_CONFIG", "The settings file to use instead of the usual one."),
+    ("NO_COLOR", "If not empty: no colours, unless --color says otherwise."),
+    ("CLICOLOR_FORCE", "If neither empty nor 0: colours, even when the output is not a terminal."),
+    ("CLICOLOR", "If 0: no colours."),
+    ("VISUAL, EDITOR", "The editor that `config --edit` uses."),
     ("XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME, XDG_RUNTIME_DIR", "Where Pilotlight's own files are, on Linux."),
 ];
 
 /// Pilotlight's own files, on Linux.
 pub(super) const FILES: [(&str, &str); 4] = [
     ("~/.config/pilotlight/config.toml", "The settings; `config --print` shows all of them."),
-    ("~/.local/state/pilotlight/", "What was looked at, muted and paused, and the log."),
-    ("~/.local/share/", "Completions, desktop entry and unit, where `setup` wrote them."),
+    ("~/.local/state/pilotlight/", "What you looked at, muted and paused; the log."),
+    ("~/.local/share/", "Completions, desktop entry and systemd unit, if `setup` wrote them."),
     ("~/.copilot/session-state/", "Copilot's sessions: read, never written."),
 ];
 
@@ -65,7 +65,7 @@ pub(super) fn command() -> Command {
     for (group, names) in GROUPS {
         let about = |name: &&'static str| {
             let found = command.find_subcommand(name).and_then(Command::get_about);
-            (*name, found.map_or_else(|| "Print this, or the help of a command".to_owned(), ToString::to_string))
+            (*name, found.map_or_else(|| "Print this help, or that of a command".to_owned(), ToString::to_string))
         };
         let _ = write!(text, "\n{header}{group}:{header:#}\n"); // a text takes everything
         list(&mut text, &names.iter().map(about).collect::<Vec<_>>(), literal);

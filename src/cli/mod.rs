@@ -58,11 +58,11 @@ const NO_HOME: u8 = 3;
 #[derive(Debug, Parser)]
 #[command(version = crate::VERSION, about, max_term_width = 100)]
 struct Arguments {
-    /// A Copilot home to watch; may be given several times. Without it: $COPILOT_HOME, else ~/.copilot, and what the config
-    /// adds
+    /// A Copilot home to watch; repeat it to watch several. Default: $COPILOT_HOME, else ~/.copilot, and the homes in the
+    /// config
     #[arg(long, value_name = "DIR", global = true, display_order = 900)]
     home: Vec<PathBuf>,
-    /// When to use colours. With auto: on a terminal unless NO_COLOR is set, and wherever CLICOLOR_FORCE is
+    /// When to use colours. With auto: on a terminal, unless NO_COLOR is set; everywhere, if CLICOLOR_FORCE is
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto", display_order = 901)]
     color: ColorChoice,
     #[command(subcommand)]
@@ -87,9 +87,9 @@ enum Command {
     Deny(act::Answer),
     /// Answer what a session asks you: a question, a tool's form, a plan
     Answer(act::Reply),
-    /// Have Copilot ask in a terminal whether Pilotlight may answer there
+    /// Have Copilot ask, in its terminal, whether Pilotlight may answer there
     LetAnswer(act::One),
-    /// Stop a session's turn; where no bridge reaches a plain terminal, end it, after asking
+    /// Stop a session's turn; end a plain terminal without the bridge, after asking
     Stop(act::Stop),
     /// Reconnect to a session that lost its client or its process
     Reconnect(act::Reconnect),
@@ -97,25 +97,25 @@ enum Command {
     Resume(act::One),
     /// Bring the terminal of a session to the front
     Show(act::One),
-    /// Replay a log by the same rules, in its own time
+    /// Replay a log: which statuses it had, when and why
     Replay(replay::Arguments),
-    /// Show all of this on scripted sessions; Copilot is not needed
+    /// Try Pilotlight on scripted sessions, without Copilot
     Demo(demo::Arguments),
-    /// Send a notification, and say what this desktop can do with one
+    /// Send a test notification, and say what this desktop supports
     NotifyTest,
-    /// Check what may keep Pilotlight from working, and what to do about it
+    /// Find what keeps Pilotlight from working, and say what to do
     Doctor(doctor::Arguments),
-    /// Print what a bug report needs: no names, paths, prompts, commands or tokens are in it
+    /// Print what a bug report needs, without names, paths, prompts, commands or tokens
     Diagnostics,
-    /// Stop, answer and approve in plain terminals: install what that takes, or remove it
+    /// Install, remove or check the bridge to sessions in plain terminals
     Bridge(bridge::Arguments),
     /// Show or edit the settings
     Config(config::Arguments),
-    /// Write completions, desktop entry and systemd unit where no package did; asks first
+    /// Write completions, desktop entry and systemd unit if no package did; asks first
     Setup(setup::Arguments),
     /// Print the completion script for a shell
     Completions(pages::Completions),
-    /// Print the manual page, or write all of them into a folder
+    /// Print the manual page, or write all pages into a folder
     Man(pages::Man),
 }
 
@@ -286,7 +286,7 @@ impl Context {
     /// Why a home cannot be read, for those that cannot.
     fn unreadable_homes(&self) -> Vec<String> {
         if self.homes.is_empty() {
-            return vec!["cannot tell where Copilot's home is: name it with --home DIR or COPILOT_HOME".into()];
+            return vec!["cannot find Copilot's home: name it with --home DIR or COPILOT_HOME".into()];
         }
         self.homes.iter().filter_map(|home| home_problem(home)).map(|line| plain(&line, LINE_MAX).into()).collect()
     }

@@ -24,7 +24,7 @@ pub(super) struct Completions {
 /// Arguments of `man`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Man {
-    /// Write a page for the program and for each of its commands into this folder, which is made where it is missing
+    /// Write a page for the program and one for each command into this folder, which is created if missing
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }

@@ -17,13 +17,13 @@ pub(super) struct Arguments {
     /// The log, an events.jsonl; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The process that owned the session: it lives on; it is gone a millisecond after the last event; none was ever known
+    /// Whether the session's process lives on, ends a millisecond after the last event, or was never known
     #[arg(long, value_enum, default_value = "alive")]
     owner: Owner,
-    /// Let the clock run on for so long after the last event: +30s, +11m, +24h
+    /// Let the clock run on after the last event: +30s, +11m, +24h
     #[arg(long, value_name = "+DURATION", value_parser = until, allow_hyphen_values = true)]
     until: Option<Span>,
-    /// As JSON: one object a change, {at, status, because}
+    /// As JSON: one object per change, {at, status, because}
     #[arg(long)]
     json: bool,
 }

@@ -36,10 +36,10 @@ const SHELLS: [(Shell, &str, &str); 3] = [
 /// Arguments of `setup`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Take away what an earlier `setup` wrote, and nobody changed since
+    /// Remove what an earlier `setup` wrote, except files edited since
     #[arg(long)]
     remove: bool,
-    /// Do what is listed without asking
+    /// Do not ask
     #[arg(long)]
     yes: bool,
 }

@@ -14,10 +14,10 @@ pub(super) struct Arguments {
     /// As JSON: an array with one object per session
     #[arg(long)]
     json: bool,
-    /// In the form that another bar takes, once; `watch --format` keeps going
+    /// In the format of another bar, once; `watch --format` keeps it up to date
     #[arg(long, value_enum, conflicts_with_all = ["json", "all"])]
     format: Option<Format>,
-    /// Every session on disk, not only those that are open or ended lately
+    /// Every session on disk, not only open and recently ended ones
     #[arg(long)]
     all: bool,
 }

@@ -254,10 +254,10 @@ impl ClickHandler {
                 match paths::project().map(|project| Files::new(&project).write()) {
                     Some(Ok(())) => self.note(&Note {
                         title: "The bridge is renewed".into(),
-                        body: "Sessions in terminals that are started from now on have it.".into(),
+                        body: "Sessions that you start in terminals from now on have it.".into(),
                     }),
                     Some(Err(error)) => self.trouble()(format!("{error:#}")),
-                    None => self.trouble()("no folder of yours is known to put the bridge into".into()),
+                    None => self.trouble()("there is no folder to put the bridge into: set HOME".into()),
                 }
                 self.command(Command::Redraw);
             }

@@ -25,27 +25,27 @@ pub(in crate::cli) struct Arguments {
     /// The session: its id (any beginning that no other shares), its folder or its title
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     id: String,
-    /// The answer: a choice in its own words, or any text where that is an answer. Without it, and without an option that says
-    /// the answer, it is asked for on the terminal
+    /// The answer: the words of a choice, or any text if the question takes one. Without it, and without an option that
+    /// answers, you are asked on the terminal
     #[arg(value_name = "ANSWER", conflicts_with_all = ["choice", "text", "decline", "cancel"])]
     answer: Option<String>,
-    /// Answer by the choice of this number, counted from 1
+    /// Pick the choice with this number, counted from 1
     #[arg(long, value_name = "N", conflicts_with_all = ["text", "decline", "cancel"])]
     choice: Option<usize>,
-    /// Answer in words of your own; of a plan, what to change
+    /// Answer in your own words; for a plan, say what to change
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["decline", "cancel"])]
     text: Option<String>,
-    /// Fill in a field of a form: once for each field, and once for each choice of a field that takes several
+    /// Fill in a field of a form; repeat it for each field, and for each choice of a field that takes several
     #[arg(long, value_name = "NAME=VALUE", value_parser = named, conflicts_with_all = ["answer", "choice", "text", "decline", "cancel"])]
     field: Vec<(String, String)>,
-    /// Turn a form or a plan down
+    /// Decline a form or a plan
     #[arg(long, conflicts_with = "cancel")]
     decline: bool,
-    /// Put a form away without an answer
+    /// Dismiss a form without answering
     #[arg(long)]
     cancel: bool,
-    /// The question to show or answer, by its id; without it, the one that has been open for longest is shown, with its id. An
-    /// answer in the arguments needs it: another question may have taken that one's place
+    /// The id of the question to show or answer; without it, the oldest is shown, with its id. Needed with an answer in the
+    /// arguments, because another question may have come meanwhile
     #[arg(long, value_name = "RID")]
     request: Option<String>,
 }
