@@ -3,8 +3,8 @@
 # submenu, the tooltip; a session that asks while a submenu is open; one that is put right by a click on the entry below its
 # row; the panel killed and started again. Pictures go to target/visible/DESKTOP.
 #
-#   tests/visible.sh [xfce|mate|lxqt|gnome|kde]...     these desktops; without a name, XFCE
-#   tests/visible.sh --readme                          and the best of XFCE's pictures to assets/screenshots
+#   tests/visible.sh [xfce|mate|lxqt|gnome|kde|wine]...   these desktops; without a name, XFCE
+#   tests/visible.sh --readme                             and the best of XFCE's pictures to assets/screenshots
 #
 # It checks what a machine can (the icon is drawn, the menu has a place for each of its entries and fits the display, case 106
 # by a mouse, 127 in two clicks); the rest is for eyes. What a desktop is, its file in tests/visible/desktops says. Linux only;
@@ -168,6 +168,7 @@ inside() {
     shot tooltip
     menu menu
     closer icon "56x28+$((icon_x - 28))+0"
+    ! declare -F spoken >/dev/null || spoken
     aim
     shot submenu
 
@@ -216,6 +217,7 @@ try() {
     # shellcheck source=visible/desktops/xfce.sh
     source "tests/visible/desktops/$1.sh"
     install_packages "${DISPLAY_PACKAGES[@]}" "${PACKAGES[@]}"
+    ! declare -F build_more >/dev/null || build_more
     mkdir -p "$OUT"
     for variant in "${VARIANTS[@]}"; do
         export VARIANT=${variant%%:*}
