@@ -10,18 +10,17 @@
 mod looks;
 #[cfg(test)]
 mod tests;
+mod told;
+
+pub(super) use told::{Properties, Property, Told};
 
 use crate::core::time::Moment;
 use crate::tray::view::{Item, ItemId, Text};
 use looks::{Form, Looks};
-use std::collections::{BTreeMap, HashMap};
-use zbus::zvariant::{StructureBuilder, Value};
+use std::collections::BTreeMap;
 
 /// The number that stands for the whole menu.
 pub(super) const ROOT: i32 = 0;
-
-/// The properties of an entry that a panel is told of, by their names.
-pub(super) type Properties = HashMap<&'static str, Value<'static>>;
 
 /// What changed without anything changing its place.
 #[derive(Debug, Default)]
@@ -110,10 +109,12 @@ impl Layout {
         if number == ROOT {
             let mut properties = Properties::new();
             properties.insert("children-display", "submenu".into());
-            return Some((ROOT, chosen(properties, names), wanted.below(&self.entries, depth)));
+            let (properties, below) = (chosen(properties, names), wanted.below(&self.entries, depth));
+            return Some(Told { number, properties, below });
         }
         let entry = find(&self.entries, number)?;
-        Some((number, wanted.of(entry), wanted.below(&entry.entries, depth)))
+        let (properties, below) = (wanted.of(entry), wanted.below(&entry.entries, depth));
+        Some(Told { number, properties, below })
     }
 
     /// The properties of these entries, or of all.
@@ -131,9 +132,6 @@ impl Entry {
     }
 }
 
-/// Number, properties, entries.
-pub(super) type Told = (i32, Properties, Vec<Value<'static>>);
-
 /// What somebody wants to know of entries.
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
@@ -150,16 +148,16 @@ impl Wanted<'_> {
         }
     }
 
-    fn below(self, entries: &[Entry], depth: i32) -> Vec<Value<'static>> {
+    fn below(self, entries: &[Entry], depth: i32) -> Vec<Told> {
         if depth == 0 {
             return Vec::new();
         }
-        let told = |entry: &Entry| {
-            let below = self.below(&entry.entries, depth.saturating_sub(1).max(-1));
-            let fields = StructureBuilder::new().add_field(entry.number).add_field(self.of(entry)).add_field(below);
-            fields.build().ok().map(Value::from)
+        let told = |entry: &Entry| Told {
+            number: entry.number,
+            properties: self.of(entry),
+            below: self.below(&entry.entries, depth.saturating_sub(1).max(-1)),
         };
-        entries.iter().filter_map(told).collect()
+        entries.iter().map(told).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The menu on the bus: `com.canonical.dbusmenu`, as panels call it.
 
 use super::forms::{self, Forms};
-use super::layout::{Changes, Layout, Properties, ROOT, Told};
+use super::layout::{Changes, Layout, Properties, Property, ROOT, Told};
 use crate::system::clock::Clock;
 use crate::tray::controller;
 use crate::tray::view::{Item, MenuView};
@@ -247,11 +247,13 @@ impl Menu {
         told
     }
 
-    fn get_property(&self, id: i32, name: String) -> fdo::Result<Value<'static>> {
+    fn get_property(&self, id: i32, name: String) -> fdo::Result<Property> {
         let shown = lock(&self.shown);
         let told = shown.layout.tell((id, 0), std::slice::from_ref(&name), None, shown.clock.now());
-        let (_, mut properties, _) = told.ok_or_else(|| no_entry(id))?;
-        properties.remove(&*name).ok_or_else(|| fdo::Error::InvalidArgs(format!("entry {id} has no {name}")))
+        told.ok_or_else(|| no_entry(id))?
+            .properties
+            .remove(&*name)
+            .ok_or_else(|| fdo::Error::InvalidArgs(format!("entry {id} has no {name}")))
     }
 
     async fn event(
@@ -351,7 +353,7 @@ mod tests {
 
     fn number(shown: &Shown, id: &str) -> i32 {
         let all = shown.layout.properties(&[], &[], shown.clock.now());
-        all.iter().find(|(_, properties)| properties.get("label") == Some(&Value::from(id.to_owned()))).unwrap().0
+        all.iter().find(|(_, properties)| properties.get("label") == Some(&id.into())).unwrap().0
     }
 
     fn after(begun: Instant, millis: u64) -> Instant {

@@ -1,6 +1,6 @@
 //! How an entry looks, and the properties by which a panel is told so.
 
-use super::Properties;
+use super::{Properties, Property};
 use crate::core::fleet::mark;
 use crate::core::time::Moment;
 use crate::core::verdict::Status;
@@ -52,7 +52,7 @@ impl Looks {
             properties.insert("enabled", false.into());
         }
         if let Some(status) = self.picture {
-            properties.insert("icon-data", badge(status).to_vec().into());
+            properties.insert("icon-data", Property::Bytes(badge(status)));
         }
         // Without it, MATE's indicators go on saying the first words that an entry had.
         let spoken = self.picture.map_or_else(|| label.trim_start().to_owned(), |status| spoken(status, label));
