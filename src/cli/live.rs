@@ -17,7 +17,8 @@ use crate::core::time::{Moment, Span, Time};
 use crate::engine::{Command, Fleet, Key, Settings, View};
 use aside::Aside;
 use chosen::Chosen;
-use crossterm::{cursor, execute, queue, terminal};
+use crossterm::terminal::{self, ClearType};
+use crossterm::{cursor, execute, queue};
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -238,12 +239,7 @@ impl Live {
         }
         let mut out = io::BufWriter::new(io::stdout().lock());
         if self.terminal {
-            queue!(out, terminal::BeginSynchronizedUpdate, cursor::MoveTo(0, 0))?;
-            for (index, line) in drawn.iter().enumerate() {
-                write!(out, "{}{line}", if index == 0 { "" } else { "\r\n" })?;
-                queue!(out, terminal::Clear(terminal::ClearType::UntilNewLine))?;
-            }
-            queue!(out, terminal::Clear(terminal::ClearType::FromCursorDown), terminal::EndSynchronizedUpdate)?;
+            redraw(&mut out, &drawn)?;
         } else {
             for line in &drawn {
                 writeln!(out, "{line}")?;
@@ -254,6 +250,20 @@ impl Live {
         self.drawn = drawn;
         Ok(())
     }
+}
+
+/// Draws these lines in place of what the terminal shows.
+fn redraw(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
+    queue!(out, terminal::BeginSynchronizedUpdate, cursor::MoveTo(0, 0))?;
+    for (index, line) in lines.iter().enumerate() {
+        let is_last = index + 1 == lines.len();
+        let rest = if is_last { ClearType::FromCursorDown } else { ClearType::UntilNewLine };
+        // Cleared before it is written: after a line of full width, the cursor still stands on its last character.
+        write!(out, "{}", if index == 0 { "" } else { "\r\n" })?;
+        queue!(out, terminal::Clear(rest))?;
+        write!(out, "{line}")?;
+    }
+    queue!(out, terminal::EndSynchronizedUpdate)
 }
 
 impl View for Live {
@@ -292,5 +302,19 @@ impl View for Live {
 impl Drop for Live {
     fn drop(&mut self) {
         self.give_terminal_back();
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// A terminal clears from its cursor on, which stands on the last character of a full line until another one comes.
+    #[test]
+    fn nothing_is_cleared_behind_a_line() {
+        let mut out = Vec::new();
+        redraw(&mut out, &["full".into(), "width".into()]).unwrap();
+        let said = String::from_utf8(out).unwrap();
+        assert_eq!(said, "\x1b[?2026h\x1b[1;1H\x1b[Kfull\r\n\x1b[Jwidth\x1b[?2026l");
     }
 }

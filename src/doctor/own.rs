@@ -133,7 +133,7 @@ fn writable(folder: &Path) -> Finding {
     let shown = folder.display();
     match fs::metadata(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Finding::ok(CHECK, format!("{shown} is made when there is something to remember")).redacted("not made yet")
+            Finding::ok(CHECK, format!("{shown} is created when needed")).redacted("not made yet")
         }
         Ok(meta) if meta.is_dir() && may_write(folder) => {
             Finding::ok(CHECK, format!("{shown} can be written")).redacted("can be written")

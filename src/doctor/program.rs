@@ -31,7 +31,7 @@ pub(super) fn copilot(ground: &Ground) -> Vec<Finding> {
         Err(why) => Finding::problem(
             CHECK,
             why,
-            "sessions are shown all the same, but none can be resumed; install the Copilot CLI, or set actions.copilot to where it is",
+            "sessions are shown, but none can be resumed without it; `actions.copilot` in the settings says where it is",
         )
         .redacted(if named.is_some() { "what the settings name is not it" } else { "none was found" }),
     }]

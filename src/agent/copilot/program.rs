@@ -49,9 +49,9 @@ pub async fn find_program(config: Option<&Path>, within: Duration) -> Result<Pat
             Err(why) => tried.push(format!("{} {why}", program.display())),
         }
     }
-    let tried = if tried.is_empty() { "nothing there has that name".to_owned() } else { tried.join("; ") };
+    let tried = if tried.is_empty() { String::new() } else { format!(" ({})", tried.join("; ")) };
     Err(format!(
-        "no GitHub Copilot CLI was found on the search path or where npm installs it: {tried}; install it, or name it in the settings"
+        "no Copilot CLI was found on PATH or where npm installs it{tried}: install it, or name it in the settings"
     ))
 }
 
