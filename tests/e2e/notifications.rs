@@ -9,6 +9,7 @@ use crate::support::pilotlight::Ran;
 use crate::support::script::{STORY, UNTIL_GO};
 use crate::support::{SOON, wait_until};
 use serde_json::Value;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -115,27 +116,12 @@ fn reconnect_on_a_popup_brings_permissions_back() {
 }
 
 /// On the display and the bus of a desktop that `tests/visible/popup.sh` has put up: what is asked is read, and approved with
-/// the mouse, while the live table beside it tells of that. The script knows where the desktop has its buttons.
+/// the mouse, while the live table beside it tells of that. What is asked next is denied. The script knows where the desktop has
+/// its buttons.
 #[test]
 #[ignore = "wants a display: tests/visible/popup.sh"]
-fn approve_is_clicked_with_the_mouse() {
-    let Some(pictures) = std::env::var_os("PILOTLIGHT_TEST_PICTURES") else { return };
-    let script = std::env::var_os("PILOTLIGHT_TEST_DISPLAY_SCRIPT").unwrap();
-    let picture = |name: &str| {
-        let mut import = Command::new("import");
-        import.args(["-window", "root"]).arg(Path::new(&pictures).join(name));
-        assert_eq!(Ran::of(import).code, Some(0));
-    };
-    let xdotool = |args: &[&str]| {
-        let mut command = Command::new("xdotool");
-        command.args(args);
-        Ran::of(command)
-    };
-    let button = || {
-        let mut command = Command::new("bash");
-        command.arg(&script).arg("--button");
-        Ran::of(command)
-    };
+fn approve_and_deny_are_clicked_with_the_mouse() {
+    let Some(display) = Display::named() else { return };
     let stage = Stage::in_project("billing-api", Manner::Waits, AT_ONCE);
     let deploy = stage.home.project().join("deploy.sh");
     executable(&deploy, &format!("#!/bin/sh\n{UNTIL_GO}\n"));
@@ -143,30 +129,83 @@ fn approve_is_clicked_with_the_mouse() {
     stage.told("idle", "");
     stage.session.send(STORY);
     stage.session.folder.wait("permission.requested");
-    wait_until(SOON, "the popup is on the display", String::new, || (button().code == Some(0)).then_some(()));
-    #[expect(clippy::disallowed_methods, reason = "a popup fades in, and nothing tells when it has")]
-    std::thread::sleep(Duration::from_secs(2));
-    picture("popup.png");
-    let place = button().out;
-    let place: Vec<&str> = place.split_whitespace().collect();
+    display.aim("approve");
     assert_eq!(answers(&stage.session.folder), [""; 0]);
-    xdotool(&["mousemove", place[0], place[1]]);
-    #[expect(clippy::disallowed_methods, reason = "the button lights up, and nothing tells when it has")]
-    std::thread::sleep(Duration::from_millis(500));
-    picture("popup-pressed.png");
-    xdotool(&["click", "1"]);
-    // A server keeps what the pointer rests on.
-    xdotool(&["mousemove", "5", "300"]);
+    display.press();
     stage.session.folder.wait("permission.completed");
     assert_eq!(answers(&stage.session.folder), ["approved"]);
     stage.told("working", "");
-    wait_until(SOON, "the popup is gone", String::new, || (button().code != Some(0)).then_some(()));
-    #[expect(clippy::disallowed_methods, reason = "the table on the display draws when its terminal does")]
-    std::thread::sleep(Duration::from_secs(1));
-    picture("popup-gone.png");
+    display.is_gone();
     stage.home.go();
     stage.session.folder.wait_nth("assistant.turn_end", 2);
     stage.told("idle", "");
+    stage.session.send("SCRIPT:tool Paint the fence");
+    stage.session.folder.wait_nth("permission.requested", 2);
+    display.aim("deny");
+    display.press();
+    stage.session.folder.wait_nth("permission.completed", 2);
+    assert_eq!(answers(&stage.session.folder), ["approved", "denied-interactively-by-user"]);
+}
+
+/// What the script has put up, and its mouse.
+struct Display {
+    pictures: OsString,
+    script: OsString,
+}
+
+impl Display {
+    /// The one that the environment names.
+    fn named() -> Option<Self> {
+        let script = std::env::var_os("PILOTLIGHT_TEST_DISPLAY_SCRIPT")?;
+        Some(Self { pictures: std::env::var_os("PILOTLIGHT_TEST_PICTURES")?, script })
+    }
+
+    fn ran(program: &str, args: &[&str]) -> Ran {
+        let mut command = Command::new(program);
+        command.args(args);
+        Ran::of(command)
+    }
+
+    fn picture(&self, name: &str) {
+        let mut import = Command::new("import");
+        import.args(["-window", "root"]).arg(Path::new(&self.pictures).join(name));
+        assert_eq!(Ran::of(import).code, Some(0));
+    }
+
+    /// Where the button is, if a popup is shown.
+    fn button(&self, name: &str) -> Option<String> {
+        let mut command = Command::new("bash");
+        command.arg(&self.script).args(["--button", name]);
+        let found = Ran::of(command);
+        (found.code == Some(0)).then_some(found.out)
+    }
+
+    /// Waits for the popup, and rests on its button.
+    fn aim(&self, name: &str) {
+        wait_until(SOON, "the popup is on the display", String::new, || self.button(name));
+        #[expect(clippy::disallowed_methods, reason = "a popup fades in, and nothing tells when it has")]
+        std::thread::sleep(Duration::from_secs(2));
+        self.picture(&format!("popup-{name}.png"));
+        let place = self.button(name).unwrap();
+        let place: Vec<&str> = place.split_whitespace().collect();
+        Self::ran("xdotool", &["mousemove", place[0], place[1]]);
+        #[expect(clippy::disallowed_methods, reason = "the button lights up, and nothing tells when it has")]
+        std::thread::sleep(Duration::from_millis(500));
+        self.picture(&format!("popup-{name}-pressed.png"));
+    }
+
+    fn press(&self) {
+        Self::ran("xdotool", &["click", "1"]);
+        // A server keeps what the pointer rests on.
+        Self::ran("xdotool", &["mousemove", "5", "300"]);
+    }
+
+    fn is_gone(&self) {
+        wait_until(SOON, "the popup is gone", String::new, || self.button("approve").is_none().then_some(()));
+        #[expect(clippy::disallowed_methods, reason = "the table on the display draws when its terminal does")]
+        std::thread::sleep(Duration::from_secs(1));
+        self.picture("popup-gone.png");
+    }
 }
 
 /// The live table in a window, ended with the test.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A notification on a real display: Xvfb, a desktop's notification server, a session of the real Copilot CLI that asks for a
-# permission, and Approve clicked with the mouse. Pictures go to target/visible/DESKTOP.
+# permission, Approve clicked with the mouse, and Deny the next time. Pictures go to target/visible/DESKTOP.
 #
 #   tests/visible/popup.sh [DESKTOP]      on this desktop; without a name, XFCE
 #   tests/visible/popup.sh --readme        and XFCE's to assets/screenshots
@@ -18,8 +18,18 @@ inside() {
     put_up_popups
     until_true 60 'the notification server' has org.freedesktop.Notifications
     xsetroot -solid '#3b4252'
-    cargo test --locked --quiet --test e2e approve_is_clicked_with_the_mouse -- --ignored --nocapture || status=$?
+    cargo test --locked --quiet --test e2e approve_and_deny_are_clicked_with_the_mouse -- --ignored --nocapture || status=$?
     return "$status"
+}
+
+# button approve|deny: where it is, if a popup is shown.
+button() {
+    local place x y
+    place=$(approve_button) || return 1
+    read -r x y <<<"$place"
+    # DENY: so many pixels to the right of Approve.
+    [[ $1 != deny ]] || x=$((x + DENY))
+    echo "$x $y"
 }
 
 main() {
@@ -41,13 +51,13 @@ main() {
     VARIANT=${VARIANTS[0]%%:*}
     on_display 1000x500 "${ENVIRONMENT[@]}" DESKTOP="$desktop" VARIANT="$VARIANT" PILOTLIGHT_TEST_PICTURES="$out" \
         PILOTLIGHT_TEST_DISPLAY_SCRIPT="$PWD/tests/visible/popup.sh" bash "$PWD/tests/visible/popup.sh" --inside ||
-        fail "the popup was not approved with the mouse on $desktop"
+        fail "the popups were not answered with the mouse on $desktop"
     echo "$desktop: pictures in $out"
     [[ -n $readme ]] || return 0
-    convert "$out/popup.png" -crop 440x168+560+0 +repage +dither -colors 96 -strip PNG8:assets/screenshots/popup.png
+    convert "$out/popup-approve.png" -crop 440x168+560+0 +repage +dither -colors 96 -strip PNG8:assets/screenshots/popup.png
     # The display has no pointer of its own to be seen; one is drawn where it was.
     local pointer='translate 640,106 polygon 0,0 0,17 4,13 7,20 10,19 7,12 12,12'
-    convert -delay 220 "$out/popup.png" -delay 120 '(' "$out/popup-pressed.png" -fill white -stroke black -draw "$pointer" ')' \
+    convert -delay 220 "$out/popup-approve.png" -delay 120 '(' "$out/popup-approve-pressed.png" -fill white -stroke black -draw "$pointer" ')' \
         -delay 260 "$out/popup-gone.png" -crop 1000x400+0+0 +repage -loop 0 +dither -colors 64 -layers optimize assets/screenshots/approve.gif
 }
 
@@ -55,8 +65,7 @@ case ${1:-} in
 --inside | --button)
     # shellcheck source=desktops/xfce.sh
     source "$(dirname "${BASH_SOURCE[0]}")/desktops/$DESKTOP.sh"
-    # Where Approve is, if a popup is shown.
-    if [[ $1 == --button ]]; then approve_button; else inside; fi
+    if [[ $1 == --button ]]; then button "$2"; else inside; fi
     ;;
 *) main "$@" ;;
 esac

@@ -6,7 +6,7 @@ PACKAGES=(gnome-shell:gnome-shell gjs:gjs '/usr/lib/*/dri/swrast_dri.so:libgl1-m
 VARIANTS=(dark:1280x800 small:1024x600)
 ENVIRONMENT=(GSETTINGS_BACKEND=keyfile XDG_CURRENT_DESKTOP=GNOME XDG_SESSION_TYPE=x11 XDG_SESSION_CLASS=user
     GNOME_SHELL_SESSION_MODE=user)
-PANEL_HEIGHT=27 LINE=13 EDGE=12
+PANEL_HEIGHT=27 LINE=13 EDGE=12 DENY=185
 # Submenus open below their rows.
 SUBMENUS=below
 

@@ -7,7 +7,7 @@ PACKAGES=(plasmashell:plasma-workspace kwin_x11:kwin-x11 '/usr/share/plasma/layo
 VARIANTS=(light:1280x800 dark:1024x600)
 ENVIRONMENT=(XDG_CURRENT_DESKTOP=KDE KDE_FULL_SESSION=true KDE_SESSION_VERSION=5 XDG_SESSION_TYPE=x11 XDG_MENU_PREFIX=plasma-
     QT_QPA_PLATFORM=xcb QT_QUICK_BACKEND=software KWIN_COMPOSE=N PLASMA_USE_QT_SCALING=1)
-PANEL_HEIGHT=36 LINE=9 EDGE=4
+PANEL_HEIGHT=36 LINE=9 EDGE=4 DENY=78
 
 write_settings() {
     local scheme=BreezeLight theme=breeze-light

@@ -6,7 +6,7 @@ PACKAGES=(lxqt-panel:lxqt-panel lxqt-notificationd:lxqt-notificationd openbox:op
 VARIANTS=(light:1024x600 dark:1024x600)
 ENVIRONMENT=(XDG_CURRENT_DESKTOP=LXQt QT_QPA_PLATFORM=xcb QT_QPA_PLATFORMTHEME=lxqt)
 PANEL_HEIGHT=32 LINE=1 EDGE=4
-POPUPS=lxqt-notificationd
+POPUPS=lxqt-notificationd DENY=76
 # It calls Activate at a left click, whatever ItemIsMenu says.
 BUTTON=3
 

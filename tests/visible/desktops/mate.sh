@@ -11,7 +11,7 @@ PACKAGES=(mate-panel:mate-panel openbox:openbox dconf:dconf-cli /usr/share/icons
 VARIANTS=(light:1024x600 dark:1024x600)
 ENVIRONMENT=(XDG_CURRENT_DESKTOP=MATE)
 PANEL_HEIGHT=28 LINE=1 EDGE=4
-POPUPS=mate-notification-daemon
+POPUPS=mate-notification-daemon DENY=75
 
 put_up() {
     local applet=IndicatorAppletCompleteFactory::IndicatorAppletComplete

@@ -5,7 +5,7 @@ PACKAGES=(xfce4-panel:xfce4-panel openbox:openbox '/usr/lib/*/xfce4/notifyd/xfce
 VARIANTS=(light:1024x600 dark:1024x600)
 ENVIRONMENT=(XDG_CURRENT_DESKTOP=XFCE)
 PANEL_HEIGHT=28 LINE=1 EDGE=4
-POPUPS=xfce4-notifyd
+POPUPS=xfce4-notifyd DENY=102
 
 put_up() {
     local dark=false conf=$XDG_CONFIG_HOME/xfce4/xfconf/xfce-perchannel-xml
