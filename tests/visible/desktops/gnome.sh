@@ -75,8 +75,11 @@ approve_button() {
         xdotool mousemove --sync 500 120 sleep 0.2 mousemove --sync 500 90 sleep 0.2 mousemove --sync 500 70 sleep 0.2 mousemove --sync 505 66
     fi
     sleep 1
-    # A note has no buttons, and is lower.
-    banner && ((popup_height > 110)) || return 1
+    # A note has no buttons, and is lower. It stays while the pointer is on it, and until somebody moves.
+    if ! banner || ((popup_height <= 110)); then
+        xdotool mousemove --sync 30 $((300 + RANDOM % 100))
+        return 1
+    fi
     echo "350 $((30 + popup_y + popup_height - 20))"
 }
 
