@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 /// While events come all the time, they are taken in once in so long.
-const STEP: Duration = Duration::from_millis(30);
+const STEP: Duration = Duration::from_millis(40);
 /// So many wakings may follow each other faster than that.
 const AT_ONCE: u32 = 10;
 
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn what_comes_now_and_then_waits_for_nothing() {
-        for millis in [30, 40, 100, 1000] {
+        for millis in [40, 60, 100, 1000] {
             assert_eq!(follow(Duration::from_millis(millis)).1, Duration::ZERO, "every {millis} ms");
         }
     }
@@ -64,7 +64,7 @@ mod tests {
     fn what_comes_all_the_time_is_taken_in_together_and_waits_for_one_step_at_most() {
         for micros in [10, 1000, 10_000, 20_000] {
             let (wakings, longest) = follow(Duration::from_micros(micros));
-            assert!((300..350).contains(&wakings), "every {micros} us: {wakings}");
+            assert!((225..265).contains(&wakings), "every {micros} us: {wakings}");
             assert!(longest <= STEP, "every {micros} us: {longest:?}");
         }
     }
