@@ -62,6 +62,7 @@ use crate::core::verdict::Status;
 use crate::engine::last_seen::Seen;
 use crate::engine::ledger::Ledger;
 use crate::system::clock::Clock;
+use crate::system::heap;
 use crate::system::identity::Identity;
 use crate::system::log::{self, story};
 use crate::system::signals::Signals;
@@ -343,7 +344,8 @@ impl Engine {
         if view.wants_history() {
             self.untold = self.history.iter().collect();
         }
-        // The start needed much that is not needed again.
+        // The start needed much that is not needed again, and that is not to stand beside the first picture.
+        heap::give_back();
         self.agenda.is_long();
         ControlFlow::Continue(())
     }

@@ -4,8 +4,8 @@
 //! much was looked at, and with the rescan: that takes it some 100 us, and wakes nobody.
 //!
 //! Of the program file, the start reads the relocations whole, and with each piece of code that runs what stands around it is mapped
-//! as well. So the file is let go of at the same time: what runs on is mapped again as soon as it runs, for some 100 us in all, and the
-//! rest is the system's.
+//! as well. So the file is let go of at the same time, and the C library's with it: what runs on is mapped again as soon as it runs,
+//! for some 100 us in all, and the rest is the system's.
 #![cfg_attr(target_os = "linux", allow(unsafe_code))]
 
 /// Gives back what nothing stands on, where that can be done.
@@ -31,7 +31,7 @@ mod program {
     use std::ffi::{c_int, c_void};
     use std::sync::OnceLock;
 
-    /// Lets go of what was read of the program file.
+    /// Lets go of what was read of the program file and of the C library, which stay mapped until the process ends.
     pub(super) fn let_go() {
         const DONT_NEED: c_int = 4;
         unsafe extern "C" {
@@ -40,19 +40,21 @@ mod program {
         }
         static PLACES: OnceLock<Vec<(usize, usize)>> = OnceLock::new();
         // Where it cannot be read, everything stays.
-        let find =
-            || as_in_file(&std::fs::read_to_string("/proc/self/smaps").unwrap_or_default(), let_go as fn() as usize);
+        let find = || {
+            let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+            as_in_file(&maps, &[let_go as fn() as usize, madvise as *const () as usize])
+        };
         for (from, to) in PLACES.get_or_init(find) {
-            // SAFETY: these are pages of the program file, and stay so until the process ends. None of them was ever written, and none
+            // SAFETY: these are pages of those two files, and stay so until the process ends. None of them was ever written, and none
             // can be: whoever reads one next, at whatever time, finds in it what stood there before.
             unsafe { madvise(std::ptr::without_provenance_mut(*from), to - from, DONT_NEED) };
         }
     }
 
-    /// Where the file that has its code at this address is mapped so that nobody can write it, and nobody ever did: by smaps of
-    /// proc(5).
-    pub(super) fn as_in_file(maps: &str, code: usize) -> Vec<(usize, usize)> {
-        let (mut found, mut last, mut program) = (Vec::new(), None, None);
+    /// Where the files that have code at these addresses are mapped so that nobody can write them, and nobody ever did: by smaps
+    /// of proc(5).
+    pub(super) fn as_in_file(maps: &str, code: &[usize]) -> Vec<(usize, usize)> {
+        let (mut found, mut last, mut files) = (Vec::new(), None, Vec::new());
         for line in maps.lines() {
             let mut words = line.split_ascii_whitespace();
             let Some(first) = words.next() else { continue };
@@ -60,15 +62,15 @@ mod program {
                 let (mode, _, device, inode) = (words.next(), words.next(), words.next(), words.next());
                 let number = |hex| usize::from_str_radix(hex, 16).unwrap_or_default();
                 let (place, file) = ((number(from), number(to)), (device, inode));
-                if (place.0..place.1).contains(&code) {
-                    program = Some(file);
+                if code.iter().any(|code| (place.0..place.1).contains(code)) {
+                    files.push(file);
                 }
                 last = matches!(mode, Some("r--p" | "r-xp")).then_some((file, place));
             } else if first == "Anonymous:" && words.next() == Some("0") {
                 found.extend(last.take());
             }
         }
-        found.into_iter().filter(|(file, _)| Some(*file) == program).map(|(_, place)| place).collect()
+        found.into_iter().filter(|(file, _)| files.contains(file)).map(|(_, place)| place).collect()
     }
 }
 
@@ -77,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_as_in_the_program_file_is_let_go_of() {
+    fn only_what_is_as_in_its_file_is_let_go_of() {
         let map =
             |head: &str, own: u32| format!("{head}\nSize: 8 kB\nRss: 8 kB\nAnonymous:        {own} kB\nVmFlags: rd\n");
         let maps = [
@@ -88,12 +90,17 @@ mod tests {
             map("6000-7000 r--p 00000000 00:00 0      [vvar]", 0),
             map("8000-9000 r-xp 00000000 fe:00 79     /lib/a library", 0),
         ];
-        assert_eq!(program::as_in_file(&maps.concat(), 0x2345), [(0x1000, 0x2000), (0x2000, 0x4000)]);
-        assert_eq!(program::as_in_file(&maps.concat(), 0x9999), []);
+        let program = [(0x1000, 0x2000), (0x2000, 0x4000)];
+        assert_eq!(program::as_in_file(&maps.concat(), &[0x2345]), program);
+        assert_eq!(
+            program::as_in_file(&maps.concat(), &[0x2345, 0x8000]),
+            [&program[..], &[(0x8000, 0x9000)]].concat()
+        );
+        assert_eq!(program::as_in_file(&maps.concat(), &[0x9999]), []);
         // Its own code goes on.
         let own = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        let here = only_what_is_as_in_the_program_file_is_let_go_of as fn() as usize;
-        assert!(program::as_in_file(&own, here).iter().any(|(from, to)| (*from..*to).contains(&here)), "{own}");
+        let here = only_what_is_as_in_its_file_is_let_go_of as fn() as usize;
+        assert!(program::as_in_file(&own, &[here]).iter().any(|(from, to)| (*from..*to).contains(&here)), "{own}");
         give_back();
     }
 }
