@@ -72,7 +72,7 @@ fn open_requests(session: &Session) -> usize {
 
 fn of_request(source: &Source<'_>, request: &Request, can_answer: bool) -> Asked {
     let id = |kind| ItemId::of(source.key, kind);
-    let act = |ask| Effect::Act(Order::new(&source.row.id, ask).to(&source.row.label));
+    let act = |ask| Effect::Act(Box::new(Order::new(&source.row.id, ask).to(&source.row.label)));
     let (call, open) = (request.id, open_requests(source.session));
     let kind = plain(&request.kind, 20);
     let head = wants(&kind).map_or_else(|| kind.to_string(), |what| format!("Wants {what}"));
@@ -98,7 +98,7 @@ fn of_question(source: &Source<'_>, form: &Form, can_answer: bool) -> Asked {
     let answer = |kind, text: String, with| {
         let reply = Reply::Give { request: form.request.to_string(), shown: form.mark(), with };
         let order = Order::new(&source.row.id, Ask::Answer(reply)).to(&source.row.label);
-        Item::action(id(kind), text, Effect::Act(order))
+        Item::action(id(kind), text, Effect::Act(Box::new(order)))
     };
     let elsewhere = |text: &str| {
         let effect = Effect::Answer { id: source.row.id.clone(), request: form.request.clone() };
@@ -163,7 +163,7 @@ fn named(offers: &[Offer; 13], session: &Session) -> [(Action, &'static str); 8]
 fn item(source: &Source<'_>, kind: Kind, name: &str, action: Action) -> Option<Item> {
     let row = source.row;
     let order = Order::new(&row.id, Ask::of(action)?).on(source.session.facts.root.as_deref()).to(&row.label);
-    Some(Item::action(ItemId::of(source.key, kind), name, Effect::Act(order)))
+    Some(Item::action(ItemId::of(source.key, kind), name, Effect::Act(Box::new(order))))
 }
 
 /// What can be done with it now beside answering, the best first.

@@ -31,7 +31,7 @@ use tokio::sync::mpsc::{self, UnboundedSender};
 #[derive(Clone, Debug)]
 pub(crate) enum Told {
     /// Show this from now on.
-    View(Box<MenuView>),
+    View(Arc<MenuView>),
     /// An item was clicked.
     Item {
         /// Its name.
@@ -49,7 +49,7 @@ pub(crate) enum Told {
 /// The tray and what it shows.
 pub(crate) struct TrayController {
     tray: Option<Tray>,
-    view: MenuView,
+    view: Arc<MenuView>,
     click_handler: ClickHandler,
     news: Box<dyn Fn(News)>,
     has_icon: Arc<AtomicBool>,
@@ -58,7 +58,7 @@ pub(crate) struct TrayController {
 impl TrayController {
     /// A controller that is not lit. `news` tells where it is lit and why not.
     pub(crate) fn new(click_handler: ClickHandler, news: Box<dyn Fn(News)>) -> Self {
-        let view = MenuView::before_the_first_look();
+        let view = Arc::new(MenuView::before_the_first_look());
         Self { tray: None, view, click_handler, news, has_icon: Arc::default() }
     }
 
@@ -91,7 +91,7 @@ impl TrayController {
     }
 
     /// Shows this from now on.
-    pub(crate) fn show(&mut self, view: MenuView) {
+    pub(crate) fn show(&mut self, view: Arc<MenuView>) {
         if let Some(tray) = &mut self.tray
             && let Err(error) = tray.show(&view)
         {
@@ -236,7 +236,7 @@ impl ClickHandler {
             Effect::SeenAll => self.command(Command::SeenAll),
             Effect::Refresh => self.command(Command::Refresh),
             Effect::Quit => self.command(Command::Quit),
-            Effect::Act(order) => self.order(order),
+            Effect::Act(order) => self.order(*order),
             Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(order)),
             Effect::Mute(mute) => (self.notifier)(Word::Mute(mute)),
             Effect::TestNote => self.note(&Note::test()),

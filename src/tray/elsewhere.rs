@@ -68,7 +68,7 @@ impl ApplicationHandler<Told> for App {
 
     fn user_event(&mut self, events: &ActiveEventLoop, told: Told) {
         match told {
-            Told::View(view) => self.controller.show(*view),
+            Told::View(view) => self.controller.show(view),
             Told::Item { item, aimed } => {
                 let aimed = aimed && self.controller.tray().is_some_and(Tray::has_rested);
                 self.controller.item(&item, aimed);

@@ -21,6 +21,7 @@ use crate::system::log;
 use crate::system::paths;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::SystemTime;
 
@@ -78,7 +79,7 @@ pub(crate) struct Feed {
     login: Login,
     /// What lies on our disk of the bridge to terminals, where that can be switched on.
     bridge: Option<BridgeFiles>,
-    send: Box<dyn Fn(MenuView) + Send>,
+    send: Box<dyn Fn(Arc<MenuView>) + Send>,
     news: Receiver<News>,
     tell: Box<dyn Tell>,
     lit: Option<bool>,
@@ -118,7 +119,7 @@ impl Feed {
         menu: Menu,
         notifier: Notifier,
         login: Login,
-        send: impl Fn(MenuView) + Send + 'static,
+        send: impl Fn(Arc<MenuView>) + Send + 'static,
         news: Receiver<News>,
         tell: Box<dyn Tell>,
         welcome: Option<Welcome>,

@@ -88,9 +88,9 @@ impl Loop {
     }
 }
 
-fn show(controller: &mut TrayController, view: Option<Box<MenuView>>) {
+fn show(controller: &mut TrayController, view: Option<Arc<MenuView>>) {
     if let Some(view) = view {
-        controller.show(*view);
+        controller.show(view);
     }
 }
 

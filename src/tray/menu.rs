@@ -29,6 +29,7 @@ use crate::core::order::{Ask, Order};
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span, Time};
 use crate::system::clock::Clock;
+use std::sync::Arc;
 
 /// Two changes of shape are at least this far apart.
 const SHAPE_REST: Span = Span::seconds(1);
@@ -65,7 +66,7 @@ pub struct Menu {
     /// So many entries have room on the display.
     most: usize,
     clock: Option<Clock>,
-    shown: Option<MenuView>,
+    shown: Option<Arc<MenuView>>,
     /// When, by the awake clock, it was last sent, and last laid out anew.
     sent: Time,
     shaped: Time,
@@ -155,7 +156,7 @@ impl Menu {
     }
 
     /// The menu for these sessions, where it differs from the last one.
-    pub fn update<'a>(&mut self, sources: impl Iterator<Item = Source<'a>>, now: Moment) -> Option<MenuView> {
+    pub fn update<'a>(&mut self, sources: impl Iterator<Item = Source<'a>>, now: Moment) -> Option<Arc<MenuView>> {
         // Its places rest: whatever it becomes until then, it would not be shown.
         if self.wake_at.is_some_and(|at| now.awake < at) {
             return None;
@@ -163,7 +164,7 @@ impl Menu {
         let mut sources: Vec<_> = sources.collect();
         sources.sort_by(|a, b| (a.row.place(), a.key).cmp(&(b.row.place(), b.key)));
         let clock = *self.clock.get_or_insert_with(|| Clock::going_on(now));
-        let view = self.view(&sources, now, clock);
+        let view = Arc::new(self.view(&sources, now, clock));
         self.wake_at = None;
         if let Some(shown) = &self.shown {
             if view == *shown {
@@ -184,7 +185,7 @@ impl Menu {
             self.shaped = now.awake;
         }
         self.sent = now.awake;
-        self.shown = Some(view.clone());
+        self.shown = Some(Arc::clone(&view));
         Some(view)
     }
 

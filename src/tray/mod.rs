@@ -191,17 +191,10 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     let orders = engine.commander();
     let work = move || {
         let send = to_main.clone();
-        let mut feed = Feed::new(
-            menu,
-            notifier,
-            login,
-            move |view| send(Told::View(Box::new(view))),
-            news_of_desktop,
-            tell,
-            welcome,
-        )
-        .telling(ended)
-        .with_bridge(bridge);
+        let mut feed =
+            Feed::new(menu, notifier, login, move |view| send(Told::View(view)), news_of_desktop, tell, welcome)
+                .telling(ended)
+                .with_bridge(bridge);
         runtime.block_on(async {
             #[cfg(target_os = "linux")]
             {

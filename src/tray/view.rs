@@ -19,6 +19,7 @@ use crate::engine::Key;
 use crate::system::clock::Clock;
 pub use id::{ItemId, Kind};
 use std::path::PathBuf;
+use std::sync::Arc;
 use unicode_width::UnicodeWidthStr;
 
 /// How what the icon says begins, where the sessions play themselves.
@@ -47,7 +48,7 @@ pub struct MenuView {
 /// The words of an item, which may end in an age.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Text {
-    head: String,
+    head: Arc<str>,
     gist: Option<Gist>,
 }
 
@@ -112,7 +113,7 @@ pub enum Effect {
     /// Everything is looked at now.
     Refresh,
     /// Something is done with a session.
-    Act(Order),
+    Act(Box<Order>),
     /// A permission request is shown whole, and answered, in a terminal.
     Details {
         /// The session's id.
@@ -159,7 +160,7 @@ pub enum Effect {
 
 impl From<String> for Text {
     fn from(head: String) -> Self {
-        Self { head, gist: None }
+        Self { head: head.into(), gist: None }
     }
 }
 
@@ -171,12 +172,12 @@ impl From<&str> for Text {
 
 impl Text {
     /// What it is, and why: `▶ ml-train · Train again — 40 s`.
-    pub(crate) const fn row(head: String, gist: Gist) -> Self {
-        Self { head, gist: Some(gist) }
+    pub(crate) fn row(head: String, gist: Gist) -> Self {
+        Self { head: head.into(), gist: Some(gist) }
     }
 
     /// Words that are an age, or end in one.
-    pub(crate) const fn age(gist: Gist) -> Self {
+    pub(crate) fn age(gist: Gist) -> Self {
         Self::row(String::new(), gist)
     }
 

@@ -11,6 +11,7 @@ use pilotlight::tray::menu::Menu;
 use pilotlight::tray::view::{Item, ItemId, Kind, MenuView};
 use proptest::prelude::*;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What happens to the sessions.
 #[derive(Clone, Debug)]
@@ -75,7 +76,7 @@ proptest! {
         let mut menu = Menu::new(Limits::default(), List::default(), None, false);
         let mut sessions: Vec<(Key, Session, Row)> = Vec::new();
         let mut now = Moment::of(Time(1_795_197_600_000));
-        let (mut shown, mut shaped): (Option<MenuView>, Option<Time>) = (None, None);
+        let (mut shown, mut shaped): (Option<Arc<MenuView>>, Option<Time>) = (None, None);
         for (change, gap) in changes {
             now = now.plus(Span(gap));
             let is = |which: u8, key: &Key| *key.1 == *format!("session-{which}");

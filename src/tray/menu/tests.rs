@@ -63,14 +63,14 @@ impl World {
         *row = Row { status, since: now, last_progress: Some(now), because, gist, ..row.clone() };
     }
 
-    fn after(&mut self, span: Span) -> Option<MenuView> {
+    fn after(&mut self, span: Span) -> Option<Arc<MenuView>> {
         self.now = self.now.plus(span);
         let path = Path::new("/nowhere");
         let sources = self.sessions.iter().map(|(key, session, row)| Source { key, row, session, path });
         self.menu.update(sources, self.now)
     }
 
-    fn update(&mut self) -> Option<MenuView> {
+    fn update(&mut self) -> Option<Arc<MenuView>> {
         self.after(Span(1))
     }
 
@@ -165,7 +165,7 @@ fn what_puts_it_right_stands_below_its_row_for_three_of_them() {
     let shown = names(&world.menu.shown.as_ref().unwrap().items);
     assert_eq!(shown, [&*ids[0], "+", &ids[1], "+", &ids[2], "+", &ids[3], &ids[4]]);
     assert_eq!(world.entries()[3], "     Resume infra in a terminal");
-    let resume = Effect::Act(Order { who: "infra".into(), ..Order::new(&ids[0], Ask::Resume) });
+    let resume = Effect::Act(Box::new(Order { who: "infra".into(), ..Order::new(&ids[0], Ask::Resume) }));
     assert_eq!(world.effect(&ids[0], Kind::Remedy), Some(&resume));
 }
 
@@ -210,7 +210,7 @@ fn a_session_that_is_stuck_in_a_plain_terminal_is_put_right_there() {
     world.session("api").control.server = ServerState::Nowhere;
     world.after(Span::minutes(1)).unwrap();
     assert_eq!(world.entries()[3], "     Show the terminal of api");
-    let show = Effect::Act(Order { who: "api".into(), ..Order::new("api", Ask::ShowTerminal) });
+    let show = Effect::Act(Box::new(Order { who: "api".into(), ..Order::new("api", Ask::ShowTerminal) }));
     assert_eq!(world.effect("api", Kind::Remedy), Some(&show));
 }
 

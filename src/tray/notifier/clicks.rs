@@ -76,7 +76,7 @@ const fn is_one(popup: &Popup) -> bool {
 }
 
 fn act(entry: &Entry, order: Order) -> Step {
-    Step::Do(Effect::Act(order.to(&entry.row.label)))
+    Step::Do(Effect::Act(Box::new(order.to(&entry.row.label))))
 }
 
 /// The button that a click beside the buttons stands for: some servers show none. Only what does no harm where nobody meant

@@ -12,12 +12,14 @@ mod looks;
 mod tests;
 mod told;
 
+use told::Wanted;
 pub(super) use told::{Properties, Property, Told};
 
 use crate::core::time::Moment;
 use crate::tray::view::{Item, ItemId, Text};
 use looks::{Form, Looks};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The number that stands for the whole menu.
 pub(super) const ROOT: i32 = 0;
@@ -34,18 +36,19 @@ pub(super) struct Changes {
 /// The entries, and which numbers were given to them.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
-    entries: Vec<Entry>,
+    /// Shared with answers that are on their way to a panel.
+    entries: Arc<Vec<Entry>>,
     last: i32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry {
     number: i32,
     /// Which item this is; none for words and lines.
     id: Option<ItemId>,
     looks: Looks,
-    /// Its words as panels were last told of a change in them.
-    said: String,
+    /// Its words as panels were last told of a change in them; none where time does not change them.
+    said: Option<String>,
     entries: Vec<Self>,
 }
 
@@ -53,37 +56,41 @@ impl Layout {
     /// Lays the menu out anew. Of an entry that keeps its number, what is other than it was is told: GNOME's extension reads the
     /// properties of new numbers alone.
     pub(super) fn lay_out(&mut self, items: &[Item], now: Moment, changes: &mut Changes) {
-        let before = std::mem::take(&mut self.entries);
-        self.entries = laid_out(items, before, &mut self.last, now, changes);
+        let before = Arc::unwrap_or_clone(std::mem::take(&mut self.entries));
+        self.entries = Arc::new(laid_out(items, before, &mut self.last, now, changes));
     }
 
     /// Takes the words of these items over, where they stand in the same places. False, and nothing is changed, where they do not.
     pub(super) fn reword(&mut self, items: &[Item], now: Moment, changes: &mut Changes) -> bool {
         let same = has_places_of(&self.entries, items);
         if same {
-            reword(&mut self.entries, items, now, changes);
+            reword(self.entries_mut(), items, now, changes);
         }
         same
     }
 
     /// Words the ages as they are true now.
     pub(super) fn renew(&mut self, now: Moment, changes: &mut Changes) {
-        renew(&mut self.entries, now, changes);
+        renew(self.entries_mut(), now, changes);
     }
 
     /// Takes over what can be while every entry stays where it is: the words of what is still there. The rest is disabled.
     pub(super) fn reword_in_place(&mut self, items: &[Item], now: Moment, changes: &mut Changes) {
-        reword(&mut self.entries, items, now, changes);
+        reword(self.entries_mut(), items, now, changes);
     }
 
     /// A panel was clicked on this entry: the item, where it is one that can be clicked now.
     pub(super) fn clicked(&mut self, number: i32) -> Option<ItemId> {
-        let entry = find_mut(&mut self.entries, number)?;
+        let entry = find_mut(self.entries_mut(), number)?;
         let id = entry.id.clone().filter(|_| entry.looks.enabled && entry.looks.form != Form::Submenu);
         if let Form::Check(checked) = &mut entry.looks.form {
             *checked = None;
         }
         id
+    }
+
+    fn entries_mut(&mut self) -> &mut Vec<Entry> {
+        Arc::make_mut(&mut self.entries)
     }
 
     /// Whether there is such an entry.
@@ -101,20 +108,19 @@ impl Layout {
     pub(super) fn tell(
         &self,
         (number, depth): (i32, i32),
-        names: &[String],
+        names: Vec<String>,
         known: Option<i32>,
         now: Moment,
     ) -> Option<Told> {
         let wanted = Wanted { names, known, now };
-        if number == ROOT {
-            let mut properties = Properties::new();
-            properties.insert("children-display", "submenu".into());
-            let (properties, below) = (chosen(properties, names), wanted.below(&self.entries, depth));
-            return Some(Told { number, properties, below });
-        }
-        let entry = find(&self.entries, number)?;
-        let (properties, below) = (wanted.of(entry), wanted.below(&entry.entries, depth));
-        Some(Told { number, properties, below })
+        self.has(number).then(|| Told { entries: Arc::clone(&self.entries), number, depth, wanted })
+    }
+
+    /// One property of an entry. `None`: there is no such entry; the inner one: it has no such property.
+    pub(super) fn property(&self, number: i32, name: &str, now: Moment) -> Option<Option<Property>> {
+        let entry = || find(&self.entries, number).map(|entry| entry.properties(now));
+        let mut properties = if number == ROOT { told::of_root() } else { entry()? };
+        Some(properties.remove(name))
     }
 
     /// The properties of these entries, or of all.
@@ -129,35 +135,6 @@ impl Layout {
 impl Entry {
     fn properties(&self, now: Moment) -> Properties {
         self.looks.properties(&self.looks.label(now))
-    }
-}
-
-/// What somebody wants to know of entries.
-#[derive(Clone, Copy)]
-struct Wanted<'a> {
-    names: &'a [String],
-    known: Option<i32>,
-    now: Moment,
-}
-
-impl Wanted<'_> {
-    fn of(self, entry: &Entry) -> Properties {
-        match self.known {
-            Some(known) if entry.number <= known => Properties::new(),
-            _ => chosen(entry.properties(self.now), self.names),
-        }
-    }
-
-    fn below(self, entries: &[Entry], depth: i32) -> Vec<Told> {
-        if depth == 0 {
-            return Vec::new();
-        }
-        let told = |entry: &Entry| Told {
-            number: entry.number,
-            properties: self.of(entry),
-            below: self.below(&entry.entries, depth.saturating_sub(1).max(-1)),
-        };
-        entries.iter().map(told).collect()
     }
 }
 
@@ -198,13 +175,12 @@ fn laid_out(items: &[Item], before: Vec<Entry>, last: &mut i32, now: Moment, cha
         let (number, said, below) = match known {
             Some(entry) if entry.looks == looks => (entry.number, entry.said, entry.entries),
             Some(entry) => {
-                let said = looks.label(now);
-                changes.note(entry.number, (&entry.looks, &entry.said), (&looks, &said));
-                (entry.number, said, entry.entries)
+                changes.note(&entry, &looks, now);
+                (entry.number, looks.said(now), entry.entries)
             }
             None => {
                 *last = last.checked_add(1).unwrap_or(1);
-                (*last, looks.label(now), Vec::new())
+                (*last, looks.said(now), Vec::new())
             }
         };
         let entries = laid_out(item.children(), below, last, now, changes);
@@ -243,9 +219,8 @@ fn reword(entries: &mut [Entry], items: &[Item], now: Moment, changes: &mut Chan
         };
         let looks = item.map_or_else(|| Looks { enabled: false, ..entry.looks.clone() }, Looks::of);
         if looks != entry.looks {
-            let said = looks.label(now);
-            changes.note(entry.number, (&entry.looks, &entry.said), (&looks, &said));
-            (entry.looks, entry.said) = (looks, said);
+            changes.note(entry, &looks, now);
+            (entry.said, entry.looks) = (looks.said(now), looks);
         }
         if let Some(item) = item {
             reword(&mut entry.entries, item.children(), now, changes);
@@ -256,25 +231,26 @@ fn reword(entries: &mut [Entry], items: &[Item], now: Moment, changes: &mut Chan
 fn renew(entries: &mut [Entry], now: Moment, changes: &mut Changes) {
     for entry in entries {
         if entry.looks.text.as_ref().is_some_and(Text::has_age) {
-            let said = entry.looks.label(now);
-            changes.note(entry.number, (&entry.looks, &entry.said), (&entry.looks, &said));
-            entry.said = said;
+            changes.note(entry, &entry.looks, now);
+            entry.said = entry.looks.said(now);
         }
         renew(&mut entry.entries, now, changes);
     }
 }
 
 impl Changes {
-    fn note(&mut self, number: i32, (before, said): (&Looks, &str), (now, says): (&Looks, &str)) {
-        let (mut set, before_set) = (now.properties(says), before.properties(said));
+    /// An entry looks like this now.
+    fn note(&mut self, Entry { number, looks: before, said, .. }: &Entry, looks: &Looks, now: Moment) {
+        let said = said.clone().unwrap_or_else(|| before.label(now));
+        let (mut set, before_set) = (looks.properties(&looks.label(now)), before.properties(&said));
         let unset: Vec<_> = before_set.keys().copied().filter(|name| !set.contains_key(name)).collect();
         let unsure = matches!(before.form, Form::Check(None));
         set.retain(|name, value| before_set.get(name) != Some(value) || (unsure && *name == "toggle-state"));
         if !set.is_empty() {
-            self.set.push((number, set));
+            self.set.push((*number, set));
         }
         if !unset.is_empty() {
-            self.unset.push((number, unset));
+            self.unset.push((*number, unset));
         }
     }
 

@@ -231,7 +231,7 @@ impl Menu {
         let last = shown.layout.last();
         let known = shown.forms.of_layout(asker(&header), (parent_id, recursion_depth), &property_names, last);
         let names = if known.is_some() { forms::told() } else { property_names };
-        let told = shown.layout.tell((parent_id, recursion_depth), &names, known, shown.clock.now());
+        let told = shown.layout.tell((parent_id, recursion_depth), names, known, shown.clock.now());
         told.map(|told| (shown.revision, told)).ok_or_else(|| no_entry(parent_id))
     }
 
@@ -249,11 +249,8 @@ impl Menu {
 
     fn get_property(&self, id: i32, name: String) -> fdo::Result<Property> {
         let shown = lock(&self.shown);
-        let told = shown.layout.tell((id, 0), std::slice::from_ref(&name), None, shown.clock.now());
-        told.ok_or_else(|| no_entry(id))?
-            .properties
-            .remove(&*name)
-            .ok_or_else(|| fdo::Error::InvalidArgs(format!("entry {id} has no {name}")))
+        let property = shown.layout.property(id, &name, shown.clock.now()).ok_or_else(|| no_entry(id))?;
+        property.ok_or_else(|| fdo::Error::InvalidArgs(format!("entry {id} has no {name}")))
     }
 
     async fn event(

@@ -44,7 +44,7 @@ fn case_107b_an_item_answers_the_request_that_it_shows_or_none() {
     let approve = |request| Kind::Approve(Call::of_number(request));
     let asks = |id: &str, text: &str| Ask::Approve(Which::Shown { id: id.into(), text: text.into() });
     let order = Order { who: "a".into(), ..Order::new("a", asks("request-1", "make")) };
-    assert_eq!(world.effect("a", approve(1)), Some(&Effect::Act(order)));
+    assert_eq!(world.effect("a", approve(1)), Some(&Effect::Act(Box::new(order))));
     // Answered elsewhere, and another one opened: the click that was on its way is for the first.
     world.answered("a");
     world.ask("a", 2, "rm -r .");
@@ -112,7 +112,7 @@ fn a_choice_answers_the_question_that_it_was_shown_with_and_no_other() {
     let first = world.update().unwrap();
     let reply = |request: &str, shown, n| {
         let reply = Reply::Give { request: request.into(), shown, with: With::Choice(n) };
-        Some(Effect::Act(Order { who: "a".into(), ..Order::new("a", Ask::Answer(reply)) }))
+        Some(Effect::Act(Box::new(Order { who: "a".into(), ..Order::new("a", Ask::Answer(reply)) })))
     };
     assert_eq!(world.effect("a", choice(mark, 1)).cloned(), reply("r1", mark, 1));
     assert_eq!(world.effect("a", choice(mark, 2)), None);

@@ -41,6 +41,11 @@ impl Looks {
         self.text.as_ref().map(|text| text.at(now)).unwrap_or_default()
     }
 
+    /// The same, where time changes them.
+    pub(super) fn said(&self, now: Moment) -> Option<String> {
+        self.text.as_ref().filter(|text| text.has_age()).map(|text| text.at(now))
+    }
+
     pub(super) fn properties(&self, label: &str) -> Properties {
         let mut properties = Properties::new();
         if self.form == Form::Line {

@@ -170,10 +170,9 @@ fn words_are_not_clicked_and_an_underline_is_no_key() {
     let [text, x] = numbers(&layout)[..] else { panic!("{layout:?}") };
     assert_eq!((layout.clicked(text), layout.clicked(x)), (None, None));
     assert_eq!(layout.entries[0].properties(NOW)["label"], "a__b && c____d".into());
-    let [all, one] = [-1, 1].map(|depth| layout.tell((ROOT, depth), &[], None, NOW).unwrap().below);
-    assert_eq!((all.len(), one.len()), (2, 2));
-    assert_eq!((all[1].below.len(), one[1].below.len()), (1, 0), "one level has no submenus");
-    assert_eq!(layout.tell((x, 0), &["label".to_owned()], None, NOW).unwrap().properties.len(), 1);
+    assert_eq!(layout.property(text, "label", NOW), Some(Some("a__b && c____d".into())));
+    assert_eq!(layout.property(ROOT, "children-display", NOW), Some(Some("submenu".into())));
+    assert_eq!((layout.property(x, "icon-data", NOW), layout.property(99, "label", NOW)), (Some(None), None));
     assert_eq!(layout.properties(&[x], &[], NOW).len(), 1);
     assert_eq!(layout.properties(&[], &[], NOW).len(), 3);
 }

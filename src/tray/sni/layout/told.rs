@@ -1,10 +1,14 @@
 //! What a panel reads of the menu, in the form in which it goes over the bus.
 //!
-//! A panel asks for the whole menu at once, which may be a thousand entries and more. As values of the bus library each of them
-//! would take kilobytes, and each byte of a picture some eighty; these types write the same bytes without such values.
+//! A panel asks for the whole menu at once, which may be thousands of entries. As values of the bus library each of them would
+//! take kilobytes, and each byte of a picture some eighty. Here the same bytes are written straight from the layout.
 
+use super::{Entry, ROOT, chosen, find};
+use crate::core::time::Moment;
+use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use zbus::zvariant::{OwnedValue, Signature, Type, as_value};
 
 /// The properties of an entry, by their names.
@@ -19,12 +23,36 @@ pub(in super::super) enum Property {
     Bytes(&'static [u8]),
 }
 
-/// An entry with those below it, as `GetLayout` answers.
+/// An entry with those below it, as `GetLayout` answers. What it says is worded as it is written to the bus.
 #[derive(Debug)]
 pub(in super::super) struct Told {
-    pub(in super::super) number: i32,
-    pub(in super::super) properties: Properties,
-    pub(in super::super) below: Vec<Self>,
+    pub(super) entries: Arc<Vec<Entry>>,
+    pub(super) number: i32,
+    pub(super) depth: i32,
+    pub(super) wanted: Wanted,
+}
+
+/// What a panel wants to know of entries.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) names: Vec<String>,
+    /// Of entries up to this number, it wants nothing but their places.
+    pub(super) known: Option<i32>,
+    pub(super) now: Moment,
+}
+
+impl Wanted {
+    fn of(&self, entry: &Entry) -> Properties {
+        match self.known {
+            Some(known) if entry.number <= known => Properties::new(),
+            _ => chosen(entry.properties(self.now), &self.names),
+        }
+    }
+}
+
+/// What is told of the menu itself.
+pub(super) fn of_root() -> Properties {
+    Properties::from([("children-display", "submenu".into())])
 }
 
 impl From<&str> for Property {
@@ -72,8 +100,59 @@ impl Type for Told {
 
 impl Serialize for Told {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let below: Vec<_> = self.below.iter().map(as_value::Serialize).collect();
-        (self.number, &self.properties, below).serialize(serializer)
+        let Self { entries, number, depth, wanted } = self;
+        let told = match find(entries, *number) {
+            Some(entry) => Branch::of(entry, *depth, wanted),
+            None => {
+                let below = Below { entries, depth: *depth, wanted };
+                Branch { number: ROOT, properties: chosen(of_root(), &wanted.names), below }
+            }
+        };
+        told.serialize(serializer)
+    }
+}
+
+/// One entry of it, with those below.
+struct Branch<'a> {
+    number: i32,
+    properties: Properties,
+    below: Below<'a>,
+}
+
+/// The entries below one, so many levels deep.
+struct Below<'a> {
+    entries: &'a [Entry],
+    depth: i32,
+    wanted: &'a Wanted,
+}
+
+impl<'a> Branch<'a> {
+    fn of(entry: &'a Entry, depth: i32, wanted: &'a Wanted) -> Self {
+        let below = Below { entries: &entry.entries, depth, wanted };
+        Self { number: entry.number, properties: wanted.of(entry), below }
+    }
+}
+
+impl Type for Branch<'_> {
+    const SIGNATURE: &'static Signature = Told::SIGNATURE;
+}
+
+impl Serialize for Branch<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.number, &self.properties, &self.below).serialize(serializer)
+    }
+}
+
+impl Serialize for Below<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { entries, depth, wanted } = *self;
+        let entries = if depth == 0 { &[] } else { entries };
+        let mut row = serializer.serialize_seq(Some(entries.len()))?;
+        for entry in entries {
+            let branch = Branch::of(entry, depth.saturating_sub(1).max(-1), wanted);
+            row.serialize_element(&as_value::Serialize(&branch))?;
+        }
+        row.end()
     }
 }
 
@@ -107,11 +186,16 @@ mod tests {
         properties.iter().map(|(name, property)| (*name, value(property))).collect()
     }
 
-    fn structure(told: &Told) -> Value<'static> {
-        let below: Vec<_> = told.below.iter().map(structure).collect();
+    fn below(entries: &[Entry], depth: i32) -> Vec<Value<'static>> {
+        let entries = if depth == 0 { &[] } else { entries };
+        entries.iter().map(|entry| structure(entry, depth - 1)).collect()
+    }
+
+    fn structure(entry: &Entry, depth: i32) -> Value<'static> {
         // As a value it is in the order of the names again.
-        let properties: HashMap<_, _> = values(&told.properties).into_iter().collect();
-        let fields = StructureBuilder::new().add_field(told.number).add_field(properties).add_field(below);
+        let properties: HashMap<_, _> = values(&entry.properties(NOW)).into_iter().collect();
+        let below = below(&entry.entries, depth);
+        let fields = StructureBuilder::new().add_field(entry.number).add_field(properties).add_field(below);
         Value::from(fields.build().unwrap())
     }
 
@@ -151,18 +235,18 @@ mod tests {
     fn a_layout_is_on_the_bus_as_values_would_be() {
         let layout = menu();
         assert_eq!(<(u32, Told)>::SIGNATURE.to_string_no_parens(), "u(ia{sv}av)");
-        for (depth, entries) in [(-1, 9), (0, 0), (1, 4), (2, 7)] {
-            let told = layout.tell((ROOT, depth), &[], None, NOW).unwrap();
-            fn count(told: &Told) -> usize {
-                told.below.iter().map(|entry| 1 + count(entry)).sum()
-            }
-            assert_eq!(count(&told), entries);
-            let below: Vec<_> = told.below.iter().map(structure).collect();
-            let values = (7_u32, (told.number, values(&told.properties), below));
+        for depth in [-1, 0, 1, 2] {
+            let told = layout.tell((ROOT, depth), Vec::new(), None, NOW).unwrap();
+            let values = (7_u32, (ROOT, values(&of_root()), below(&layout.entries, depth)));
             same_bytes(&(7_u32, told), &values);
         }
+        let row = &layout.entries[2];
+        let told = layout.tell((row.number, 1), Vec::new(), None, NOW).unwrap();
+        same_bytes(&told, &(row.number, values(&row.properties(NOW)), below(&row.entries, 1)));
+        assert!(layout.tell((99, -1), Vec::new(), None, NOW).is_none());
         // As somebody reads it who knows nothing of how it was written.
-        let told = to_bytes(Context::new_dbus(LE, 0), &layout.tell((ROOT, -1), &[], None, NOW).unwrap()).unwrap();
+        let told =
+            to_bytes(Context::new_dbus(LE, 0), &layout.tell((ROOT, -1), Vec::new(), None, NOW).unwrap()).unwrap();
         let ((number, _, below), _): ((i32, HashMap<String, OwnedValue>, Vec<OwnedValue>), _) =
             told.deserialize().unwrap();
         assert_eq!((number, below.len()), (ROOT, 4));
@@ -170,6 +254,26 @@ mod tests {
         assert_eq!(*row.1["label"], Value::from("⚑ billing__api"));
         assert_eq!(*row.1["icon-data"], Value::from(badge(Status::NeedsPermission).to_vec()));
         assert_eq!((&*row.1["children-display"], row.2.len()), (&Value::from("submenu"), 3));
+    }
+
+    /// Of what the panel knows already, and of what it does not ask for, nothing is told.
+    #[test]
+    fn a_layout_tells_what_is_asked_for() {
+        let mut layout = menu();
+        let known = layout.entries[2].number;
+        let told = layout.tell((ROOT, -1), vec!["label".to_owned()], Some(known), NOW).unwrap();
+        // What changes while the answer is on its way is in the next one.
+        layout.lay_out(&[], NOW, &mut Changes::default());
+        let bytes = to_bytes(Context::new_dbus(LE, 0), &told).unwrap();
+        let ((_, properties, below), _): ((i32, HashMap<String, OwnedValue>, Vec<OwnedValue>), _) =
+            bytes.deserialize().unwrap();
+        assert_eq!((properties.len(), below.len()), (0, 4));
+        for entry in below {
+            let (number, properties, _): (i32, HashMap<String, OwnedValue>, Vec<OwnedValue>) =
+                entry.try_into().unwrap();
+            let names: Vec<_> = properties.keys().map(String::as_str).collect();
+            assert_eq!(names, if number <= known { vec![] } else { vec!["label"] }, "{number}");
+        }
     }
 
     #[test]
