@@ -6,9 +6,7 @@
 
 use super::Key;
 use crate::agent::copilot::store::SessionIds;
-use crate::core::packed::Packed;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -154,83 +152,6 @@ impl Agenda {
     }
 }
 
-/// Sessions of which nothing but their folder matters: those whose process is gone, and whose log is old.
-#[derive(Default)]
-pub(super) struct History {
-    /// By home.
-    homes: Vec<BTreeMap<Packed, Old>>,
-    sweep: u32,
-}
-
-/// What is known of an old session: there may be tens of thousands of them.
-struct Old {
-    /// The number of the listing that found it last.
-    found: u32,
-    /// It was shown.
-    told: bool,
-}
-
-impl History {
-    pub(super) fn contains(&self, key: &Key) -> bool {
-        self.homes.get(key.0).is_some_and(|home| home.contains_key(&Packed::from(&key.1)))
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.homes.iter().all(BTreeMap::is_empty)
-    }
-
-    /// Whether it was not there.
-    pub(super) fn insert(&mut self, key: &Key) -> bool {
-        if self.homes.len() <= key.0 {
-            self.homes.resize_with(key.0 + 1, BTreeMap::default);
-        }
-        let Entry::Vacant(place) = self.homes[key.0].entry(Packed::from(&key.1)) else { return false };
-        place.insert(Old { found: self.sweep, told: false });
-        true
-    }
-
-    /// Whether it was there, and was shown.
-    pub(super) fn remove(&mut self, key: &Key) -> bool {
-        let old = self.homes.get_mut(key.0).and_then(|home| home.remove(&Packed::from(&key.1)));
-        old.is_some_and(|old| old.told)
-    }
-
-    /// It is shown.
-    pub(super) fn tell(&mut self, key: &Key) {
-        if let Some(old) = self.homes.get_mut(key.0).and_then(|home| home.get_mut(&Packed::from(&key.1))) {
-            old.told = true;
-        }
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = Key> {
-        self.homes.iter().enumerate().flat_map(|(home, ids)| ids.keys().map(move |id| (home, id.id())))
-    }
-
-    pub(super) fn of_home(&self, home: usize) -> impl Iterator<Item = Key> {
-        self.homes.get(home).into_iter().flatten().map(move |(id, _)| (home, id.id()))
-    }
-
-    /// The number of a listing that begins now.
-    pub(super) const fn begin_sweep(&mut self) -> u32 {
-        self.sweep = self.sweep.wrapping_add(1);
-        self.sweep
-    }
-
-    /// A listing found this; whether it is of the history.
-    pub(super) fn found(&mut self, home: usize, id: &str, sweep: u32) -> bool {
-        let found = self.homes.get_mut(home).and_then(|ids| ids.get_mut(&Packed::from(id)));
-        found.map(|old| old.found = sweep).is_some()
-    }
-
-    /// What no listing found since that one began.
-    pub(super) fn missed(&self, home: usize, sweep: u32) -> Vec<Key> {
-        let ids = self.homes.get(home).into_iter().flatten();
-        // Numbers may have gone round since.
-        let missed = ids.filter(|(_, old)| old.found.wrapping_sub(sweep) > u32::MAX / 2);
-        missed.map(|(id, _)| (home, id.id())).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,20 +187,5 @@ mod tests {
         assert!(!agenda.is_busy());
         agenda.urgent(key("long"));
         assert_eq!(agenda.next_urgent(), Some(key("long")));
-    }
-
-    #[test]
-    fn what_a_listing_missed_is_known_and_what_came_meanwhile_is_not_missed() {
-        let mut history = History::default();
-        for id in ["old", "gone"] {
-            assert!(history.insert(&key(id)));
-        }
-        let sweep = history.begin_sweep();
-        assert!(history.found(0, "old", sweep) && !history.found(0, "new", sweep) && !history.found(1, "old", sweep));
-        assert!(history.insert(&key("new")));
-        assert_eq!(history.missed(0, sweep), [key("gone")]);
-        history.tell(&key("old"));
-        assert!(!history.remove(&key("gone")) && history.remove(&key("old")) && !history.remove(&key("old")));
-        assert!(!history.contains(&key("gone")) && history.contains(&key("new")) && !history.is_empty());
     }
 }

@@ -45,8 +45,10 @@ impl Engine {
     /// Waits for the next event; not at all, where there is more to do.
     pub(super) async fn next(&mut self, wait: &mut Wait, view: &dyn View) -> Event {
         let wake = self.clock.instant(self.wake_at(view));
-        let is_busy =
-            self.agenda.is_busy() || self.looking.is_some() || !self.untold.is_empty() || !self.unwatched.is_empty();
+        let is_busy = self.agenda.is_busy()
+            || self.looking.is_some()
+            || self.history.has_untold()
+            || self.history.has_unwatched();
         if !is_busy && self.agenda.was_long() {
             self.buffer = Vec::new();
             heap::give_back();

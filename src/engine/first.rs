@@ -26,7 +26,7 @@ impl Engine {
         let home = listing.home;
         let ids: Vec<_> = iter::from_fn(|| listing.next()).take(FOLDERS).collect();
         let reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
-        let seen = glimpses(&Root::open(&self.homes[home]), &ids, &reading);
+        let seen = glimpses(&Root::open(self.homes.root(home)), &ids, &reading);
         let may_be_more = ids.len() == FOLDERS;
         for (id, past) in iter::zip(ids, seen) {
             match past.into_inner() {

@@ -20,6 +20,8 @@ mod event;
 mod first;
 mod fleet;
 mod happenings;
+mod history;
+mod homes;
 pub mod last_seen;
 pub mod ledger;
 mod opened;
@@ -43,8 +45,10 @@ pub(crate) use opened::{Lately, resumed_lately};
 pub(crate) use settings::{Settings, Source};
 
 use acting::{Acting, Happening};
-use agenda::{Agenda, History};
+use agenda::Agenda;
 use event::Wait;
+use history::History;
+use homes::Homes;
 use server::Sought;
 use sparing::Sparing;
 
@@ -56,14 +60,12 @@ use crate::agent::copilot::watcher::Watcher;
 use crate::config::Config;
 use crate::core::fleet::Session;
 use crate::core::order::Given;
-use crate::core::packed::Packed;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Status;
 use crate::engine::last_seen::Seen;
 use crate::engine::ledger::Ledger;
 use crate::system::clock::Clock;
 use crate::system::heap;
-use crate::system::identity::Identity;
 use crate::system::log::{self, story};
 use crate::system::signals::Signals;
 use std::collections::{HashMap, HashSet};
@@ -76,9 +78,6 @@ use tokio::sync::mpsc;
 const RESCAN: Span = Span::seconds(60);
 /// Where time changed something anyway, a rescan that is due within this is done with it.
 const RESCAN_EARLY: Span = Span::seconds(20);
-/// How often it is looked whether homes are where they were, where no event tells: file systems that have none, other systems
-/// than Linux, watches that could not be had.
-const HOMES: Span = Span::seconds(5);
 /// File events may be lost many times a second in a storm, and each time everything is to be looked at: once in so long.
 const LOST: Span = Span::seconds(1);
 /// Many processes may end at once, and each time all others are to be looked at: once in so long.
@@ -153,14 +152,7 @@ pub(crate) trait View {
 /// The loop and all that it holds.
 pub(crate) struct Engine {
     config: Config,
-    /// The folders that hold the session folders. A home keeps its number for as long as the program runs.
-    homes: Vec<PathBuf>,
-    /// Homes that are followed no more.
-    retired: HashSet<usize>,
-    /// What stood in the place of each home when it was last looked at.
-    stands: Vec<Stands>,
-    /// When homes are looked at where no event tells of them.
-    homes_at: Time,
+    homes: Homes,
     source: Option<settings::Followed>,
     ledger: Ledger,
     /// The folders in which commands that hold a session serve it.
@@ -171,22 +163,13 @@ pub(crate) struct Engine {
     logged: HashMap<Key, Status>,
     clock: Clock,
     fleet: Fleet,
-    /// Sessions of which nothing but their folder matters.
     history: History,
-    /// Those of them that may be listed, with the time of their last change; only until all were looked at.
-    recent: Vec<(Time, Key)>,
-    /// The last ended sessions are among what is held.
-    has_recent: bool,
-    /// Those of them that are still to be shown.
-    untold: Vec<Key>,
     agenda: Agenda,
     acting: Acting,
     listening: Option<Listening>,
     bridges: bridges::Bridges,
     happenings: mpsc::UnboundedReceiver<Happening>,
     watcher: Watcher,
-    /// Folders of the history that are still to be watched.
-    unwatched: Vec<(usize, Packed)>,
     exits: Option<Exits>,
     ended: mpsc::UnboundedReceiver<u32>,
     seen: Seen,
@@ -235,7 +218,7 @@ impl Engine {
         let (commander, commands) = mpsc::unbounded_channel();
         let (happen, happenings) = mpsc::unbounded_channel();
         let clock = Clock::start();
-        let homes: Vec<_> = homes.iter().map(|home| home.join(SESSIONS)).collect();
+        let roots: Vec<_> = homes.iter().map(|home| home.join(SESSIONS)).collect();
         let (tell, ended) = mpsc::unbounded_channel();
         let exits = Exits::new(move |pid| {
             let _ = tell.send(pid); // fails only when the engine is gone
@@ -248,13 +231,10 @@ impl Engine {
             listening: None,
             bridges: bridges::Bridges::default(),
             happenings,
-            watcher: Watcher::new(&homes, seen.path().map(Path::to_owned)),
+            watcher: Watcher::new(&roots, seen.path().map(Path::to_owned)),
             fleet: Fleet::new(config.limits),
             config,
-            homes,
-            retired: HashSet::new(),
-            stands: Vec::new(),
-            homes_at: clock.now().awake,
+            homes: Homes::new(&roots, clock.now().awake),
             source: None,
             ledger: Ledger::new(seen.path().and_then(Path::parent)),
             holders: Vec::new(),
@@ -262,11 +242,7 @@ impl Engine {
             logged: HashMap::new(),
             clock,
             history: History::default(),
-            recent: Vec::new(),
-            has_recent: false,
-            untold: Vec::new(),
             agenda: Agenda::default(),
-            unwatched: Vec::new(),
             exits: exits.ok(),
             ended,
             seen,
@@ -342,7 +318,7 @@ impl Engine {
             self.ask_servers(round);
         }
         if view.wants_history() {
-            self.untold = self.history.iter().collect();
+            self.history.tell_all();
         }
         // The start needed much that is not needed again, and that is not to stand beside the first picture.
         heap::give_back();
@@ -353,7 +329,7 @@ impl Engine {
     /// One turn of the loop: some of what is to be looked at, and what has become due. Breaks where the view ends the program.
     fn turn(&mut self, view: &mut dyn View, round: &mut Round) -> ControlFlow<()> {
         self.work(round);
-        if !self.untold.is_empty() && self.agenda.only_reads() {
+        if self.history.has_untold() && self.agenda.only_reads() {
             self.show_history(view)?;
         }
         self.act_late(round);
@@ -405,17 +381,6 @@ impl Engine {
         *round = Round::default();
         flow
     }
-}
-
-/// What stands in the place of a home's sessions.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stands {
-    /// Not looked at, or something happened to it since.
-    Unknown,
-    /// Nothing.
-    Nothing,
-    /// This folder.
-    Folder(Identity),
 }
 
 /// What one turn of the loop found.

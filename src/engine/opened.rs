@@ -10,7 +10,6 @@ use crate::core::fleet::Session;
 use crate::core::time::{Span, Time};
 use crate::engine::ledger::{Ledger, Section};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// For so long a resume of ours keeps others from resuming the session, where its new owner is not seen before.
@@ -64,7 +63,7 @@ impl Engine {
     /// before.
     pub(super) fn look_at_processes(&mut self) {
         self.looking = None;
-        let roots = self.roots();
+        let roots = self.homes.roots();
         let found = self.openers.look(&roots, &self.config.owners.names, self.clock.now().wall);
         self.take_openings(found);
     }
@@ -81,7 +80,7 @@ impl Engine {
     /// Does one step of that.
     pub(super) fn go_on_looking_at_processes(&mut self) {
         let Some(mut looking) = self.looking.take() else { return };
-        let roots = self.roots();
+        let roots = self.homes.roots();
         let until = Some(Instant::now() + SLICE);
         let now = self.clock.now().wall;
         match self.openers.go_on(&mut looking, &roots, &self.config.owners.names, now, until) {
@@ -90,18 +89,11 @@ impl Engine {
         }
     }
 
-    fn roots(&self) -> Vec<PathBuf> {
-        let followed = self.homes.iter().enumerate().filter(|(home, _)| !self.retired.contains(home));
-        followed.map(|(_, root)| root.clone()).collect()
-    }
-
     fn take_openings(&mut self, found: Openings) {
         let before = std::mem::replace(&mut self.openings, found);
         let differing = self.openings.differing(&before);
-        let keys: Vec<Key> = differing
-            .into_iter()
-            .filter_map(|(root, id)| Some((self.homes.iter().position(|home| home == root)?, id.into())))
-            .collect();
+        let keys: Vec<Key> =
+            differing.into_iter().filter_map(|(root, id)| Some((self.homes.number(root)?, id.into()))).collect();
         for key in keys {
             if self.fleet.folder(&key).is_some() || self.history.contains(&key) {
                 self.agenda.urgent(key);
@@ -156,7 +148,7 @@ impl Engine {
     /// The terminals of a home noted what they have open: unless that is as it was, a process may have opened or closed a
     /// session.
     pub(super) fn noted_anew(&mut self, home: usize) {
-        let Some(folder) = self.homes.get(home).and_then(|root| root.parent()) else { return };
+        let Some(folder) = self.homes.root(home).parent() else { return };
         let noted = noted(folder);
         if self.noted.get(&home) != Some(&noted) {
             self.noted.insert(home, noted);
@@ -170,8 +162,7 @@ impl Engine {
         if !makes_an_owner(action) || session.runner().live().is_some() {
             return None;
         }
-        let root: &Path = self.homes.get(key.0)?;
-        if let Some(opener) = self.openings.opener(root, &key.1) {
+        if let Some(opener) = self.openings.opener(self.homes.root(key.0), &key.1) {
             return Some(format!(
                 "process {} has just started and may be about to open it, which shows in a few seconds: try again then",
                 opener.pid
@@ -190,7 +181,7 @@ impl Engine {
             return;
         }
         self.look_at_processes();
-        let root = &self.homes[key.0];
+        let root = self.homes.root(key.0);
         let seen = self.openings.opener(root, &key.1).is_some()
             || owner_now(root, &key.1, &self.config.owners.names, self.clock.now().wall).live().is_some();
         if !done || seen {
@@ -203,7 +194,7 @@ impl Engine {
 
     /// New owners that came late: nobody need wait for them any more.
     fn greet_new_owners(&mut self) {
-        let came = |key: &&Key| self.openings.opener(&self.homes[key.0], &key.1).is_some();
+        let came = |key: &&Key| self.openings.opener(self.homes.root(key.0), &key.1).is_some();
         let came: Vec<Key> = self.awaited.iter().filter(came).cloned().collect();
         for key in came {
             self.awaited.remove(&key);

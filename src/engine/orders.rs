@@ -196,8 +196,7 @@ impl Engine {
 
     /// The page of a session that all processes of ours share.
     pub(super) fn page(&self, key: &Key) -> Page {
-        let sessions = &self.homes[key.0];
-        self.ledger.page(sessions.parent().unwrap_or(sessions), &key.1)
+        self.ledger.page(self.homes.home(key), &key.1)
     }
 
     /// Begins to carry out what may be done now.
@@ -288,8 +287,7 @@ impl Engine {
     /// The session of this id, read if nothing but its folder was looked at. Where two homes have one (somebody copied a
     /// home), and the order does not say which is meant, it is not guessed.
     fn find(&mut self, order: &Order, round: &mut Round) -> Result<Key, Outcome> {
-        let home_of = |key: &Key| self.homes[key.0].parent().unwrap_or(&self.homes[key.0]);
-        let is_meant = |key: &Key| *key.1 == *order.id && order.is_for(home_of(key));
+        let is_meant = |key: &Key| *key.1 == *order.id && order.is_for(self.homes.home(key));
         let mut keys = self.fleet.keys().chain(self.history.iter()).filter(is_meant);
         let key = keys.next().ok_or(Outcome::Unknown)?;
         if keys.next().is_some() {
@@ -300,7 +298,7 @@ impl Engine {
         if !self.history.contains(&key) {
             return Ok(key);
         }
-        let mut folder = Folder::new(&self.homes[key.0], &key.1);
+        let mut folder = Folder::new(self.homes.root(key.0), &key.1);
         self.seen.recall(&mut folder.session);
         let reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
         folder.look(&reading, &mut self.buffer).map_err(|_| Outcome::Unknown)?;

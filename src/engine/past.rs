@@ -4,7 +4,6 @@ use super::scan::{SLICE, WATCHES};
 use super::{Engine, Key, Round, View, reading};
 use crate::agent::copilot::store::{Folder, Looked};
 use crate::agent::copilot::watcher::WATCHES_TREES;
-use crate::core::time::Time;
 use crate::system::paths;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -54,26 +53,17 @@ impl Engine {
 
     /// Looks anew for the last ended sessions: other ones may be listed now.
     pub(super) fn find_recent(&mut self) {
-        self.has_recent = false;
+        self.history.seek_recent();
         for key in self.history.iter() {
             self.agenda.sometime(key);
         }
     }
 
-    /// From when on an ended session may be listed; `None` once the last of them were found.
-    pub(super) fn recent_from(&self) -> Option<Time> {
-        (!self.has_recent).then(|| self.clock.now().wall - self.config.list.ended_for)
-    }
-
     /// Reads how the last ended sessions ended: those that a list shows.
     pub(super) fn load_recent(&mut self, round: &mut Round) {
-        self.has_recent = true;
-        let mut recent = std::mem::take(&mut self.recent);
-        recent.sort_unstable_by_key(|(touched, _)| std::cmp::Reverse(*touched));
-        recent.truncate(self.config.list.ended_most);
         let now = self.clock.now();
-        for (_, key) in recent {
-            let mut folder = Folder::new(&self.homes[key.0], &key.1);
+        for key in self.history.take_recent(self.config.list.ended_most) {
+            let mut folder = Folder::new(self.homes.root(key.0), &key.1);
             self.seen.recall(&mut folder.session);
             let mut reading = reading(&self.config, &self.known, &self.openings, now);
             if folder.look(&reading, &mut self.buffer).is_err() {
@@ -94,10 +84,10 @@ impl Engine {
     pub(super) fn show_history(&mut self, view: &mut dyn View) -> ControlFlow<()> {
         let now = self.clock.now();
         let (reading, buffer) = (reading(&self.config, &self.known, &self.openings, now), &mut self.buffer);
-        let some = self.untold.split_off(self.untold.len().saturating_sub(WATCHES));
+        let some = self.history.next_untold(WATCHES);
         let (mut told, mut opened) = (Vec::new(), Vec::new());
-        let mut sessions = some.into_iter().filter(|key| self.history.contains(key)).filter_map(|key| {
-            let mut folder = Folder::new(&self.homes[key.0], &key.1);
+        let mut sessions = some.into_iter().filter_map(|key| {
+            let mut folder = Folder::new(self.homes.root(key.0), &key.1);
             folder.look(&reading, buffer).ok()?;
             if !folder.session.unread {
                 // Somebody has it open now: it is told with what is held.

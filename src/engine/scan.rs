@@ -1,19 +1,15 @@
 //! What the loop looks at: homes, folders and owners.
 
 use super::agenda::Listing;
-use super::{Engine, FIRST, Key, RESCAN, Round, Stands, reading};
+use super::{Engine, FIRST, Key, RESCAN, Round, reading};
 use crate::agent::copilot::store::{Folder, Glimpse, Looked, Root, is_absence, session_ids};
 use crate::agent::copilot::watcher::{Hints, WATCHES_TREES};
 use crate::core::fleet::Session;
-use crate::core::packed::Packed;
 use crate::core::time::Span;
 use crate::system::heap;
-use crate::system::identity::Identity;
 use crate::system::signals::Signals;
 use std::collections::HashSet;
-use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long one turn of the loop looks at what just happened, before it listens again.
@@ -47,7 +43,7 @@ impl Engine {
                 () = tokio::task::yield_now() => {}
             }
         }
-        if !self.has_recent {
+        if self.history.seeks_recent() {
             self.load_recent(round);
         }
         self.tell_trouble();
@@ -77,7 +73,7 @@ impl Engine {
                 break;
             }
         }
-        if !self.has_recent && self.agenda.only_reads() {
+        if self.history.seeks_recent() && self.agenda.only_reads() {
             self.load_recent(round);
         }
     }
@@ -111,12 +107,7 @@ impl Engine {
                 self.agenda.urgent(key);
             }
         }
-        for home in 0..self.stands.len() {
-            // With a home every watch below it went, though the same may be back by now.
-            if self.homes[home].ancestors().any(|path| hints.gone.contains(path)) {
-                self.stands[home] = Stands::Unknown;
-            }
-        }
+        self.homes.doubt(&hints.gone);
         if hints.ways {
             self.look_at_homes();
             self.watch_roots(false);
@@ -136,41 +127,28 @@ impl Engine {
             self.take_over_seen(round);
         }
         self.watcher.renew();
-        self.stands.fill(Stands::Unknown);
+        self.homes.doubt_all();
         self.rescan();
     }
 
     /// Looks whether the homes are where they were; of one that is not, everything is looked at, and watched anew.
     pub(super) fn look_at_homes(&mut self) {
-        self.stands.resize(self.homes.len(), Stands::Unknown);
-        let stands_at = |root: &Path| match fs::metadata(root) {
-            Ok(meta) => Stands::Folder(Identity::of(&meta)),
-            Err(_) => Stands::Nothing,
-        };
         // What takes a place before that is watched is found by looking again.
         for _ in 0..8 {
-            let followed = (0..self.homes.len()).filter(|home| !self.retired.contains(home));
-            let others: Vec<_> = followed
-                .map(|home| (home, stands_at(&self.homes[home])))
-                .filter(|(home, stands)| self.stands[*home] != *stands)
-                .collect();
+            let others = self.homes.look();
             if others.is_empty() {
                 return;
             }
-            for (home, stands) in &others {
-                self.stands[*home] = *stands;
-                self.watcher.forget(&self.homes[*home]);
+            for home in &others {
+                self.watcher.forget(self.homes.root(*home));
             }
             self.watch_roots(true);
-            for (home, _) in others {
+            for home in others {
                 self.look_into_home(home);
                 for key in self.fleet.keys().filter(|key| key.0 == home) {
                     self.agenda.urgent(key);
                 }
-                if !WATCHES_TREES {
-                    let all = self.history.of_home(home).map(|(home, id)| (home, Packed::from(&id)));
-                    self.unwatched.extend(all);
-                }
+                self.history.watch_anew(home);
             }
         }
     }
@@ -182,7 +160,7 @@ impl Engine {
         self.look_at_config();
         self.begin_to_look_at_processes();
         self.look_at_homes();
-        for home in 0..self.homes.len() {
+        for home in self.homes.numbers() {
             self.look_into_home(home);
         }
         for key in self.fleet.keys() {
@@ -216,10 +194,10 @@ impl Engine {
 
     /// Begins to compare the sessions that a home has with those that are known.
     pub(super) fn look_into_home(&mut self, home: usize) {
-        if self.retired.contains(&home) {
+        if !self.homes.is_followed(home) {
             return;
         }
-        let root = self.homes[home].clone();
+        let root = self.homes.root(home).to_owned();
         self.watch_roots(false);
         match session_ids(&root) {
             Ok(ids) => {
@@ -276,13 +254,12 @@ impl Engine {
 
     /// Watches the homes and the ways to them.
     fn watch_roots(&mut self, anew: bool) {
-        let followed = self.homes.iter().enumerate().filter(|(home, _)| !self.retired.contains(home));
-        let roots: Vec<_> = followed.map(|(_, root)| root.as_path()).collect();
+        let roots: Vec<_> = self.homes.followed().map(|(_, root)| root).collect();
         self.watcher.watch_ways(&roots, anew);
     }
 
     pub(super) fn look_into(&mut self, key: &Key, round: &mut Round) {
-        if self.retired.contains(&key.0) {
+        if !self.homes.is_followed(key.0) {
             return;
         }
         let mut reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
@@ -303,10 +280,10 @@ impl Engine {
                 Err(_) => self.remove(key, round),
             };
         }
-        if let Some(past) = Root::at(&self.homes[key.0]).past(&key.1, &reading) {
+        if let Some(past) = Root::at(self.homes.root(key.0)).past(&key.1, &reading) {
             return self.is_past(key, past);
         }
-        let mut folder = Folder::new(&self.homes[key.0], &key.1);
+        let mut folder = Folder::new(self.homes.root(key.0), &key.1);
         // Before the look: what is written from now on is told.
         let is_watched = !WATCHES_TREES && self.watcher.watch_session(key, folder.path());
         let Ok(looked) = folder.look(&reading, &mut self.buffer) else { return self.remove(key, round) };
@@ -326,12 +303,10 @@ impl Engine {
 
     /// Nothing but its folder matters of this session.
     pub(super) fn is_past(&mut self, key: &Key, Glimpse { touched, has_log }: Glimpse) {
-        if has_log && self.recent_from().is_some_and(|from| from <= touched) {
-            self.recent.push((touched, key.clone()));
+        if has_log && touched >= self.clock.now().wall - self.config.list.ended_for {
+            self.history.may_be_recent(key, touched);
         }
-        if self.history.insert(key) && !WATCHES_TREES {
-            self.unwatched.push((key.0, Packed::from(&key.1)));
-        }
+        self.history.insert(key);
     }
 
     pub(super) fn hold(&mut self, key: &Key, mut folder: Folder, round: &mut Round) {
@@ -389,7 +364,7 @@ impl Engine {
 
     pub(super) fn remove(&mut self, key: &Key, round: &mut Round) {
         self.agenda.is_read(key);
-        self.watcher.forget(&self.homes[key.0].join(&*key.1));
+        self.watcher.forget(&self.homes.folder(key));
         self.sought.remove(key);
         self.new_locks.remove(key);
         self.acting.forget(key);
@@ -418,23 +393,20 @@ impl Engine {
 
     /// Adds a few more folders to the watch.
     fn watch_more(&mut self, round: &mut Round) {
-        if self.unwatched.is_empty() {
+        if !self.history.has_unwatched() {
             return;
         }
         for _ in 0..WATCHES {
-            let Some((home, id)) = self.unwatched.pop() else { break };
-            let key = (home, id.id());
             if !self.watcher.has_room() {
-                self.unwatched.clear();
-                break;
+                self.history.watch_none();
             }
-            if self.history.contains(&key) && self.watcher.watch_old_session(&key, &self.homes[key.0].join(&*key.1)) {
+            let Some(key) = self.history.next_unwatched() else { break };
+            if self.watcher.watch_old_session(&key, &self.homes.folder(&key)) {
                 // It may have been resumed before it was watched.
                 self.look_into(&key, round);
             }
         }
-        if self.unwatched.is_empty() {
-            self.unwatched.shrink_to_fit();
+        if !self.history.has_unwatched() {
             heap::give_back();
             self.tell_trouble();
         }

@@ -8,7 +8,7 @@
 //! at everything finds that the file is not the one that was read.
 
 use super::status_log::logs;
-use super::{Engine, Key, Round, Stands, View};
+use super::{Engine, Key, Round, View};
 use crate::agent::copilot::store::SESSIONS;
 use crate::config::{self, Config, Problem};
 use crate::core::action::ServerState;
@@ -235,8 +235,8 @@ impl Engine {
         let is_held = |engine: &Self, home: usize| {
             engine.fleet.keys().any(|key| key.0 == home && engine.acting.attached(&key).is_some())
         };
-        for home in 0..self.homes.len() {
-            if wanted.contains(&self.homes[home]) || self.retired.contains(&home) {
+        for home in self.homes.numbers() {
+            if wanted.iter().any(|root| root == self.homes.root(home)) {
                 continue;
             }
             if is_held(self, home) {
@@ -251,28 +251,19 @@ impl Engine {
             for key in keys {
                 self.remove(&key, round);
             }
-            self.unwatched.retain(|key| key.0 != home);
             self.agenda.forget_home(home);
-            self.retired.insert(home);
+            self.homes.leave(home);
             self.watcher.follow_root(home, None);
             // Another home may be the same folder by another name, or below it: its watches come back with the next look.
-            let root = self.homes[home].clone();
-            self.watcher.forget(&root);
+            self.watcher.forget(self.homes.root(home));
         }
         for root in wanted {
-            let known = self.homes.iter().position(|known| *known == root);
-            let home = known.unwrap_or(self.homes.len());
-            if known.is_none() {
-                self.homes.push(root.clone());
-            } else if !self.retired.remove(&home) {
-                continue;
+            if let Some(home) = self.homes.follow(root) {
+                self.watcher.follow_root(home, Some(self.homes.root(home)));
             }
-            self.watcher.follow_root(home, Some(&root));
-            self.stands.resize(self.homes.len(), Stands::Unknown);
-            self.stands[home] = Stands::Unknown;
         }
         self.look_at_homes();
-        for home in 0..self.homes.len() {
+        for home in self.homes.numbers() {
             self.look_into_home(home);
         }
     }

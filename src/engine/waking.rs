@@ -1,7 +1,7 @@
 //! What time alone brings: when the loop is to wake without anything having happened, and what it does then.
 
 use super::server::Sought;
-use super::{Engine, HOMES, RESCAN_EARLY, Round, View};
+use super::{Engine, RESCAN_EARLY, Round, View};
 use crate::core::time::{Span, Time};
 
 impl Engine {
@@ -11,7 +11,7 @@ impl Engine {
         // An hour: nothing is due then, but a bound costs nothing and forgives a clock that misbehaves.
         let idle = self.clock.now().awake + Span::hours(1);
         let reload = self.source.as_ref().and_then(|source| source.due);
-        let homes = (!self.homes.is_empty() && !self.watcher.tells_of_homes()).then_some(self.homes_at);
+        let homes = self.homes.look_at().filter(|_| !self.watcher.tells_of_homes());
         let again = self.sought.values().filter_map(Sought::again_at).chain(self.new_locks.values().copied()).min();
         // A look at processes that is under way is gone on with anyway.
         let (lost, processes) = (self.lost.due(), self.processes.due().filter(|_| self.looking.is_none()));
@@ -57,11 +57,8 @@ impl Engine {
         }
         let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
         round.changed.extend(changed);
-        if self.homes_at <= now.awake {
-            self.homes_at = now.awake + HOMES;
-            if !self.watcher.tells_of_homes() {
-                self.look_at_homes();
-            }
+        if self.homes.is_due(now.awake) && !self.watcher.tells_of_homes() {
+            self.look_at_homes();
         }
         if self.rescan_at <= now.awake + early {
             self.rescan();

@@ -52,7 +52,7 @@ impl Desk {
     /// All that is to be done is done.
     fn works(&mut self) -> Told {
         let (mut round, mut told) = (Round::default(), Told::default());
-        while self.engine.agenda.is_busy() || !self.engine.unwatched.is_empty() {
+        while self.engine.agenda.is_busy() || self.engine.history.has_unwatched() {
             self.engine.work(&mut round);
         }
         assert!(self.engine.show(&mut round, &mut told).is_continue());
@@ -110,7 +110,7 @@ fn a_session_of_the_history_stays_watched_whatever_was_found_in_it() {
 #[test]
 fn a_session_that_is_opened_before_the_history_is_told_is_told_with_what_is_held() {
     let mut desk = Desk::new(&[]);
-    desk.engine.untold = vec![desk.key.clone()];
+    desk.engine.history.tell_all();
     desk.opens();
     let mut told = Told::default();
     assert!(desk.engine.show_history(&mut told).is_continue());
