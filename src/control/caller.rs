@@ -80,7 +80,7 @@ fn exists(pid: u32) -> bool {
 #[cfg(windows)]
 fn exists(pid: u32) -> bool {
     // What has ended cannot be watched.
-    crate::agent::copilot::process::Exits::new(|_| {}).and_then(|exits| exits.watch(pid)).unwrap_or(false)
+    crate::agent::copilot::process::Exits::new().and_then(|mut exits| exits.watch(pid)).unwrap_or(false)
 }
 
 #[cfg(test)]

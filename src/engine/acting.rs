@@ -13,7 +13,7 @@ pub(super) use task::{Connection, Happening, Over, Sequel, Task};
 
 use super::Key;
 use super::ledger::Hold;
-use super::opened::Resumed;
+use super::resumed::Resumed;
 use crate::agent::copilot::server::attached::Event;
 use crate::agent::copilot::server::fault::Place;
 use crate::agent::copilot::server::recover::Sight;
@@ -69,6 +69,7 @@ pub(super) struct Waiting {
 /// Everything that is being done.
 pub(super) struct Acting {
     tell: mpsc::UnboundedSender<Happening>,
+    happenings: mpsc::UnboundedReceiver<Happening>,
     running: HashMap<Task, Running>,
     waiting: VecDeque<Waiting>,
     held: HashMap<Key, Held>,
@@ -90,9 +91,12 @@ const fn is_recovery(action: Action) -> bool {
 }
 
 impl Acting {
-    pub(super) fn new(tell: mpsc::UnboundedSender<Happening>) -> Self {
+    /// Nothing is being done.
+    pub(super) fn new() -> Self {
+        let (tell, happenings) = mpsc::unbounded_channel();
         Self {
             tell,
+            happenings,
             running: HashMap::new(),
             waiting: VecDeque::new(),
             held: HashMap::new(),
@@ -111,6 +115,26 @@ impl Acting {
         }
         self.asked.remove(key);
         self.by_itself.remove(key);
+    }
+
+    /// What tasks and connections tell next.
+    pub(super) async fn happens(&mut self) -> Option<Happening> {
+        self.happenings.recv().await
+    }
+
+    /// What was sent meanwhile is told: whoever waits for it must know that it may have happened.
+    pub(super) fn tell_the_rest(&mut self) {
+        while let Ok(happening) = self.happenings.try_recv() {
+            match happening {
+                Happening::Step(task, step, words) => self.step(task, step, words),
+                Happening::Over(task, over) => drop(self.over(task, over)),
+                Happening::Request(..)
+                | Happening::Question(..)
+                | Happening::MaySend(..)
+                | Happening::Live(_)
+                | Happening::Looked(_) => {}
+            }
+        }
     }
 
     /// Where tasks beside the loop tell what they found.

@@ -29,6 +29,7 @@ pub(crate) struct Listening {
 /// The bridges that are connected.
 #[derive(Default)]
 pub(super) struct Bridges {
+    listening: Option<Listening>,
     served: Option<(Served, mpsc::Receiver<Heard>)>,
     lines: HashMap<Line, Connected>,
     /// Until when, by the awake clock, whoever is there may still come.
@@ -77,7 +78,7 @@ impl Bridges {
 impl Engine {
     /// From now on bridges are listened for there.
     pub(crate) fn listen_to_bridges(&mut self, at: Listening) {
-        self.listening = Some(at);
+        self.bridges.listening = Some(at);
     }
 
     /// The bridge was installed, or removed: listens from now on, or no longer.
@@ -88,7 +89,7 @@ impl Engine {
 
     /// Copilot asked its user where nobody wanted it to: no bridge elevates by itself any more. Each is told when it comes again.
     fn was_misread(&mut self, round: &mut Round) {
-        let Some(at) = self.listening.as_ref().filter(|at| at.files.may_elevate()) else { return };
+        let Some(at) = self.bridges.listening.as_ref().filter(|at| at.files.may_elevate()) else { return };
         tracing::warn!("Copilot asked in a terminal whether Pilotlight may answer, though it was told before");
         at.files.was_misread();
         self.bridges.served = None;
@@ -98,7 +99,7 @@ impl Engine {
 
     /// Listens where there is a key, and not where there is none.
     pub(super) fn listen(&mut self) {
-        let Some(at) = &self.listening else { return };
+        let Some(at) = &self.bridges.listening else { return };
         let Some(key) = at.files.key() else {
             self.bridges.served = None;
             self.bridges.lines.clear();

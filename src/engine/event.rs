@@ -46,7 +46,7 @@ impl Engine {
     pub(super) async fn next(&mut self, wait: &mut Wait, view: &dyn View) -> Event {
         let wake = self.clock.instant(self.wake_at(view));
         let is_busy = self.agenda.is_busy()
-            || self.looking.is_some()
+            || self.processes.is_looking()
             || self.history.has_untold()
             || self.history.has_unwatched();
         if !is_busy && self.agenda.was_long() {
@@ -61,11 +61,11 @@ impl Engine {
             biased;
             signal = wait.signals.next() => Event::Signal(signal),
             // Before what is read: what we are about to do is known before its traces are.
-            Some(happening) = self.happenings.recv() => Event::Task(happening),
+            Some(happening) = self.acting.happens() => Event::Task(happening),
             heard = self.bridges.heard() => Event::Bridge(heard),
             hints = self.watcher.changed(is_busy) => Event::Disk(hints),
             Some(command) = self.commands.recv() => Event::Command(command),
-            Some(pid) = self.ended.recv() => Event::Exit(pid),
+            pid = self.owners.ended() => Event::Exit(pid),
             () = wait.alarm.until(wake), if !is_busy => Event::Timer,
             () = std::future::ready(()), if is_busy => Event::Timer,
         };

@@ -25,7 +25,7 @@ impl Engine {
         let Some(mut listing) = self.agenda.listings.pop_front() else { return false };
         let home = listing.home;
         let ids: Vec<_> = iter::from_fn(|| listing.next()).take(FOLDERS).collect();
-        let reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
+        let reading = reading(&self.config, &self.owners, &self.processes, self.clock.now());
         let seen = glimpses(&Root::open(self.homes.root(home)), &ids, &reading);
         let may_be_more = ids.len() == FOLDERS;
         for (id, past) in iter::zip(ids, seen) {

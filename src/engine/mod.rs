@@ -24,10 +24,12 @@ mod history;
 mod homes;
 pub mod last_seen;
 pub mod ledger;
-mod opened;
 mod orders;
+mod owners;
 mod parting;
 mod past;
+mod processes;
+mod resumed;
 mod scan;
 mod scarce;
 mod server;
@@ -41,19 +43,24 @@ mod work;
 pub(crate) use asking::wants_a_look;
 pub(crate) use bridges::Listening;
 pub use fleet::{BUSY, Entry, Fleet, Key};
-pub(crate) use opened::{Lately, resumed_lately};
+pub(crate) use resumed::resumed_lately;
+use settings::Reload;
 pub(crate) use settings::{Settings, Source};
 
-use acting::{Acting, Happening};
+use acting::Acting;
 use agenda::Agenda;
+use bridges::Bridges;
 use event::Wait;
 use history::History;
 use homes::Homes;
-use server::Sought;
+use orders::Orders;
+use owners::Owners;
+use processes::Processes;
+use resumed::Resumes;
+use server::SoughtServers;
 use sparing::Sparing;
+use status_log::StatusLog;
 
-use crate::agent::copilot::opened::{Looking, Noted, Openers, Openings};
-use crate::agent::copilot::process::Exits;
 use crate::agent::copilot::store::{Reading, SESSIONS};
 use crate::agent::copilot::tail::Look;
 use crate::agent::copilot::watcher::Watcher;
@@ -61,14 +68,12 @@ use crate::config::Config;
 use crate::core::fleet::Session;
 use crate::core::order::Given;
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::Status;
 use crate::engine::last_seen::Seen;
 use crate::engine::ledger::Ledger;
 use crate::system::clock::Clock;
 use crate::system::heap;
 use crate::system::log::{self, story};
 use crate::system::signals::Signals;
-use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -80,8 +85,6 @@ const RESCAN: Span = Span::seconds(60);
 const RESCAN_EARLY: Span = Span::seconds(20);
 /// File events may be lost many times a second in a storm, and each time everything is to be looked at: once in so long.
 const LOST: Span = Span::seconds(1);
-/// Many processes may end at once, and each time all others are to be looked at: once in so long.
-const PROCESSES: Span = Span(200);
 /// How long sessions that we hold may take to be let go of at our end.
 const LEAVING: Duration = Duration::from_millis(800);
 /// How long sessions may still be read before the first picture is shown: their rows say so then.
@@ -153,132 +156,76 @@ pub(crate) trait View {
 pub(crate) struct Engine {
     config: Config,
     homes: Homes,
-    source: Option<settings::Followed>,
+    reload: Option<Reload>,
     ledger: Ledger,
-    /// The folders in which commands that hold a session serve it.
-    holders: Vec<PathBuf>,
     /// What ends with us was named: the next Ctrl-C ends it.
     parting: bool,
-    /// The statuses that stand in our log.
-    logged: HashMap<Key, Status>,
+    status_log: StatusLog,
     clock: Clock,
     fleet: Fleet,
     history: History,
     agenda: Agenda,
     acting: Acting,
-    listening: Option<Listening>,
-    bridges: bridges::Bridges,
-    happenings: mpsc::UnboundedReceiver<Happening>,
+    orders: Orders,
+    bridges: Bridges,
     watcher: Watcher,
-    exits: Option<Exits>,
-    ended: mpsc::UnboundedReceiver<u32>,
+    owners: Owners,
+    processes: Processes,
+    resumes: Resumes,
     seen: Seen,
     commands: mpsc::UnboundedReceiver<Command>,
     /// Keeps the channel of the commands open where nobody else does.
     commander: mpsc::UnboundedSender<Command>,
-    /// Processes whose end will be told.
-    known: HashSet<u32>,
-    /// Those whose end will not.
-    scarce: scarce::Scarce,
-    /// Looks for processes that have sessions open without a lock; what it found last.
-    openers: Openers,
-    openings: Openings,
-    /// A look at them that is under way.
-    looking: Option<Looking>,
-    /// Sessions that we resumed, and whose new owner is still to be seen.
-    awaited: HashSet<Key>,
-    /// What the terminals of each home had noted as open, when that was last looked at.
-    noted: HashMap<usize, Noted>,
     buffer: Vec<u8>,
     rescan_at: Time,
-    /// Orders that wait for an owner to be gone.
-    late: Vec<orders::Late>,
-    /// What processes have written in their logs since those were last looked at: when that is done next, and whose logs.
-    written_at: Option<Time>,
-    written: HashSet<u32>,
-    /// The sessions that we, or others of our processes, resumed lately; and when, by the awake clock, the first of them no longer
-    /// counts.
-    resumed: Vec<Lately>,
-    resumed_until: Option<Time>,
-    /// Called before the first order that may leave a connection with us.
-    before_holding: Option<Box<dyn FnOnce() + Send>>,
     /// File events were lost: everything is to be looked at.
     lost: Sparing,
-    /// A process ended, or a terminal noted something: all processes are to be looked at.
-    processes: Sparing,
-    /// Sessions that wait for an answer, and whose server was looked for in vain.
-    sought: HashMap<Key, Sought>,
-    /// Sessions whose lock was too new to tell who holds them, and when, by the awake clock, they are looked at again.
-    new_locks: HashMap<Key, Time>,
+    sought: SoughtServers,
 }
 
 impl Engine {
     /// An engine for these homes. Nothing is read before [`run`](Self::run).
     pub(crate) fn new(homes: &[PathBuf], config: Config, seen: Seen) -> Self {
         let (commander, commands) = mpsc::unbounded_channel();
-        let (happen, happenings) = mpsc::unbounded_channel();
         let clock = Clock::start();
         let roots: Vec<_> = homes.iter().map(|home| home.join(SESSIONS)).collect();
-        let (tell, ended) = mpsc::unbounded_channel();
-        let exits = Exits::new(move |pid| {
-            let _ = tell.send(pid); // fails only when the engine is gone
-        });
-        if let Err(error) = &exits {
-            tracing::warn!(%error, "the end of owners cannot be waited for; looking once a minute instead");
-        }
         Self {
-            acting: Acting::new(happen),
-            listening: None,
-            bridges: bridges::Bridges::default(),
-            happenings,
+            acting: Acting::new(),
+            orders: Orders::default(),
+            bridges: Bridges::default(),
             watcher: Watcher::new(&roots, seen.path().map(Path::to_owned)),
             fleet: Fleet::new(config.limits),
             config,
             homes: Homes::new(&roots, clock.now().awake),
-            source: None,
+            reload: None,
             ledger: Ledger::new(seen.path().and_then(Path::parent)),
-            holders: Vec::new(),
             parting: false,
-            logged: HashMap::new(),
+            status_log: StatusLog::default(),
             clock,
             history: History::default(),
             agenda: Agenda::default(),
-            exits: exits.ok(),
-            ended,
+            owners: Owners::new(),
+            processes: Processes::new(),
+            resumes: Resumes::default(),
             seen,
             commands,
             commander,
-            known: HashSet::new(),
-            scarce: scarce::Scarce::default(),
-            openers: Openers::default(),
-            openings: Openings::default(),
-            looking: None,
-            awaited: HashSet::new(),
-            noted: HashMap::new(),
             buffer: Vec::new(),
             rescan_at: clock.now().awake + RESCAN,
-            late: Vec::new(),
-            written_at: None,
-            written: HashSet::new(),
-            resumed: Vec::new(),
-            resumed_until: None,
-            before_holding: None,
             lost: Sparing::every(LOST),
-            processes: Sparing::every(PROCESSES),
-            sought: HashMap::new(),
-            new_locks: HashMap::new(),
+            sought: SoughtServers::default(),
         }
     }
 
     /// From now on orders for a session that a command holds are handed to that command, which serves it in one of these folders.
     pub(crate) fn hand_to_holders(&mut self, runtime_folders: Vec<PathBuf>) {
-        self.holders = runtime_folders;
+        self.orders.holders = runtime_folders;
     }
 
     /// Calls `serve` once, when an order may be carried out that can leave a connection with us, and before anything is sent on
     /// account of it. At that moment no other process of ours acts on the session, and none holds it.
     pub(crate) fn before_holding(&mut self, serve: impl FnOnce() + Send + 'static) {
-        self.before_holding = Some(Box::new(serve));
+        self.orders.before_holding = Some(Box::new(serve));
     }
 
     /// Where commands are sent.
@@ -344,19 +291,8 @@ impl Engine {
 
     /// Lets go of what it holds.
     async fn leave(mut self) {
-        // What was sent meanwhile is told: whoever waits for it must know that it may have happened.
-        while let Ok(happening) = self.happenings.try_recv() {
-            match happening {
-                Happening::Step(task, step, words) => self.acting.step(task, step, words),
-                Happening::Over(task, over) => drop(self.acting.over(task, over)),
-                Happening::Request(..)
-                | Happening::Question(..)
-                | Happening::MaySend(..)
-                | Happening::Live(_)
-                | Happening::Looked(_) => {}
-            }
-        }
-        self.leave_late();
+        self.acting.tell_the_rest();
+        self.orders.refuse_late();
         self.acting.leave(LEAVING).await;
         tracing::info!(target: story::TARGET, tag = story::END, "Pilotlight stops watching");
     }
@@ -391,12 +327,12 @@ struct Round {
     redraw: bool,
 }
 
-fn reading<'a>(config: &'a Config, known: &'a HashSet<u32>, openings: &'a Openings, now: Moment) -> Reading<'a> {
+fn reading<'a>(config: &'a Config, owners: &'a Owners, processes: &'a Processes, now: Moment) -> Reading<'a> {
     Reading {
         look: Look { now, limits: &config.limits, until: None },
         owner_names: &config.owners.names,
-        known,
-        openings,
+        known: owners.known(),
+        openings: processes.openings(),
         all: false,
     }
 }

@@ -4,8 +4,6 @@
 mod late;
 mod unasked;
 
-pub(super) use late::Late;
-
 use super::acting::{Ground, Task, Waiting, excludes};
 use super::ledger::{Hold, Locked, Page, Section};
 use super::{Engine, Key, Round, reading};
@@ -17,8 +15,19 @@ use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::order::{Ask, Given, Order, Outcome, Report};
 use crate::core::owner::Held;
-use late::For;
+use late::{For, Late};
 use std::path::PathBuf;
+
+/// Orders that are not being carried out, and who else may carry them out.
+#[derive(Default)]
+pub(super) struct Orders {
+    /// Those that wait for something to happen.
+    late: Vec<Late>,
+    /// The folders in which commands that hold a session serve it.
+    pub(super) holders: Vec<PathBuf>,
+    /// Called before the first order that may leave a connection with us.
+    pub(super) before_holding: Option<Box<dyn FnOnce() + Send>>,
+}
 
 impl Section for Attempts {
     const NAME: &'static str = "attempts";
@@ -99,13 +108,13 @@ impl Engine {
             return;
         }
         if let Some(until) = self.bridge_comes_until(&key, action).filter(|_| may_wait) {
-            return self.late.push(Late { given, for_what: For::Bridge((*key.1).into()), until });
+            return self.orders.late.push(Late { given, for_what: For::Bridge((*key.1).into()), until });
         }
         if let Err(why) = self.look_before(&key, &given.order, round) {
             let passes = if may_wait { self.what_passes(&key, action) } else { None };
             let Some((for_what, within)) = passes else { return refuse(&why) };
             let until = self.clock.now().awake + within;
-            return self.late.push(Late { given, for_what, until });
+            return self.orders.late.push(Late { given, for_what, until });
         }
         // Its folder may have been made anew meanwhile, which forgets what is under way.
         if excludes(action) && self.acting.is_busy(&key) {
@@ -186,11 +195,11 @@ impl Engine {
 
     /// Where a command serves this session, if one holds it.
     pub(super) fn holder_of(&self, key: &Key) -> Option<PathBuf> {
-        if self.holders.is_empty() || self.acting.attached(key).is_some() {
+        if self.orders.holders.is_empty() || self.acting.attached(key).is_some() {
             return None;
         }
         let page = self.page(key);
-        let folders = self.holders.iter().map(|folder| folder.join(page.key()));
+        let folders = self.orders.holders.iter().map(|folder| folder.join(page.key()));
         folders.into_iter().find(|folder| matches!(control::probe(folder), Ok(Probe::Served)))
     }
 
@@ -205,9 +214,9 @@ impl Engine {
         let action = given.order.ask.action();
         // From here on orders for the session come to us, and are not handed on.
         if is_attempt(action)
-            && let Some(serve) = self.before_holding.take()
+            && let Some(serve) = self.orders.before_holding.take()
         {
-            self.holders.clear();
+            self.orders.holders.clear();
             serve();
         }
         let (endpoints, way, names) = (self.endpoints_of(key), self.way_to(key), &self.config.owners.names);
@@ -300,7 +309,7 @@ impl Engine {
         }
         let mut folder = Folder::new(self.homes.root(key.0), &key.1);
         self.seen.recall(&mut folder.session);
-        let reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
+        let reading = reading(&self.config, &self.owners, &self.processes, self.clock.now());
         folder.look(&reading, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
         folder.read_history(&reading, &mut self.buffer);
         self.hold(&key, folder, round);

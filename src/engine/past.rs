@@ -65,7 +65,7 @@ impl Engine {
         for key in self.history.take_recent(self.config.list.ended_most) {
             let mut folder = Folder::new(self.homes.root(key.0), &key.1);
             self.seen.recall(&mut folder.session);
-            let mut reading = reading(&self.config, &self.known, &self.openings, now);
+            let mut reading = reading(&self.config, &self.owners, &self.processes, now);
             if folder.look(&reading, &mut self.buffer).is_err() {
                 continue;
             }
@@ -83,7 +83,7 @@ impl Engine {
     /// Shows some of the sessions that were left unread, none of them kept.
     pub(super) fn show_history(&mut self, view: &mut dyn View) -> ControlFlow<()> {
         let now = self.clock.now();
-        let (reading, buffer) = (reading(&self.config, &self.known, &self.openings, now), &mut self.buffer);
+        let (reading, buffer) = (reading(&self.config, &self.owners, &self.processes, now), &mut self.buffer);
         let some = self.history.next_untold(WATCHES);
         let (mut told, mut opened) = (Vec::new(), Vec::new());
         let mut sessions = some.into_iter().filter_map(|key| {

@@ -5,7 +5,7 @@ use super::{Engine, FIRST, Key, RESCAN, Round, reading};
 use crate::agent::copilot::store::{Folder, Glimpse, Looked, Root, is_absence, session_ids};
 use crate::agent::copilot::watcher::{Hints, WATCHES_TREES};
 use crate::core::fleet::Session;
-use crate::core::time::Span;
+use crate::core::time::Moment;
 use crate::system::heap;
 use crate::system::signals::Signals;
 use std::collections::HashSet;
@@ -22,8 +22,6 @@ pub(super) const SLICE: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_millis(500);
 /// How long what is asked of a session waits for the end of its log.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How long after a process wrote in its log that is looked into: lines come in bursts.
-const LOGGED: Span = Span(200);
 /// How many names are listed, and how many folders are added to the watch, in one turn of the loop.
 pub(super) const NAMES: usize = 256;
 pub(super) const WATCHES: usize = 64;
@@ -94,12 +92,9 @@ impl Engine {
             self.watcher.forget(path);
         }
         for home in hints.opened {
-            self.noted_anew(home);
+            self.processes.noted_anew(&self.homes, home, self.clock.now().awake);
         }
-        if !hints.logs.is_empty() {
-            self.written.extend(hints.logs);
-            self.written_at.get_or_insert(self.clock.now().awake + LOGGED);
-        }
+        self.processes.wrote(hints.logs, self.clock.now().awake);
         if hints.all {
             self.lost.ask(self.clock.now().awake);
             // What happened to the sessions that are shown is not waited for.
@@ -156,9 +151,9 @@ impl Engine {
     pub(super) fn rescan(&mut self) {
         self.rescan_at = self.clock.now().awake + RESCAN;
         self.agenda.is_long();
-        self.openers.forget_strangers();
+        self.processes.forget_strangers();
         self.look_at_config();
-        self.begin_to_look_at_processes();
+        self.processes.begin(self.clock.now().awake);
         self.look_at_homes();
         for home in self.homes.numbers() {
             self.look_into_home(home);
@@ -262,7 +257,7 @@ impl Engine {
         if !self.homes.is_followed(key.0) {
             return;
         }
-        let mut reading = reading(&self.config, &self.known, &self.openings, self.clock.now());
+        let mut reading = reading(&self.config, &self.owners, &self.processes, self.clock.now());
         reading.look.until = Some(Instant::now() + SLICE);
         if let Some(folder) = self.fleet.folder(key) {
             let mut looked = folder.look(&reading, &mut self.buffer);
@@ -321,27 +316,14 @@ impl Engine {
     /// Waits for the end of the processes that a folder's locks name, and judges the session anew.
     pub(super) fn looked_into(&mut self, key: &Key, round: &mut Round) {
         let now = self.clock.now();
-        if let (Some(exits), Some(folder)) = (&self.exits, self.fleet.folder(key)) {
-            let pids: Vec<_> = folder.pids().filter(|pid| !self.known.contains(pid)).collect();
-            for pid in pids {
-                match exits.watch(pid) {
-                    Ok(true) => {
-                        self.known.insert(pid);
-                    }
-                    // It ended between the look at it and this.
-                    Ok(false) if folder.session.owner.live().is_some() => {
-                        self.openings.forget(pid);
-                        folder.process_ended(pid, now.wall);
-                    }
-                    Ok(false) => {}
-                    Err(error) => self.scarce.add(pid, &error, now.awake),
+        if let Some(folder) = self.fleet.folder(key) {
+            for pid in self.owners.follow(key, folder, now) {
+                if folder.session.owner.live().is_some() {
+                    self.processes.forget(pid);
+                    folder.process_ended(pid, now.wall);
                 }
             }
         }
-        match self.fleet.folder(key).and_then(|folder| folder.tells_at()) {
-            Some(at) => self.new_locks.insert(key.clone(), at),
-            None => self.new_locks.remove(key),
-        };
         self.look_at_server(key, now);
         self.look_at_bridge(key);
         self.judge(key, round);
@@ -365,8 +347,8 @@ impl Engine {
     pub(super) fn remove(&mut self, key: &Key, round: &mut Round) {
         self.agenda.is_read(key);
         self.watcher.forget(&self.homes.folder(key));
-        self.sought.remove(key);
-        self.new_locks.remove(key);
+        self.sought.forget(key);
+        self.owners.forget(key);
         self.acting.forget(key);
         if self.fleet.remove(key) | self.history.remove(key) {
             round.removed.push(key.clone());
@@ -374,14 +356,11 @@ impl Engine {
     }
 
     pub(super) fn owner_ended(&mut self, pid: u32) {
-        self.known.remove(&pid);
-        self.openings.forget(pid);
-        if let Some(looking) = &mut self.looking {
-            looking.forget(pid);
-        }
+        let Moment { wall: now, awake } = self.clock.now();
+        self.owners.has_ended(pid);
+        self.processes.forget(pid);
         // Another process may have open what this one leaves.
-        self.look_at_processes_soon();
-        let now = self.clock.now().wall;
+        self.processes.look_soon(awake);
         for key in self.fleet.with_pid(pid) {
             if let Some(folder) = self.fleet.folder(&key) {
                 folder.process_ended(pid, now);

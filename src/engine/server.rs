@@ -7,6 +7,7 @@ use crate::core::action::ServerState;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span, Time};
 use crate::system::paths;
+use std::collections::HashMap;
 
 /// For so long after the first request that nobody can be reached for, the server is looked for with each event of the session.
 const SERVER_LATE: Span = Span::seconds(10);
@@ -14,7 +15,7 @@ const SERVER_LATE: Span = Span::seconds(10);
 const SERVER_AGAIN: Span = Span::seconds(2);
 
 /// A session that waits for an answer, and whose server was looked for in vain; times are of the awake clock.
-pub(super) struct Sought {
+struct Sought {
     first: Time,
     last: Time,
     /// Something happened since, and it was not looked again.
@@ -23,15 +24,49 @@ pub(super) struct Sought {
 
 impl Sought {
     /// When it is looked for again.
-    pub(super) fn again_at(&self) -> Option<Time> {
+    fn again_at(&self) -> Option<Time> {
         self.put_off.then(|| self.last + SERVER_AGAIN)
     }
 
     /// Whether it is looked for again now; said once.
-    pub(super) fn again(&mut self, now: Time) -> bool {
+    fn again(&mut self, now: Time) -> bool {
         let is_due = self.again_at().is_some_and(|at| at <= now);
         self.put_off &= !is_due;
         is_due
+    }
+}
+
+/// The sessions that wait for an answer, and whose server was looked for in vain.
+#[derive(Default)]
+pub(super) struct SoughtServers(HashMap<Key, Sought>);
+
+impl SoughtServers {
+    /// When one of them is looked for again though nothing happened.
+    pub(super) fn again_at(&self) -> Option<Time> {
+        self.0.values().filter_map(Sought::again_at).min()
+    }
+
+    /// The sessions whose server is looked for again now; each said once.
+    pub(super) fn due(&mut self, now: Time) -> Vec<Key> {
+        self.0.iter_mut().filter_map(|(key, sought)| sought.again(now).then(|| key.clone())).collect()
+    }
+
+    /// Whether it is to be looked for the server of a session now: a look takes longer than all else that an event asks for,
+    /// and one that was not there for a while seldom comes.
+    fn is_due(&mut self, key: &Key, now: Time) -> bool {
+        let (first, last) = (now, now - SERVER_AGAIN);
+        let sought = self.0.entry(key.clone()).or_insert(Sought { first, last, put_off: false });
+        let is_due = now - sought.first < SERVER_LATE || now - sought.last >= SERVER_AGAIN;
+        sought.put_off = !is_due;
+        if is_due {
+            sought.last = now;
+        }
+        is_due
+    }
+
+    /// A session is gone, or nobody runs it.
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.0.remove(key);
     }
 }
 
@@ -42,7 +77,7 @@ impl Engine {
         let session = &mut folder.session;
         let alive = session.owner.live().is_some();
         if !alive {
-            self.sought.remove(key);
+            self.sought.forget(key);
         }
         // One that cannot be read for once is not gone, and to leave it may end its session.
         let gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
@@ -54,7 +89,9 @@ impl Engine {
         let waits = alive && session.control.server == ServerState::Nowhere && !session.facts.requests.is_empty();
         let due = match session.control.server {
             ServerState::Unknown => alive,
-            ServerState::Nowhere => !alive || waits && self.is_sought(key, now) || self.rescan_at <= now.awake,
+            ServerState::Nowhere => {
+                !alive || waits && self.sought.is_due(key, now.awake) || self.rescan_at <= now.awake
+            }
             ServerState::Listens | ServerState::Refused(_) => !alive,
             ServerState::Attached => gone,
             ServerState::Hosted(_) => false,
@@ -65,19 +102,6 @@ impl Engine {
             }
             self.reach(key);
         }
-    }
-
-    /// Whether it is to be looked for the server of a session now: a look takes longer than all else that an event asks for,
-    /// and one that was not there for a while seldom comes.
-    pub(super) fn is_sought(&mut self, key: &Key, now: Moment) -> bool {
-        let (first, last) = (now.awake, now.awake - SERVER_AGAIN);
-        let sought = self.sought.entry(key.clone()).or_insert(Sought { first, last, put_off: false });
-        let is_due = now.awake - sought.first < SERVER_LATE || now.awake - sought.last >= SERVER_AGAIN;
-        sought.put_off = !is_due;
-        if is_due {
-            sought.last = now.awake;
-        }
-        is_due
     }
 
     /// Where the server of a session's owner can be reached.
@@ -122,5 +146,26 @@ impl Engine {
         if let Some(folder) = self.fleet.folder(key) {
             folder.session.control.server = server;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_looked_for_with_each_event_for_ten_seconds_and_then_every_two() {
+        let (mut sought, key, start) = (SoughtServers::default(), (0, "one".into()), Time(1_000_000));
+        for millis in [0, 1, 9_999] {
+            assert!(sought.is_due(&key, start + Span(millis)), "{millis}");
+        }
+        assert!(!sought.is_due(&key, start + Span(10_500)));
+        assert_eq!(sought.again_at(), Some(start + Span(11_999)), "what was put off is not forgotten");
+        assert!(sought.due(start + Span(11_998)).is_empty());
+        assert_eq!(sought.due(start + Span(11_999)), std::slice::from_ref(&key));
+        assert!(sought.due(start + Span(11_999)).is_empty() && sought.again_at().is_none(), "it is said once");
+        assert!(sought.is_due(&key, start + Span(12_000)));
+        sought.forget(&key);
+        assert!(sought.is_due(&key, start + Span(12_001)), "another owner's server is another one");
     }
 }

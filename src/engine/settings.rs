@@ -69,14 +69,80 @@ impl Settings<'_> {
 }
 
 /// The settings as they are followed.
-pub(super) struct Followed {
+pub(super) struct Reload {
     source: Source,
     /// What was last read and is good, whole: some of it may count only later.
     good: Config,
     /// When the file is to be read, by the awake clock.
-    pub(super) due: Option<Time>,
+    due: Option<Time>,
     /// What the file looked like when it was last read.
     mark: Mark,
+}
+
+/// What came of reading the file.
+#[derive(Debug)]
+enum Read {
+    /// Nothing that was not known.
+    Nothing,
+    /// Nothing can be read from it, which was not so before.
+    Spoilt,
+    /// These are to count.
+    Settings(Box<Config>),
+}
+
+impl Reload {
+    /// Follows a file that was read as these settings just now.
+    pub(super) fn of(source: Source, config: &Config) -> Self {
+        let mark = Mark::of(&source.path);
+        Self { source, good: config.clone(), due: None, mark }
+    }
+
+    fn path(&self) -> &Path {
+        &self.source.path
+    }
+
+    /// When the file is to be read, by the awake clock.
+    pub(super) const fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// Something happened to the file.
+    fn was_written(&mut self, now: Time) {
+        self.due = Some(now + SETTLES);
+    }
+
+    /// Whether it was written without a word of it.
+    fn was_missed(&self) -> bool {
+        self.due.is_none() && Mark::of(self.path()) != self.mark
+    }
+
+    /// Reads the file, when it is time.
+    fn read(&mut self, now: Time) -> Option<Read> {
+        self.due.take_if(|due| *due <= now)?;
+        self.mark = Mark::of(self.path());
+        let (read, problems) = config::load(self.path());
+        let is_news = problems != self.source.problems;
+        if is_news {
+            problems.iter().for_each(|problem| tracing::warn!("{problem}"));
+        }
+        let is_spoilt = problems.iter().any(Problem::spoils_all);
+        self.source.problems = problems;
+        if is_spoilt {
+            return Some(if is_news { Read::Spoilt } else { Read::Nothing });
+        }
+        let before = std::mem::replace(&mut self.good, read.clone());
+        Some(if read != before || is_news { Read::Settings(Box::new(read)) } else { Read::Nothing })
+    }
+
+    /// The folders that hold the session folders of the homes that settings lead to.
+    fn roots(&self, config: &Config) -> Vec<PathBuf> {
+        (self.source.homes)(config).into_iter().map(|home| home.join(SESSIONS)).collect()
+    }
+
+    fn tell(&self, view: &mut dyn View, config: &Config, later: &[String], at_start: bool) {
+        let homes = (self.source.homes)(config);
+        view.configure(&Settings { config, homes: &homes, problems: &self.source.problems, later, at_start });
+    }
 }
 
 /// What tells a file from what stood there before, without opening it; `None` where none can be looked at.
@@ -107,42 +173,38 @@ const fn inode(_: &Metadata) -> Inode {}
 impl Engine {
     /// Follows the settings from here on. To be called before [`run`](Self::run).
     pub(crate) fn take_settings_from(&mut self, source: Source) {
-        let mark = Mark::of(&source.path);
-        self.source = Some(Followed { source, good: self.config.clone(), due: None, mark });
+        self.reload = Some(Reload::of(source, &self.config));
     }
 
     pub(super) fn watch_config(&mut self) {
-        if let Some(followed) = &self.source {
-            self.watcher.watch_config(&followed.source.path);
+        if let Some(reload) = &self.reload {
+            self.watcher.watch_config(reload.path());
         }
     }
 
     /// Begins to watch the file, and tells the view what is wrong with it.
     pub(super) fn begin_to_follow_config(&mut self, view: &mut dyn View) {
-        let Some(followed) = &self.source else { return };
-        let path = followed.source.path.clone();
+        let Some(reload) = &self.reload else { return };
         // In a folder of ours that is not there yet, the file may be made later.
-        if let (Some(folder), Some(project)) = (path.parent(), paths::project())
+        if let (Some(folder), Some(project)) = (reload.path().parent(), paths::project())
             && folder == project.config_dir()
         {
             let _ = paths::make_folder(folder); // where it cannot be made, no file can be made in it either
         }
+        reload.tell(view, &self.config, &[], true);
         self.watch_config();
-        self.tell_settings(view, &[], true);
     }
 
     /// Something happened to the file.
     pub(super) fn config_was_written(&mut self) {
-        let due = self.clock.now().awake + SETTLES;
-        if let Some(followed) = &mut self.source {
-            followed.due = Some(due);
+        if let Some(reload) = &mut self.reload {
+            reload.was_written(self.clock.now().awake);
         }
     }
 
     /// Looks whether the file was written without a word of it, and at what is to be watched.
     pub(super) fn look_at_config(&mut self) {
-        let Some(followed) = &self.source else { return };
-        if followed.due.is_none() && Mark::of(&followed.source.path) != followed.mark {
+        if self.reload.as_ref().is_some_and(Reload::was_missed) {
             // The folder that is watched may not be the one that stands there now.
             self.watcher.renew();
             self.config_was_written();
@@ -153,47 +215,27 @@ impl Engine {
     /// Reads the file, when it is time.
     pub(super) fn follow_config(&mut self, view: &mut dyn View, round: &mut Round) {
         let now = self.clock.now().awake;
-        let Some(followed) = self.source.as_mut().filter(|followed| followed.due.is_some_and(|due| due <= now)) else {
-            return;
-        };
-        followed.due = None;
-        followed.mark = Mark::of(&followed.source.path);
-        let (read, problems) = config::load(&followed.source.path);
+        let Some(read) = self.reload.as_mut().and_then(|reload| reload.read(now)) else { return };
         // It may be a link that leads elsewhere now.
         self.watch_config();
-        let Some(followed) = &mut self.source else { return };
-        let is_news = problems != followed.source.problems;
-        if is_news {
-            problems.iter().for_each(|problem| tracing::warn!("{problem}"));
-        }
-        let spoilt = problems.iter().any(Problem::spoils_all);
-        followed.source.problems = problems;
-        if spoilt {
-            if is_news {
-                self.tell_settings(view, &[], false);
-                round.redraw = true;
+        let logged = logs();
+        let later = match read {
+            Read::Nothing => return,
+            Read::Spoilt => Vec::new(),
+            Read::Settings(read) => {
+                let later = self.take_settings(*read, round);
+                tracing::info!(tag = "settings", "the settings were changed");
+                later.iter().for_each(|line| tracing::warn!("{line}"));
+                later
             }
-            return;
+        };
+        if let Some(reload) = &self.reload {
+            reload.tell(view, &self.config, &later, false);
         }
-        let before = std::mem::replace(&mut followed.good, read.clone());
-        if read != before || is_news {
-            let later = self.take_settings(read, round);
-            tracing::info!(tag = "settings", "the settings were changed");
-            later.iter().for_each(|line| tracing::warn!("{line}"));
-            let logged = logs();
-            self.tell_settings(view, &later, false);
-            if logs() && !logged {
-                self.log_anew();
-            }
-            round.redraw = true;
+        if logs() && !logged {
+            self.log_anew();
         }
-    }
-
-    fn tell_settings(&self, view: &mut dyn View, later: &[String], at_start: bool) {
-        let Some(followed) = &self.source else { return };
-        let homes = (followed.source.homes)(&self.config);
-        let problems = &followed.source.problems;
-        view.configure(&Settings { config: &self.config, homes: &homes, problems, later, at_start });
+        round.redraw = true;
     }
 
     /// Puts settings in force; what must wait for the next start is told.
@@ -229,9 +271,7 @@ impl Engine {
 
     /// Follows the homes that the settings lead to now, and no others.
     fn follow_homes(&mut self, later: &mut Vec<String>, round: &mut Round) {
-        let Some(followed) = &self.source else { return };
-        let wanted: Vec<_> =
-            (followed.source.homes)(&self.config).into_iter().map(|home| home.join(SESSIONS)).collect();
+        let Some(wanted) = self.reload.as_ref().map(|reload| reload.roots(&self.config)) else { return };
         let is_held = |engine: &Self, home: usize| {
             engine.fleet.keys().any(|key| key.0 == home && engine.acting.attached(&key).is_some())
         };
@@ -266,5 +306,54 @@ impl Engine {
         for home in self.homes.numbers() {
             self.look_into_home(home);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A file that was read, and is followed from then on.
+    fn followed(path: &Path) -> Reload {
+        let (config, problems) = config::load(path);
+        let homes: HomesOf = Box::new(|_| vec!["/home".into()]);
+        Reload::of(Source { path: path.to_owned(), problems, homes }, &config)
+    }
+
+    #[test]
+    fn a_file_is_read_when_it_was_left_alone_for_a_moment() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("config.toml");
+        let mut reload = followed(&path);
+        assert!(!reload.was_missed() && reload.read(Time(0)).is_none());
+        fs::write(&path, "[list]\nended-most = 3\n").unwrap();
+        assert!(reload.was_missed());
+        reload.was_written(Time(0));
+        assert!(!reload.was_missed(), "it is to be read");
+        reload.was_written(Time(150));
+        assert!(reload.read(Time(349)).is_none());
+        let Some(Read::Settings(read)) = reload.read(Time(350)) else { panic!("it was not read") };
+        assert_eq!((read.list.ended_most, reload.due()), (3, None));
+        reload.was_written(Time(400));
+        assert!(matches!(reload.read(Time(600)), Some(Read::Nothing)), "it is as it was");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_once_and_what_spoils_all_changes_nothing() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("config.toml");
+        let mut reload = followed(&path);
+        let mut writes = |text: &str| {
+            fs::write(&path, text).unwrap();
+            reload.was_written(Time(0));
+            reload.read(Time(1000)).unwrap()
+        };
+        let wrong = "[list]\nended-most = \"many\"\n";
+        assert!(matches!(writes(wrong), Read::Settings(read) if *read == Config::default()), "the rest counts");
+        assert!(matches!(writes(wrong), Read::Nothing));
+        assert!(matches!(writes("[list"), Read::Spoilt));
+        assert!(matches!(writes("[list"), Read::Nothing));
+        assert!(matches!(writes(""), Read::Settings(_)), "that it is right again is news");
     }
 }

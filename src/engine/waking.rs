@@ -1,6 +1,6 @@
 //! What time alone brings: when the loop is to wake without anything having happened, and what it does then.
 
-use super::server::Sought;
+use super::settings::Reload;
 use super::{Engine, RESCAN_EARLY, Round, View};
 use crate::core::time::{Span, Time};
 
@@ -10,15 +10,21 @@ impl Engine {
         let rescan = self.needs_rescan().then_some(self.rescan_at);
         // An hour: nothing is due then, but a bound costs nothing and forgives a clock that misbehaves.
         let idle = self.clock.now().awake + Span::hours(1);
-        let reload = self.source.as_ref().and_then(|source| source.due);
+        let reload = self.reload.as_ref().and_then(Reload::due);
         let homes = self.homes.look_at().filter(|_| !self.watcher.tells_of_homes());
-        let again = self.sought.values().filter_map(Sought::again_at).chain(self.new_locks.values().copied()).min();
-        // A look at processes that is under way is gone on with anyway.
-        let (lost, processes) = (self.lost.due(), self.processes.due().filter(|_| self.looking.is_none()));
-        let (logs, resumed) = (self.written_at, self.resumed_until);
-        let others =
-            [rescan, homes, reload, view.redraw_at(), self.scarce.look_at(), logs, resumed, again, lost, processes];
-        let late = self.late.iter().map(|late| late.until);
+        let (owners, processes, resumed) = (self.owners.wake_at(), self.processes.wake_at(), self.resumes.until());
+        let others = [
+            rescan,
+            homes,
+            reload,
+            view.redraw_at(),
+            owners,
+            processes,
+            resumed,
+            self.sought.again_at(),
+            self.lost.due(),
+        ];
+        let late = self.orders.wake_at();
         self.fleet.wake_at().into_iter().chain(others.into_iter().flatten()).chain(late).fold(idle, Time::min)
     }
 
@@ -30,31 +36,22 @@ impl Engine {
     pub(super) fn recheck(&mut self, view: &dyn View, round: &mut Round) {
         let now = self.clock.now();
         let changed = self.fleet.pass(now);
-        for pid in self.scarce.due(now.awake) {
+        for pid in self.owners.due(now.awake) {
             for key in self.fleet.with_pid(pid) {
                 self.agenda.urgent(key);
             }
         }
-        if self.written_at.is_some_and(|at| at <= now.awake) {
-            self.look_into_process_logs();
-        }
-        if self.resumed_until.is_some_and(|until| until <= now.awake) {
+        self.processes.look_into_logs(now.awake);
+        if self.resumes.until().is_some_and(|until| until <= now.awake) {
             self.note_resumed();
         }
-        for (key, sought) in &mut self.sought {
-            if sought.again(now.awake) {
-                self.agenda.urgent(key.clone());
-            }
-        }
-        for (key, _) in self.new_locks.extract_if(|_, at| *at <= now.awake) {
+        for key in self.sought.due(now.awake).into_iter().chain(self.owners.told_by_now(now.awake)) {
             self.agenda.urgent(key);
         }
         if self.lost.begin(now.awake) {
             self.look_at_what_was_lost(round);
         }
-        if self.looking.is_none() && self.processes.begin(now.awake) {
-            self.begin_to_look_at_processes();
-        }
+        self.processes.begin_wanted(now.awake);
         let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
         round.changed.extend(changed);
         if self.homes.is_due(now.awake) && !self.watcher.tells_of_homes() {

@@ -9,6 +9,8 @@ pub(crate) mod heap;
 pub mod identity;
 pub mod log;
 pub mod paths;
+#[cfg(target_os = "linux")]
+pub(crate) mod readiness;
 pub(crate) mod refused;
 pub mod runtime;
 pub mod signals;

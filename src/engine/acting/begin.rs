@@ -16,7 +16,7 @@ use crate::core::turn::Ending;
 use crate::core::verdict::Status;
 use crate::engine::Key;
 use crate::engine::ledger::Hold;
-use crate::engine::opened::{Resumed, makes_an_owner};
+use crate::engine::resumed::{Resumed, makes_an_owner};
 use crate::engine::work::Work;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

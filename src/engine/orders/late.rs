@@ -1,23 +1,38 @@
 //! Orders that wait for something to happen: for an owner that is just ending, or that is just coming, or for its bridge.
 
+use super::Orders;
 use crate::agent::copilot::process::{GRACE, is_ending, is_gone};
 use crate::core::action::{Action, ServerState};
 use crate::core::fleet::{Kind, Session};
 use crate::core::order::{Given, Outcome, Report};
 use crate::core::owner::{Held, Owner};
 use crate::core::time::{Span, Time};
-use crate::engine::opened::makes_an_owner;
+use crate::engine::resumed::makes_an_owner;
 use crate::engine::{Engine, Key, Round};
 
 /// How long an order waits for an owner that is just ending. A Copilot with much in its memory takes a second.
 const ENDS_WITHIN: Span = Span::seconds(2);
 
 /// An order that waits for something to happen.
-pub(in crate::engine) struct Late {
+pub(super) struct Late {
     pub(super) given: Given,
     pub(super) for_what: For,
     /// Until when, by the awake clock.
-    pub(in crate::engine) until: Time,
+    pub(super) until: Time,
+}
+
+impl Orders {
+    /// When, by the awake clock, an order was waited for long enough.
+    pub(in crate::engine) fn wake_at(&self) -> Option<Time> {
+        self.late.iter().map(|late| late.until).min()
+    }
+
+    /// Those that waited were not begun, and are not any more.
+    pub(in crate::engine) fn refuse_late(&mut self) {
+        for late in self.late.drain(..) {
+            late.given.report(Report::End(Outcome::Failed("Pilotlight is ending; nothing was sent".into())));
+        }
+    }
 }
 
 /// What an order may wait for.
@@ -48,7 +63,8 @@ impl Engine {
             For::Owner(key) => fleet.is_settled(key),
             For::Bridge(session) => bridges.has_told(session),
         };
-        let due: Vec<_> = self.late.extract_if(.., |late| late.until <= now || is_there(&late.for_what)).collect();
+        let due: Vec<_> =
+            self.orders.late.extract_if(.., |late| late.until <= now || is_there(&late.for_what)).collect();
         for late in due {
             self.act_or_wait(late.given, false, round);
         }
@@ -64,13 +80,6 @@ impl Engine {
         let session = self.fleet.get(key)?.session();
         let may_have_one = session.owner.live().is_some() && session.about.kind == Kind::Terminal;
         (may_have_one && session.control.server == ServerState::Nowhere).then_some(until)
-    }
-
-    /// The order was not begun, and is not any more.
-    pub(in crate::engine) fn leave_late(&mut self) {
-        for late in self.late.drain(..) {
-            late.given.report(Report::End(Outcome::Failed("Pilotlight is ending; nothing was sent".into())));
-        }
     }
 
     /// What the refusal of an order may rest on that is soon over, and how soon.

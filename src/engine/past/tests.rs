@@ -119,7 +119,7 @@ fn a_session_that_is_opened_before_the_history_is_told_is_told_with_what_is_held
     assert!(desk.engine.fleet.get(&desk.key).is_some());
     desk.process.kill().unwrap();
     desk.process.wait().unwrap();
-    let ended = soon(desk.engine.ended.recv()).unwrap();
+    let ended = soon(desk.engine.owners.ended());
     desk.engine.owner_ended(ended);
     assert_eq!(desk.works().removed, [desk.key.clone()]);
 }

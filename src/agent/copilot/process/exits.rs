@@ -15,30 +15,38 @@ mod platform;
 #[path = "exits/windows.rs"]
 mod platform;
 
+#[cfg(not(target_os = "linux"))]
+#[path = "exits/told.rs"]
+mod told;
+
 use std::io;
 
 #[cfg(not(target_os = "linux"))]
 pub(super) use platform::has_ended;
 
+#[cfg(target_os = "linux")]
+use platform::Waits;
+#[cfg(not(target_os = "linux"))]
+use told::Waits;
+
 /// What is called with the id of a process that ended.
+#[cfg(not(target_os = "linux"))]
 type Tell = Box<dyn Fn(u32) + Send + Sync>;
 
 /// Tells when a process ends, once for each that is watched.
 ///
-/// Holds one thread on Linux and macOS, waits of the system's thread pool on Windows. Dropping it stops the watching; what
-/// is being told at that moment may still arrive.
-pub(crate) struct Exits(platform::Waits);
+/// Holds one thread on macOS, waits of the system's thread pool on Windows, and on Linux none.
+pub(crate) struct Exits(Waits);
 
 impl Exits {
-    /// Starts with nothing to watch. `tell` is called with the id of each watched process that ended, on a thread of its
-    /// own: send a message and return. It may call [`watch`](Self::watch).
+    /// Starts with nothing to watch.
     ///
     /// # Errors
     /// Where the system has no such events: [`io::ErrorKind::Unsupported`] on Linux before 5.3 (no pidfd), `PermissionDenied`
     /// in a sandbox that forbids them. Owners' ends are then seen by the slow rescan only. Also where file descriptors
     /// or threads have run out.
-    pub(crate) fn new(tell: impl Fn(u32) + Send + Sync + 'static) -> io::Result<Self> {
-        platform::Waits::new(Box::new(tell)).map(Self)
+    pub(crate) fn new() -> io::Result<Self> {
+        Waits::new().map(Self)
     }
 
     /// Watches a process. `Ok(false)` if there is none of that id, or it ended already: nothing will be told of it.
@@ -49,10 +57,18 @@ impl Exits {
     ///
     /// # Errors
     /// Where file descriptors or handles have run out, but for a reserve, and on Windows for a process that may not be opened.
-    pub(crate) fn watch(&self, pid: u32) -> io::Result<bool> {
+    pub(crate) fn watch(&mut self, pid: u32) -> io::Result<bool> {
         if pid == 0 || i32::try_from(pid).is_err() {
             return Ok(false);
         }
         self.0.watch(pid)
+    }
+
+    /// The next of the watched processes that ends. Nothing is lost where this is dropped. To be awaited in one runtime alone.
+    ///
+    /// # Errors
+    /// Where the system refuses to wait: it will the next time, too.
+    pub(crate) async fn ended(&mut self) -> io::Result<u32> {
+        self.0.ended().await
     }
 }

@@ -1,13 +1,15 @@
 //! What is mounted: no file event tells that a file system was put over a folder, or taken away.
 
+use crate::system::readiness::wait_for;
 use rustix::fs::{Mode, OFlags};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{Interest, Ready};
 
 /// Tells when the list of mounts changes. The system says so by an urgent word on its file.
 #[derive(Default)]
-pub(super) struct Mounts(Option<AsyncFd<OwnedFd>>);
+pub(super) struct Mounts(Option<AsyncFd<Arc<OwnedFd>>>);
 
 impl Mounts {
     /// Waits for a change. Whether there was one: `false` where the system does not tell.
@@ -34,8 +36,7 @@ pub(super) fn are_told() -> bool {
     rustix::fs::access("/proc/self/mountinfo", rustix::fs::Access::READ_OK).is_ok()
 }
 
-#[expect(deprecated, reason = "what replaces it is unsafe, for types whose descriptor may change: this one cannot")]
-fn open() -> Option<AsyncFd<OwnedFd>> {
+fn open() -> Option<AsyncFd<Arc<OwnedFd>>> {
     let file = rustix::fs::open("/proc/self/mountinfo", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    AsyncFd::with_interest(file, Interest::PRIORITY).ok()
+    wait_for(Arc::new(file), Interest::PRIORITY).ok()
 }

@@ -1,88 +1,96 @@
 //! Exits of real processes.
 
 use std::collections::HashSet;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 
 use super::super::Exits;
 use super::support::{PATIENCE, Running, waiting};
 
-fn exits() -> (Exits, Receiver<u32>) {
-    let (tell, told) = channel();
-    (Exits::new(move |pid| tell.send(pid).unwrap()).unwrap(), told)
+/// What waits for processes to end, and the runtime that it does that in.
+struct Waiter {
+    runtime: Runtime,
+    exits: Exits,
+}
+
+impl Waiter {
+    fn new() -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        Self { runtime, exits: Exits::new().unwrap() }
+    }
+
+    fn watch(&mut self, pid: u32) -> bool {
+        self.exits.watch(pid).unwrap()
+    }
+
+    /// The next that ends.
+    fn told(&mut self) -> u32 {
+        let ended = async { timeout(PATIENCE, self.exits.ended()).await };
+        self.runtime.block_on(ended).expect("nothing is told").unwrap()
+    }
 }
 
 #[test]
 fn a_killed_process_is_told_at_once() {
-    let (exits, told) = exits();
+    let mut waiter = Waiter::new();
     let mut process = waiting();
-    assert!(exits.watch(process.pid()).unwrap());
+    assert!(waiter.watch(process.pid()));
     process.kill();
-    assert_eq!(told.recv_timeout(PATIENCE), Ok(process.pid()));
+    assert_eq!(waiter.told(), process.pid());
 }
 
 #[test]
 fn a_process_watched_twice_is_told_once() {
-    let (exits, told) = exits();
+    let mut waiter = Waiter::new();
     let [mut first, mut second] = [waiting(), waiting()];
     for process in [&first, &first, &second] {
-        assert!(exits.watch(process.pid()).unwrap());
+        assert!(waiter.watch(process.pid()));
     }
     for process in [&mut first, &mut second] {
         process.kill();
-        assert_eq!(told.recv_timeout(PATIENCE), Ok(process.pid()));
+        assert_eq!(waiter.told(), process.pid());
     }
 }
 
 #[test]
 fn what_has_ended_already_is_not_watched() {
-    let (exits, _told) = exits();
+    let mut waiter = Waiter::new();
     let mut process = waiting();
     process.end();
     for pid in [process.pid(), 0, u32::MAX, i32::MAX as u32] {
-        assert!(!exits.watch(pid).unwrap(), "{pid}");
+        assert!(!waiter.watch(pid), "{pid}");
     }
 }
 
 #[test]
 fn many_that_end_at_once_are_all_told() {
-    let (exits, told) = exits();
+    let mut waiter = Waiter::new();
     let mut processes: Vec<Running> = (0..80).map(|_| waiting()).collect();
     let pids: HashSet<u32> = processes.iter().map(Running::pid).collect();
-    assert!(pids.iter().all(|pid| exits.watch(*pid).unwrap()));
+    assert!(pids.iter().all(|pid| waiter.watch(*pid)));
     processes.iter_mut().for_each(Running::kill);
-    let all: HashSet<u32> = pids.iter().map(|_| told.recv_timeout(PATIENCE).unwrap()).collect();
+    let all: HashSet<u32> = pids.iter().map(|_| waiter.told()).collect();
     assert_eq!(all, pids);
 }
 
 #[test]
-fn watching_is_allowed_while_told() {
-    let exits: Arc<OnceLock<Exits>> = Arc::default();
-    let (tell, told) = channel();
+fn an_end_is_told_however_often_it_was_not_waited_for_to_the_end() {
+    let mut waiter = Waiter::new();
     let [mut first, mut second] = [waiting(), waiting()];
-    let next = second.pid();
-    let inner = Arc::clone(&exits);
-    let new = Exits::new(move |pid| {
-        let exits = inner.get().unwrap();
-        tell.send((pid, exits.watch(next).unwrap())).unwrap();
-    });
-    let exits = exits.get_or_init(|| new.unwrap());
-    assert!(exits.watch(first.pid()).unwrap());
-    first.kill();
-    assert_eq!(told.recv_timeout(PATIENCE), Ok((first.pid(), true)));
-    second.kill();
-    assert_eq!(told.recv_timeout(PATIENCE), Ok((second.pid(), false)));
-}
-
-#[test]
-fn a_drop_ends_the_watching() {
-    let (exits, told) = exits();
-    let mut process = waiting();
-    assert!(exits.watch(process.pid()).unwrap());
-    drop(exits);
-    // The channel closes when what tells is gone.
-    assert_eq!(told.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
-    process.end();
+    assert!(waiter.watch(first.pid()));
+    for _ in 0..100 {
+        let Waiter { runtime, exits } = &mut waiter;
+        let ended = runtime.block_on(async { timeout(Duration::ZERO, exits.ended()).await });
+        assert!(ended.is_err(), "{ended:?}");
+    }
+    assert!(waiter.watch(second.pid()), "what is waited for may grow");
+    for process in [&mut second, &mut first] {
+        process.kill();
+        assert_eq!(waiter.told(), process.pid());
+        assert!(!waiter.watch(process.pid()));
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -94,24 +102,24 @@ mod linux {
 
     #[test]
     fn a_zombie_and_a_thread_are_not_watched() {
-        let (exits, _told) = exits();
+        let mut waiter = Waiter::new();
         let zombie = super::super::owner::zombie();
-        assert!(!exits.watch(zombie.pid()).unwrap());
+        assert!(!waiter.watch(zombie.pid()));
         let thread = super::super::owner::Thread::start();
-        assert!(!exits.watch(thread.id).unwrap());
+        assert!(!waiter.watch(thread.id));
     }
 
     #[test]
     fn a_process_that_is_not_our_child_is_told() {
-        let (exits, told) = exits();
+        let mut waiter = Waiter::new();
         let script = "exec 3<&0; cat <&3 >/dev/null & echo $!; wait";
         let mut command = Command::new("sh");
         let mut parent = Running::start(command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()));
         let mut line = String::new();
         BufReader::new(parent.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let pid = line.trim().parse().unwrap();
-        assert!(exits.watch(pid).unwrap());
+        assert!(waiter.watch(pid));
         drop(parent.0.stdin.take()); // the end of its input
-        assert_eq!(told.recv_timeout(PATIENCE), Ok(pid));
+        assert_eq!(waiter.told(), pid);
     }
 }

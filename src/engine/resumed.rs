@@ -1,16 +1,14 @@
-//! Processes that have a session open without a lock: when they are looked for, and what follows from what is found.
+//! Sessions that were resumed a moment ago: nobody is offered to resume them again before their new owner shows.
 
 use super::acting::Task;
-use super::scan::SLICE;
 use super::{Engine, Key};
-use crate::agent::copilot::opened::{Looking, Openings, noted};
 use crate::agent::copilot::store::owner_now;
 use crate::core::action::Action;
 use crate::core::fleet::Session;
-use crate::core::time::{Span, Time};
-use crate::engine::ledger::{Ledger, Section};
+use crate::core::time::{Moment, Span, Time};
+use crate::engine::ledger::{Ledger, Page, Section};
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
+use std::collections::HashSet;
 
 /// For so long a resume of ours keeps others from resuming the session, where its new owner is not seen before.
 const HOLDS: Span = Span::seconds(60);
@@ -53,71 +51,48 @@ pub(crate) fn resumed_lately(ledger: &Ledger, now: Time) -> Vec<Lately> {
     holds.map(|(page, id, resumed)| Lately { id, page, at: Time(resumed.at) }).collect()
 }
 
+/// What is known of them.
+#[derive(Default)]
+pub(super) struct Resumes {
+    /// Those that we, or others of our processes, resumed lately.
+    lately: Vec<Lately>,
+    /// When, by the awake clock, the first of them no longer counts.
+    until: Option<Time>,
+    /// Those that we resumed, and whose new owner is still to be seen.
+    awaited: HashSet<Key>,
+}
+
+impl Resumes {
+    fn take(&mut self, lately: Vec<Lately>, now: Moment) {
+        self.until = lately.iter().map(|resumed| now.awake + (HOLDS - (now.wall - resumed.at))).min();
+        self.lately = lately;
+    }
+
+    /// When the first of them no longer counts, by the awake clock.
+    pub(super) const fn until(&self) -> Option<Time> {
+        self.until
+    }
+
+    /// When the session of this id and page was resumed, if that was lately.
+    fn at(&self, id: &str, page: impl FnOnce() -> Page) -> Option<Time> {
+        let mut named = self.lately.iter().filter(|resumed| *resumed.id == *id).peekable();
+        named.peek()?;
+        let page = page();
+        named.find(|resumed| *resumed.page == *page.key()).map(|resumed| resumed.at)
+    }
+}
+
 /// Whether an action gives a session a new owner, if it has none.
 pub(super) const fn makes_an_owner(action: Action) -> bool {
     matches!(action, Action::Resume | Action::Reconnect | Action::Resend | Action::Continue)
 }
 
 impl Engine {
-    /// Looks at all processes here and now, and has it looked anew into the sessions that other processes have open now than did
-    /// before.
-    pub(super) fn look_at_processes(&mut self) {
-        self.looking = None;
-        let roots = self.homes.roots();
-        let found = self.openers.look(&roots, &self.config.owners.names, self.clock.now().wall);
-        self.take_openings(found);
-    }
-
-    /// The same, in steps.
-    pub(super) fn begin_to_look_at_processes(&mut self) {
-        match self.looking {
-            None => self.looking = Some(Looking::begin()),
-            // What was seen of some may be so no more.
-            Some(_) => self.processes.ask(self.clock.now().awake),
-        }
-    }
-
-    /// Does one step of that.
-    pub(super) fn go_on_looking_at_processes(&mut self) {
-        let Some(mut looking) = self.looking.take() else { return };
-        let roots = self.homes.roots();
-        let until = Some(Instant::now() + SLICE);
-        let now = self.clock.now().wall;
-        match self.openers.go_on(&mut looking, &roots, &self.config.owners.names, now, until) {
-            Some(found) => self.take_openings(found),
-            None => self.looking = Some(looking),
-        }
-    }
-
-    fn take_openings(&mut self, found: Openings) {
-        let before = std::mem::replace(&mut self.openings, found);
-        let differing = self.openings.differing(&before);
-        let keys: Vec<Key> =
-            differing.into_iter().filter_map(|(root, id)| Some((self.homes.number(root)?, id.into()))).collect();
-        for key in keys {
-            if self.fleet.folder(&key).is_some() || self.history.contains(&key) {
-                self.agenda.urgent(key);
-            }
-        }
-        self.greet_new_owners();
-        self.note_resumed();
-    }
-
-    /// Processes wrote in their logs: whether one of them opened or closed a session.
-    pub(super) fn look_into_process_logs(&mut self) {
-        self.written_at = None;
-        if self.openers.may_differ(std::mem::take(&mut self.written), Some(Instant::now() + SLICE)) {
-            self.begin_to_look_at_processes();
-        }
-    }
-
     /// Takes over from the pages which sessions were resumed lately, and are still to show their new owner: nobody is offered to
     /// resume them again.
     pub(super) fn note_resumed(&mut self) {
         let now = self.clock.now();
-        self.resumed = resumed_lately(&self.ledger, now.wall);
-        let until = self.resumed.iter().map(|resumed| now.awake + (HOLDS - (now.wall - resumed.at)));
-        self.resumed_until = until.min();
+        self.resumes.take(resumed_lately(&self.ledger, now.wall), now);
         for key in self.fleet.keys().collect::<Vec<_>>() {
             let at = self.resumed_at(&key);
             if let Some(folder) = self.fleet.folder(&key)
@@ -130,30 +105,7 @@ impl Engine {
 
     /// When a session was resumed, if that was lately.
     pub(super) fn resumed_at(&self, key: &Key) -> Option<Time> {
-        let mut named = self.resumed.iter().filter(|resumed| *resumed.id == *key.1).peekable();
-        named.peek()?;
-        let page = self.page(key);
-        named.find(|resumed| *resumed.page == *page.key()).map(|resumed| resumed.at)
-    }
-
-    /// Looks at all processes now, or 200 ms after the last look: a storm of ends is one look.
-    pub(super) fn look_at_processes_soon(&mut self) {
-        let now = self.clock.now().awake;
-        self.processes.ask(now);
-        if self.looking.is_none() && self.processes.begin(now) {
-            self.begin_to_look_at_processes();
-        }
-    }
-
-    /// The terminals of a home noted what they have open: unless that is as it was, a process may have opened or closed a
-    /// session.
-    pub(super) fn noted_anew(&mut self, home: usize) {
-        let Some(folder) = self.homes.root(home).parent() else { return };
-        let noted = noted(folder);
-        if self.noted.get(&home) != Some(&noted) {
-            self.noted.insert(home, noted);
-            self.look_at_processes_soon();
-        }
+        self.resumes.at(&key.1, || self.page(key))
     }
 
     /// Why a session is not resumed now, though nobody has it open: it was resumed a moment ago, or a Copilot that has just
@@ -162,7 +114,7 @@ impl Engine {
         if !makes_an_owner(action) || session.runner().live().is_some() {
             return None;
         }
-        if let Some(opener) = self.openings.opener(self.homes.root(key.0), &key.1) {
+        if let Some(opener) = self.processes.opener(&self.homes, key) {
             return Some(format!(
                 "process {} has just started and may be about to open it, which shows in a few seconds: try again then",
                 opener.pid
@@ -182,22 +134,22 @@ impl Engine {
         }
         self.look_at_processes();
         let root = self.homes.root(key.0);
-        let seen = self.openings.opener(root, &key.1).is_some()
+        let seen = self.processes.opener(&self.homes, key).is_some()
             || owner_now(root, &key.1, &self.config.owners.names, self.clock.now().wall).live().is_some();
         if !done || seen {
             self.acting.is_settled(task);
         } else {
-            self.awaited.insert(key.clone());
+            self.resumes.awaited.insert(key.clone());
         }
         self.note_resumed();
     }
 
     /// New owners that came late: nobody need wait for them any more.
-    fn greet_new_owners(&mut self) {
-        let came = |key: &&Key| self.openings.opener(self.homes.root(key.0), &key.1).is_some();
-        let came: Vec<Key> = self.awaited.iter().filter(came).cloned().collect();
+    pub(super) fn greet_new_owners(&mut self) {
+        let came = |key: &&Key| self.processes.opener(&self.homes, key).is_some();
+        let came: Vec<Key> = self.resumes.awaited.iter().filter(came).cloned().collect();
         for key in came {
-            self.awaited.remove(&key);
+            self.resumes.awaited.remove(&key);
             // Whoever has the lock now looks at the owner itself.
             if let Ok(hold) = self.page(&key).try_lock("resume")
                 && let Err(error) = hold.remove::<Resumed>()
