@@ -1,7 +1,10 @@
 //! Folders whose locks name processes that live.
 
-use super::super::process::GRACE;
 use super::*;
+use crate::agent::copilot::process::{GRACE, SLACK};
+use crate::core::limits::Limits;
+use crate::core::owner::Held;
+use crate::core::time::Moment;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
