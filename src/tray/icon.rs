@@ -1,5 +1,5 @@
 //! The icon: a pilot flame that tells four states by its shape as well as by its colour, and carries a mark when something
-//! happened that nobody has looked at yet, and another while notifications are paused. [`badge`] draws what stands beside a row.
+//! happened that nobody has looked at yet, and another while notifications are paused. `badge` draws what stands beside a row.
 //!
 //! The pictures are drawn in `assets/icon/*.svg` and rendered by `assets/icon/render.sh`; the rendered ones are part of the
 //! program. macOS takes the black ones, of which it uses the outline alone, and paints them as its menu bar wants.

@@ -7,7 +7,7 @@
 //! - [`files`] is what lies on our disk: the extension in a marketplace of ours, and the key.
 //! - [`plugin`] has Copilot install and remove it, and reads whether it is on.
 //! - [`known`] is what it told of its session, and [`carry`] what is done over it.
-//! - [`wire`] is what both say to each other, [`socket`] our end of it, and [`peer`] who may be at the other.
+//! - [`wire`] is what both say to each other, [`socket`] our end of it, and `peer` who may be at the other.
 
 pub mod carry;
 pub mod files;
