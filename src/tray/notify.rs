@@ -5,10 +5,13 @@
 //! the log. What a session wrote is text: on Linux the body may be markup, and `<`, `>` and `&` are escaped.
 //!
 //! - `server` speaks with the notification server of a Linux desktop.
-//! - `popups` keeps what is shown there like what is wanted; `elsewhere` is what other systems can do of it.
+//! - `popups` takes what is wanted on the screen, `keeper` keeps what is shown like that; `elsewhere` is what other systems
+//!   can do of it.
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
+#[cfg(target_os = "linux")]
+mod keeper;
 #[cfg(target_os = "linux")]
 mod popups;
 #[cfg(target_os = "linux")]

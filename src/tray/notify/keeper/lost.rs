@@ -1,7 +1,8 @@
 //! What could not be shown, why, and when it is tried again.
 
-use super::{Keeper, LATER, SOON, State, lock};
+use super::{Keeper, LATER, SOON};
 use crate::core::alert::PopupId;
+use crate::tray::notify::popups::{State, lock};
 use std::fmt;
 use tokio::time::Instant;
 
