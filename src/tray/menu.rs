@@ -290,9 +290,13 @@ impl Menu {
             others.extend(busy.iter().map(row));
         } else {
             others.extend(busy[..left - 1].iter().map(row));
-            let rest: Vec<_> = busy[left - 1..].iter().map(row).collect();
-            let what = if left > 1 { "more" } else { "working" };
-            others.push(folded(format!("{} {what}", rest.len()), 20, rest));
+            let rest = &busy[left - 1..];
+            // By themselves they are counted as in the header.
+            let text = match left {
+                1 => Glance::of(rest.iter().map(|source| source.row)).to_string(),
+                _ => format!("{} more", rest.len()),
+            };
+            others.push(folded(text, 20, rest.iter().map(row).collect()));
         }
         others.extend(idle[..idle.len() - idle_folded].iter().map(row));
         let rest: Vec<_> = idle[idle.len() - idle_folded..].iter().chain(ended).map(row).collect();

@@ -152,6 +152,23 @@ fn what_rests_is_folded_from_the_fourth_on_and_what_has_ended_stands_in_it() {
     assert_eq!(names(world.submenu(Kind::Fold(40))), ["a", "b", "c", "d", "over"]);
 }
 
+/// Where there is room for no row of what works, one entry counts it, as the header does.
+#[test]
+fn what_works_and_what_is_quiet_are_counted_by_themselves_where_all_are_folded() {
+    let mut world = World::all(&["a", "b", "c"], Status::NeedsInput);
+    world.add("slow", Status::Quiet);
+    for name in ["d", "e", "f"] {
+        world.add(name, Status::Working);
+    }
+    world.menu.most = 8;
+    world.update().unwrap();
+    let entries = world.entries();
+    assert_eq!(entries[0], "3 need you · 1 quiet · 3 working");
+    assert!(entries.contains(&"1 quiet · 3 working".to_owned()), "{entries:?}");
+    let rows = names(world.submenu(Kind::Fold(20)));
+    assert_eq!(rows, ["slow", "d", "e", "f"]);
+}
+
 #[test]
 fn what_puts_it_right_stands_below_its_row_for_three_of_them() {
     let mut world = World::new();
