@@ -265,6 +265,7 @@ impl Engine {
             self.look_at_processes();
         }
         self.look_into_now(&key, round);
+        self.fleet.share_owners(self.clock.now(), &mut round.changed);
         // The server that we started for it is no other process.
         let is_ours = hosted::is_of_our_server;
         let owner = self.fleet.get(&key).and_then(|entry| entry.session().owner.live());
@@ -277,8 +278,15 @@ impl Engine {
         }
         match self.fleet.get(&key) {
             Some(entry) => {
-                self.acting.see(&key, entry.session(), entry.verdict.status);
-                is_its_turn(&given.order, entry.session())
+                let session = entry.session();
+                self.acting.see(&key, session, entry.verdict.status);
+                if self.would_end_another(session, given.order.ask.action()) {
+                    return Err(
+                        "its process has opened another session, which would end as well: it is signalled no further"
+                            .into(),
+                    );
+                }
+                is_its_turn(&given.order, session)
             }
             None => Err("this session no longer exists".into()),
         }

@@ -245,7 +245,31 @@ fn a_process_that_is_just_opening_another_session_is_not_ended() {
     panic!("this machine is too slow to try it");
 }
 
-/// A program that makes a session's lock, and holds the session when it is told to.
+/// What is interrupted has some seconds to end before it is terminated, and may open another session meanwhile.
+#[test]
+fn a_process_that_opens_another_session_while_it_is_being_ended_is_signalled_no_further() {
+    let user = User::new();
+    let (session, another) = (user.session(1), user.session(2));
+    let mut owner = Slow::start(&user, &session);
+    owner.does("hold");
+    session.lock(owner.process.id());
+    session.prompt();
+    let ran = std::thread::scope(|scope| {
+        let stop = scope.spawn(|| user.run(&["stop", "--yes", &session.id]));
+        assert_eq!(owner.told.next().unwrap().unwrap(), "interrupted");
+        owner.does(&another.path.display().to_string());
+        another.lock(owner.process.id());
+        another.prompt();
+        stop.join().unwrap()
+    });
+    assert_eq!(ran.status.code(), Some(4), "{ran:?}");
+    assert!(String::from_utf8_lossy(&ran.stderr).contains("has opened another session"), "{ran:?}");
+    // It was not terminated.
+    owner.does("hold");
+    assert_eq!(user.told(&another).0, "working");
+}
+
+/// A program that makes a session's lock, and holds the session when it is told to; another one, when it is told that one's folder.
 struct Slow {
     process: Child,
     tell: ChildStdin,
@@ -258,8 +282,10 @@ impl Slow {
         std::fs::create_dir(program.parent().unwrap()).unwrap();
         // By `cp`: what this process had open for writing may not run (ETXTBSY).
         assert!(Command::new("cp").arg("/usr/bin/perl").arg(&program).status().unwrap().success());
-        let script = r#"$| = 1; open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; print "open\n";
-            while (<STDIN>) { flock(F, /hold/ ? 6 : 8) or die; print "done\n" }"#;
+        let script = r#"$| = 1; $SIG{INT} = sub { print "interrupted\n" };
+            open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; print "open\n";
+            while (<STDIN>) { chomp; if (m{^/}) { open(G, ">", "$_/inuse.$$.hold") or die; flock(G, 6) or die }
+                else { flock(F, /hold/ ? 6 : 8) or die } print "done\n" }"#;
         let mut process = Command::new(program)
             .args(["-e", script])
             .arg(&session.path)

@@ -100,6 +100,12 @@ impl Engine {
         self.fleet.opened_soon_by(pid)
     }
 
+    /// Whether the owner of a session that is to be ended has another one open by now, or is just opening it.
+    pub(super) fn would_end_another(&self, session: &Session, action: Action) -> bool {
+        matches!(action, Action::End | Action::ForceQuit)
+            && (session.control.others > 0 || self.opens_another(session, action).is_some())
+    }
+
     /// The process of an owner that is just ending, or has ended since it was looked at, where a session without one could be
     /// resumed.
     fn ending_owner(&self, key: &Key, action: Action) -> Option<u32> {
