@@ -92,7 +92,7 @@ impl Engine {
     pub(super) fn tell_said(&self, given: &Given) {
         let said = self.fleet.entries().filter_map(|(key, entry)| {
             let session = entry.session();
-            Said::of(self.homes.home(key), session)
+            Said::of(self.homes.home_folder(key), session)
         });
         given.report(Report::Said(said.collect()));
         given.report(Report::End(Outcome::Done(String::new())));

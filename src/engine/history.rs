@@ -118,7 +118,10 @@ impl History {
     /// So many of them, the last first: they are found.
     pub(super) fn take_recent(&mut self, most: usize) -> Vec<Key> {
         let mut recent = self.recent.take().unwrap_or_default();
-        recent.sort_unstable_by_key(|(touched, _)| Reverse(*touched));
+        // Somebody may have opened one since, or its home is followed no more; and one may have been looked at twice.
+        recent.retain(|(_, key)| self.contains(key));
+        recent.sort_unstable_by(|(one, key), (other, its)| (Reverse(one), key).cmp(&(Reverse(other), its)));
+        recent.dedup_by(|(_, key), (_, before)| key == before);
         recent.truncate(most);
         recent.into_iter().map(|(_, key)| key).collect()
     }
@@ -165,7 +168,12 @@ impl History {
         None
     }
 
-    /// None of it can be watched.
+    /// A home is followed no more: nothing of it is to be watched.
+    pub(super) fn forget_home(&mut self, home: usize) {
+        self.unwatched.retain(|key| key.0 != home);
+    }
+
+    /// None of it is to be watched, or can be.
     pub(super) fn watch_none(&mut self) {
         self.unwatched = Vec::new();
     }
@@ -198,10 +206,13 @@ mod tests {
     fn the_last_ended_are_found_once_and_anew_when_that_is_asked_for() {
         let mut history = History::default();
         assert!(history.seeks_recent());
-        for (id, touched) in [("first", 1), ("third", 3), ("second", 2)] {
+        for (id, touched) in [("first", 1), ("third", 3), ("third", 3), ("second", 2), ("opened", 4)] {
+            history.insert(&key(id));
             history.may_be_recent(&key(id), Time(touched));
         }
+        history.remove(&key("opened"));
         assert_eq!(history.take_recent(2), [key("third"), key("second")]);
+        history.insert(&key("late"));
         history.may_be_recent(&key("late"), Time(4));
         assert!(!history.seeks_recent() && history.take_recent(2).is_empty());
         history.seek_recent();
@@ -236,6 +247,11 @@ mod tests {
         history.watch_anew(0);
         history.watch_anew(1);
         assert_eq!(watched(&mut history), [key("a"), key("c")]);
+        history.watch_anew(0);
+        history.forget_home(1);
+        assert!(history.has_unwatched());
+        history.forget_home(0);
+        assert!(!history.has_unwatched());
         history.watch_anew(0);
         history.watch_none();
         assert!(!history.has_unwatched());

@@ -64,7 +64,7 @@ impl Homes {
     }
 
     /// The home that a session is in.
-    pub(super) fn home(&self, key: &Key) -> &Path {
+    pub(super) fn home_folder(&self, key: &Key) -> &Path {
         let root = self.root(key.0);
         root.parent().unwrap_or(root)
     }

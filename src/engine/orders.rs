@@ -205,7 +205,7 @@ impl Engine {
 
     /// The page of a session that all processes of ours share.
     pub(super) fn page(&self, key: &Key) -> Page {
-        self.ledger.page(self.homes.home(key), &key.1)
+        self.ledger.page(self.homes.home_folder(key), &key.1)
     }
 
     /// Begins to carry out what may be done now.
@@ -304,7 +304,7 @@ impl Engine {
     /// The session of this id, read if nothing but its folder was looked at. Where two homes have one (somebody copied a
     /// home), and the order does not say which is meant, it is not guessed.
     fn find(&mut self, order: &Order, round: &mut Round) -> Result<Key, Outcome> {
-        let is_meant = |key: &Key| *key.1 == *order.id && order.is_for(self.homes.home(key));
+        let is_meant = |key: &Key| *key.1 == *order.id && order.is_for(self.homes.home_folder(key));
         let mut keys = self.fleet.keys().chain(self.history.iter()).filter(is_meant);
         let key = keys.next().ok_or(Outcome::Unknown)?;
         if keys.next().is_some() {

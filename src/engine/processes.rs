@@ -29,9 +29,6 @@ pub(super) struct Processes {
     noted: HashMap<usize, Noted>,
 }
 
-/// The sessions that other processes have open than before.
-type Differing = Vec<Key>;
-
 impl Processes {
     /// Nothing was looked at.
     pub(super) fn new() -> Self {
@@ -61,8 +58,8 @@ impl Processes {
         self.looking.is_some()
     }
 
-    /// Looks at all processes here and now.
-    pub(super) fn look(&mut self, homes: &Homes, names: &[String], now: Time) -> Differing {
+    /// Looks at all processes here and now. The sessions that others have open now than before.
+    pub(super) fn look(&mut self, homes: &Homes, names: &[String], now: Time) -> Vec<Key> {
         self.looking = None;
         let found = self.openers.look(&homes.roots(), names, now);
         self.take(found, homes)
@@ -77,8 +74,8 @@ impl Processes {
         }
     }
 
-    /// Goes on with it a little. `None`: it is not over.
-    pub(super) fn go_on(&mut self, homes: &Homes, names: &[String], now: Time) -> Option<Differing> {
+    /// Goes on with it a little. The same when it is over; `None`: it is not.
+    pub(super) fn go_on(&mut self, homes: &Homes, names: &[String], now: Time) -> Option<Vec<Key>> {
         let mut looking = self.looking.take()?;
         let until = Some(Instant::now() + SLICE);
         match self.openers.go_on(&mut looking, &homes.roots(), names, now, until) {
@@ -90,7 +87,7 @@ impl Processes {
         }
     }
 
-    fn take(&mut self, found: Openings, homes: &Homes) -> Differing {
+    fn take(&mut self, found: Openings, homes: &Homes) -> Vec<Key> {
         let before = std::mem::replace(&mut self.openings, found);
         let differing = self.openings.differing(&before).into_iter();
         differing.filter_map(|(root, id)| Some((homes.number(root)?, id.into()))).collect()
@@ -176,7 +173,7 @@ impl Engine {
         }
     }
 
-    fn openings_differ(&mut self, differing: Differing) {
+    fn openings_differ(&mut self, differing: Vec<Key>) {
         for key in differing {
             if self.fleet.folder(&key).is_some() || self.history.contains(&key) {
                 self.agenda.urgent(key);

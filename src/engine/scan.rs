@@ -386,6 +386,7 @@ impl Engine {
             }
         }
         if !self.history.has_unwatched() {
+            self.history.watch_none();
             heap::give_back();
             self.tell_trouble();
         }

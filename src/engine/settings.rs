@@ -291,6 +291,7 @@ impl Engine {
             for key in keys {
                 self.remove(&key, round);
             }
+            self.history.forget_home(home);
             self.agenda.forget_home(home);
             self.homes.leave(home);
             self.watcher.follow_root(home, None);

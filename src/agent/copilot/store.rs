@@ -222,6 +222,8 @@ impl Folder {
             return Err(error);
         }
         self.session.problem = Some(format!("its folder cannot be read: {error}").into());
+        // Before it can be read again no lock tells more: who waits for that would look at it all the time.
+        self.tells_at = None;
         Ok(Looked::Whole)
     }
 

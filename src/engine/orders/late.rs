@@ -58,13 +58,13 @@ impl Engine {
     pub(in crate::engine) fn act_late(&mut self, round: &mut Round) {
         let now = self.clock.now().awake;
         let (bridges, fleet) = (&self.bridges, &self.fleet);
-        let is_there = |for_what: &For| match for_what {
+        let has_passed = |for_what: &For| match for_what {
             For::End(pid) => !is_ending(*pid),
             For::Owner(key) => fleet.is_settled(key),
             For::Bridge(session) => bridges.has_told(session),
         };
         let due: Vec<_> =
-            self.orders.late.extract_if(.., |late| late.until <= now || is_there(&late.for_what)).collect();
+            self.orders.late.extract_if(.., |late| late.until <= now || has_passed(&late.for_what)).collect();
         for late in due {
             self.act_or_wait(late.given, false, round);
         }

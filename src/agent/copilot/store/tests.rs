@@ -131,3 +131,26 @@ fn a_lock_that_is_too_new_to_tell_is_looked_at_again() {
     copilot.hold(&hold);
     assert_eq!(seen_at(SLACK), (true, Held::Seen, None));
 }
+
+/// A folder that cannot be read tells nothing more by waiting: who looked at it again when its lock should have told would do so
+/// all the time.
+#[test]
+fn a_folder_that_cannot_be_read_is_not_looked_at_again_for_its_new_lock() {
+    let scratch = tempfile::tempdir().unwrap();
+    let copilot = Copilot::start(scratch.path());
+    let pid = copilot.process.id();
+    let path = scratch.path().join("home/session-state/one");
+    fs::create_dir_all(&path).unwrap();
+    fs::write(path.join(format!("inuse.{pid}.hold")), "").unwrap();
+    let lock = path.join(format!("inuse.{pid}.lock"));
+    fs::write(&lock, pid.to_string()).unwrap();
+    let made = modified(&fs::metadata(lock).unwrap());
+    let (limits, known) = (Limits::default(), HashSet::from([pid]));
+    let look = Look { now: Moment { wall: made + Span(3), awake: Time(5_000_000) }, limits: &limits, until: None };
+    let reading = Reading { look, owner_names: &[], known: &known, openings: Openings::NONE, all: false };
+    let mut folder = Folder::new(path.parent().unwrap(), "one");
+    folder.look(&reading, &mut Vec::new()).unwrap();
+    assert!(folder.tells_at().is_some());
+    folder.unreadable(io::ErrorKind::PermissionDenied.into()).unwrap();
+    assert!(folder.tells_at().is_none() && folder.newcomers() == [pid], "who was about to come is still about to");
+}

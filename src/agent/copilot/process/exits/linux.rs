@@ -74,11 +74,13 @@ impl Waits {
             let mut guard = ready.readable().await?;
             match next_of(&self.epoll)? {
                 Some(pid) => {
-                    if let Some(pidfd) = self.watched.remove(&pid) {
-                        // By hand: a child that was just forked may have it open until it runs its program.
-                        epoll::delete(&self.epoll, &pidfd)?;
-                        return Ok(pid);
-                    }
+                    let Some(pidfd) = self.watched.remove(&pid) else {
+                        guard.clear_ready();
+                        continue;
+                    };
+                    // By hand: a child that was just forked may have it open until it runs its program. Closed it goes as well.
+                    let _ = epoll::delete(&self.epoll, &pidfd);
+                    return Ok(pid);
                 }
                 None => guard.clear_ready(),
             }
