@@ -4,12 +4,15 @@
 //! a wrong key costs that key, a file that is no TOML costs the whole file, and the program runs with defaults for what
 //! it lost. A watcher that stays dark because of a typo would be worse than one that watches with the usual limits.
 //!
-//! `settings.rs` is the one list of keys; this file walks a document along it, `value.rs` reads the values. `server.rs` is for
+//! `settings.rs` is the one list of keys; this file walks a document along it, `field.rs` and `value.rs` read the values, and
+//! `nearest.rs` finds the key that was meant. `server.rs` is for
 //! the tables that there may be several of. `span.rs` reads and words spans of time, `problem.rs` words what went wrong,
 //! `printed.rs` writes settings down.
 //!
 //! May import: core, system, agent.
 
+mod field;
+mod nearest;
 mod printed;
 mod problem;
 mod server;
@@ -32,8 +35,9 @@ pub(crate) use self::problem::{Position, Problem};
 pub(crate) use self::span::parse as parse_span;
 pub(crate) use self::value::{COMMAND, FOLDER};
 
+use self::nearest::nearest;
 use self::problem::{ALL, Report, shown};
-use self::settings::{SETTINGS, Setting, nearest, table};
+use self::settings::{SETTINGS, Setting, table};
 use crate::agent::copilot::server::servers::ServerSetting;
 use crate::core::alert;
 use crate::core::limits::Limits;

@@ -1,6 +1,7 @@
 //! The settings as text: printed with what holds now, as a new file to begin with, and in a word for a bug report.
 
-use super::settings::{Field, SETTINGS};
+use super::field::Field;
+use super::settings::SETTINGS;
 use super::{Config, server};
 
 /// The settings that differ from their defaults: each one's name and its value; `None` for values that hold names or paths.

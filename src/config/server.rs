@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::nearest::nearest;
 use super::problem::{Report, shown};
-use super::settings::nearest;
 use super::value::{Wrong, as_path, wrong, wrong_type};
 use crate::agent::copilot::server::servers::{ServerSetting, TokenSource};
 

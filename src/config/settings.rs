@@ -4,19 +4,9 @@
 //!
 //! A default is not written down a second time: it is what the field holds in `Config::default()`.
 
-use std::path::PathBuf;
-
-use toml::Spanned;
-use toml::de::DeValue;
-
-use super::value::{
-    DETAILS, NEVER, Wrong, as_count, as_detail, as_hours, as_list, as_log_level, as_own_program, as_path,
-    as_permissions, as_program, as_prompt, as_span, as_switch, as_terminal, as_wait, hours,
-};
-use super::{Config, Permissions, server, span};
-use crate::core::alert::Detail;
+use super::Config;
+use super::field::Field;
 use crate::core::time::Span;
-use crate::system::log::LogLevel;
 
 /// One key of the config.
 pub(super) struct Setting {
@@ -28,28 +18,6 @@ pub(super) struct Setting {
     /// Keys of the same table that this one must not be above.
     pub(super) at_most: &'static [&'static str],
     pub(super) field: Field,
-}
-
-/// The field of the config that a setting sets, which is also the form that its value has. To read one through its
-/// `&mut`, a copy of the config is made: settings are few and seldom read, and one accessor a field cannot disagree with
-/// itself.
-pub(super) enum Field {
-    Span(fn(&mut Config) -> &mut Span),
-    Count(fn(&mut Config) -> &mut usize),
-    Folders(fn(&mut Config) -> &mut Vec<PathBuf>),
-    Programs(fn(&mut Config) -> &mut Vec<String>),
-    Terminal(fn(&mut Config) -> &mut Vec<String>),
-    OwnProgram(fn(&mut Config) -> &mut Option<PathBuf>),
-    /// What a session is told.
-    Prompt(fn(&mut Config) -> &mut String),
-    Permissions(fn(&mut Config) -> &mut Permissions),
-    Switch(fn(&mut Config) -> &mut bool),
-    /// A span after which something is done, if ever.
-    Wait(fn(&mut Config) -> &mut Option<Span>),
-    /// A part of the day.
-    Hours(fn(&mut Config) -> &mut Option<(u16, u16)>),
-    Detail(fn(&mut Config) -> &mut Detail),
-    LogLevel(fn(&mut Config) -> &mut LogLevel),
 }
 
 const fn limit(key: &'static str, meaning: &'static str, field: fn(&mut Config) -> &mut Span) -> Setting {
@@ -287,165 +255,7 @@ impl Setting {
     }
 }
 
-fn name(table: &str, key: &str) -> String {
+/// A key with its table.
+pub(super) fn name(table: &str, key: &str) -> String {
     if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") }
-}
-
-impl Field {
-    /// What a value of this form is, for the user.
-    pub(super) fn form(&self) -> &'static str {
-        match self {
-            Self::Span(_) => "a span of time, such as \"90s\" or \"1h30m\", or an integer of seconds",
-            Self::Count(_) => "an integer, 0 or more",
-            Self::Folders(_) => "a list of folders, each absolute or beginning with ~/",
-            Self::Programs(_) => "a list of file names of programs",
-            Self::Terminal(_) => {
-                "a list of words, the first of which is a program on PATH, absolute or beginning with ~/"
-            }
-            Self::Prompt(_) => "a text that is not blank",
-            Self::OwnProgram(_) => "the path of a program, absolute or beginning with ~/, or \"\"",
-            Self::Permissions(_) => "\"ask\", \"approve-all\" or \"observe\"",
-            Self::Switch(_) => "true or false",
-            Self::Wait(_) => "a span of time, such as \"90s\" or \"1h30m\", or \"0s\" for never",
-            Self::Hours(_) => "two times of the day, such as \"22:00-07:00\", or \"\"",
-            Self::Detail(_) => "\"full\", \"title\" or \"none\"",
-            Self::LogLevel(_) => "\"error\", \"warn\", \"info\" or \"debug\"",
-        }
-    }
-
-    /// Sets the field from the value in a document; leaves it as it was if the value is wrong.
-    pub(super) fn set(&self, config: &mut Config, value: &Spanned<DeValue<'_>>) -> Result<(), Wrong> {
-        match self {
-            Self::Span(field) => *field(config) = as_span(value)?,
-            Self::Count(field) => *field(config) = as_count(value)?,
-            Self::Folders(field) => *field(config) = as_list(value, as_path)?,
-            Self::Programs(field) => *field(config) = as_list(value, as_program)?,
-            Self::Terminal(field) => *field(config) = as_terminal(value)?,
-            Self::OwnProgram(field) => *field(config) = as_own_program(value)?,
-            Self::Prompt(field) => *field(config) = as_prompt(value)?,
-            Self::Permissions(field) => *field(config) = as_permissions(value)?,
-            Self::Switch(field) => *field(config) = as_switch(value)?,
-            Self::Wait(field) => *field(config) = as_wait(value)?,
-            Self::Hours(field) => *field(config) = as_hours(value)?,
-            Self::Detail(field) => *field(config) = as_detail(value)?,
-            Self::LogLevel(field) => *field(config) = as_log_level(value)?,
-        }
-        Ok(())
-    }
-
-    /// Sets the field back to its default.
-    pub(super) fn reset(&self, config: &mut Config) {
-        let mut default = Config::default();
-        match self {
-            Self::Span(field) => *field(config) = *field(&mut default),
-            Self::Count(field) => *field(config) = *field(&mut default),
-            Self::Folders(field) => field(config).clone_from(field(&mut default)),
-            Self::Programs(field) | Self::Terminal(field) => field(config).clone_from(field(&mut default)),
-            Self::OwnProgram(field) => field(config).clone_from(field(&mut default)),
-            Self::Prompt(field) => field(config).clone_from(field(&mut default)),
-            Self::Permissions(field) => *field(config) = *field(&mut default),
-            Self::Switch(field) => *field(config) = *field(&mut default),
-            Self::Wait(field) => *field(config) = *field(&mut default),
-            Self::Hours(field) => *field(config) = *field(&mut default),
-            Self::Detail(field) => *field(config) = *field(&mut default),
-            Self::LogLevel(field) => *field(config) = *field(&mut default),
-        }
-    }
-
-    /// The field's value as TOML writes it.
-    pub(super) fn show(&self, config: &Config) -> String {
-        let mut config = config.clone();
-        let list = |texts: Vec<String>| toml::Value::from(texts).to_string();
-        match self {
-            Self::Span(field) => format!("\"{}\"", span::text(*field(&mut config))),
-            Self::Count(field) => field(&mut config).to_string(),
-            Self::Folders(field) => list(field(&mut config).iter().map(|p| p.to_string_lossy().into_owned()).collect()),
-            Self::Programs(field) | Self::Terminal(field) => list(std::mem::take(field(&mut config))),
-            Self::Prompt(field) => toml::Value::from(field(&mut config).clone()).to_string(),
-            Self::OwnProgram(field) => {
-                let path = field(&mut config).take().unwrap_or_default();
-                toml::Value::from(&*path.to_string_lossy()).to_string()
-            }
-            Self::Permissions(field) => format!("\"{}\"", field(&mut config).word()),
-            Self::Switch(field) => field(&mut config).to_string(),
-            Self::Wait(field) => format!("\"{}\"", field(&mut config).map_or(NEVER.into(), span::text)),
-            Self::Hours(field) => format!("\"{}\"", hours(*field(&mut config))),
-            Self::LogLevel(field) => format!("\"{}\"", field(&mut config).word()),
-            Self::Detail(field) => {
-                let detail = *field(&mut config);
-                format!("\"{}\"", DETAILS.iter().find(|(one, _)| *one == detail).map_or("", |(_, word)| word))
-            }
-        }
-    }
-
-    /// The field's value, if it is a span of time.
-    pub(super) fn span(&self, config: &Config) -> Option<Span> {
-        match self {
-            Self::Span(field) => Some(*field(&mut config.clone())),
-            _ => None,
-        }
-    }
-}
-
-/// The known key, or table, that `key` in `table` most likely stands for; `None` where none is like it. A key of another
-/// table is named with its table.
-pub(super) fn nearest(table: &str, key: &str) -> Option<String> {
-    /// Below this, likeness is chance. 1 is the same text.
-    const LIKE: f64 = 0.8;
-    /// What a key of another table must be more alike by than one of the same.
-    const ELSEWHERE: f64 = 0.05;
-    // Slips of style are none of substance; and the comparison is quadratic, so a key of hostile length is cut.
-    let key = key.chars().take(60).collect::<String>().to_lowercase().replace(['_', ' '], "-");
-    let servers = server::KEYS.iter().map(|&(key, _)| (server::TABLE, key));
-    let keys =
-        SETTINGS.iter().map(|setting| (setting.table, setting.key)).chain(servers).map(|(its_table, its_key)| {
-            let name = name(its_table, its_key);
-            let alike = strsim::jaro_winkler(its_key, &key).max(strsim::jaro_winkler(&name, &key));
-            if its_table == table { (alike, its_key.to_owned()) } else { (alike - ELSEWHERE, name) }
-        });
-    let headed =
-        SETTINGS.iter().filter(|setting| !setting.table.is_empty()).map(|s| (s.table, format!("[{}]", s.table)));
-    let tables = headed.chain([(server::TABLE, server::HEAD.to_owned())]).map(|(its_name, shown)| {
-        let far = if table.is_empty() { 0.0 } else { ELSEWHERE };
-        (strsim::jaro_winkler(its_name, &key) - far, shown)
-    });
-    let (alike, name) = keys.chain(tables).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    (alike > LIKE).then_some(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_key_is_the_one_that_was_meant() {
-        for (table, key, meant) in [
-            ("limits", "fresh-qiet", Some("fresh-quiet")),
-            ("limits", "fresh_quiet", Some("fresh-quiet")),
-            ("limits", "Tool-Busy-Stuck", Some("tool-busy-stuck")),
-            ("limits", "thinkin-stuck", Some("thinking-stuck")),
-            ("limits", "background-agents", Some("background-agent")),
-            ("limits", "crash", Some("crashed")),
-            ("list", "ended-max", Some("ended-most")),
-            ("owners", "name", Some("names")),
-            ("", "home", Some("homes")),
-            ("", "limit", Some("[limits]")),
-            ("", "owner", Some("[owners]")),
-            ("", "fresh-quiet", Some("limits.fresh-quiet")),
-            ("", "limits.fresh-quiet", Some("limits.fresh-quiet")),
-            ("list", "fresh-stuck", Some("limits.fresh-stuck")),
-            ("limits", "homes", Some("homes")),
-            ("limits", "colour", None),
-            ("", "terminal", Some("actions.terminal")),
-            ("", "servers", Some("[[server]]")),
-            ("server", "adress", Some("address")),
-            ("server", "token_file", Some("token-file")),
-            ("actions", "autoreconnect", Some("auto-reconnect")),
-            ("actions", "permission", Some("permissions")),
-            ("", "x", None),
-            ("", "", None),
-        ] {
-            assert_eq!(nearest(table, key).as_deref(), meant, "{table}.{key}");
-        }
-    }
 }

@@ -353,7 +353,7 @@ fn any_config() -> impl Strategy<Value = Config> {
         let owners = Owners { names };
         let mut config = Config { homes, owners, list, actions, notifications, servers, ..Config::default() };
         for (setting, limit) in SETTINGS.iter().zip(limits) {
-            if let ("limits", settings::Field::Span(field)) = (setting.table, &setting.field) {
+            if let ("limits", field::Field::Span(field)) = (setting.table, &setting.field) {
                 *field(&mut config) = limit;
             }
         }
