@@ -11,7 +11,7 @@
 //! end) and has no such ancestor any more. This keeps out an agent that does what agents do; it is no wall against
 //! a program that sets out to deceive, which on the same user's account nothing is.
 
-use crate::agent::copilot::process::copilot_ancestor;
+use crate::agent::copilot::identity::copilot_ancestor;
 use crate::core::order::Ask;
 
 /// How callers are judged.
@@ -80,7 +80,7 @@ fn exists(pid: u32) -> bool {
 #[cfg(windows)]
 fn exists(pid: u32) -> bool {
     // What has ended cannot be watched.
-    crate::agent::copilot::process::Exits::new().and_then(|mut exits| exits.watch(pid)).unwrap_or(false)
+    crate::system::process::Exits::new().and_then(|mut exits| exits.watch(pid)).unwrap_or(false)
 }
 
 #[cfg(test)]

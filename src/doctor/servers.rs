@@ -1,10 +1,10 @@
 //! Servers: where owners listen, what Copilot's registry says of them, and what the settings name.
 
 use super::{EACH, Finding, Ground};
-use crate::agent::copilot::process::{is_of_our_user, listening};
 use crate::agent::copilot::server::servers::{registry, token_trouble};
 use crate::core::fleet::Session;
 use crate::core::text::counted;
+use crate::system::process::{is_of_our_user, listening};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 

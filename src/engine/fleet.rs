@@ -1,11 +1,12 @@
 //! The sessions that the engine holds, each with its last verdict and the row that was made of it.
 
-use crate::agent::copilot::process::{CpuSample, Lock, cpu_of_descendants};
+use crate::agent::copilot::owner::Lock;
 use crate::agent::copilot::store::Folder;
 use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish};
 use crate::core::limits::Limits;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{SAMPLE_TAKES, Sample, Status, Verdict};
+use crate::system::process::{CpuSample, cpu_of_descendants};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;

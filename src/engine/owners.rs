@@ -2,9 +2,9 @@
 
 use super::Key;
 use super::scarce::Scarce;
-use crate::agent::copilot::process::Exits;
 use crate::agent::copilot::store::Folder;
 use crate::core::time::{Moment, Time};
+use crate::system::process::Exits;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::future::pending;
 

@@ -1,12 +1,12 @@
 //! Where a session's own server listens: looked for when it matters, and not at every look.
 
 use super::{Engine, Key};
-use crate::agent::copilot::process;
 use crate::agent::copilot::server::servers::{Endpoint, endpoints};
 use crate::core::action::ServerState;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span, Time};
 use crate::system::paths;
+use crate::system::process;
 use std::collections::HashMap;
 
 /// For so long after the first request that nobody can be reached for, the server is looked for with each event of the session.

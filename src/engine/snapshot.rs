@@ -1,7 +1,7 @@
 //! One look at every session, for the commands that do not stay.
 
 use crate::agent::copilot::opened::Openers;
-use crate::agent::copilot::process::{GRACE, cpu_of_descendants};
+use crate::agent::copilot::owner::GRACE;
 use crate::agent::copilot::server::servers::endpoints;
 use crate::agent::copilot::store::{Folder, Glimpse, Reading, Root, SESSIONS, session_ids};
 use crate::agent::copilot::tail::Look;
@@ -16,6 +16,7 @@ use crate::engine::ledger::Ledger;
 use crate::engine::{BUSY, resumed_lately};
 use crate::system::clock::Clock;
 use crate::system::paths;
+use crate::system::process::cpu_of_descendants;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -4,7 +4,7 @@ mod process;
 
 use super::acting::{Connection, Happening, Over, Sequel, Task};
 use crate::agent::copilot::bridge::carry::Way;
-use crate::agent::copilot::process::{Force, Lock};
+use crate::agent::copilot::owner::Lock;
 use crate::agent::copilot::program::{SAID_LATE, find_program};
 use crate::agent::copilot::prompt::last_prompt;
 use crate::agent::copilot::server::attached::{self, Policy};
@@ -20,6 +20,7 @@ use crate::core::owner::Owner;
 use crate::core::time::Time;
 use crate::core::verdict::Status;
 use crate::system::paths::{expand, user_home};
+use crate::system::process::Force;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! The operating system, and no agent: the clock and the timer, signals, places, the small files that we keep, our own log, and
-//! what may run short.
+//! The operating system, and no agent: processes, the clock and the timer, signals, places, the small files that we
+//! keep, our own log, and what may run short.
 //!
 //! May import: core.
 
@@ -9,6 +9,7 @@ pub(crate) mod heap;
 pub mod identity;
 pub mod log;
 pub mod paths;
+pub mod process;
 #[cfg(target_os = "linux")]
 pub(crate) mod readiness;
 pub(crate) mod refused;

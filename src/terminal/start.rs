@@ -7,7 +7,7 @@
 
 use super::known::Known;
 use super::shown;
-use crate::agent::copilot::process::AGENT_MARKS;
+use crate::agent::copilot::identity::AGENT_MARKS;
 use crate::system::descriptors::give_back;
 use std::ffi::OsString;
 use std::path::Path;

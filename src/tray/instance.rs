@@ -86,7 +86,7 @@ impl Drop for Instance {
 /// Whether the lock's holder is known, and is another user's process.
 #[cfg(target_os = "linux")]
 fn is_held_by_another_user(lock: &File) -> bool {
-    use crate::agent::copilot::process::is_of_our_user;
+    use crate::system::process::is_of_our_user;
     use std::os::unix::fs::MetadataExt;
     let Ok(inode) = lock.metadata().map(|meta| meta.ino()) else { return false };
     let Ok(locks) = std::fs::read_to_string("/proc/locks") else { return false };

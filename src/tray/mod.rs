@@ -45,7 +45,7 @@ pub mod start_menu;
 pub mod view;
 
 use crate::agent::copilot::bridge::files::Files;
-use crate::agent::copilot::process::copilot_ancestor;
+use crate::agent::copilot::identity::copilot_ancestor;
 use crate::config::Notifications;
 use crate::control::caller::Judge;
 use crate::control::{self, Served};

@@ -8,11 +8,12 @@ use crate::support::server::Server;
 use crate::support::terminal::Terminal;
 use crate::support::{SOON, block_on, wait_until};
 use github_copilot_sdk::Client as Sdk;
-use pilotlight::agent::copilot::process::{
-    Force, Lock, Target, ancestors, copilot_ancestor, is_of_our_user, listening, terminal_of,
-};
+use pilotlight::agent::copilot::identity::copilot_ancestor;
+use pilotlight::agent::copilot::owner::Lock;
 use pilotlight::agent::copilot::server::servers::{Endpoint, ServerSetting, endpoints};
+use pilotlight::agent::copilot::target::Target;
 use pilotlight::core::time::Time;
+use pilotlight::system::process::{Force, ancestors, is_of_our_user, listening, terminal_of};
 use serde_json::json;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -1,22 +1,27 @@
-//! GitHub Copilot: its sessions as they stand on disk, the processes that their locks name, its servers, and the bridge into
-//! its terminals.
+//! GitHub Copilot: its sessions on disk, the processes named by their locks, its servers, and the bridge into its
+//! terminals.
 //!
-//! - [`store`], [`tail`], [`workspace`], [`opened`], [`prompt`] and [`user_settings`] read what is in its home; [`watcher`] tells
-//!   when to.
-//! - [`process`] says who the process of a lock is, and whether it holds the session.
-//! - [`program`] finds Copilot itself, [`server`] talks to its servers, [`bridge`] reaches sessions in plain terminals.
+//! - [`store`], [`tail`], [`workspace`], [`opened`], [`prompt`] and [`user_settings`] read its home; [`watcher`]
+//!   reports when something there has changed.
+//! - [`identity`] decides which processes are Copilot, [`owner`] which one owns a session; [`target`] signals an owner,
+//!   and [`running`] finds every Copilot on the machine.
+//! - [`program`] finds the Copilot CLI, [`server`] talks to its servers, [`bridge`] reaches sessions in plain
+//!   terminals.
 //!
-//! Of the files: reading only. Nothing is written into Copilot's folders, nothing is locked, no process is signalled. Whatever a look
-//! finds ends up in a [`Session`](crate::core::fleet::Session) of the core; nothing here judges.
+//! Copilot's files are only read: nothing is written into its folders, and nothing is locked. What is observed goes into a
+//! [`Session`](crate::core::fleet::Session); the verdict is left to the core.
 
 pub mod bridge;
+pub mod identity;
 pub mod opened;
-pub mod process;
+pub mod owner;
 pub mod program;
 pub mod prompt;
+pub mod running;
 pub mod server;
 pub mod store;
 pub mod tail;
+pub mod target;
 pub mod user_settings;
 pub mod watcher;
 pub mod workspace;

@@ -21,11 +21,10 @@ mod log;
 #[cfg(test)]
 mod tests;
 
-use super::process::{Lock, Program, Search};
+use super::owner::Lock;
+use super::running::{Program, Search};
 use crate::core::owner::Owner;
 use crate::core::time::{Span, Time};
-#[cfg(target_os = "linux")]
-pub(super) use arguments::names_copilot;
 pub(super) use former::former_owner;
 use log::Log;
 use serde::Deserialize;

@@ -12,7 +12,7 @@ pub(crate) use locks::numbers_in_use;
 pub(crate) use owner::owner_now;
 
 use super::opened::Openings;
-use super::process::Lock;
+use super::owner::Lock;
 use super::tail::{Found, Look, Tail};
 use super::workspace;
 use crate::core::fleet::{About, Session};

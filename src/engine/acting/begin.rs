@@ -2,7 +2,7 @@
 
 use super::{Acting, Running, Task};
 use crate::agent::copilot::bridge::carry::Way;
-use crate::agent::copilot::process::Lock;
+use crate::agent::copilot::owner::Lock;
 use crate::agent::copilot::server::recover::{Permit, Sight, Site};
 use crate::agent::copilot::server::servers::Endpoint;
 use crate::agent::copilot::store::LOG;

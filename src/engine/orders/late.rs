@@ -1,7 +1,7 @@
 //! Orders that wait for something to happen: for an owner that is just ending, or that is just coming, or for its bridge.
 
 use super::Orders;
-use crate::agent::copilot::process::{GRACE, is_ending, is_gone};
+use crate::agent::copilot::owner::GRACE;
 use crate::core::action::{Action, ServerState};
 use crate::core::fleet::{Kind, Session};
 use crate::core::order::{Given, Outcome, Report};
@@ -9,6 +9,7 @@ use crate::core::owner::{Held, Owner};
 use crate::core::time::{Span, Time};
 use crate::engine::resumed::makes_an_owner;
 use crate::engine::{Engine, Key, Round};
+use crate::system::process::{is_ending, is_gone};
 
 /// How long an order waits for an owner that is just ending. A Copilot with much in its memory takes a second.
 const ENDS_WITHIN: Span = Span::seconds(2);

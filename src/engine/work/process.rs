@@ -1,11 +1,12 @@
 //! What is done to a session's process, and in its terminal.
 
 use super::{Done, Undone, Work, apart, done};
-use crate::agent::copilot::process::{Force, Target, ancestors, is_gone, terminal_of};
 use crate::agent::copilot::store::{SESSIONS, numbers_in_use, owner_now};
+use crate::agent::copilot::target::Target;
 use crate::core::order::Step;
 use crate::core::time::Span;
 use crate::system::paths::user_home;
+use crate::system::process::{Force, ancestors, is_gone, terminal_of};
 use crate::terminal::{Terminals, resume_command, resume_env, show};
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! Whether who connects is an extension that Copilot started for a session.
 
-use crate::agent::copilot::process::{ancestors, arguments, executable};
+use crate::system::process::{ancestors, arguments, executable};
 use std::path::Path;
 
 /// What Copilot runs an extension with.

@@ -42,10 +42,3 @@ pub(super) fn asked(arguments: &[OsString]) -> Asked {
     }
     asked
 }
-
-#[cfg(target_os = "linux")]
-/// Whether a command line is that of a Copilot, as far as it tells: for a process of which nothing more can be read.
-pub(in crate::agent::copilot) fn names_copilot(arguments: &[OsString]) -> bool {
-    let program = arguments.first().map(std::path::Path::new);
-    program.and_then(std::path::Path::file_name).is_some_and(|name| name == "copilot")
-}

@@ -5,9 +5,10 @@
 
 use super::log::Log;
 use super::{LOGS, SLACK, log_lock};
-use crate::agent::copilot::process::{is_inside_container, owner_of};
+use crate::agent::copilot::owner::owner_of;
 use crate::core::owner::Owner;
 use crate::core::time::Time;
+use crate::system::process::is_inside_container;
 use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;

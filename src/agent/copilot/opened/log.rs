@@ -11,7 +11,7 @@
 //! session that comes to the foreground closes none. With `--log-level none` or `error` there are no such lines.
 
 use crate::agent::copilot::opened::LOGS;
-use crate::agent::copilot::process::Program;
+use crate::agent::copilot::running::Program;
 use crate::core::text::is_uuid;
 use crate::core::time::{Span, Time};
 use std::fs::{self, File};

@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use super::*;
-use crate::agent::copilot::process::programs;
+use crate::agent::copilot::running::programs;
 use crate::agent::copilot::store::SESSIONS;
 use std::fs;
 use std::process::{Child, Command, Stdio};

@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::agent::copilot::process::{is_of_our_user, listening};
 use crate::system::paths;
+use crate::system::process::{is_of_our_user, listening};
 
 /// The most that is read of an entry of the registry. The real ones have 300 bytes.
 const ENTRY_LIMIT: u64 = 64 * 1024;

@@ -3,7 +3,7 @@
 //! A real folder has one lock, or a few that a kill left behind. One with thousands is looked through all the same, but only
 //! the locks of processes that exist are looked at closely: the others can own nothing.
 
-use super::super::process::Lock;
+use super::super::owner::Lock;
 use super::{lock_pid, modified};
 use std::fs;
 use std::io;

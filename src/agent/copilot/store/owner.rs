@@ -2,12 +2,13 @@
 
 use super::{Folder, Reading, modified};
 use crate::agent::copilot::opened::{Openers, Opening, former_owner};
-use crate::agent::copilot::process::{Claim, Lock, SLACK, claim_so_far};
+use crate::agent::copilot::owner::{Claim, Lock, claim_so_far};
 use crate::agent::copilot::tail::Look;
 use crate::core::fleet::Session;
 use crate::core::limits::Limits;
 use crate::core::owner::{Held, Owner};
 use crate::core::time::{Moment, Span, Time};
+use crate::system::process::SLACK;
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;

@@ -1,10 +1,11 @@
 //! Folders whose locks name processes that live.
 
 use super::*;
-use crate::agent::copilot::process::{GRACE, SLACK};
+use crate::agent::copilot::owner::GRACE;
 use crate::core::limits::Limits;
 use crate::core::owner::Held;
 use crate::core::time::Moment;
+use crate::system::process::SLACK;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 

@@ -1,0 +1,65 @@
+//! Processes: what the operating system knows about them, and signals to them.
+//!
+//! - [`read`]: whether a process exists, when it started, which program it runs; [`executable`] and [`arguments`].
+//! - [`ancestors`]: the processes that it descends from.
+//! - [`cpu_of_descendants`]: the CPU time of the processes below it; two samples show whether they are busy.
+//! - [`listening`]: the loopback addresses on which it accepts connections.
+//! - [`terminal_of`]: its controlling terminal.
+//! - [`Exits`]: reports the end of a process, without polling.
+//! - [`Handle`]: signals a process, and never another one that has its id by then. Nothing else in Pilotlight signals a
+//!   process that Pilotlight did not start.
+//!
+//! Linux reads `/proc` directly, which takes microseconds. macOS and Windows use `sysinfo`, which lists every process
+//! to find one and takes milliseconds.
+//!
+//! Nothing here reads the wall clock. An id may be reused between two calls, so to miss no exit watch a process first
+//! ([`Exits::watch`]) and read it afterwards.
+
+mod ancestry;
+mod cpu;
+mod exits;
+#[cfg(target_os = "linux")]
+mod files;
+#[cfg(target_os = "linux")]
+#[path = "process/linux.rs"]
+mod platform;
+#[cfg(not(target_os = "linux"))]
+#[path = "process/elsewhere.rs"]
+mod platform;
+mod ports;
+mod reading;
+mod scripts;
+mod signal;
+mod terminal;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+use crate::core::time::Time;
+
+pub use ancestry::ancestors;
+pub use cpu::CpuSample;
+pub(crate) use exits::Exits;
+#[cfg(target_os = "linux")]
+pub(crate) use files::open_files;
+pub use platform::is_of_our_user;
+pub(crate) use platform::{
+    arguments, cpu_of_descendants, executable, is_ending, is_inside_container, is_started_with, read,
+};
+#[cfg(target_os = "linux")]
+pub(crate) use platform::{births, variables};
+pub use ports::listening;
+#[cfg(target_os = "linux")]
+pub(crate) use reading::Birth;
+pub(crate) use reading::{Reading, SLACK};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use scripts::with_real_scripts;
+pub use signal::Force;
+pub(crate) use signal::{Expected, Handle};
+pub use terminal::terminal_of;
+
+/// Whether a process is gone for good. `now` is the wall clock.
+pub(crate) fn is_gone(pid: u32, now: Time) -> bool {
+    read(pid, now) == Reading::Absent
+}

@@ -1,0 +1,45 @@
+//! What is read about a process.
+
+use std::path::PathBuf;
+
+use crate::core::time::{Span, Time};
+
+/// How far apart the start of a process and the time of a file that it wrote may seem to be. Covers the coarse clock of
+/// file times (10 ms), starts in whole seconds (macOS, Windows), and small steps of the wall clock.
+pub(crate) const SLACK: Span = Span::seconds(2);
+
+/// What the system shows of a process id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// No process has the id (a zombie's and a thread's id count as free), or it has ended for good.
+    Absent,
+    /// A process has the id; nothing more is shown.
+    Hidden,
+    /// A process, and what can be read about it.
+    Process {
+        /// When it started, by the wall clock.
+        started: Option<Time>,
+        /// The path of its executable, or only its file name.
+        executable: Option<PathBuf>,
+    },
+}
+
+/// A process's parent, and the process's own start, to recognize a reused parent id.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Family {
+    /// The id of its parent; 0 if it has none.
+    pub(super) parent: u32,
+    /// When it started, in the system's unit.
+    pub(super) started: u64,
+}
+
+/// When a process started, and its parent.
+#[cfg(target_os = "linux")]
+pub(crate) struct Birth {
+    /// In clock ticks since boot: identifies a process among those that have had its id.
+    pub(crate) ticks: u64,
+    /// By the wall clock.
+    pub(crate) at: Time,
+    /// The id of its parent.
+    pub(crate) parent: u32,
+}
