@@ -1,8 +1,8 @@
-//! What the compiler cannot know: the version with the commit that a release is built from, and on Windows the program's
-//! resources (icon, version, manifest).
+//! Sets the version, with the commit that a release is built from, and on Windows compiles the program's resources
+//! (icon, version, manifest).
 //!
-//! Nothing here is needed to build: without git the version is the number alone, and without a compiler of resources a
-//! program for Windows has none, which is said.
+//! Nothing here is required: without git the version is the number alone, and without a resource compiler a Windows
+//! program has no resources, with a warning.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let number = env::var("CARGO_PKG_VERSION").unwrap_or_default();
-    // A build for testing is built anew by every change, and must not be by every commit as well.
+    // A debug build must not be rebuilt because of a commit.
     let is_release = env::var("PROFILE").as_deref() == Ok("release");
     let version = match commit().filter(|_| is_release) {
         Some(commit) => format!("{number} ({commit})"),
@@ -23,7 +23,7 @@ fn main() {
     }
 }
 
-/// The commit that the sources are of, where they are a checkout of their own and not a part of another one.
+/// The commit of the sources, if they are a checkout of their own and not part of another one.
 fn commit() -> Option<String> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
     let git = |arguments: &[&str]| -> Option<String> {
@@ -34,13 +34,13 @@ fn commit() -> Option<String> {
     if Path::new(&top).canonicalize().ok()? != root.canonicalize().ok()? {
         return None;
     }
-    // Each commit adds a line to the log of HEAD.
+    // Each commit appends to the log of HEAD.
     let log = PathBuf::from(git(&["rev-parse", "--git-path", "logs/HEAD"])?);
     println!("cargo::rerun-if-changed={}", root.join(log).display());
     git(&["rev-parse", "--short=12", "HEAD"]).filter(|commit| !commit.is_empty())
 }
 
-/// Compiles packaging/windows/pilotlight.rc.in into the programs, with the version filled in.
+/// Compiles packaging/windows/pilotlight.rc.in, with the version filled in, into the programs.
 fn resources(number: &str, version: &str) {
     let (Some(root), Some(out)) = (env::var_os("CARGO_MANIFEST_DIR"), env::var_os("OUT_DIR")) else { return };
     let (root, out) = (PathBuf::from(root), PathBuf::from(out));
@@ -50,18 +50,18 @@ fn resources(number: &str, version: &str) {
     for file in [&template, &manifest, &icon] {
         println!("cargo::rerun-if-changed={}", file.display());
     }
-    // The number of a file's version has four parts; what comes behind a hyphen is no number.
+    // The numeric file version has four parts; a suffix after a hyphen is not part of it.
     let mut parts: Vec<_> = number.split(['.', '-']).map_while(|part| part.parse::<u16>().ok()).take(4).collect();
     parts.resize(4, 0);
     let parts = parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let path = |path: &Path| path.display().to_string().replace('\\', "/");
-    let made = std::fs::read_to_string(&template).and_then(|text| {
+    let written = std::fs::read_to_string(&template).and_then(|text| {
         let text = text.replace("@NUMBER@", &parts).replace("@VERSION@", version);
         let text = text.replace("@ICON@", &path(&icon)).replace("@MANIFEST@", &path(&manifest));
         let script = out.join("pilotlight.rc");
         std::fs::write(&script, text).map(|()| script)
     });
-    let compiled = made.map_err(|error| error.to_string()).and_then(|script| compile(&script, &out));
+    let compiled = written.map_err(|error| error.to_string()).and_then(|script| compile(&script, &out));
     if let Err(error) = compiled {
         println!("cargo::warning=the program has no icon, version and manifest: {error}");
     }
@@ -72,8 +72,8 @@ fn compile(script: &Path, _out: &Path) -> Result<(), String> {
     embed_resource::compile(script, embed_resource::NONE).manifest_required().map_err(|error| error.to_string())
 }
 
-/// From elsewhere with mingw's compiler of resources. Without Microsoft's linker nothing can be linked for the other kind of
-/// Windows program, so that one is only checked here and needs none.
+/// Cross-compiles with mingw's resource compiler. For the MSVC target this does nothing: without Microsoft's linker
+/// that target can only be checked here, not linked.
 #[cfg(not(windows))]
 fn compile(script: &Path, out: &Path) -> Result<(), String> {
     let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
@@ -88,7 +88,7 @@ fn compile(script: &Path, out: &Path) -> Result<(), String> {
             println!("cargo::rustc-link-arg-bins={}", object.display());
             Ok(())
         }
-        Ok(status) => Err(format!("{compiler} ended with {status}")),
+        Ok(status) => Err(format!("{compiler} failed with {status}")),
         Err(error) => Err(format!("{compiler} cannot be started: {error}")),
     }
 }

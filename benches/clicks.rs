@@ -2,15 +2,15 @@
 //!
 //! - `servers`: a session of a Copilot server, while twenty other sessions write their logs.
 //! - `terminals`: a session in a plain terminal, over the bridge; and what the bridge costs that terminal.
-//! - `bridges`: what thirty bridges cost the tray while nothing happens.
+//! - `bridges`: the cost of thirty idle bridges for the tray.
 //!
-//! The model answers at once. Beside each click stands how long Copilot takes where the same is done without us, so that our part
-//! is the difference. Linux only; it needs `dbus-daemon`, tmux and the CLI that `tests/all.sh` installs.
+//! The model answers at once. Next to each click is printed how long Copilot takes for the same without us: the
+//! difference is our part. Linux only; it needs `dbus-daemon`, tmux and the CLI that `tests/all.sh` installs.
 //!
 //!     cargo bench --bench clicks               # all three, each click 30 times
 //!     cargo bench --bench clicks -- 100 terminals
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that cannot go on should say where")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing benchmark should say where")]
 
 #[cfg(target_os = "linux")]
 #[path = "../tests/support/mod.rs"]
@@ -27,26 +27,26 @@ mod clicks {
 #[cfg(target_os = "linux")]
 fn main() {
     use clicks::{bridges, servers, terminals, timing};
-    /// Measures each click so often.
+    /// Takes the number of measurements for each click.
     type Measure = fn(usize);
     const PARTS: [(&str, Measure); 3] =
         [("servers", servers::measure), ("terminals", terminals::measure), ("bridges", bridges::measure)];
-    /// How often each click is measured, where nothing else is said.
+    /// The default number of measurements for each click.
     const CLICKS: usize = 30;
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    if bridges::is_a_double(&arguments) {
+    if bridges::run_fake(&arguments) {
         return;
     }
     let clicks = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(CLICKS);
-    let names = |name: &str| arguments.iter().any(|argument| argument == name);
-    let is_any_named = PARTS.iter().any(|(name, _)| names(name));
+    let is_named = |name: &str| arguments.iter().any(|argument| argument == name);
+    let is_any_named = PARTS.iter().any(|(name, _)| is_named(name));
     for (name, measure) in PARTS {
-        if names(name) || !is_any_named {
-            println!("-- {name}; load of the machine before: {}", timing::load());
+        if is_named(name) || !is_any_named {
+            println!("-- {name}; machine load before: {}", timing::load());
             measure(clicks);
         }
     }
-    println!("load of the machine after: {}", timing::load());
+    println!("machine load after: {}", timing::load());
 }
 
 #[cfg(not(target_os = "linux"))]

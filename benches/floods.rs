@@ -1,8 +1,9 @@
-//! Everything at once that one session, folder or home can do to the others: a log that is a terabyte long, one that grows faster
-//! than it is read, twenty thousand locks in a folder, storms of folders that come and go. Beside it, one session works and
-//! rests.
+//! Does everything at once that one session, folder or home can do to the others: a log of a terabyte, one that grows
+//! faster than it is read, twenty thousand locks in a folder, storms of folders that are created and deleted. At the
+//! same time, one session alternates between working and idle.
 //!
-//! Prints how late its changes are told, and how long the program takes to end in the middle of it. Linux only.
+//! Prints how late that session's changes are reported, and how long the program takes to exit in the middle of it.
+//! Linux only.
 //!
 //!     cargo bench --bench floods             # 500 changes, storms of 5,000 folders
 //!     cargo bench --bench floods -- 2000 5000
@@ -22,9 +23,9 @@ fn main() {
 }
 
 #[cfg(target_os = "linux")]
-#[expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+#[expect(clippy::unwrap_used, reason = "a failing benchmark stops")]
 mod linux {
-    use crate::support::made_up::User;
+    use crate::support::synthetic::User;
     use rustix::process::Signal;
     use std::fs::{self, File, OpenOptions};
     use std::io::{Seek, SeekFrom, Write};
@@ -42,7 +43,7 @@ mod linux {
             session.prompt();
         }
         let watch = user.watch();
-        watch.told(&other, "working");
+        watch.wait_status(&other, "working");
         let pid = watch.pid();
         let memory = || {
             let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -52,14 +53,14 @@ mod linux {
         };
         let before = memory();
         let done = AtomicBool::new(false);
-        let go_on = || !done.load(Ordering::Relaxed);
+        let is_running = || !done.load(Ordering::Relaxed);
         let (mut took, end) = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let file = OpenOptions::new().write(true).open(huge.log()).unwrap();
                 for n in 0_u64.. {
                     file.set_len(if n % 50 == 49 { 200 } else { (1 << 40) + n }).unwrap();
                     wait(Duration::from_millis(2));
-                    if !go_on() {
+                    if !is_running() {
                         return;
                     }
                 }
@@ -67,7 +68,7 @@ mod linux {
             scope.spawn(|| {
                 let mut file = OpenOptions::new().write(true).open(fast.log()).unwrap();
                 let line = fast.line(Duration::ZERO, "session.info", r#"{"message":"on and on"}"#);
-                while go_on() {
+                while is_running() {
                     file.seek(SeekFrom::End(100 << 20)).unwrap();
                     file.write_all(format!("\n{line}").as_bytes()).unwrap();
                     wait(Duration::from_millis(2));
@@ -76,13 +77,13 @@ mod linux {
             scope.spawn(|| {
                 for n in 0.. {
                     drop(File::create(full.path.join(format!("inuse.{}.lock", 2_000_000_000 + n % 20_000))).unwrap());
-                    if !go_on() {
+                    if !is_running() {
                         return;
                     }
                 }
             });
             scope.spawn(|| {
-                while go_on() {
+                while is_running() {
                     let made: Vec<_> = (10..10 + folders).map(|n| user.session(n)).collect();
                     for session in made {
                         fs::remove_dir_all(session.path).unwrap();
@@ -99,8 +100,8 @@ mod linux {
                     } else {
                         other.prompt();
                     }
-                    while !watch.has_told(lines, &other, status) {
-                        assert!(begun.elapsed() < Duration::from_secs(30), "it is not told that it is {status}");
+                    while !watch.has_reported(lines, &other, status) {
+                        assert!(begun.elapsed() < Duration::from_secs(30), "it is not reported as {status}");
                         wait(Duration::from_micros(200));
                     }
                     begun.elapsed()
@@ -116,7 +117,7 @@ mod linux {
         took.sort_unstable();
         let at = |share: usize| took[(took.len() - 1) * share / 100].as_secs_f64() * 1e3;
         println!(
-            "append -> line, amid all of it     {:.2} ms (p99 {:.2}, worst {:.2}, of {changes}); ended after {end:.1?}",
+            "append -> line, in the flood       {:.2} ms (p99 {:.2}, worst {:.2}, of {changes}); ended after {end:.1?}",
             at(50),
             at(99),
             at(100)
@@ -124,7 +125,7 @@ mod linux {
     }
 
     fn wait(time: Duration) {
-        #[expect(clippy::disallowed_methods, reason = "the speed of what happens is what is tried")]
+        #[expect(clippy::disallowed_methods, reason = "the pace of the changes is part of the test")]
         std::thread::sleep(time);
     }
 }

@@ -1,17 +1,17 @@
-//! How fast a log is folded, against the plainest thing that can be done with the same bytes: finding its line ends. And how
-//! fast the facts of a long log are found, of which only the end is read.
+//! Measures how fast a log is folded, compared with only finding its line ends; and how fast the facts of a long log
+//! are found, which is only read from its end.
 //!
-//! The log is a recorded one, repeated to some tens of megabytes: answers, tool results and system prompts of the length that
-//! they have in real logs.
+//! The log is a recorded one, repeated to 64 MiB, so that answers, tool results and system prompts have realistic
+//! lengths.
 
-#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+#![expect(clippy::unwrap_used, reason = "a failing benchmark stops")]
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use pilotlight::agent::copilot::tail::{Found, Look, Tail};
+use pilotlight::agent::copilot::tail::{ReadContext, ReadOutcome, Tail};
 use pilotlight::core::event;
+use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
-use pilotlight::core::session::Facts;
 use pilotlight::core::time::Moment;
 use pilotlight::system::clock::Clock;
 use std::io::Write;
@@ -48,8 +48,8 @@ fn fold(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The facts of a log of so many megabytes that is in the page cache, as a look into its folder finds them: read backwards to
-/// the start of what is open, and folded from there.
+/// Finds the facts of a log of this size in the page cache, like a scan of its folder: reads backwards to the start of
+/// what is open, and folds from there.
 #[divan::bench(sample_count = 20, sample_size = 1, args = [50, 1000])]
 fn facts_of_megabytes(bencher: Bencher<'_, '_>, megabytes: usize) {
     let (log, limits, now) = (log(), Limits::default(), Clock::start().now());
@@ -62,8 +62,8 @@ fn facts_of_megabytes(bencher: Bencher<'_, '_>, megabytes: usize) {
     drop(file);
     bencher.with_inputs(Vec::new).bench_local_values(|mut buffer| {
         let mut facts = Facts::default();
-        let look = Look { now, limits: &limits, until: None };
-        assert_eq!(Tail::default().read(&path, &mut facts, look, &mut buffer).unwrap(), Found::Grown);
+        let context = ReadContext { now, limits: &limits, until: None };
+        assert_eq!(Tail::default().read(&path, &mut facts, context, &mut buffer).unwrap(), ReadOutcome::Grown);
         facts
     });
 }

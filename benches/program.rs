@@ -1,8 +1,7 @@
-//! The whole program on a home of its own making: 3,000 sessions of which 20 are live; then none and 200.
+//! Measures the whole program on a generated home: 3,000 sessions of which 20 are live; then with none and 200 live.
 //!
-//! Prints how long a listing takes, with the logs in memory and on disk, how long a change takes from the write to the line on
-//! the pipe, what the program costs while nothing happens, and how much memory it has. Linux only: it reads /proc. What the
-//! tray costs is told by the bench `tray`.
+//! Prints the time of a listing, with the logs in memory and on disk, the latency from a write to the line on the pipe,
+//! the idle cost, and the memory. Linux only: it reads /proc. The tray is measured by the bench `tray`.
 //!
 //!     cargo bench --bench program            # 3,000 sessions, idle over 10 s
 //!     cargo bench --bench program -- 10000 60
@@ -18,12 +17,12 @@ fn main() {
 }
 
 #[cfg(target_os = "linux")]
-#[path = "../tests/support/made_up/holder.rs"]
-#[expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that cannot go on stops")]
+#[path = "../tests/support/synthetic/holder.rs"]
+#[expect(clippy::unwrap_used, clippy::expect_used, reason = "a failing benchmark stops")]
 mod holder;
 
 #[cfg(target_os = "linux")]
-#[expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+#[expect(clippy::unwrap_used, reason = "a failing benchmark stops")]
 mod linux {
     use super::holder;
     use std::fs::{self, OpenOptions};
@@ -34,7 +33,7 @@ mod linux {
     use std::time::{Duration, Instant};
 
     const LIVE: usize = 20;
-    const FLIPS: usize = 300;
+    const CHANGES: usize = 300;
     const ENDED: &[u8] = include_bytes!(
         "../tests/traces/01-normal-two-tools-destroyed/36535f61-5c7b-4f09-a70b-2f8aed97280f/events.jsonl"
     );
@@ -54,13 +53,13 @@ mod linux {
         }
         let mut times: Vec<_> = (0..3)
             .map(|_| {
-                home.forget_logs();
+                home.evict_logs();
                 home.list(&["status", "--all", "--json"])
             })
             .collect();
         times.sort_unstable();
         println!("{:<34}{:>9.1} ms (least of 3)", "the same, logs not in memory", millis(times[0]));
-        home.watch(idle, FLIPS);
+        home.watch(idle, CHANGES);
         drop(home);
         for live in [0, 200] {
             let home = Home::make(&scratch.path().join(live.to_string()), sessions, live);
@@ -109,8 +108,8 @@ mod linux {
             command
         }
 
-        /// Takes the logs out of the page cache, as far as the system lets them go.
-        fn forget_logs(&self) {
+        /// Evicts the logs from the page cache, as far as the system allows.
+        fn evict_logs(&self) {
             for folder in fs::read_dir(self.path.join("session-state")).unwrap() {
                 let log = fs::File::open(folder.unwrap().path().join("events.jsonl")).unwrap();
                 log.sync_all().unwrap();
@@ -126,26 +125,26 @@ mod linux {
             took
         }
 
-        /// Latency over so many changes, idle cost and memory of `watch --json`.
-        fn watch(&self, idle: Duration, flips: usize) {
+        /// Measures `watch --json`: the latency of changes, the idle cost and the memory.
+        fn watch(&self, idle: Duration, changes: usize) {
             let mut child = self.program(&["watch", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
-            let (tell, lines) = channel();
+            let (sender, lines) = channel();
             let out = BufReader::new(child.stdout.take().unwrap());
             std::thread::spawn(move || {
                 for line in out.lines().map_while(Result::ok) {
-                    if tell.send((Instant::now(), line)).is_err() {
+                    if sender.send((Instant::now(), line)).is_err() {
                         return;
                     }
                 }
             });
-            // Everything is said, and every folder watched, when nothing has come for a second.
+            // After a second without a line, all sessions are listed and all folders watched.
             while lines.recv_timeout(Duration::from_secs(1)).is_ok() {}
-            let mut took: Vec<_> = (0..flips).map(|n| self.flip(n, &lines)).collect();
+            let mut took: Vec<_> = (0..changes).map(|n| self.change(n, &lines)).collect();
             took.sort_unstable();
             let at = |share: f64| millis(took[((took.len() - 1) as f64 * share) as usize]);
-            if flips > 0 {
+            if changes > 0 {
                 println!(
-                    "{:<34}{:>9.3} ms (p95 {:.3}, p99 {:.3}, of {flips})",
+                    "{:<34}{:>9.3} ms (p95 {:.3}, p99 {:.3}, of {changes})",
                     "append -> line, p50",
                     at(0.5),
                     at(0.95),
@@ -155,11 +154,11 @@ mod linux {
             while lines.recv_timeout(Duration::from_secs(1)).is_ok() {}
             let before = switches(child.id());
             let end = Instant::now() + idle;
-            // The wait is the measurement. Reasons that name an age are told anew once a minute.
-            let told = std::iter::from_fn(|| lines.recv_timeout(end - Instant::now()).ok()).count();
+            // The wait is the measurement. Lines with an age are updated once a minute.
+            let count = std::iter::from_fn(|| lines.recv_timeout(end - Instant::now()).ok()).count();
             let switches = switches(child.id()) - before;
             println!(
-                "{:<34}{:>9.2} a second over {idle:?}, {told} lines",
+                "{:<34}{:>9.2} a second over {idle:?}, {count} lines",
                 "context switches, idle",
                 switches as f64 / idle.as_secs_f64()
             );
@@ -173,8 +172,8 @@ mod linux {
             child.wait().unwrap();
         }
 
-        /// Lets a session work, or rest, and waits until that was said.
-        fn flip(&self, n: usize, lines: &Receiver<(Instant, String)>) -> Duration {
+        /// Toggles a session between working and idle, and waits for the line.
+        fn change(&self, n: usize, lines: &Receiver<(Instant, String)>) -> Duration {
             let session = id(n / 2 % LIVE);
             let at = jiff::Timestamp::now();
             let event = |kind: &str, data: &str, m: usize| {
@@ -224,7 +223,7 @@ mod linux {
         value.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
-    /// Context switches of all threads so far.
+    /// The context switches of all threads so far.
     fn switches(pid: u32) -> u64 {
         let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
         let of = |path: PathBuf| {

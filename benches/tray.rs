@@ -1,11 +1,11 @@
-//! The tray on a session bus of the bench's own, which is also its panel.
+//! Measures the tray on a session bus of the bench's own. The bench is also its panel.
 //!
-//! Prints how long a change takes from the write to the menu on the bus, with 5, 50 and 500 live sessions, and what the tray
-//! costs while nothing happens, with none, 20 and 200 of them: context switches and memory. Linux only; it needs `dbus-daemon`.
+//! Prints the latency from a write to the menu on the bus, with 5, 50 and 500 live sessions; and the idle cost of the
+//! tray with 0, 20 and 200 of them: context switches and memory. Linux only; it needs `dbus-daemon`.
 //!
 //!     cargo bench --bench tray               # idle over 10 s
 //!     cargo bench --bench tray -- 60
-//!     cargo bench --bench tray -- stay HOME  # the first menu of this home; then it stays until its standard input ends
+//!     cargo bench --bench tray -- stay HOME  # the first menu of this home; then runs until its standard input ends
 
 #[cfg(target_os = "linux")]
 #[path = "../tests/support/mod.rs"]
@@ -24,15 +24,15 @@ fn main() {
 #[cfg(target_os = "linux")]
 mod linux {
     use crate::support::desktop::bus::Bus;
-    use crate::support::desktop::light::{Light, User, sum};
     use crate::support::desktop::panel::Panel;
     use crate::support::desktop::sessions::{Session, Sessions};
+    use crate::support::desktop::tray::{TrayProcess, User, sum};
     use std::io::Read;
     use std::time::{Duration, Instant};
 
     const CHANGES: usize = 40;
-    /// What begins late has begun by now, and a menu was laid out long enough ago.
-    const SETTLES: Duration = Duration::from_secs(8);
+    /// Long enough for delayed tasks to have started, and for the menu to have settled.
+    const SETTLE: Duration = Duration::from_secs(8);
 
     pub(super) fn main() {
         let arguments: Vec<_> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -50,34 +50,34 @@ mod linux {
         }
     }
 
-    /// The light on a home that is there, for others to measure: its process is told.
+    /// Runs the tray on an existing home for other tools to measure, and prints its pid.
     fn stay(home: std::path::PathBuf) {
         let bus = Bus::start();
-        let (user, panel) = (User::of(home), Panel::start(&bus));
+        let (user, panel) = (User::with_home(home), Panel::start(&bus));
         let begun = Instant::now();
-        let light = user.light(&bus);
+        let tray = user.start_tray(&bus);
         let until = |what: &mut dyn FnMut() -> bool| {
             while !what() {
-                assert!(begun.elapsed() < Duration::from_secs(30), "it does not come");
+                assert!(begun.elapsed() < Duration::from_secs(30), "it does not appear");
                 wait(Duration::from_micros(500));
             }
             begun.elapsed().as_secs_f64() * 1e3
         };
         let icon = until(&mut || panel.registered() > 0);
-        // Asked as a panel asks: once for each time that it is told to.
-        let mut told = usize::MAX;
+        // Like a panel, asks once for each signal.
+        let mut signals = usize::MAX;
         let menu = until(&mut || {
-            let before = std::mem::replace(&mut told, panel.signals("LayoutUpdated"));
-            told != before && panel.menu().first().is_some_and(|entry| entry.label != "Looking for sessions")
+            let before = std::mem::replace(&mut signals, panel.signals("LayoutUpdated"));
+            signals != before && panel.menu().first().is_some_and(|entry| entry.label != "Looking for sessions")
         });
-        println!("process {} icon_ms {icon:.1} menu_ms {menu:.1}", light.pid());
-        let _ = std::io::stdin().read_to_end(&mut Vec::new()); // whatever ends it, ends it
-        println!("{}", light.memory());
+        println!("process {} icon_ms {icon:.1} menu_ms {menu:.1}", tray.pid());
+        let _ = std::io::stdin().read_to_end(&mut Vec::new()); // any outcome means the end
+        println!("{}", tray.memory());
     }
 
-    /// A desktop with the light and so many sessions that rest.
+    /// A desktop with the tray and idle sessions.
     struct Desk {
-        light: Light,
+        tray: TrayProcess,
         panel: Panel,
         made: Vec<Session>,
         _sessions: Sessions,
@@ -94,18 +94,18 @@ mod linux {
                 session.prompt();
                 session.answer("Done.");
             }
-            let light = user.light(&bus);
+            let tray = user.start_tray(&bus);
             panel.wait_for_icon();
             panel.wait_for("the sessions", |entry| entry.label != "Looking for sessions" && !entry.label.is_empty());
-            panel.settle();
-            Self { light, panel, made, _sessions: sessions, _user: user, _bus: bus }
+            panel.wait_idle();
+            Self { tray, panel, made, _sessions: sessions, _user: user, _bus: bus }
         }
 
-        /// From the write to the signal, each change after everything before it has settled.
+        /// Measures from the write to the signal. Each change waits until the previous one has settled.
         fn changes(&self) {
             let mut took = Vec::new();
             for n in 0..CHANGES {
-                self.panel.settle();
+                self.panel.wait_idle();
                 let session = &self.made[n / 2 % self.made.len()];
                 let before = self.panel.all_signals();
                 let begun = Instant::now();
@@ -131,17 +131,17 @@ mod linux {
             );
         }
 
-        /// What it costs while nothing is written.
+        /// Measures the cost while nothing is written.
         fn idle(&self, idle: Duration) {
-            wait(SETTLES);
-            let before = self.light.switches();
+            wait(SETTLE);
+            let before = self.tray.switches();
             wait(idle);
-            let switches = sum(&self.light.switches().since(&before));
+            let switches = sum(&self.tray.switches().since(&before));
             println!(
                 "{:<34}{:>9.2} a second over {idle:?} ({})",
                 format!("context switches, {} live, idle", self.made.len()),
                 switches as f64 / idle.as_secs_f64(),
-                self.light.memory()
+                self.tray.memory()
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Arguments in, exit code out.
+//! The `pilotlight` program. Everything is in the library.
 
 use std::process::ExitCode;
 

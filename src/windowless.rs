@@ -1,4 +1,5 @@
-//! `pilotlightw`: the same program, for Windows to start without a console window (packaging/windows says when which one is).
+//! `pilotlightw`: the same program without a console window, for Windows. packaging/windows says which of the two is
+//! started when.
 #![windows_subsystem = "windows"]
 
 use std::process::ExitCode;

@@ -1,23 +1,24 @@
 #!/usr/bin/env bash
-# All tests: what a change must pass. Run it from anywhere, on Linux; it installs what is missing, and says nothing of what
-# is there. It prints each stage with its time, and of a stage that fails everything that the stage said.
+# All tests that a change must pass. Run it from any folder, on Linux; it installs what is missing. It prints each stage
+# with its time and, if a stage fails, all of its output.
 #
-# tests/long.sh sources this file for what both need; the work is in `main`, at the end.
+# tests/long.sh sources this file for what both need; the stages are in `main`, at the end.
 set -euo pipefail
 
-# Debian's packages that the tests need, each behind the program that shows whether it is there.
+# Debian packages that the tests need, as PROGRAM:PACKAGE. If the program exists, the package is installed.
 readonly PACKAGES=(tmux:tmux dbus-daemon:dbus-daemon)
-# What the code is checked for beside this machine.
+# Targets that the code is also checked for.
 readonly WINDOWS=x86_64-pc-windows-msvc MACOS=aarch64-apple-darwin
-# The Copilot CLI that the tests run. Another release may write other events: raise it together with tests/traces.
-# PILOTLIGHT_TEST_RELEASE names another one to try.
+# The release of the Copilot CLI that the tests run. Another release may write other events: update it together with
+# tests/traces. PILOTLIGHT_TEST_RELEASE overrides it.
 readonly COPILOT=${PILOTLIGHT_TEST_RELEASE:-1.0.102}
-# Most tests wait for a program, a limit or a server more than they compute, so more of them run at once than there are cores.
+# Most tests spend their time waiting for a program, a limit or a server, so more of them run at once than there are
+# cores.
 readonly THREADS=6
 
 started_in=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# One target folder for every stage and for what the tests keep, named from the root on: tests run in folders of their own.
+# One target folder for every stage and for what the tests keep. Absolute, because tests run in folders of their own.
 case ${CARGO_TARGET_DIR:-} in
 '') target=$PWD/target ;;
 /*) target=$CARGO_TARGET_DIR ;;
@@ -25,24 +26,24 @@ case ${CARGO_TARGET_DIR:-} in
 esac
 export CARGO_TARGET_DIR=$target PATH=$target/tools/bin:$PATH
 export PILOTLIGHT_TEST_COPILOT='' PILOTLIGHT_TEST_CACHE=$target/copilot-cache
-# The tests bring their own homes and settings; those of who runs them are none of their business.
+# The tests have their own homes and settings, and must not see the user's.
 unset COPILOT_HOME PILOTLIGHT_CONFIG
 
-# Started in the background by a shell without job control, we ignore SIGINT, under nohup SIGHUP, and what the tests start and
-# signal would too.
+# In the background of a shell without job control, this script ignores SIGINT; under nohup, SIGHUP. Child processes
+# that the tests start and signal would inherit that.
 readonly UNIGNORED=(env --default-signal=INT,QUIT,HUP)
 
-# A folder for the stages' output, gone at the end.
+# A folder for the stages' output, removed at the end.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Ends the run with the reason.
+# Prints the reason and ends the run.
 fail() {
     printf '%s\n' "$*" >&2
     exit 1
 }
 
-# The time since the epoch in milliseconds.
+# Prints the time since the epoch in milliseconds.
 now() {
     local micros=${EPOCHREALTIME/[.,]/}
     echo $((micros / 1000))
@@ -53,13 +54,13 @@ seconds() {
     printf '%d.%d s' $(($1 / 1000)) $(($1 % 1000 / 100))
 }
 
-# stage NAME COMMAND...: runs the command, which is silent unless it fails.
+# stage NAME COMMAND...: runs the command, and shows its output only if it fails.
 stage() {
     local name=$1 begun code=0
     shift
     begun=$(now)
     printf '== %s' "$name"
-    # Not `if ("$@")`: in a condition, a function that the stage runs would go on after an error.
+    # Not `if ("$@")`: in a condition, `set -e` is off, and a function would continue after an error.
     set +e
     (set -e; "$@") >"$scratch/output" 2>&1 </dev/null
     code=$?
@@ -72,7 +73,7 @@ stage() {
     printf '  %s\n' "$(seconds $(($(now) - begun)))"
 }
 
-# loud_stage NAME COMMAND...: the same, with the command's output shown as it comes: its test results count.
+# loud_stage NAME COMMAND...: the same, but shows the command's output as it arrives: it has the test results.
 loud_stage() {
     local name=$1 begun code=0
     shift
@@ -86,22 +87,22 @@ loud_stage() {
     printf '== %s  %s\n' "$name" "$(seconds $(($(now) - begun)))"
 }
 
-# fetch COMMAND...: runs a command that fetches something, up to three times: the network may fail for a moment.
+# fetch COMMAND...: runs a command that downloads something, up to three times: the network may fail for a moment.
 fetch() {
     local wait
     for wait in 5 20; do
         "$@" && return 0
-        echo "failed; once more in $wait s: $*"
+        echo "failed; retrying in $wait s: $*"
         sleep "$wait"
     done
     "$@"
 }
 
-# Programs that are not installed from here, and Debian's packages, which are.
+# Requires the programs that are not installed from here, and installs the Debian packages.
 install_packages() {
     local program missing=() entry
     for program in cargo rustup node npm; do
-        [[ -n $(command -v "$program") ]] || fail "The tests need '$program', and it is not installed."
+        [[ -n $(command -v "$program") ]] || fail "The tests need '$program', which is not installed."
     done
     for entry in "${PACKAGES[@]}"; do
         [[ -n $(command -v "${entry%%:*}") ]] || missing+=("${entry#*:}")
@@ -116,7 +117,7 @@ Install them with: sudo apt-get install --no-install-recommends ${missing[*]}"
     fetch apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
-# Rust's components and targets, for the toolchain that is in force in this folder.
+# Installs Rust's components and targets for the active toolchain.
 install_rust() {
     local installed name
     installed=$(rustup component list --installed && rustup target list --installed)
@@ -128,7 +129,7 @@ install_rust() {
     done
 }
 
-# The path of the Copilot CLI's native program: the package's own `bin` is a script that starts it.
+# Prints the path of the Copilot CLI's native program. The package's own `bin` is a script that starts it.
 copilot_program() {
     local arch
     case $(uname -m) in
@@ -139,13 +140,14 @@ copilot_program() {
     echo "$target/copilot-cli/node_modules/@github/copilot-linux-$arch/copilot"
 }
 
-# Installs what the package.json in the folder $1 names, from nothing. npm takes it for no failure when the package with the
-# native program $2, which is optional to it, could not be fetched.
+# Reinstalls what the package.json in the folder $1 names, from scratch. The package with the native program $2 is an
+# optional dependency, so npm succeeds even if it could not be downloaded.
 npm_install() {
     rm -rf "$1/node_modules" && (cd "$1" && npm install --no-audit --no-fund --no-package-lock --silent) && [[ -x $2 ]]
 }
 
-# The Copilot CLI, in the target folder. Its first start unpacks 235 MB, which no test should have to wait for.
+# Installs the Copilot CLI in the target folder, and starts it once: the first start unpacks 235 MB, which would delay a
+# test.
 install_copilot() {
     local folder=$target/copilot-cli installed
     installed=$folder/node_modules/@github/copilot/package.json
@@ -159,7 +161,7 @@ $PILOTLIGHT_TEST_COPILOT is missing. Were optional dependencies left out?"
     XDG_CACHE_HOME=$PILOTLIGHT_TEST_CACHE COPILOT_HOME=$scratch/copilot-home "$PILOTLIGHT_TEST_COPILOT" --version
 }
 
-# Everything that the stages need.
+# Installs everything that the stages need.
 prepare() {
     stage 'packages' install_packages
     stage 'rust' install_rust
@@ -168,17 +170,17 @@ prepare() {
     stage 'copilot cli' install_copilot
 }
 
-# clippy_elsewhere TARGET...: the program as it is for other systems. Tests stay out: they run on Linux only.
+# clippy_elsewhere TARGET...: lints the program for other systems. Without the tests, which run on Linux only.
 clippy_elsewhere() {
-    # Some crates for macOS compile Objective-C as they are built. For a check nothing is linked, so a compiler that makes
-    # empty objects will do; SDKROOT keeps build scripts from asking Xcode where its headers are.
+    # Some crates for macOS compile Objective-C in their build scripts. A check links nothing, so a compiler that writes
+    # empty objects is enough. SDKROOT keeps the build scripts from asking Xcode for its headers.
     local compiler=$target/empty-objects-cc
     cat >"$compiler" <<'SCRIPT'
 #!/bin/sh
 while [ $# -gt 0 ]; do
     case $1 in
-    -E) echo '"clang"' ;; # asked by build scripts: what kind of compiler is this?
-    '-?') exit 1 ;;       # and: is it one that takes Microsoft's options?
+    -E) echo '"clang"' ;; # build scripts ask: what kind of compiler is this?
+    '-?') exit 1 ;;       # and: does it take Microsoft's options?
     -o) : >"$2" && shift ;;
     esac
     shift
@@ -189,7 +191,7 @@ SCRIPT
         cargo clippy --locked --quiet --lib --bins "${@/#/--target=}" -- -D warnings
 }
 
-# The names of the integration tests, as cargo finds them.
+# Prints the names of the integration tests, as cargo finds them.
 integration_tests() {
     local file
     for file in tests/*.rs tests/*/main.rs; do
@@ -199,7 +201,7 @@ integration_tests() {
     done
 }
 
-# test_binary NAME: runs it.
+# test_binary NAME: runs this integration test.
 test_binary() {
     loud_stage "$1" "${UNIGNORED[@]}" cargo test --locked --quiet --test "$1" -- --test-threads="$THREADS"
 }
@@ -210,9 +212,9 @@ main() {
     stage 'format' cargo fmt --check
     stage 'clippy (linux)' cargo clippy --locked --quiet --all-targets -- -D warnings
     stage 'clippy (windows, macos)' clippy_elsewhere "$WINDOWS" "$MACOS"
-    # Every test at once, so that the times below are those of the tests.
+    # All at once, so that the times below are those of the tests alone.
     stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
-    # The soak takes two minutes however fast the machine is, and little of it: it runs beside the others.
+    # The soak takes two minutes on any machine, and little CPU: it runs alongside the others.
     test_binary soak >"$scratch/soak" &
     soak=$!
     loud_stage 'unit tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins -- --test-threads="$THREADS"
@@ -222,7 +224,7 @@ main() {
     wait "$soak" || code=$?
     cat "$scratch/soak"
     ((code == 0)) || exit "$code"
-    # Last and alone: its tests use the machine up.
+    # Last and alone: its tests use the whole machine.
     test_binary e2e
 }
 

@@ -1,36 +1,45 @@
-//! What others got wrong, as tests of the judgement: one test for each case, named by its number.
+//! The rules of the core: one test for each case that others got wrong, by its number in `tests/cases/README.md`.
 //!
-//! A test writes down a story (`tests/cases/story.rs`): the lines of a log with the shape that the Copilot CLI gives them,
-//! each at its offset from the start, and who owns the session. It then says which status must hold at which offset. The
-//! core is pure, so a story of eight hours is told in microseconds.
+//! A test builds a story (`tests/cases/story.rs`): log lines as the Copilot CLI writes them, each at an offset from
+//! the start, and the session's owner. It then asserts the status at given offsets. The core is pure, so a story of
+//! eight hours runs in microseconds.
 //!
-//! Where a case comes from stands in front of each test: PP is a pull request of PolyPilot, GW an issue of gh-aw, UP an
-//! issue of the CLI or the SDK. Cases that need a process, a file or a notification are tested elsewhere.
+//! The comment above each test names the source of its case: PP is a pull request of PolyPilot, GW an issue of gh-aw,
+//! UP an issue of the CLI or the SDK; superset, clawd, copilot-cli and IR are other programs for the tray. Cases that
+//! need a process, a file or a desktop are tested elsewhere.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should say where")]
 
 mod cases {
     mod actions;
     mod alerts;
     mod answered;
     mod background;
+    mod continuing;
     mod ends;
-    mod going_on;
-    mod judged;
+    mod fields;
+    mod forms;
+    mod gists;
     mod lines;
     mod live;
     mod naming;
+    mod offers;
+    mod open_lists;
     mod owners;
     mod permissions;
     mod places;
     mod properties;
+    pub(crate) mod random;
     mod resumed;
+    mod row_changes;
     mod rows;
     mod silence;
+    mod silent_turns;
     pub(crate) mod story;
-    pub(crate) mod tales;
     mod traces;
+    mod turn_ends;
     mod turns;
+    mod verdicts;
     mod words;
 }
 

@@ -1,8 +1,8 @@
-//! The light on a desktop of the test's own: the real program on a private session bus, the test as its panel and its
-//! notification server. What a real panel makes of it is for `tests/visible.sh`, and for eyes.
+//! The tray on a private session bus, with the test as its panel and its notification server. `tests/visible.sh` covers
+//! real panels.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should say where")]
 
 mod support;
 

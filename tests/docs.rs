@@ -1,8 +1,8 @@
-//! What is written down is true as far as a test can tell: links lead somewhere, files that are named are there, commands are
-//! understood, settings are known, and the defaults that docs/config.md shows are the defaults.
+//! The documents agree with the program as far as a test can check: links and named files exist, commands parse,
+//! settings are known, and docs/config.md shows the real defaults.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should say where")]
 
 mod support;
 
@@ -17,10 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folders whose files are named by their path.
-const ROOMS: [&str; 6] = ["src/", "tests/", "docs/", "assets/", "benches/", "packaging/"];
+/// Folders whose files the documents name by path.
+const FOLDERS: [&str; 6] = ["src/", "tests/", "docs/", "assets/", "benches/", "packaging/"];
 
-/// A text of ours.
+/// One of our documents.
 struct Page {
     path: PathBuf,
     text: String,
@@ -30,7 +30,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every text that is meant to be read.
+/// All documents.
 fn pages() -> Vec<Page> {
     let folders =
         ["", "docs", "benches", "packaging", "tests", "tests/cases", "tests/traces"].map(|folder| root().join(folder));
@@ -38,7 +38,7 @@ fn pages() -> Vec<Page> {
     let paths = files.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|it| it == "md"));
     let mut pages: Vec<Page> = paths.map(|path| Page { text: std::fs::read_to_string(&path).unwrap(), path }).collect();
     pages.sort_by(|a, b| a.path.cmp(&b.path));
-    assert!(pages.len() >= 4, "the texts are found");
+    assert!(pages.len() >= 4, "documents were found");
     pages
 }
 
@@ -47,7 +47,7 @@ impl Page {
         self.path.strip_prefix(root()).unwrap().display().to_string()
     }
 
-    /// The blocks of code: indented ones, and those between fences. A list's second lines are not indented that far.
+    /// The code blocks, indented or fenced. Continuation lines of a list are indented less.
     fn blocks(&self) -> Vec<String> {
         let (mut blocks, mut fenced, mut before_blank) = (vec![String::new()], false, true);
         for line in self.text.lines() {
@@ -77,19 +77,19 @@ impl Page {
         })
     }
 
-    /// What stands between backticks in prose, line by line.
+    /// The code spans in prose, line by line.
     fn spans(&self) -> Vec<&str> {
         self.prose().flat_map(|line| line.split('`').skip(1).step_by(2)).collect()
     }
 
-    /// The commands of ours in it.
+    /// The `pilotlight` commands in it.
     fn commands(&self) -> Vec<String> {
         let mut found = Vec::new();
         for block in self.blocks() {
             found.extend(block.lines().filter_map(command_in));
         }
         for line in self.prose() {
-            // In a table of commands, the first cell has all of them; an option may stand in a span of its own.
+            // In a table of commands they are all in the first cell; an option may have a span of its own.
             let cell = line.replace("\\|", "\u{0}");
             let is_table = cell.starts_with("| `pilotlight");
             let cell = if is_table { cell.split('|').nth(1).unwrap_or_default() } else { &cell };
@@ -108,7 +108,7 @@ impl Page {
     }
 }
 
-/// The arguments of a command of ours in a line of code, if there is one.
+/// The arguments of a `pilotlight` command in a line of code.
 fn command_in(line: &str) -> Option<String> {
     let at = line.match_indices("pilotlight").map(|(at, _)| at).find(|&at| {
         let before = line[..at].chars().next_back();
@@ -122,25 +122,29 @@ fn command_in(line: &str) -> Option<String> {
     }
     let rest = &line[at + "pilotlight".len()..];
     let end = rest.find([')', '"', '\'', '#', ';', '>']).unwrap_or(rest.len());
-    // A pipe that stands apart leads elsewhere; one inside a word parts what may stand there.
+    // A pipe with spaces leads to another program; one inside a word separates alternatives.
     let rest = rest[..end].split(" | ").next().unwrap_or_default();
     Some(rest.trim().to_owned())
 }
 
-/// The words of a command, with brackets taken off, and the first of what may stand in a place.
+/// The words of a command, without brackets, with the first of several alternatives.
 fn words(command: &str) -> Vec<String> {
     let plain = command.replace(['[', ']'], " ");
     plain.split_whitespace().map(|word| word.split('|').next().unwrap_or_default().to_owned()).collect()
 }
 
-/// How a heading is called in a link.
+/// A heading's anchor in links.
 fn anchor(heading: &str) -> String {
-    let kept = heading.trim().to_lowercase();
-    kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).map(|c| if c == ' ' { '-' } else { c }).collect()
+    let lower = heading.trim().to_lowercase();
+    lower
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_lead_to_files_and_headings() {
     for page in pages() {
         for line in page.prose() {
             for link in line.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
@@ -154,8 +158,8 @@ fn links_lead_somewhere() {
                 if let Some(heading) = heading {
                     let text = std::fs::read_to_string(&target).unwrap();
                     let mut headings = text.lines().filter(|line| line.starts_with('#'));
-                    let there = headings.any(|line| anchor(line.trim_start_matches('#')) == heading);
-                    assert!(there, "{}: there is no heading for {link}", page.name());
+                    let exists = headings.any(|line| anchor(line.trim_start_matches('#')) == heading);
+                    assert!(exists, "{}: there is no heading for {link}", page.name());
                 }
             }
         }
@@ -163,12 +167,13 @@ fn links_lead_somewhere() {
 }
 
 #[test]
-fn files_that_are_named_are_there() {
+fn named_files_exist() {
     for page in pages() {
         for span in page.spans() {
-            let is_path = ROOMS.iter().any(|room| span.starts_with(room)) && !span.contains([' ', '*', '<', '{', '…']);
+            let is_path =
+                FOLDERS.iter().any(|folder| span.starts_with(folder)) && !span.contains([' ', '*', '<', '{', '…']);
             let path = span.split([':', '#']).next().unwrap_or_default();
-            assert!(!is_path || root().join(path).exists(), "{} names {span}, which is not there", page.name());
+            assert!(!is_path || root().join(path).exists(), "{} names {span}, which does not exist", page.name());
         }
         for line in page.text.lines() {
             for (option, folder) in [("--test ", "tests"), ("--bench ", "benches")] {
@@ -182,33 +187,33 @@ fn files_that_are_named_are_there() {
 }
 
 #[test]
-fn commands_are_understood() {
+fn commands_parse() {
     let scratch = tempfile::tempdir().unwrap();
-    let mut understood = 0;
+    let mut parsed = 0;
     for page in pages() {
         for command in page.commands() {
-            // With `--help` at its end a command is read as far as that, and not carried out.
+            // With `--help` at its end, a command is parsed but not run.
             let mut program = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
             program.env_clear().env("HOME", scratch.path()).args(words(&command)).arg("--help");
             let output = program.output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{}: pilotlight {command}\n{said}", page.name());
-            understood += 1;
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{}: pilotlight {command}\n{stderr}", page.name());
+            parsed += 1;
         }
     }
-    assert!(understood > 20, "the commands are found: {understood}");
+    assert!(parsed > 20, "commands were found: {parsed}");
 }
 
 #[test]
-fn settings_are_known_and_the_defaults_are_the_defaults() {
+fn settings_are_known_and_the_documented_defaults_are_correct() {
     let mut found = 0;
     for page in pages() {
         for block in page.blocks() {
-            // What is there to be uncommented counts as well, as far as it is a setting.
-            let wanted = |line: &str| line.starts_with("[[") || line.split(' ').nth(1) == Some("=");
-            let bare =
-                |line: &str| line.strip_prefix("# ").filter(|rest| wanted(rest)).unwrap_or(line).to_owned() + "\n";
-            let whole: String = block.lines().map(bare).collect();
+            // Settings that are commented out count, too.
+            let is_setting = |line: &str| line.starts_with("[[") || line.split(' ').nth(1) == Some("=");
+            let uncomment =
+                |line: &str| line.strip_prefix("# ").filter(|rest| is_setting(rest)).unwrap_or(line).to_owned() + "\n";
+            let whole: String = block.lines().map(uncomment).collect();
             if toml::from_str::<toml::Table>(&block).is_err_and(|_| !whole.contains("[limits]"))
                 || !block.contains(" = ")
             {
@@ -229,7 +234,7 @@ fn settings_are_known_and_the_defaults_are_the_defaults() {
             found += 1;
         }
     }
-    assert!(found > 0, "the settings are found");
+    assert!(found > 0, "settings were found");
 }
 
 #[test]
@@ -242,7 +247,7 @@ fn every_status_is_explained() {
     }
 }
 
-/// What is read first is read in a few minutes.
+/// It is the first document that people read, and should take a few minutes.
 #[test]
 fn the_readme_is_short_and_so_are_its_sentences() {
     let pages = pages();
@@ -252,7 +257,7 @@ fn the_readme_is_short_and_so_are_its_sentences() {
     assert!(long.is_empty(), "{long:#?}");
 }
 
-/// The sentences of more than 25 words. A cell of a table, a heading and an item of a list end one.
+/// The sentences of more than 25 words. Table cells, headings and list items end a sentence.
 fn long_sentences(page: &Page) -> Vec<String> {
     let mut text = String::new();
     for line in page.prose() {
@@ -288,7 +293,7 @@ fn cases_in(text: &str) -> BTreeSet<String> {
             let (number, after) = number.split_at(digits + usize::from(letter));
             found.insert(number.to_owned());
             before = Some(value);
-            // Where it comes from may stand behind it.
+            // Its source may follow in parentheses.
             rest = after.strip_prefix(" (").and_then(|from| from.split_once(')')).map_or(after, |(_, after)| after);
         }
     }
@@ -296,7 +301,7 @@ fn cases_in(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_case_is_held_by_the_tests_that_are_named_and_no_test_names_another() {
+fn the_named_tests_cover_every_case_and_no_test_names_an_unknown_case() {
     let pages = pages();
     let list = pages.iter().find(|page| page.name() == "tests/cases/README.md").unwrap();
     let rows = list.text.lines().filter(|line| line.starts_with("| ")).map(|line| line.split('|').map(str::trim));
@@ -318,7 +323,7 @@ fn every_case_is_held_by_the_tests_that_are_named_and_no_test_names_another() {
     }
     for row in &rows {
         let files: Vec<&str> = row[5].split('`').skip(1).step_by(2).collect();
-        assert!(!files.is_empty(), "case {} is held by nothing", row[1]);
+        assert!(!files.is_empty(), "case {} has no test", row[1]);
         for file in files {
             assert!(
                 named.get(file).is_some_and(|cases| cases.contains(row[1])),
@@ -335,7 +340,7 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_is_wrong_would_be_found() {
+fn the_checks_find_mistakes() {
     let cases = |text: &str| cases_in(text).into_iter().collect::<Vec<_>>();
     assert_eq!(
         cases("fn case_74_and_107g_what_cannot() // Cases 3 (PP#141) and 60, 61: x"),
@@ -363,7 +368,7 @@ fn what_is_wrong_would_be_found() {
     assert!(!parse("[limits]\nfresh = 1\n", Path::new("x")).1.is_empty());
 }
 
-/// Every file of source below a folder.
+/// All Rust files below a folder.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries
@@ -373,32 +378,68 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn each_folder_imports_what_it_says_and_there_is_no_circle() {
-    let mut may: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+fn each_folder_imports_only_what_it_declares_and_there_is_no_cycle() {
+    let mut allowed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let entries = std::fs::read_dir(root().join("src")).unwrap().map(|entry| entry.unwrap().path());
     for folder in entries.filter(|path| path.is_dir()) {
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
         let text = std::fs::read_to_string(folder.join("mod.rs")).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("//! May import: ")?.strip_suffix('.'));
-        let line = line.unwrap_or_else(|| panic!("src/{name}/mod.rs says what it may import"));
-        may.insert(name, line.split(", ").filter(|it| *it != "nothing").map(str::to_owned).collect());
+        let line = line.unwrap_or_else(|| panic!("src/{name}/mod.rs does not say what it may import"));
+        allowed.insert(name, line.split(", ").filter(|it| *it != "nothing").map(str::to_owned).collect());
     }
-    for (name, allowed) in &may {
+    for (name, imports) in &allowed {
         for path in sources(&root().join("src").join(name)) {
             let text = std::fs::read_to_string(&path).unwrap();
             let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
             for import in code.flat_map(|line| line.split("crate::").skip(1)) {
                 let import: String = import.chars().take_while(|it| it.is_ascii_lowercase() || *it == '_').collect();
-                let is_allowed = import == *name || allowed.contains(&import) || !may.contains_key(&import);
+                let is_allowed = import == *name || imports.contains(&import) || !allowed.contains_key(&import);
                 assert!(is_allowed, "{} imports {import}", path.display());
             }
         }
     }
-    // Whatever imports nothing of what is left is taken away, until nothing is left.
-    while !may.is_empty() {
-        let left: BTreeSet<String> = may.keys().cloned().collect();
-        let before = may.len();
-        may.retain(|_, imports| !imports.is_disjoint(&left));
-        assert!(may.len() < before, "these import each other in a circle: {left:?}");
+    // Repeatedly remove the folders that import none of the remaining ones, until none remains.
+    while !allowed.is_empty() {
+        let remaining: BTreeSet<String> = allowed.keys().cloned().collect();
+        let before = allowed.len();
+        allowed.retain(|_, imports| !imports.is_disjoint(&remaining));
+        assert!(allowed.len() < before, "these import each other in a cycle: {remaining:?}");
+    }
+}
+
+/// A file's code without comments and tests: everything before the first `#[cfg(test)]`.
+fn code_of(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    code.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned() + "\n").collect()
+}
+
+/// `core` decides from its arguments alone: it has neither I/O nor a clock, and neither threads nor tasks.
+#[test]
+fn core_is_pure() {
+    const IMPURE: [&str; 12] = [
+        "std::fs",
+        "std::io",
+        "std::net",
+        "std::process",
+        "std::thread",
+        "std::env",
+        "tokio",
+        "SystemTime",
+        "Instant",
+        ".canonicalize(",
+        ".exists(",
+        ".metadata(",
+    ];
+    let files = sources(&root().join("src/core"));
+    assert!(files.len() > 20, "the files of core were found");
+    for path in files.iter().filter(|path| !path.ends_with("tests.rs")) {
+        let code = code_of(path);
+        for name in IMPURE {
+            assert!(!code.contains(name), "{} uses {name}", path.display());
+        }
+        // `use std::{fs, ...}` would hide its imports from this test.
+        assert!(!code.contains("use std::{"), "{} imports parts of std in one line", path.display());
     }
 }

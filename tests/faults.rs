@@ -1,12 +1,12 @@
-//! What breaks around the program, and the program itself stopped and killed: nothing is lost, nothing is made up, and what
-//! does not work any more is said.
+//! Faults in the program's environment, and the program itself stopped and killed: nothing is lost, nothing is
+//! invented, and whatever no longer works is reported.
 //!
-//! Limits of the system are set for the program alone: in namespaces of its own, or by its resource limits. Where a system
-//! allows no namespaces, the tests that need them have nothing to look at and pass. What becomes of the program when the bus,
-//! the panel or the notification server go is in `tests/desktop`, what when Copilot's servers do in `tests/e2e`.
+//! System limits are set for the program alone, in private namespaces or as resource limits. Tests that need namespaces
+//! pass without checking anything on systems that do not allow them. Faults of the bus, the panel and the notification
+//! server are tested in `tests/desktop`, those of Copilot's servers in `tests/e2e`.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should panic where it fails")]
 
 mod support;
 

@@ -1,7 +1,8 @@
-//! The real program on made-up sessions. What takes the real CLI is in `tests/e2e`, what takes a desktop in `tests/desktop`.
+//! The real program on made-up sessions. Tests that need the real CLI are in `tests/e2e`, tests that need a desktop in
+//! `tests/desktop`.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should say where")]
 
 mod control;
 mod disk;

@@ -1,29 +1,30 @@
-//! The real Copilot CLI, worked at random for a long time, and Pilotlight beside it: does it say what is true, always?
+//! A soak test: the real Copilot CLI is driven at random for a long time, and Pilotlight must report the truth
+//! throughout.
 //!
-//! Actors ([`actor`](soak::actor)) make sessions, prompt them, answer them, leave them waiting, abort, kill and resume them;
-//! a [`person`](soak::person) does so at a terminal.
-//! Each knows what is true of its sessions, from what it did and from the time that Copilot wrote on the event, and writes
-//! it down ([`truth`](soak::truth)). What `watch --json` said, and what `status --json` was asked now and then, is held
-//! against it at the end: a deviation counts once the truth has held for longer than [`REACTION`](soak::truth::REACTION).
+//! Actors ([`actor`](soak::actor)) create sessions, prompt them, answer them, leave them waiting, abort, kill and
+//! resume them. A [`person`](soak::person) does the same at a terminal. Each knows the true status of its sessions from
+//! its own actions and from the time of Copilot's events, and records it ([`truth`](soak::truth)). At the end, the
+//! lines of `watch --json` and some answers of `status --json` are compared with the record. A deviation counts once
+//! the truth has held for longer than [`REACTION`](soak::truth::REACTION).
 //!
-//! In the long run, orders are given meanwhile in the worst of moments: somebody resumes a session twice at once
+//! The long run also gives orders at the worst moments: somebody resumes a session twice at once
 //! ([`twice`](soak::twice)), and a server is frozen, ordered twice, copied, and waits for its user
-//! ([`troubled`](soak::troubled)). Of the harm that this could do ([`deeds`](soak::deeds)) none is allowed: no fork, no prompt
-//! sent twice, no process signalled that was not the session's, no request answered that was not shown, nothing done that was
-//! said not to be.
+//! ([`troubled`](soak::troubled)). None of the possible harm ([`audit`](soak::audit)) is allowed: no fork, no prompt
+//! sent twice, no signal to a process that does not own the session, no answer to a request that was not shown, and no
+//! effect of an order that was reported as not done.
 //!
-//! Beside it, sessions that are made up are written in ways that Copilot never writes ([`writers`](soak::writers)).
+//! At the same time, synthetic sessions are written in ways in which Copilot never writes ([`writers`](soak::writers)).
 //!
-//! `PILOTLIGHT_SOAK_SEED` repeats a run's choices; `PILOTLIGHT_SOAK_SECONDS` sets the length of the long one.
+//! `PILOTLIGHT_SOAK_SEED` repeats a run's choices; `PILOTLIGHT_SOAK_SECONDS` sets its length.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should panic where it fails")]
 
 mod support;
 
 mod soak {
     pub(crate) mod actor;
-    pub(crate) mod deeds;
+    pub(crate) mod audit;
     pub(crate) mod person;
     pub(crate) mod pilots;
     pub(crate) mod troubled;
@@ -32,8 +33,8 @@ mod soak {
     mod writers;
 }
 
-use soak::actor::{Actor, Chance};
-use soak::deeds::Deeds;
+use soak::actor::{Actor, Rng};
+use soak::audit::Audit;
 use soak::person::AtTerminal;
 use soak::pilots::Pilots;
 use soak::troubled::Troubled;
@@ -47,13 +48,13 @@ use support::home::Home;
 use support::model::Model;
 use support::wait;
 
-/// So many servers run at once, each with sessions of its own.
+/// The number of servers that run at once, each with its own sessions.
 const ACTORS: u64 = 3;
-/// So much of the time that is judged must agree.
-const BAR: f64 = 99.5;
-/// How often memory is looked at.
+/// The percentage of the judged time that must agree.
+const MIN_PERCENT: f64 = 99.5;
+/// How many samples of memory are taken.
 const SAMPLES: u32 = 12;
-/// Memory may grow by this much between a third of the time and the end, in KiB: what an allocator keeps, no leak.
+/// How much memory may grow between a third of the time and the end, in KiB: an allocator's reserve, no leak.
 const GROWTH: u64 = 1536;
 
 fn from_environment(name: &str) -> Option<u64> {
@@ -63,16 +64,16 @@ fn from_environment(name: &str) -> Option<u64> {
 fn soak(time: Duration, with_orders: bool) {
     let seed = from_environment("PILOTLIGHT_SOAK_SEED").unwrap_or(1);
     let home = Home::new("project");
-    let (ledger, deeds, over) = (Ledger::default(), Deeds::default(), AtomicBool::new(false));
+    let (ledger, audit, over) = (Ledger::default(), Audit::default(), AtomicBool::new(false));
     let model = Model::start();
     let pilots = Pilots::start(&home, &model);
-    let begun = Instant::now();
+    let start = Instant::now();
     let memory = std::thread::scope(|scope| {
         let mut actors: Vec<_> = (0..ACTORS)
             .map(|n| {
-                let (home, ledger, deeds, over) = (&home, &ledger, &deeds, &over);
+                let (home, ledger, audit, over) = (&home, &ledger, &audit, &over);
                 scope.spawn(move || {
-                    let mut actor = Actor::new(home, ledger, deeds, Chance::new(seed * 1000 + n));
+                    let mut actor = Actor::new(home, ledger, audit, Rng::new(seed * 1000 + n));
                     while !over.load(Ordering::Relaxed) {
                         actor.act();
                     }
@@ -81,32 +82,32 @@ fn soak(time: Duration, with_orders: bool) {
             })
             .collect();
         actors.push(scope.spawn(|| {
-            let mut person = AtTerminal::new(&home, &ledger, Chance::new(seed * 1000 + ACTORS));
+            let mut person = AtTerminal::new(&home, &ledger, Rng::new(seed * 1000 + ACTORS));
             while !over.load(Ordering::Relaxed) {
                 person.act();
             }
         }));
         if with_orders {
             actors.push(scope.spawn(|| {
-                let mut hasty = Hasty::new(&home, &model, &pilots, &deeds, Chance::new(seed * 1000 + ACTORS + 1));
+                let mut hasty = Hasty::new(&home, &model, &pilots, &audit, Rng::new(seed * 1000 + ACTORS + 1));
                 while !over.load(Ordering::Relaxed) {
                     hasty.act();
                 }
             }));
             actors.push(scope.spawn(|| {
-                let mut troubled = Troubled::new(&home, &pilots, &deeds, Chance::new(seed * 1000 + ACTORS + 2));
+                let mut troubled = Troubled::new(&home, &pilots, &audit, Rng::new(seed * 1000 + ACTORS + 2));
                 while !over.load(Ordering::Relaxed) {
                     troubled.act();
                 }
             }));
         }
         let mut memory = vec![pilots.memory()];
-        while begun.elapsed() < time && !actors.iter().any(ScopedJoinHandle::is_finished) {
-            pilots.ask();
-            if begun.elapsed() > time * memory.len() as u32 / SAMPLES {
+        while start.elapsed() < time && !actors.iter().any(ScopedJoinHandle::is_finished) {
+            pilots.run_status();
+            if start.elapsed() > time * memory.len() as u32 / SAMPLES {
                 memory.push(pilots.memory());
             }
-            wait(Duration::from_secs(3), || (begun.elapsed() >= time).then_some(()));
+            wait(Duration::from_secs(3), || (start.elapsed() >= time).then_some(()));
         }
         over.store(true, Ordering::Relaxed);
         for actor in actors {
@@ -115,35 +116,35 @@ fn soak(time: Duration, with_orders: bool) {
         memory.push(pilots.memory());
         memory
     });
-    let heard = pilots.end();
-    let score = score(&ledger.end(), &heard);
-    // Past the test's own capture: the figure is what a run is for.
-    let tell = |line: String| std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
-    tell(format!("seed {seed}, {} s: {score}", begun.elapsed().as_secs()));
-    tell(format!("{deeds}"));
+    let reports = pilots.end();
+    let score = score(&ledger.end(), &reports);
+    // Bypasses the capture of the test harness: the figures must always be printed.
+    let print = |line: String| std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
+    print(format!("seed {seed}, {} s: {score}", start.elapsed().as_secs()));
+    print(format!("{audit}"));
     for deviation in score.deviations.iter().take(20) {
-        tell(format!("  {deviation}"));
+        print(format!("  {deviation}"));
     }
-    // A log says what its session really did.
+    // The logs of deviating sessions show what really happened.
     let deviates = |id: &str| score.deviations.iter().any(|deviation| deviation.starts_with(id));
     for folder in home.sessions().iter().filter(|folder| deviates(&folder.id())) {
         println!("{}", folder.dump());
     }
     for (index, (name, _)) in memory[0].iter().enumerate() {
-        let held: Vec<u64> = memory.iter().map(|sample| sample[index].1).collect();
-        tell(format!("memory of {name}, over time: {held:?} KiB"));
-        let (early, late) = (held[held.len() / 3], held[held.len() - 1]);
+        let samples: Vec<u64> = memory.iter().map(|sample| sample[index].1).collect();
+        print(format!("memory of {name}, over time: {samples:?} KiB"));
+        let (early, late) = (samples[samples.len() / 3], samples[samples.len() - 1]);
         assert!(late <= early + GROWTH, "the memory of {name} grows: {early} KiB, then {late} KiB");
     }
-    assert!(score.changes > 10 && score.asked > 10, "too little happened: {score}");
-    assert!(score.percent() >= BAR, "{score}");
-    assert_eq!(deeds.harm(), Vec::<String>::new());
-    let tried = ["frozen", "homes copied", "questions asked", "requests answered"].map(|what| deeds.counted(what));
+    assert!(score.changes > 10 && score.rows > 10, "too little happened: {score}");
+    assert!(score.percent() >= MIN_PERCENT, "{score}");
+    assert_eq!(audit.harm(), Vec::<String>::new());
+    let tried = ["frozen", "homes copied", "questions asked", "requests answered"].map(|what| audit.total(what));
     assert!(
-        !with_orders || begun.elapsed() < Duration::from_secs(600) || tried.iter().all(|count| *count > 0),
-        "too little: {deeds}"
+        !with_orders || start.elapsed() < Duration::from_secs(600) || tried.iter().all(|count| *count > 0),
+        "too little: {audit}"
     );
-    assert!(!with_orders || deeds.counted("checks") > 10, "too little: {deeds}");
+    assert!(!with_orders || audit.total("checks") > 10, "too little: {audit}");
 }
 
 #[test]

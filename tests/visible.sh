@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The light on real panels, to be looked at: a desktop on Xvfb, in light and in dark; the menu with 0, 1, 12 and 40 sessions, a
-# submenu, the tooltip; a session that asks while a submenu is open; one that is put right by a click on the entry below its
-# row; the panel killed and started again. Pictures go to target/visible/DESKTOP.
+# The tray on real panels, for visual inspection: a desktop on Xvfb, light and dark; the menu with 0, 1, 12 and 40
+# sessions, a submenu, the tooltip; a session that asks while a submenu is open; a session fixed by a click on the entry
+# below its row; the panel killed and restarted. Screenshots go to target/visible/DESKTOP.
 #
 #   tests/visible.sh [xfce|mate|lxqt|gnome|kde|wine]...   these desktops; without a name, XFCE
-#   tests/visible.sh --readme                             and the best of XFCE's pictures to assets/screenshots
+#   tests/visible.sh --readme                             also copies the best of XFCE's screenshots to assets/screenshots
 #
-# It checks what a machine can (the icon is drawn, the menu has a place for each of its entries and fits the display, case 106
-# by a mouse, 127 in two clicks); the rest is for eyes. What a desktop is, its file in tests/visible/desktops says. Linux only;
-# installs what is missing: GNOME and KDE are about 1 GB each.
+# It checks what can be automated (the icon is drawn, the menu has room for each of its entries and fits the display,
+# case 106 with a mouse, case 127 in two clicks); the rest must be looked at. The desktops are defined in
+# tests/visible/desktops. Linux only; installs what is missing: GNOME and KDE are about 1 GB each.
 set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=visible/display.sh
@@ -19,7 +19,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/visible/sessions.sh"
 # --- The panel --------------------------------------------------------------------------------------------------------
 
 shot() { import -window root "$OUT/$VARIANT-$1.png"; }
-# point X Y: the pointer goes there, in two steps, as a hand would: a menu wants to see it move.
+# point X Y: moves the pointer there in two steps, as a hand would: menus react to motion.
 point() { xdotool mousemove --sync $(($1 + 3)) $(($2 + 1)) sleep 0.1 mousemove "$1" "$2"; sleep 0.3; }
 seen() { grep -o '"36535f61[^"]*"' "$STATE/seen.json" 2>/dev/null | sort -u || true; }
 says() { "$PROGRAM" --home "$HOME_DIR" status --json | grep -q "$1"; }
@@ -27,7 +27,7 @@ crashed_works() { says '0009".*"status":"working"'; }
 
 bus() { gdbus call --session --timeout 5 -d org.freedesktop.DBus -o / -m "org.freedesktop.DBus.$1" "${@:2}"; }
 
-# The program's connection that has the menu: its name on the bus becomes icon.
+# Sets `icon` to the bus name of the program's connection that serves the menu.
 find_name() {
     for icon in $(bus ListNames | grep -oE ':[0-9]+\.[0-9]+'); do
         ! bus GetConnectionUnixProcessID "$icon" | grep -q " $program,)" || ! entries | grep -q . || return 0
@@ -35,7 +35,7 @@ find_name() {
     return 1
 }
 
-# What stands in the menu, from the top down: a label or a line each.
+# Prints the menu's entries from the top down: a label or a separator each.
 entries() {
     gdbus call --session --timeout 5 -d "$icon" -o /MenuBar -m com.canonical.dbusmenu.GetLayout 0 1 "['label', 'type']" |
         grep -oE "'label': <('[^']*'|\"[^\"]*\")>|'type': <'separator'>"
@@ -46,14 +46,14 @@ close_menus() {
     sleep 0.5
 }
 
-# What is other on the display than it was before the menu was opened: menu_width, menu_height, menu_x, menu_y.
+# Sets menu_width, menu_height, menu_x and menu_y to the area that differs from before the menu was opened.
 find_menu() {
     import -window root "$SCRATCH/after.png"
     read -r menu_width menu_height menu_x menu_y < <(convert "$SCRATCH/before.png" "$SCRATCH/after.png" -compose difference -composite \
         -crop "+0+$PANEL_HEIGHT" +repage -colorspace gray -threshold 3% -trim -format '%w %h %X %Y\n' info: | tr -d +)
 }
 
-# Whether the menu is there, and drawn to its end.
+# Whether the menu is open and fully drawn.
 menu_stands() {
     local before
     find_menu
@@ -63,7 +63,8 @@ menu_stands() {
     ((menu_width > 150 && menu_height > 50)) && [[ "$menu_width $menu_height" == "$before" ]]
 }
 
-# Opens the menu, with the left button where the panel lets it, and finds where it is: menu_x, menu_y, menu_width, menu_height, and the height of a row.
+# Opens the menu, with the left button if the panel supports that. Sets menu_x, menu_y, menu_width, menu_height and
+# row_height.
 open_menu() {
     local all lines bottom
     close_menus
@@ -78,19 +79,19 @@ open_menu() {
     all=$(wc -l <"$SCRATCH/entries") lines=$(grep -c separator "$SCRATCH/entries")
     row_height=$(((menu_height - 2 * EDGE - lines * LINE) / (all - lines)))
     ((menu_width > 150 && row_height >= 18 && row_height <= 40)) ||
-        fail "there is no menu with $all entries: ${menu_width}x$menu_height pixels, $row_height a row"
+        fail "there is no menu with $all entries: ${menu_width}x$menu_height pixels, $row_height per row"
     : "${usual_height:=$row_height}"
-    ((row_height >= usual_height - 1)) || fail "of $all entries not each has its place: $row_height pixels a row, not $usual_height"
-    ((bottom <= height)) || fail "the menu runs off the display: $bottom of $height pixels"
+    ((row_height >= usual_height - 1)) || fail "$all entries do not have enough room: $row_height pixels per row, not $usual_height"
+    ((bottom <= height)) || fail "the menu extends beyond the display: $bottom of $height pixels"
 }
 
-# menu NAME: a picture of the menu.
+# menu NAME: opens the menu and takes a screenshot.
 menu() {
     open_menu
     shot "$1"
 }
 
-# row WORDS: the middle of the entry with these words.
+# row TEXT: prints the y coordinate of the middle of the entry with this text.
 row() {
     local before lines
     before=$(grep -n -m 1 -F -- "$1" "$SCRATCH/entries" | cut -d: -f1)
@@ -99,7 +100,7 @@ row() {
     echo $((menu_y + EDGE + (before - 1 - lines) * row_height + lines * LINE + row_height / 2))
 }
 
-# Opens the menu, and the first session's submenu, and rests on its first line.
+# Opens the menu and the first session's submenu, and rests the pointer on its first line.
 aim() {
     local y
     open_menu
@@ -116,10 +117,10 @@ aim() {
     fi
 }
 
-# A part of the last picture, as it is and enlarged.
+# closer NAME GEOMETRY: enlarges a part of the menu's screenshot.
 closer() { convert "$OUT/$VARIANT-menu.png" -crop "$2" +repage -filter point -resize 600% "$OUT/$VARIANT-$1.png"; }
 
-# case 127: from the icon to a session that works again in two clicks. The crashed one's remedy stands below its row.
+# case 127: two clicks from the icon to a session that works again. A crashed session's remedy is below its row.
 in_two_clicks() {
     menu before-remedy
     point $((menu_x + menu_width / 2)) "$(row 'Resume deps')"
@@ -133,7 +134,7 @@ in_two_clicks() {
     menu after-remedy
 }
 
-# --- What is done -----------------------------------------------------------------------------------------------------
+# --- The steps --------------------------------------------------------------------------------------------------------
 
 inside() {
     local width height program icon icon_x icon_y menu_x menu_y menu_width menu_height row_height usual_height
@@ -142,7 +143,7 @@ inside() {
     pids=''
     owners=''
     trap 'shot last; cp "$STATE/pilotlight.log" "$OUT/$VARIANT-program.log"; for p in $owners $pids $(cat "$SCRATCH/resumed" 2>/dev/null); do kill "$p" 2>/dev/null || true; done
-        sleep 0.5; for p in $pids; do kill -KILL "$p" 2>/dev/null || true; done' EXIT # not every panel heeds the first
+        sleep 0.5; for p in $pids; do kill -KILL "$p" 2>/dev/null || true; done' EXIT # not every panel reacts to SIGTERM
     PATH=$SCRATCH/bin:$PATH
     mkdir -p "$HOME_DIR/session-state" "$STATE" "$XDG_CONFIG_HOME"
     make_copilot
@@ -172,10 +173,11 @@ inside() {
     aim
     shot submenu
 
-    # case 106, by a mouse: the pointer rests on a line of the first session's submenu, another session comes, and only
-    # then the button goes down. It does nothing to any other session. Without the change it marks the first one as seen.
+    # case 106, with a mouse: the pointer rests on a line of the first session's submenu, another session appears, and
+    # only then is the button pressed. This must not affect any other session. Without a change of the menu, the same
+    # click marks the first session as seen.
     aim
-    session 41 late 'Came while the menu was open' main; owned
+    session 41 late 'Appeared while the menu was open' main; owned
     prompt 1; requests 1 a; tool 0 a bash 'true'
     event permission.requested 0 '{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"a"}}'
     until_true 20 'the late session' says 0041
@@ -183,21 +185,21 @@ inside() {
     shot changed
     xdotool click 1
     sleep 0.5
-    [[ -z $(seen | grep -v 0001 || true) ]] || fail "a click landed on another session: $(seen)"
+    [[ -z $(seen | grep -v 0001 || true) ]] || fail "a click affected another session: $(seen)"
     aim
     xdotool click 1
     until_true 5 'the click' test -s "$STATE/seen.json"
-    [[ $(seen) == '"36535f61-5c7b-4f09-a70b-2f8aed970001"' ]] || fail "the click was meant for the first session: $(seen)"
+    [[ $(seen) == '"36535f61-5c7b-4f09-a70b-2f8aed970001"' ]] || fail "the click did not affect the first session alone: $(seen)"
 
-    # A small display of GNOME has no room for that row.
+    # GNOME on the small display has no room for that row.
     [[ $VARIANT == small ]] || in_two_clicks
 
-    # The panel goes, and comes again.
+    # The panel is killed and restarted.
     close_menus
     kill -KILL "$panel"
     wait "$panel" || true
     begin_panel
-    until_true 60 'the panel to come again' has org.kde.StatusNotifierWatcher
+    until_true 60 'the panel to return' has org.kde.StatusNotifierWatcher
     until_true 30 'the icon to be drawn on the new panel' find_icon
     until_true 20 'the menu on the bus' find_name
     sleep 1
@@ -207,10 +209,10 @@ inside() {
     menu 40-sessions
     close_menus
     kill "$program"
-    wait "$program" || fail "the program ended with $?"
+    wait "$program" || fail "the program exited with $?"
 }
 
-# try DESKTOP: in each of its variants.
+# try DESKTOP: runs the steps in each of its variants.
 try() {
     local variant
     export DESKTOP=$1 OUT=$PWD/target/visible/$1
@@ -221,9 +223,9 @@ try() {
     mkdir -p "$OUT"
     for variant in "${VARIANTS[@]}"; do
         export VARIANT=${variant%%:*}
-        on_display "${variant#*:}" "${ENVIRONMENT[@]}" bash "$PWD/tests/visible.sh" --inside || fail "on $1, $VARIANT"
+        on_display "${variant#*:}" "${ENVIRONMENT[@]}" bash "$PWD/tests/visible.sh" --inside || fail "failed on $1, $VARIANT"
     done
-    echo "$1: pictures in $OUT"
+    echo "$1: screenshots in $OUT"
 }
 
 main() {
@@ -233,7 +235,7 @@ main() {
         case $word in
         --readme) readme=1 ;;
         *)
-            [[ -f tests/visible/desktops/$word.sh ]] || fail "There is no desktop $word, but: $(basename -s .sh tests/visible/desktops/*)"
+            [[ -f tests/visible/desktops/$word.sh ]] || fail "Unknown desktop $word; known: $(basename -s .sh tests/visible/desktops/*)"
             desktops+=("$word")
             ;;
         esac

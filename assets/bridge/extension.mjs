@@ -1,9 +1,10 @@
-// The bridge: what lets Pilotlight stop, answer and approve in a Copilot session that runs in a plain terminal.
+// The bridge lets Pilotlight stop, answer and approve in a Copilot session that runs in a plain terminal.
 //
-// Copilot starts one of these beside each interactive session, with its own runtime and its own SDK. It joins the session
-// silently, connects out to Pilotlight over a Unix socket, tells it what the session asks its user, and does what the user
-// clicked there. It listens nowhere, writes no file and decides nothing: in any doubt it does nothing, and the dialog in the
-// terminal is there as ever. SECURITY.md says what it is trusted with; CALLS is all that it can ask of Copilot.
+// Copilot starts a process of this extension with each interactive session, with its own runtime and its own SDK. The
+// extension joins the session silently, connects to Pilotlight over a Unix socket, reports what the session asks its
+// user, and does what the user clicks in Pilotlight. It listens nowhere, writes no file and decides nothing: in case of
+// doubt it does nothing, and the dialog in the terminal stays open. SECURITY.md says what it is trusted with; CALLS is
+// the complete list of its requests to Copilot.
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, statSync, watch } from "node:fs";
@@ -12,16 +13,16 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { joinSession } from "@github/copilot-sdk/extension";
 
-const VERSION = 1; // of the protocol
+const VERSION = 1; // protocol version
 const SOCKET = "bridge.sock";
-const LINE_MAX = 1 << 20; // of a line either way, in characters
-const LATE = 1500; // a consent that is remembered is given at once; one that takes longer, in ms, is a dialog
-const ROOTS_MAX = 1000; // so many events of a turn are remembered by id
-const ASKED_MAX = 16; // so many open questions are remembered, for whoever listens next
-const TRIES = 3; // whoever lets nobody in, or sends us away, is tried again so often,
-const TRY_AFTER = 5000; // the first time after so many ms;
-const SETTLED = 60000; // and anew where we were let in for so many
-const NAME = "plugin:pilotlight:pilotlight"; // what Copilot calls us where it keeps the user's consent
+const LINE_MAX = 1 << 20; // the longest line in either direction, in characters
+const LATE = 1500; // in ms: a remembered consent is granted sooner; one that takes longer is a dialog
+const ROOTS_MAX = 1000; // the most event ids remembered of a turn
+const ASKED_MAX = 16; // the most open questions remembered, to resend to the next listener
+const TRIES = 3; // the retries for a listener that rejects or disconnects us,
+const TRY_AFTER = 5000; // the delay before the first, in ms, doubled each time,
+const SETTLED = 60000; // and how long a connection must last, in ms, to reset the count
+const NAME = "plugin:pilotlight:pilotlight"; // our name in Copilot's record of consents
 const FORWARDED = new Set([
   "abort",
   "elicitation.completed",
@@ -34,10 +35,10 @@ const FORWARDED = new Set([
   "session.idle",
   "session.shutdown",
 ]);
-const OPENS = new Set(["assistant.turn_start", "tool.execution_start", "user.message"]); // a turn, where none runs
-const ENDS = new Set(["abort", "session.error", "session.idle", "session.shutdown"]); // a turn, with what it asks
+const OPENS = new Set(["assistant.turn_start", "tool.execution_start", "user.message"]); // a turn, if none is open
+const ENDS = new Set(["abort", "session.error", "session.idle", "session.shutdown"]); // a turn, with its questions
 
-// Everything that is ever asked of Copilot.
+// All requests to Copilot.
 const CALLS = {
   abort: () => session.abort(),
   send: (prompt) => session.send({ prompt }),
@@ -46,7 +47,7 @@ const CALLS = {
   answer: (requestId, result) => session.rpc.ui.handlePendingElicitation({ requestId, result }),
   plan: (requestId, response) => session.rpc.ui.handlePendingExitPlanMode({ requestId, response }),
   permit: (requestId, result) => session.rpc.permissions.handlePendingPermissionRequest({ requestId, result }),
-  // Asks for the right to answer permission requests, on this connection. Copilot asks its user.
+  // Requests the right to answer permission requests on this connection. Copilot asks its user.
   elevate: () =>
     session.connection.sendRequest("session.resume", {
       sessionId: session.sessionId,
@@ -59,7 +60,7 @@ const CALLS = {
 const self = readFileSync(fileURLToPath(import.meta.url));
 const settings = json(new URL("./bridge.json", import.meta.url));
 const key = settings?.v === VERSION ? bytes(settings.key) : null;
-// A process that neither joins nor ends leaves "Loading" in the terminal's last line.
+// Exit: a process that neither joins nor exits leaves "Loading" in the terminal's last line.
 if (!key?.length || !Array.isArray(settings.folders)) process.exit(0);
 
 let session;
@@ -69,24 +70,24 @@ try {
   process.exit(0);
 }
 
-// What is known of the session.
-let elevated = false; // we may answer permission requests
-let consenting = false; // Copilot may be asking its user about us
-let refused = false; // its user said no: every further request fails in this session
-let byItself = true; // a remembered consent may be made use of
-let roots = []; // the events of the last turn, by id; empty where none was seen since we joined
-let working = false; // it runs
-let answered = false; // the last message of it asks for no tool
-let cwd = process.cwd(); // where the session works: `/cwd` moves that, and not us
-const copilotStarted = startOf(process.ppid); // when Copilot's own process did, in ms
-const asked = new Map(); // the questions that are open, by id: no call lists them
-const managed = new Set(); // requests that an administrator wants a person to answer, by id
+// The state of the session.
+let elevated = false; // whether we may answer permission requests
+let consenting = false; // whether Copilot may be asking its user about us
+let refused = false; // whether the user refused: every further request fails in this session
+let byItself = true; // whether a remembered consent may be used
+let roots = []; // the event ids of the last turn; empty if none was seen since we joined
+let working = false; // whether that turn is running
+let answered = false; // whether its last message requests no tools
+let cwd = process.cwd(); // the session's working folder: `/cwd` changes it, but not ours
+const copilotStarted = startOf(process.ppid); // start time of Copilot's process, in ms
+const asked = new Map(); // the open questions, by id: no call lists them
+const managed = new Set(); // ids of requests that by an organisation's policy a person must answer
 
 session.on((event) => {
   try {
     follow(event);
   } catch {
-    // Nothing of a session's may end the bridge.
+    // No event may end the bridge.
   }
 });
 
@@ -95,7 +96,7 @@ function follow(event) {
   if (!agentId) followTurn(event);
   if (type === "session.context_changed" && !agentId && typeof data?.cwd === "string") cwd = data.cwd;
   if (type === "permission.requested") {
-    // Copilot's own question about us is its user's alone.
+    // Only the user may answer Copilot's question about us.
     if (isAboutUs(data?.permissionRequest)) return;
     if (data?.permissionRequest?.managedApprovalRequired) managed.add(data.requestId);
   }
@@ -109,7 +110,8 @@ function follow(event) {
   say(told);
 }
 
-// Which turn it is. What the user adds to one that runs, and what Copilot tells itself in autopilot, is of that turn.
+// Tracks the last turn. Steering prompts, and prompts that Copilot gives itself in autopilot, belong to the running
+// turn.
 function followTurn({ type, data, id, ephemeral }) {
   const goesOn = data?.delivery === "steering" || data?.isAutopilotContinuation;
   if (type === "user.message" ? !goesOn || !working : OPENS.has(type) && !working) {
@@ -126,7 +128,7 @@ function isAboutUs(request) {
   return request?.kind === "extension-permission-access" || request?.kind === "extension-env-access";
 }
 
-// Orders. Each answers with nothing, or with why nothing was done.
+// Orders. Each returns null, or the reason why nothing was done.
 
 const ORDERS = {
   approve: (order) => permit(order, { kind: "approve-once" }),
@@ -137,7 +139,7 @@ const ORDERS = {
   },
 
   async plan({ requestId, response }) {
-    // A plan is approved for going on interactively, and for nothing that would act without asking.
+    // A plan may only be approved for continuing interactively, not for modes that act without asking.
     const { approved, selectedAction, feedback } = response ?? {};
     if (approved !== false && (approved !== true || selectedAction !== "interactive")) return "refused";
     const answer = approved ? { approved, selectedAction } : { approved, feedback: feedback && String(feedback) };
@@ -145,14 +147,14 @@ const ORDERS = {
   },
 
   async stop(order) {
-    // While the consent is open, an abort would wait for it, and hit whatever runs then.
+    // While the consent dialog is open, an abort would wait for it, and then hit whatever is running.
     const before = hasLapsed(order);
     if (before) return before;
-    // What Copilot says comes after all that it told before: where we stood still, of another turn as well.
+    // Copilot's response arrives after all earlier events. If this process was stopped, these may include another turn.
     const { hasActiveWork } = await CALLS.activity();
     const meanwhile = hasLapsed(order);
     if (meanwhile) return meanwhile;
-    // After its end, an abort would hit what begins meanwhile.
+    // If the turn has ended, an abort would hit whatever begins next.
     if (!(roots.length > 0 ? working : hasActiveWork)) return "gone";
     await CALLS.abort();
     return null;
@@ -173,20 +175,20 @@ const ORDERS = {
   activity: () => CALLS.activity(),
 };
 
-// Why an order is not carried out any more: Copilot asks about us; another turn has begun than the one that it names (one that ran
-// when we joined has no event that we know); or whoever gave it no longer waits.
+// Why an order is no longer valid: Copilot is asking about us; a later turn than the one named has begun (of a turn
+// that was running when we joined, no event is known); or its deadline has passed.
 function hasLapsed(order) {
   if (consenting) return "consenting";
   if (roots.length > 0 && !roots.includes(order.after)) return "changed";
   return isLate(order) ? "late" : null;
 }
 
-// Whether an order has waited for too long, here or in Copilot: whoever gave it was told so.
+// Whether an order's deadline has passed, while it waited here or in Copilot. Pilotlight has given up on it then.
 function isLate({ by }) {
   return Date.now() > by;
 }
 
-// Why the session does not wait for its next prompt, after the turn that an order was given for.
+// Why the session is not waiting for its next prompt after the turn that an order names.
 async function notIdle(order) {
   const before = hasLapsed(order);
   if (before) return before;
@@ -208,14 +210,14 @@ async function permit(order, result) {
     return (await CALLS.permit(requestId, result)).success === true ? null : "gone";
   } catch (error) {
     if (!/not approved/.test(error?.message)) throw error;
-    // What was taken for consent was none.
+    // The consent that was believed to be granted was not.
     elevated = byItself = false;
     say({ t: "consent", open: false, elevated, refused });
     return "not-elevated";
   }
 }
 
-// Tells a request, as it is shown, from any other.
+// A hash that identifies a request as it is shown.
 function shown(request) {
   return createHash("sha256").update(JSON.stringify(request)).digest("hex");
 }
@@ -227,7 +229,7 @@ async function elevate() {
   try {
     await CALLS.elevate();
     elevated = true;
-    // From now on we hear of requests; of what was open before, we ask.
+    // New requests now arrive as events; those already open must be fetched.
     CALLS.pending().then(tellPending, () => {});
     return null;
   } catch (error) {
@@ -239,8 +241,8 @@ async function elevate() {
   }
 }
 
-// The user has just sent a prompt, so nobody is in the middle of a word: where consent is remembered no dialog comes, and
-// where one comes all the same, this is not tried again.
+// Called when the user has just sent a prompt, so that a dialog would not interrupt typing. With a remembered consent
+// there is none; if one appears all the same, this is not tried again.
 async function elevateByItself() {
   if (elevated || consenting || refused || !byItself || !authentic || !isRemembered()) return;
   byItself = false;
@@ -250,7 +252,7 @@ async function elevateByItself() {
   clearTimeout(late);
 }
 
-// Whether the user told Copilot to let us answer in this folder, for good. Copilot alone writes that.
+// Whether the user has permanently allowed us to answer in this folder. Only Copilot writes this record.
 function isRemembered() {
   const home = process.env.COPILOT_HOME || join(process.env.HOME || process.env.USERPROFILE || "", ".copilot");
   let folder = cwd;
@@ -262,39 +264,39 @@ function isRemembered() {
     if (dirname(above) === above) break;
   }
   const record = join(home, "permissions-config.json");
-  // Copilot reads its record when it starts, and does not know what another terminal's wrote there since.
+  // Copilot reads its record when it starts, and does not see later changes by another terminal's Copilot.
   if (!(statSync(record, { throwIfNoEntry: false })?.mtimeMs < copilotStarted)) return false;
   const approvals = json(record)?.locations?.[folder]?.tool_approvals;
   const isOurs = (one) => one?.kind === "extension-permission-access" && one.extensionName === NAME;
   return Array.isArray(approvals) && approvals.some(isOurs);
 }
 
-// The connection to whoever listens: the tray, or a command where no tray runs.
+// The connection to the listener: the tray, or a command if no tray is running.
 
 let socket = null;
-let authentic = false; // it has proved that it knows the key
-let listener = null; // which socket it is
-let tries = 0; // so often it did not let us in
-let letInAt = 0; // when it did
+let authentic = false; // whether the listener has proved that it knows the key
+let listener = null; // the identity of its socket
+let tries = 0; // how often it has rejected us
+let letInAt = 0; // when it last accepted us
 let watched = [];
 
 function say(message) {
   if (!authentic) return;
   let line = JSON.stringify(message);
   if (line.length > LINE_MAX) line = JSON.stringify(withoutText(message));
-  // Whoever does not read is no longer told anything.
+  // Disconnect a listener that does not read.
   if (socket.writableLength > 4 * LINE_MAX) return socket.destroy();
   socket.write(`${line}\n`);
 }
 
-// What is too large to be sent is told by its id.
+// A message that is too large to send is reduced to its ids.
 function withoutText({ t, type, agentId, data, items }) {
   const small = ({ requestId }) => ({ requestId, tooLarge: true });
   return items ? { t, items: items.map(small) } : { t, type, agentId, data: small(data) };
 }
 
-// Looks for a socket that is not the one we have, and connects to it. Nothing is tried again by itself: the folder tells when
-// another one listens.
+// Connects to the preferred socket unless it is the current one. There is no polling: the watched folders report a new
+// socket.
 function look() {
   watchFolders();
   for (const folder of settings.folders) {
@@ -309,7 +311,8 @@ function look() {
   }
 }
 
-// Watches each folder, or the nearest one above it that exists; and the one above that, which alone tells of its end.
+// Watches each folder, or its nearest existing ancestor, and the parent of that, which alone reports that it is
+// removed.
 function watchFolders() {
   const nearest = (folder) => (existsSync(folder) || dirname(folder) === folder ? folder : nearest(dirname(folder)));
   const both = settings.folders.map(nearest).flatMap((folder) => [folder, dirname(folder)]);
@@ -323,10 +326,10 @@ function watchFolders() {
       const watcher = watch(folder, () => setImmediate(look));
       watcher.on("error", () => watcher.close());
       watched.push({ folder, at, watcher });
-      // What came into it before it was watched is looked for once more.
+      // Check again for a socket created before the watch.
       setImmediate(look);
     } catch {
-      // Where nothing can be watched, whoever comes later is not noticed.
+      // Without a watch, a later listener is not noticed.
     }
   }
 }
@@ -354,10 +357,10 @@ function open(path, found) {
     if (authentic && Date.now() - letInAt > SETTLED) tries = 0;
     socket = null;
     authentic = false;
-    listener = identity(path) === found ? found : null; // of one that is dead only the name is left
+    listener = identity(path) === found ? found : null; // a dead listener leaves only the socket's name
     setImmediate(look);
     if (tries >= TRIES) return;
-    // It may only have been too busy, or stopped for a while.
+    // The listener may only have been busy, or stopped for a while.
     const again = () => !socket && listener === found && open(path, found);
     setTimeout(again, TRY_AFTER * 2 ** tries++).unref();
   });
@@ -372,7 +375,7 @@ function open(path, found) {
   });
 }
 
-// One line of theirs. Whether the connection may go on.
+// Handles a line from the listener. Returns whether to keep the connection.
 function take(line, mine, nonce) {
   let message;
   try {
@@ -405,9 +408,10 @@ function take(line, mine, nonce) {
   return true;
 }
 
-// Whether the process that listens is Pilotlight, and was not started by Copilot: a tool of the session may have read the key.
-// It has a file open that is named for this conversation and for the process that it sees at the other end: nobody can open it in
-// its stead, and whoever only hands on what it says is another process. Only Linux shows that.
+// Whether the listening process is Pilotlight and was not started by Copilot: a tool of the session may have read the
+// key. The listener has a file open that is named after this connection and after the process that it sees as its peer:
+// no other process can open it on its behalf, and a relay would be named as the peer instead of us. Only Linux shows
+// this.
 function isPilotlight(pid, nonce) {
   if (process.platform !== "linux") return true;
   try {
@@ -423,7 +427,7 @@ function isPilotlight(pid, nonce) {
   }
 }
 
-// The program of a process; of one that was replaced by an update, the one in its place.
+// The program of a process. If an update has replaced the file, the path of the new one.
 function realProgram(pid) {
   return link(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, "");
 }
@@ -432,7 +436,7 @@ function parentOf(pid) {
   return Number(stat(pid)[1]);
 }
 
-// When a process started, in ms; where the system does not show that, a moment later: when we did.
+// A process's start time, in ms. Where the system does not show it, our own, which is a moment later.
 function startOf(pid) {
   try {
     const [uptime] = readFileSync("/proc/uptime", "utf8").split(" ");
@@ -442,7 +446,7 @@ function startOf(pid) {
   }
 }
 
-// What Linux shows of a process, from its state on.
+// The fields of Linux's `stat` of a process, from its state on.
 function stat(pid) {
   const shown = readFileSync(`/proc/${pid}/stat`, "utf8");
   return shown.slice(shown.lastIndexOf(")") + 2).split(" ");
@@ -456,7 +460,7 @@ function link(path) {
   }
 }
 
-// What was open before they came.
+// Reports the requests that were open before.
 function tellPending({ items }) {
   const others = items.filter((item) => !isAboutUs(item.request));
   say({ t: "pending", items: others.map((item) => ({ ...item, mark: shown(item.request) })) });
@@ -466,8 +470,8 @@ function proof(side, nonce) {
   return createHmac("sha256", key).update(`${side}:${nonce}:${session.sessionId}`).digest();
 }
 
-// A link, or what belongs to another user, is no socket of ours. Numbers of files are used again: times tell them apart. That of a
-// socket's last change is that of its making, since nothing is done with it afterwards.
+// Identifies a socket. Links and files of other users are refused. Inode numbers are reused, so the change time is
+// included; for a socket, that is the time of its creation, since it does not change afterwards.
 function identity(path) {
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found?.isSocket() && found.uid === process.getuid?.() ? `${found.dev}:${found.ino}:${found.ctimeMs}` : null;

@@ -1,11 +1,11 @@
-//! Thirty sessions that rest, with a bridge each and without, and one tray. Each is a double: a process that passes for Copilot's owns a session, and has started
-//! another one that speaks the extension's protocol.
+//! Measures one tray with thirty idle sessions, with and without a bridge for each. The sessions are fakes: a process
+//! that poses as Copilot owns the session, and starts another one that speaks the extension's protocol.
 
 use crate::clicks::timing::wait;
 use crate::support::desktop::bus::Bus;
-use crate::support::desktop::light::{User, sum};
 use crate::support::desktop::panel::Panel;
 use crate::support::desktop::sessions::Sessions;
+use crate::support::desktop::tray::{User, sum};
 use crate::support::listener::proof;
 use crate::support::{SOON, wait_until};
 use serde_json::{Value, json};
@@ -16,22 +16,22 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 const SESSIONS: usize = 30;
-/// They rest for so long.
+/// How long the idle cost is measured.
 const IDLE: Duration = Duration::from_secs(60);
-/// What begins late has begun by now.
-const SETTLES: Duration = Duration::from_secs(8);
-/// How a process is told what to play.
-const OWNER: &str = "--play-owner";
-const EXTENSION: &str = "--play-extension";
+/// Long enough for delayed tasks to have started.
+const SETTLE: Duration = Duration::from_secs(8);
+/// The roles of a fake process, as arguments.
+const OWNER: &str = "--fake-owner";
+const EXTENSION: &str = "--fake-extension";
 
 pub(crate) fn measure(_clicks: usize) {
     for has_bridges in [false, true] {
-        rests(has_bridges);
+        measure_idle(has_bridges);
     }
 }
 
-/// What the tray costs beside sessions that rest, each with a bridge or none with one.
-fn rests(has_bridges: bool) {
+/// Measures the cost of the tray with idle sessions, all with a bridge or all without.
+fn measure_idle(has_bridges: bool) {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     std::fs::create_dir_all(user.state()).unwrap();
@@ -42,7 +42,7 @@ fn rests(has_bridges: bool) {
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let paths = [user.scratch.path().join("run/pilotlight/bridge.sock"), key];
     let paths = if has_bridges { &paths[..] } else { &[] };
-    let light = user.light(&bus);
+    let tray = user.start_tray(&bus);
     panel.wait_for_icon();
     let start = |id: &str, folder: &Path| owner(&program, id, folder, paths);
     let made: Vec<_> = (0..SESSIONS).map(|n| sessions.add_owned(&format!("session {n}"), start)).collect();
@@ -51,37 +51,38 @@ fn rests(has_bridges: bool) {
         session.answer("Done.");
     }
     let bridges = if has_bridges { SESSIONS } else { 0 };
-    let come = || {
+    let is_ready = || {
         let rows = user.rows();
         let joined = rows.iter().filter(|row| row["owner"]["bridge"] == "joined").count();
         (rows.len() == SESSIONS && joined == bridges).then_some(())
     };
-    wait_until(SOON, "the sessions and their bridges are there", || format!("{:#?}", user.rows()), come);
-    panel.settle();
-    wait(SETTLES);
-    let before = light.switches();
+    wait_until(SOON, "the sessions and their bridges are there", || format!("{:#?}", user.rows()), is_ready);
+    panel.wait_idle();
+    wait(SETTLE);
+    let before = tray.switches();
     wait(IDLE);
-    let switches = sum(&light.switches().since(&before)) as f64 / IDLE.as_secs_f64();
+    let switches = sum(&tray.switches().since(&before)) as f64 / IDLE.as_secs_f64();
     println!(
         "{:<46} {switches:.2} context switches a second over {IDLE:?} ({})",
-        format!("the tray, {SESSIONS} sessions that rest, {bridges} bridges"),
-        light.memory()
+        format!("the tray, {SESSIONS} idle sessions, {bridges} bridges"),
+        tray.memory()
     );
 }
 
-/// A process that owns the session in this folder, and has an extension where these are its socket and its key.
+/// Starts a process that owns the session in this folder. With `paths`, its socket and its key, it also starts an
+/// extension.
 fn owner(program: &Path, id: &str, folder: &Path, paths: &[PathBuf]) -> Child {
     let mut command = Command::new(program);
     command.arg(OWNER).arg(id).arg(folder).args(paths).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let mut said = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
-    assert_eq!(said, "held\n");
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "held\n");
     child
 }
 
-/// Plays what the arguments say, if they say that; it ends when whoever started it does.
-pub(crate) fn is_a_double(arguments: &[String]) -> bool {
+/// Plays the role that the arguments name, until the parent process ends. Returns `false` if they name none.
+pub(crate) fn run_fake(arguments: &[String]) -> bool {
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [OWNER, id, folder, rest @ ..] => {
             let hold =
@@ -110,13 +111,13 @@ pub(crate) fn is_a_double(arguments: &[String]) -> bool {
 
 fn extension(stream: &UnixStream, id: &str, key: &[u8]) {
     let (nonce, pid, ppid) = ("00", std::process::id(), std::os::unix::process::parent_id());
-    let say = |said: Value| writeln!(&*stream, "{said}").unwrap();
-    say(
+    let send = |message: Value| writeln!(&*stream, "{message}").unwrap();
+    send(
         json!({"t": "hello", "v": 1, "session": id, "pid": pid, "ppid": ppid, "cli": "1.0.102", "elevated": false, "nonce": nonce}),
     );
     let mut lines = BufReader::new(stream).lines();
     let welcome: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-    say(json!({"t": "proof", "proof": proof(key, "ext", welcome["nonce"].as_str().unwrap(), id)}));
-    say(json!({"t": "pending", "items": []}));
+    send(json!({"t": "proof", "proof": proof(key, "ext", welcome["nonce"].as_str().unwrap(), id)}));
+    send(json!({"t": "pending", "items": []}));
     while lines.next().is_some() {}
 }

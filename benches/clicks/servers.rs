@@ -1,13 +1,13 @@
-//! Clicks on a session of a Copilot server, while twenty other sessions write their logs.
+//! Measures clicks on a session of a Copilot server, while twenty other sessions write their logs.
 //!
-//! From "Approve once" to what the approved tool does first, from "Stop the turn" to the abort in the log, and from "Reconnect and
-//! continue", in a session that nobody could be asked for, to the start of its next tool.
+//! Measures from "Approve once" to the approved tool's first effect, from "Stop the turn" to the abort in the log, and
+//! from "Reconnect and continue", in a session that could ask nobody, to the start of its next tool.
 
-use crate::clicks::timing::{Grown, click, print, ready, until};
+use crate::clicks::timing::{Appended, click, print, ready, until};
 use crate::support::desktop::bus::Bus;
-use crate::support::desktop::light::{Light, User};
 use crate::support::desktop::panel::{Entry, Panel};
 use crate::support::desktop::sessions::{Session as Made, Sessions};
+use crate::support::desktop::tray::{TrayProcess, User};
 use crate::support::home::Home;
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// So many other sessions work meanwhile.
+/// How many other sessions work at the same time.
 const OTHERS: usize = 20;
-/// Each of them starts or ends a tool so often. A start is two lines, an end one: 20 lines a second.
-const WRITES_EVERY: Duration = Duration::from_millis(75);
+/// How often each of them starts or ends a tool. A start is two lines, an end one: 20 lines a second.
+const WRITE_INTERVAL: Duration = Duration::from_millis(75);
 /// The folder that the measured sessions work in; their rows in the menu begin with it.
 const FOLDER: &str = "fence";
 
@@ -30,14 +30,14 @@ pub(crate) fn measure(clicks: usize) {
     desk.approvals(clicks);
     desk.stops(clicks);
     desk.recoveries(clicks);
-    let (written, took) = desk.others.end();
+    let (written, took) = desk.others.written();
     let rate = written as f64 / took.as_secs_f64() / OTHERS as f64;
-    println!("{OTHERS} other sessions wrote {rate:.1} lines a second each; the tray: {}", desk.light.memory());
+    println!("{OTHERS} other sessions wrote {rate:.1} lines a second each; the tray: {}", desk.tray.memory());
 }
 
-/// A desktop with the light, a Copilot server, and the others. Fields drop from the top.
+/// A desktop with the tray, a Copilot server, and the other sessions. Fields are dropped in order.
 struct Desk {
-    light: Light,
+    tray: TrayProcess,
     panel: Panel,
     others: Others,
     client: Client,
@@ -58,20 +58,20 @@ impl Desk {
         let (user, panel) = (User::new(&sessions), Panel::start(&bus));
         let (one, other) = (home.dir(), sessions.home());
         let homes = ["--home", one.to_str().unwrap(), "--home", other.to_str().unwrap()];
-        let light = user.light_from(user.homeless(Some(&bus), &homes));
+        let tray = user.start_tray_as(user.command_without_home(Some(&bus), &homes));
         panel.wait_for_icon();
         panel.wait_for("the others are shown", |entry| entry.shown().contains("session 19"));
-        Self { light, panel, others, client, server, home, _model: model, _sessions: sessions, _user: user, _bus: bus }
+        Self { tray, panel, others, client, server, home, _model: model, _sessions: sessions, _user: user, _bus: bus }
     }
 
     fn ready(&self, label: &str) -> i32 {
-        ready(&self.panel, &self.light, FOLDER, label)
+        ready(&self.panel, &self.tray, FOLDER, label)
     }
 
     fn approvals(&self, clicks: usize) {
         let effect = self.home.project().join("denied0.txt");
         let measure = |clicked: bool| {
-            let person = Person::who(Manner::Waits);
+            let person = Person::new(Manner::Waits);
             let session = self.server.create(&self.client, Some(&person));
             let once = |n: usize| {
                 let _ = std::fs::remove_file(&effect);
@@ -82,11 +82,11 @@ impl Desk {
                 if clicked {
                     click(&self.panel, entry);
                 } else {
-                    person.now(Manner::Approves);
+                    person.set_manner(Manner::Approves);
                 }
                 let took = until(begun, || effect.exists());
                 session.folder.wait_nth("assistant.turn_end", 2 * n);
-                person.now(Manner::Waits);
+                person.set_manner(Manner::Waits);
                 took
             };
             let took = (1..=clicks).map(once).collect();
@@ -100,11 +100,11 @@ impl Desk {
 
     fn stops(&self, clicks: usize) {
         let measure = |clicked: bool| {
-            let session = self.server.create(&self.client, Some(&Person::who(Manner::Approves)));
+            let session = self.server.create(&self.client, Some(&Person::new(Manner::Approves)));
             let once = |n: usize| {
                 session.send(&format!("SCRIPT:hang Paint plank {n}"));
                 let entry = self.ready("Stop the turn");
-                let from = Grown::of(&session.folder);
+                let from = Appended::of(&session.folder);
                 let begun = Instant::now();
                 if clicked {
                     click(&self.panel, entry);
@@ -112,7 +112,7 @@ impl Desk {
                     session.abort();
                 }
                 let took = until(begun, || from.has("abort"));
-                // The round's own end comes after it.
+                // The round's own end follows.
                 session.folder.wait_nth("assistant.turn_end", n);
                 took
             };
@@ -125,18 +125,18 @@ impl Desk {
         print("  stopped by the session's own client", measure(false));
     }
 
-    /// A new session each time: nothing but the user's next word lets one be recovered more than twice.
+    /// Uses a new session each time, because a session is recovered at most twice before its user's next prompt.
     fn recoveries(&self, clicks: usize) {
         let once = |n: usize| {
             let session = self.server.create(&self.client, None);
             session.send(&format!("SCRIPT:denied3 Paint plank {n}"));
             session.folder.wait_nth("assistant.turn_end", 4);
             let entry = self.ready("Reconnect and continue");
-            let from = Grown::of(&session.folder);
+            let from = Appended::of(&session.folder);
             let begun = Instant::now();
             click(&self.panel, entry);
             let took = until(begun, || from.has("tool.execution_start"));
-            // It asks again, where it was denied before.
+            // It now asks where it was denied before.
             session.folder.wait("permission.requested");
             self.leave(&session);
             took
@@ -144,20 +144,20 @@ impl Desk {
         print("reconnect and continue -> tool start", (1..=clicks).map(once).collect());
     }
 
-    /// Deletes the session, once the tray is done with it. What is gone keeps its place in the menu for a while, disabled.
+    /// Deletes the session once the tray is done with it. A deleted session stays in the menu for a while, disabled.
     fn leave(&self, session: &Session) {
         self.panel.wait_for("it is attached", |entry| entry.shown().contains("attached to its server"));
         session.folder.assert_one_chain();
         self.client.delete(&session.id());
         let shown = |entry: &Entry| entry.enabled && entry.shown().contains(FOLDER);
         let gone = || self.panel.menu().iter().all(|entry| !shown(entry)).then_some(());
-        wait_until(SOON, "the menu offers it no more", || format!("{:#?}", self.panel.menu()), gone);
+        wait_until(SOON, "it is gone from the menu", || format!("{:#?}", self.panel.menu()), gone);
     }
 }
 
-/// Sessions that work, each with one tool after the other.
+/// Sessions that work, each running one tool after the other.
 struct Others {
-    over: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
     lines: Arc<AtomicUsize>,
     begun: Instant,
     thread: Option<JoinHandle<()>>,
@@ -166,35 +166,35 @@ struct Others {
 impl Others {
     fn start(sessions: &Sessions) -> Self {
         let made: Vec<Made> = (0..OTHERS).map(|n| sessions.add(&format!("session {n}"))).collect();
-        let (over, lines) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let (until, count) = (Arc::clone(&over), Arc::clone(&lines));
-        let thread = std::thread::spawn(move || write(&made, &until, &count));
-        Self { over, lines, begun: Instant::now(), thread: Some(thread) }
+        let (stopped, lines) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (stop, count) = (Arc::clone(&stopped), Arc::clone(&lines));
+        let thread = std::thread::spawn(move || write(&made, &stop, &count));
+        Self { stopped, lines, begun: Instant::now(), thread: Some(thread) }
     }
 
-    /// How many lines were written, in which time.
-    fn end(&self) -> (usize, Duration) {
+    /// How many lines were written so far, and in what time.
+    fn written(&self) -> (usize, Duration) {
         (self.lines.load(Ordering::Relaxed), self.begun.elapsed())
     }
 }
 
 impl Drop for Others {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.stopped.store(true, Ordering::Relaxed);
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// One write after the other, evenly spread over the sessions and the time.
-fn write(made: &[Made], over: &AtomicBool, lines: &AtomicUsize) {
+/// Writes at even intervals, to each session in turn.
+fn write(made: &[Made], stop: &AtomicBool, lines: &AtomicUsize) {
     made.iter().for_each(Made::prompt);
     let begun = Instant::now();
-    let due = |turn: u32| WRITES_EVERY * turn / OTHERS as u32;
+    let due = |turn: u32| WRITE_INTERVAL * turn / OTHERS as u32;
     for turn in 0u32.. {
         while let Some(rest) = due(turn).checked_sub(begun.elapsed()) {
             std::thread::park_timeout(rest);
         }
-        if over.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) {
             return;
         }
         let (session, round) = (&made[turn as usize % OTHERS], turn as usize / OTHERS);

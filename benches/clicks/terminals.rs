@@ -1,14 +1,15 @@
-//! Clicks on a session in a plain terminal, which the bridge carries out; and what the bridge costs that terminal.
+//! Measures clicks on a session in a plain terminal, which the bridge carries out; and the cost of the bridge for that
+//! terminal.
 //!
-//! What Copilot and the extension take by themselves is measured without a tray: the bench is at the other end of the socket, and
-//! orders at once. What Copilot takes alone, where its user answers by a key, stands beside that.
+//! The share of Copilot and the extension is measured without a tray: the bench is at the other end of the socket, and
+//! sends its orders at once. For comparison, it also measures Copilot alone, answered by a key.
 
-use crate::clicks::timing::{Grown, click, over, print, ready, until, wait};
+use crate::clicks::timing::{Appended, click, over, print, ready, until, wait};
 use crate::support::desktop::bus::Bus;
-use crate::support::desktop::light::{Light, Switches, User, sum, ticks};
 use crate::support::desktop::panel::Panel;
+use crate::support::desktop::tray::{Switches, TrayProcess, User, sum, ticks};
 use crate::support::home::Home;
-use crate::support::listener::{Line, Listener, be_pilotlight};
+use crate::support::listener::{Connection, Listener, pose_as_pilotlight};
 use crate::support::model::Model;
 use crate::support::terminal::{DIALOG, Terminal};
 use crate::support::{COPILOT, wait_until};
@@ -18,12 +19,12 @@ use std::time::{Duration, Instant};
 
 /// The folder that the measured sessions work in; their rows in the menu begin with it.
 const FOLDER: &str = "fence";
-/// So many terminals are started with the bridge, and as many without.
+/// How many terminals are started with the bridge, and how many without.
 const STARTS: usize = 10;
-/// An extension that rests is watched for so long.
+/// How long an idle extension is measured.
 const IDLE: Duration = Duration::from_secs(30);
-/// What begins late has begun by now.
-const SETTLES: Duration = Duration::from_secs(8);
+/// Long enough for delayed tasks to have started.
+const SETTLE: Duration = Duration::from_secs(8);
 
 pub(crate) fn measure(clicks: usize) {
     let mut desk = Desk::new();
@@ -32,14 +33,14 @@ pub(crate) fn measure(clicks: usize) {
     desk.starts();
     desk.idle();
     drop(desk);
-    let far = FarEnd::new();
-    far.approvals(clicks);
-    far.stops(clicks);
+    let socket_end = SocketEnd::new();
+    socket_end.approvals(clicks);
+    socket_end.stops(clicks);
 }
 
-/// A user whose home has the bridge.
+/// Installs the bridge in the home.
 fn installed(home: &Home, model: &Model) -> User {
-    let user = User::of(home.dir());
+    let user = User::with_home(home.dir());
     let config = user.scratch.path().join("pilotlight.toml");
     std::fs::write(&config, format!("[actions]\ncopilot = {:?}\n", home.program(model))).unwrap();
     let mut install = user.command(None, &["bridge", "install", "--yes"]);
@@ -48,18 +49,18 @@ fn installed(home: &Home, model: &Model) -> User {
     user
 }
 
-/// Has a terminal ask for one permission, for the `n`th time, and waits until its dialog is there.
-fn asks(terminal: &Terminal, n: usize) -> Grown {
+/// Makes the terminal ask for the `n`th permission, and waits for its dialog.
+fn request_permission(terminal: &Terminal, n: usize) -> Appended {
     terminal.enter(&format!("SCRIPT:many1 Paint plank {n}"));
     // The first request was Copilot's own, for the bridge.
     terminal.folder.wait_nth("permission.requested", n + 1);
     terminal.wait_screen(DIALOG);
-    Grown::of(&terminal.folder)
+    Appended::of(&terminal.folder)
 }
 
-/// From the answer to the log, and to the end of the dialog. tmux takes some milliseconds to show its screen.
-fn answered(terminal: &Terminal, grown: &Grown, begun: Instant, n: usize) -> (Duration, Duration) {
-    let logged = until(begun, || grown.has("permission.completed"));
+/// Measures from the answer to the log, and to the end of the dialog. tmux takes some milliseconds to show its screen.
+fn measure_answer(terminal: &Terminal, appended: &Appended, begun: Instant, n: usize) -> (Duration, Duration) {
+    let logged = until(begun, || appended.has("permission.completed"));
     let closed = until(begun, || !terminal.screen().contains(DIALOG));
     terminal.folder.wait_nth("assistant.turn_end", 2 * n + 1);
     (logged, closed)
@@ -71,7 +72,7 @@ fn print_answers(who: &str, took: impl Iterator<Item = (Duration, Duration)>) {
     print("  -> its dialog is closed", closed);
 }
 
-/// Copilot's user lets the bridge answer.
+/// Lets the bridge answer, by a key in Copilot's dialog.
 fn allow(terminal: &Terminal, ask: impl FnOnce() + Send) {
     terminal.enter("SCRIPT:plain Paint the wall");
     terminal.folder.wait("assistant.turn_end");
@@ -84,24 +85,24 @@ fn allow(terminal: &Terminal, ask: impl FnOnce() + Send) {
     terminal.wait_no_screen("wants elevated permissions");
 }
 
-/// A process' share of the memory that it has with others.
-fn shared_memory(pid: u32) -> String {
+/// A process's proportional set size.
+fn proportional_memory(pid: u32) -> String {
     let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
     rollup.lines().find(|line| line.starts_with("Pss:")).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Has a turn begin in which the model says nothing.
+/// Starts a turn in which the model never answers.
 fn hang(terminal: &Terminal, model: &Model, n: usize) {
-    let asked = model.asked("hang", 0);
+    let asked = model.request_count("hang", 0);
     terminal.enter(&format!("SCRIPT:hang Paint plank {n}"));
-    let is_asked = || (model.asked("hang", 0) > asked).then_some(());
+    let is_asked = || (model.request_count("hang", 0) > asked).then_some(());
     wait_until(COPILOT, "the model is asked", || terminal.dump(), is_asked);
 }
 
-/// A desktop with the light, and a terminal with the bridge. Fields drop from the top.
+/// A desktop with the tray, and a terminal with the bridge. Fields are dropped in order.
 struct Desk {
     terminal: Terminal,
-    light: Light,
+    tray: TrayProcess,
     panel: Panel,
     model: Model,
     home: Home,
@@ -113,28 +114,28 @@ impl Desk {
     fn new() -> Self {
         let (home, model, bus) = (Home::new(FOLDER), Model::start(), Bus::start());
         let (user, panel) = (installed(&home, &model), Panel::start(&bus));
-        let light = user.light(&bus);
+        let tray = user.start_tray(&bus);
         panel.wait_for_icon();
         let terminal = Terminal::start(&home, &model, &[]);
         allow(&terminal, || {
-            let entry = ready(&panel, &light, FOLDER, "Let Pilotlight answer here");
+            let entry = ready(&panel, &tray, FOLDER, "Let Pilotlight answer here");
             click(&panel, entry);
         });
-        Self { terminal, light, panel, model, home, _user: user, _bus: bus }
+        Self { terminal, tray, panel, model, home, _user: user, _bus: bus }
     }
 
     fn approvals(&self, clicks: usize) {
         let once = |n: usize, clicked: bool| {
-            let grown = asks(&self.terminal, n);
-            // A key is pressed where the menu is as well, so that the terminal has had as long.
-            let entry = ready(&self.panel, &self.light, FOLDER, "Approve once");
+            let appended = request_permission(&self.terminal, n);
+            // Waits for the menu before a key press as well, so that the terminal has had the same time.
+            let entry = ready(&self.panel, &self.tray, FOLDER, "Approve once");
             let begun = Instant::now();
             if clicked {
                 click(&self.panel, entry);
             } else {
                 self.terminal.press(&["Enter"]);
             }
-            answered(&self.terminal, &grown, begun, n)
+            measure_answer(&self.terminal, &appended, begun, n)
         };
         print_answers("approve clicked", (1..=clicks).map(|n| once(n, true)));
         print_answers("approved by a key", (clicks + 1..=2 * clicks).map(|n| once(n, false)));
@@ -143,42 +144,42 @@ impl Desk {
     fn stops(&self, clicks: usize) {
         let once = |n: usize| {
             hang(&self.terminal, &self.model, n);
-            let entry = ready(&self.panel, &self.light, FOLDER, "Stop the turn");
-            let grown = Grown::of(&self.terminal.folder);
+            let entry = ready(&self.panel, &self.tray, FOLDER, "Stop the turn");
+            let appended = Appended::of(&self.terminal.folder);
             let begun = Instant::now();
             click(&self.panel, entry);
-            let took = until(begun, || grown.has("abort"));
+            let took = until(begun, || appended.has("abort"));
             over(&self.panel, FOLDER, "Stop the turn");
             took
         };
         print("stop clicked -> abort on disk", (1..=clicks).map(once).collect());
     }
 
-    /// The extension while nothing happens: with the tray, with one that is stopped, with none. It ends the tray.
+    /// Measures the idle extension: with the tray, with a stopped one, and with none. Ends the tray.
     fn idle(&mut self) {
         let extension = self.terminal.extension();
-        let rests = |beside: &str| {
-            wait(SETTLES);
+        let measure = |label: &str| {
+            wait(SETTLE);
             let (before, used) = (Switches::of(extension), ticks(extension));
             wait(IDLE);
             let (used, switches) = (ticks(extension) - used, sum(&Switches::of(extension).since(&before)));
             println!(
                 "{:<46} {} ms of CPU and {switches} context switches in {IDLE:?}, {}",
-                format!("a bridge that rests, {beside}"),
+                format!("an idle bridge, {label}"),
                 used * 10, // a tick is 10 ms wherever Linux is used today
-                shared_memory(extension),
+                proportional_memory(extension),
             );
         };
-        rests("with a tray");
-        self.light.freeze(); // it lives on, and says nothing: what a bridge does of itself
-        rests("with a tray that is stopped");
-        self.light.signal(Signal::CONT);
-        self.light.signal(Signal::TERM);
-        self.light.ended();
-        rests("without a tray");
+        measure("with a tray");
+        self.tray.freeze(); // alive but silent: measures what a bridge does on its own
+        measure("with a stopped tray");
+        self.tray.signal(Signal::CONT);
+        self.tray.signal(Signal::TERM);
+        self.tray.wait_exit();
+        measure("without a tray");
     }
 
-    /// Terminals with the bridge and without, in turns.
+    /// Starts terminals with and without the bridge, alternately.
     fn starts(&self) {
         let bare = Home::new(FOLDER);
         let start = |home: &Home| {
@@ -198,37 +199,37 @@ impl Desk {
     }
 }
 
-/// A terminal with the bridge, and the bench at the other end of its socket. Fields drop from the top.
-struct FarEnd {
+/// A terminal with the bridge, and the bench at the other end of its socket. Fields are dropped in order.
+struct SocketEnd {
     terminal: Terminal,
-    line: Line,
+    line: Connection,
     _listener: Listener,
     model: Model,
     _home: Home,
     _user: User,
 }
 
-impl FarEnd {
+impl SocketEnd {
     fn new() -> Self {
         let (home, model) = (Home::new(FOLDER), Model::start());
         let user = installed(&home, &model);
         let extension = ".local/share/pilotlight/bridge/plugins/pilotlight/extensions/pilotlight/bridge.json";
-        be_pilotlight(&user.scratch.path().join(extension));
+        pose_as_pilotlight(&user.scratch.path().join(extension));
         let key = std::fs::read(user.state().join("bridge.key")).unwrap();
         let listener = Listener::start(&user.scratch.path().join("run/pilotlight"), &key);
         let terminal = Terminal::start(&home, &model, &[]);
         let line = listener.accept();
-        let far = Self { terminal, line, _listener: listener, model, _home: home, _user: user };
-        allow(&far.terminal, || {
-            far.line.event("session.idle");
-            far.say(json!({"t": "elevate", "after": far.root()}));
+        let socket_end = Self { terminal, line, _listener: listener, model, _home: home, _user: user };
+        allow(&socket_end.terminal, || {
+            socket_end.line.event("session.idle");
+            socket_end.send(json!({"t": "elevate", "after": socket_end.root()}));
         });
-        far
+        socket_end
     }
 
-    fn say(&self, mut order: Value) {
+    fn send(&self, mut order: Value) {
         order["id"] = 1.into();
-        self.line.say(&format!("{order}\n"));
+        self.line.send(&format!("{order}\n"));
     }
 
     fn root(&self) -> Value {
@@ -238,16 +239,16 @@ impl FarEnd {
 
     fn approvals(&self, clicks: usize) {
         let once = |n: usize| {
-            let grown = asks(&self.terminal, n);
-            let of_nth = |said: &Value| said["type"] == "permission.requested";
-            let nth = || self.line.heard().into_iter().filter(of_nth).nth(n - 1);
-            let said = wait_until(COPILOT, "it is heard of", || self.terminal.dump(), nth);
-            let request = &said["data"]["promptRequest"];
-            let order = json!({"t": "approve", "requestId": said["data"]["requestId"], "toolCallId": request["toolCallId"],
-                "text": said["mark"]});
+            let appended = request_permission(&self.terminal, n);
+            let is_request = |event: &Value| event["type"] == "permission.requested";
+            let nth = || self.line.received().into_iter().filter(is_request).nth(n - 1);
+            let event = wait_until(COPILOT, "the event arrives", || self.terminal.dump(), nth);
+            let request = &event["data"]["promptRequest"];
+            let order = json!({"t": "approve", "requestId": event["data"]["requestId"], "toolCallId": request["toolCallId"],
+                "text": event["mark"]});
             let begun = Instant::now();
-            self.say(order);
-            answered(&self.terminal, &grown, begun, n)
+            self.send(order);
+            measure_answer(&self.terminal, &appended, begun, n)
         };
         print_answers("approved over the bridge, without a tray", (1..=clicks).map(once));
     }
@@ -258,10 +259,10 @@ impl FarEnd {
             hang(&self.terminal, &self.model, n);
             let is_logged = || (self.root() != before).then_some(());
             wait_until(COPILOT, "its log has the prompt", || self.terminal.dump(), is_logged);
-            let (grown, order) = (Grown::of(&self.terminal.folder), json!({"t": "stop", "after": self.root()}));
+            let (appended, order) = (Appended::of(&self.terminal.folder), json!({"t": "stop", "after": self.root()}));
             let begun = Instant::now();
-            self.say(order);
-            until(begun, || grown.has("abort"))
+            self.send(order);
+            until(begun, || appended.has("abort"))
         };
         print("stopped over the bridge, without a tray", (1..=clicks).map(once).collect());
     }

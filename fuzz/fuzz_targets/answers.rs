@@ -1,4 +1,5 @@
-//! What a server says: frames or none, answers to what was asked or to nothing, and requests that are shown to the user.
+//! A server's output: frames or other bytes, matching or unexpected responses, and permission requests as shown to the
+//! user.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -20,7 +21,7 @@ fn frame(body: &[u8]) -> Vec<u8> {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let (&how, data) = data.split_first().unwrap_or((&0, data));
+    let (&mode, data) = data.split_first().unwrap_or((&0, data));
     if let Ok(value) = serde_json::from_slice(data)
         && let Some(request) = Request::read(&value)
     {
@@ -28,21 +29,21 @@ fuzz_target!(|data: &[u8]| {
         assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
         let _ = request.decisive();
     }
-    // As it is; as one frame; as frames, one a line; and the same after a greeting that is believed.
+    // Raw, as one frame, or as one frame per line; each with or without a valid handshake first.
     let greeting = br#"{"jsonrpc":"2.0","id":1,"result":{"ok":true,"protocolVersion":3,"version":"1.0.102"}}"#;
-    let mut said = if how & 4 == 0 { Vec::new() } else { frame(greeting) };
-    match how % 4 {
-        0 => said.extend_from_slice(data),
-        1 => said.extend(frame(data)),
-        _ => data.split(|&byte| byte == b'\n').for_each(|body| said.extend(frame(body))),
+    let mut output = if mode & 4 == 0 { Vec::new() } else { frame(greeting) };
+    match mode % 4 {
+        0 => output.extend_from_slice(data),
+        1 => output.extend(frame(data)),
+        _ => data.split(|&byte| byte == b'\n').for_each(|body| output.extend(frame(body))),
     }
     RUNTIME.with_borrow_mut(|runtime| {
         runtime.block_on(async {
-            let output = std::io::Cursor::new(said);
-            let soon = Duration::from_millis(200);
-            if let Ok(link) = Link::over_stdio(output, tokio::io::sink(), Path::new("/"), soon).await {
-                let _ = tokio::time::timeout(soon, link.pending("s")).await;
-                let _ = tokio::time::timeout(soon, link.activity("s")).await;
+            let output = std::io::Cursor::new(output);
+            let deadline = Duration::from_millis(200);
+            if let Ok(link) = Link::over_stdio(output, tokio::io::sink(), Path::new("/"), deadline).await {
+                let _ = tokio::time::timeout(deadline, link.pending("s")).await;
+                let _ = tokio::time::timeout(deadline, link.activity("s")).await;
                 link.leave();
             }
         });

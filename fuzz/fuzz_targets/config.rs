@@ -1,4 +1,4 @@
-//! A config file: whatever stands there, what is wrong is named by its line, and what is said is what can be said again.
+//! A config file with any text: each problem has a message, and the printed settings parse to the same settings.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +11,7 @@ fuzz_target!(|text: &str| {
     for problem in &problems {
         assert!(!problem.to_string().is_empty());
     }
-    // Printed whole, it reads as the same again, without a problem.
+    // The printed settings parse without a problem.
     let printed = config::print(&settings);
     let (again, problems) = config::parse(&printed, path);
     assert!(problems.is_empty(), "{problems:?}\n{printed}");

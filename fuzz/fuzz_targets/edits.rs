@@ -1,4 +1,5 @@
-//! A log that is edited in any way, read as it changes and read anew after each edit: both come to the same.
+//! A log with arbitrary edits: reading it incrementally gives the same facts as reading it from scratch after each
+//! edit.
 #![no_main]
 
 #[path = "../../tests/tail/edits.rs"]
@@ -9,11 +10,11 @@ use std::cell::RefCell;
 use tempfile::TempDir;
 
 thread_local! {
-    static PLACE: RefCell<(TempDir, Vec<u8>)> = RefCell::new((
-        // A file in memory, where the system has such a place.
+    static SCRATCH: RefCell<(TempDir, Vec<u8>)> = RefCell::new((
+        // In memory, if the system supports that.
         TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a folder for the log"),
         Vec::new(),
     ));
 }
 
-fuzz_target!(|data: &[u8]| PLACE.with_borrow_mut(|(folder, buffer)| edits::play(data, folder.path(), buffer)));
+fuzz_target!(|data: &[u8]| SCRATCH.with_borrow_mut(|(folder, buffer)| edits::play(data, folder.path(), buffer)));

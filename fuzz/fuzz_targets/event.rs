@@ -1,10 +1,10 @@
-//! A line of a log: any bytes are an event or none, however they are cut for the reading of a line that is too long.
+//! A log line of any bytes parses or fails cleanly, wherever a line that is too long is cut.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use pilotlight::core::event::{is_fresh_prompt, is_shutdown, parse, parse_ends, end_of};
 use pilotlight::core::limits::Limits;
-use pilotlight::core::session::Facts;
+use pilotlight::core::facts::Facts;
 use pilotlight::core::time::Moment;
 
 fuzz_target!(|data: &[u8]| {
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
         facts.fold(&event, Moment::of(event.at), &Limits::default());
         assert!(facts.events <= 2);
     }
-    // What is read of a log is bounded, whatever stands there.
+    // What is kept of a log is bounded, whatever its content.
     let turn = facts.turn.as_ref();
     assert!(turn.is_none_or(|turn| turn.tools.iter().all(|tool| tool.name.chars().count() <= 1000)));
 });

@@ -1,4 +1,4 @@
-//! What stands in a session's folder beside its log: its description, and the names of its locks.
+//! The other files of a session's folder: its description, and the names of its locks.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! A whole log, replayed under every story of its owner, with the clock running on: time goes one way, and each change is one.
+//! A whole log, replayed under every owner story and past its end: the verdict is stable, and each change changes the
+//! status.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,38 +1,38 @@
-//! A log of any bytes, written in any pieces: read as it grows it comes to what its lines come to, one after the other.
+//! A log of any bytes, appended in any pieces: reading it as it grows gives the same as parsing its lines one by one.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use pilotlight::core::event::parse;
 use pilotlight::core::limits::Limits;
-use pilotlight::core::session::Facts;
+use pilotlight::core::facts::Facts;
 use pilotlight::core::time::{Moment, Time};
-use pilotlight::agent::copilot::tail::{Look, Tail};
+use pilotlight::agent::copilot::tail::{ReadContext, Tail};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use tempfile::TempDir;
 
 thread_local! {
-    static PLACE: RefCell<(TempDir, Vec<u8>)> = RefCell::new((
-        // A file in memory, where the system has such a place.
+    static SCRATCH: RefCell<(TempDir, Vec<u8>)> = RefCell::new((
+        // In memory, if the system supports that.
         TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a folder for the log"),
         Vec::new(),
     ));
 }
 
-/// The end of time as a log can tell it: no line is from the future.
+/// The latest time that a log can contain, so that no line is in the future.
 const NOW: Moment = Moment { wall: Time(253_402_300_799_999), awake: Time(253_402_300_799_999) };
 
 fuzz_target!(|data: &[u8]| {
     let (&count, data) = data.split_first().unwrap_or((&0, data));
     let (cuts, log) = data.split_at_checked(usize::from(count % 8)).unwrap_or((&[], data));
-    PLACE.with_borrow_mut(|(folder, buffer)| {
+    SCRATCH.with_borrow_mut(|(folder, buffer)| {
         let path = folder.path().join("events.jsonl");
         drop(File::create(&path).expect("the log is made"));
         let limits = Limits::default();
         let (mut tail, mut facts) = (Tail::default(), Facts::default());
-        let look = Look { now: NOW, limits: &limits, until: None };
-        tail.read(&path, &mut facts, look, buffer).expect("an empty log is read");
+        let context = ReadContext { now: NOW, limits: &limits, until: None };
+        tail.read(&path, &mut facts, context, buffer).expect("an empty log is read");
         let mut from = 0;
         let mut ends: Vec<_> = cuts.iter().map(|&cut| usize::from(cut) * log.len() / 255).chain([log.len()]).collect();
         ends.sort_unstable();
@@ -40,7 +40,7 @@ fuzz_target!(|data: &[u8]| {
             let mut file = OpenOptions::new().append(true).open(&path).expect("the log is there");
             file.write_all(&log[from..end]).expect("the log is written");
             from = end;
-            tail.read(&path, &mut facts, look, buffer).expect("a log is read");
+            tail.read(&path, &mut facts, context, buffer).expect("a log is read");
         }
         let (mut events, mut skipped) = (0, 0);
         for line in log.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")) {
@@ -51,9 +51,9 @@ fuzz_target!(|data: &[u8]| {
         }
         assert_eq!(facts.skipped, skipped);
         assert!(facts.events <= events, "{} of {events}", facts.events);
-        // From the end, no more than is there is found either.
-        let mut afresh = Facts::default();
-        Tail::default().read(&path, &mut afresh, look, buffer).expect("a log is read from its end");
-        assert!(afresh.events + afresh.skipped <= events + skipped);
+        // Reading backwards from the end finds no more either.
+        let mut from_end = Facts::default();
+        Tail::default().read(&path, &mut from_end, context, buffer).expect("a log is read from its end");
+        assert!(from_end.events + from_end.skipped <= events + skipped);
     });
 });

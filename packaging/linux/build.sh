@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds the Debian package, and an archive of the same files, and prints where it is (the archive on standard error).
+# Builds the Debian package and an archive of the same files, and prints their paths (the archive's on standard error).
 #
-#   packaging/linux/build.sh                    as it is released
-#   packaging/linux/build.sh --profile dev      faster, and larger; --revision N: a later package of the same version
+#   packaging/linux/build.sh                    the release build
+#   packaging/linux/build.sh --profile dev      faster, but larger; --revision N: a later package of the same version
 #
-# Needs dpkg-dev; installs cargo-deb into the target folder where it is missing.
+# Needs dpkg-dev; installs cargo-deb into the target folder if it is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# Another one may lay the package out in another way.
+# Pinned: another version may lay out the package differently.
 readonly CARGO_DEB=3.8.0
 readonly HOMEPAGE=${PILOTLIGHT_HOMEPAGE:-https://github.com/pilotlight/pilotlight}
 
@@ -31,17 +31,17 @@ if [[ -z $(command -v dpkg-shlibdeps) ]]; then
     exit 1
 fi
 if [[ $("$tools/bin/cargo-deb" --version 2>/dev/null) != "$CARGO_DEB" ]]; then
-    # Unoptimised: it runs for seconds, and would be built for minutes.
+    # Unoptimised: it runs for seconds, and an optimised build takes minutes.
     CARGO_TARGET_DIR=$tools/build cargo install --quiet --locked --debug --root "$tools" --version "$CARGO_DEB" \
         --no-default-features --features lzma cargo-deb
     rm -rf "$tools/build"
 fi
 
-# What Cargo.toml names as `target/package` is made here, wherever the target folder is.
+# Cargo.toml names `target/package`, so the files are made there, wherever the target folder is.
 made=target/package
 rm -rf "$made"
 mkdir -p "$made"
-# Its progress is shown: it takes minutes.
+# Shows its progress: it takes minutes.
 cargo build --locked --profile "$profile" --bin pilotlight >&2
 built=$target/${profile/#dev/debug}/pilotlight
 "$built" man --dir "$made/man"
@@ -50,18 +50,18 @@ mkdir "$made/completions"
 "$built" completions zsh >"$made/completions/_pilotlight"
 "$built" completions fish >"$made/completions/pilotlight.fish"
 
-# The day of the last commit, else today: a package of the same sources is the same package.
+# The date of the last commit, else today: the same sources make the same package.
 stamp=$(git log -1 --format=%ct 2>/dev/null || date +%s)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$stamp}
 version=$(cargo metadata --no-deps --format-version 1 | sed -E 's/.*"name":"pilotlight","version":"([^"]*)".*/\1/')
 sed -e "s|@VERSION@|$version|" -e "s|@DATE@|$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)|" -e "s|@HOMEPAGE@|$HOMEPAGE|" \
     packaging/linux/pilotlight.metainfo.xml.in >"$made/io.github.pilotlight.pilotlight.metainfo.xml"
 
-# The newest section of the changelog, in the form that Debian's tools read.
+# The newest section of the changelog, in Debian's format.
 maintainer=$(sed -nE 's/^maintainer = "(.*)"$/\1/p' Cargo.toml)
 {
     printf 'pilotlight (%s-%s) unstable; urgency=medium\n\n' "$version" "$revision"
-    # An entry may go over several lines; Debian's are shorter than ours.
+    # Joins the lines of each entry, and folds them at Debian's shorter width.
     awk '/^## / { if (seen++) exit; next } !seen { next } /^- / { if (entry) print entry; entry = substr($0, 3); next }
         /^  / { entry = entry " " substr($0, 3) } END { if (entry) print entry }' CHANGELOG.md |
         fold -s -w 74 | awk 'BEGIN { head = 1 } { print (head ? "  * " : "    ") $0; head = !/ $/ }' | sed 's/ *$//'
@@ -72,7 +72,7 @@ maintainer=$(sed -nE 's/^maintainer = "(.*)"$/\1/p' Cargo.toml)
     --output "$made/pilotlight_$version-${revision}_$(dpkg --print-architecture).deb" >/dev/null
 echo "$PWD/$made/pilotlight_$version-${revision}_$(dpkg --print-architecture).deb"
 
-# For those without Debian's tools, and for `cargo binstall`, which finds it by this name.
+# For systems without Debian's tools, and for `cargo binstall`, which finds it by this name.
 name=pilotlight-$version-$(uname -m)-unknown-linux-gnu
 mkdir "$made/$name"
 cp -r README.md CHANGELOG.md LICENSE-* docs "$made/man" "$made/completions" packaging/linux/pilotlight.{desktop,service} "$made/$name"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Puts a program that was built, and all that belongs to it, where a Linux package has it.
+# Installs a built program, with everything that belongs to it, in the places of a Linux package.
 #
 #   packaging/linux/install.sh PROGRAM ROOT PREFIX      for example: target/dist/pilotlight "$pkgdir" /usr
 #
-# ROOT is the folder that stands for / while the package is made, or nothing. The program prints its own manual and
+# ROOT is the folder that represents / while the package is made, or empty. The program prints its own manual and
 # completions, so it must run on this machine.
 set -euo pipefail
 if (($# != 3)); then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Assembles Pilotlight.app from a program that was built for macOS, anywhere that bash and Python are.
+# Assembles Pilotlight.app from a program built for macOS, on any system with bash and Python.
 #
 #   packaging/macos/bundle.sh PROGRAM VERSION FOLDER     makes FOLDER/Pilotlight.app
 #
@@ -10,8 +10,8 @@
 #   xcrun notarytool submit Pilotlight.zip --apple-id ID --team-id TEAM --password PASSWORD --wait
 #   xcrun stapler staple FOLDER/Pilotlight.app
 #
-# Without one, `codesign --force --sign - FOLDER/Pilotlight.app` lets it run where it was built, and Apple silicon runs nothing
-# that is not signed at all.
+# Without one, `codesign --force --sign - FOLDER/Pilotlight.app` lets it run on the machine where it was signed. Apple
+# silicon runs nothing that is not signed at all.
 set -euo pipefail
 if (($# != 3)); then
     echo 'Usage: packaging/macos/bundle.sh PROGRAM VERSION FOLDER' >&2
@@ -24,7 +24,7 @@ mkdir -p "$app/Contents/MacOS" "$app/Contents/Resources"
 install -m 755 "$1" "$app/Contents/MacOS/pilotlight"
 install -m 644 "$here/assets/icon/pilotlight.icns" "$app/Contents/Resources/pilotlight.icns"
 install -m 644 "$here/LICENSE-MIT" "$here/LICENSE-APACHE" "$app/Contents/Resources/"
-# What stands behind a hyphen is no part of a version here.
+# Info.plist allows only numbers in a version: drop what follows a hyphen.
 sed "s/@VERSION@/${2%%-*}/" "$here/packaging/macos/Info.plist.in" >"$app/Contents/Info.plist"
 printf 'APPL????' >"$app/Contents/PkgInfo"
 python3 "$here/packaging/macos/check.py" "$app"

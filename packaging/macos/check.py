@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that an app bundle is whole: `check.py Pilotlight.app`."""
+"""Checks that an app bundle is complete: `check.py Pilotlight.app`."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 # Pilotlight for Nix, on Linux: nix profile install 'git+https://github.com/pilotlight/pilotlight?dir=packaging/nix'
 {
-  description = "Pilot light for your coding agents: shows GitHub Copilot sessions and puts them right";
+  description = "Pilot light for your coding agents: shows GitHub Copilot sessions and fixes them";
 
   inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
 
@@ -27,7 +27,7 @@
             "--bin"
             "pilotlight"
           ];
-          # They want the Copilot CLI, tmux and a session bus.
+          # The tests need the Copilot CLI, tmux and a session bus.
           doCheck = false;
           postInstall = ''
             bash packaging/linux/install.sh "$out/bin/pilotlight" "" "$out"

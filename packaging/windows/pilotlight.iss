@@ -2,7 +2,7 @@
 ;
 ;   iscc /DVersion=0.1.0 /DPrograms=FOLDER packaging\windows\pilotlight.iss
 ;
-; FOLDER has pilotlight.exe and pilotlightw.exe. It installs for one user, and asks for no rights.
+; FOLDER contains pilotlight.exe and pilotlightw.exe. It installs for one user, and needs no administrator rights.
 
 #ifndef Version
   #error Say which version: /DVersion=0.1.0
@@ -29,7 +29,7 @@ OutputBaseFilename=pilotlight-{#Version}-x64-setup
 Compression=lzma2
 SolidCompression=yes
 ChangesEnvironment=yes
-; A light that burns is asked to end. It is offered to be lit again, and comes by itself at the next login where it is started then.
+; A running tray is asked to exit. The last page offers to start it again, and it starts at the next login if that is enabled.
 CloseApplications=yes
 RestartApplications=no
 
@@ -44,11 +44,11 @@ Name: path; Description: "Add the command ""pilotlight"" to the PATH"
 Name: login; Description: "Start at login"; Flags: unchecked
 
 [Icons]
-; By its AppUserModelID Windows knows whose notifications these are: the same one as in src/tray/start_menu.rs.
+; Windows attributes notifications by AppUserModelID: the same as in src/tray/start_menu.rs.
 Name: "{autoprograms}\Pilotlight"; Filename: "{app}\pilotlightw.exe"; Parameters: "tray"; AppUserModelID: "Pilotlight.Pilotlight"
 
 [Registry]
-; The same value as "Start at login" in the menu; an upgrade leaves it as it was set there.
+; The same value as "Start at login" in the menu writes; an upgrade leaves it unchanged.
 Root: HKCU; Subkey: "Software\Microsoft\Windows\CurrentVersion\Run"; ValueType: string; ValueName: "Pilotlight"; \
     ValueData: """{app}\pilotlightw.exe"" tray"; Tasks: login; Check: IsFirst
 Root: HKCU; Subkey: "Software\Microsoft\Windows\CurrentVersion\Run"; ValueType: none; ValueName: "Pilotlight"; \
@@ -57,7 +57,7 @@ Root: HKCU; Subkey: "Environment"; ValueType: expandsz; ValueName: "Path"; Value
     Check: IsMissingOnPath(ExpandConstant('{app}')); Tasks: path
 
 [Run]
-Filename: "{app}\pilotlightw.exe"; Parameters: "tray"; Description: "Light it now"; Flags: nowait postinstall skipifsilent
+Filename: "{app}\pilotlightw.exe"; Parameters: "tray"; Description: "Start Pilotlight now"; Flags: nowait postinstall skipifsilent
 
 [Code]
 var

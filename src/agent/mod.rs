@@ -1,5 +1,5 @@
-//! The agents whose sessions are watched: a folder each, with all that knows its files, names, processes, protocol and words.
-//! What is everybody's knows no agent's name.
+//! The agents whose sessions are watched. Each has a folder with everything specific to it: files, names, processes,
+//! protocol and wording. Code outside these folders is agent-neutral.
 //!
 //! May import: core, system.
 

@@ -1,7 +1,8 @@
-//! What other bars show: Waybar, tmux, SwiftBar and xbar, and whatever takes a line of text. docs/bars.md has their settings.
+//! Output for other bars: Waybar, tmux, SwiftBar and xbar, and whatever takes a line of text. docs/bars.md has their
+//! settings.
 //!
-//! A session's name is text, and every bar reads its own language out of what it is given: what that language would take for
-//! more than text is escaped for it, or where it knows no way to say it, replaced by what looks like it.
+//! Each bar interprets markup in its input, and session names are untrusted text. Whatever a bar would interpret is
+//! escaped, or replaced by a lookalike where the bar has no escape for it.
 
 use crate::core::fleet::{Glance, Row, State, distinguish, mark, sort};
 use crate::core::text::{NAME_MAX, plain};
@@ -9,12 +10,12 @@ use crate::core::verdict::Status;
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// A bar shows this much of a label, in columns.
-const NAME: usize = 32;
-/// So many sessions are named where there is room for a list.
+/// Maximum width of a label in a bar, in columns.
+const LABEL_WIDTH: usize = 32;
+/// Maximum number of sessions in a tooltip or menu.
 const LISTED: usize = 20;
 
-/// The bar that is written for.
+/// The format of a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// JSON for a custom module of Waybar
@@ -27,14 +28,13 @@ pub(super) enum Format {
     Plain,
 }
 
-/// What a bar is given.
+/// The content of a bar.
 pub(super) struct Bar {
     rows: Vec<Row>,
     state: State,
 }
 
 impl Bar {
-    /// These sessions.
     pub(super) fn new(rows: impl Iterator<Item = Row>) -> Self {
         let mut rows: Vec<_> = rows.filter(|row| row.status != Status::Ended).collect();
         let state = Glance::of(rows.iter()).state;
@@ -53,20 +53,20 @@ impl Bar {
         }
     }
 
-    /// What a bar is given when the last text no longer holds, where it reads on: with its line break, and where a text
-    /// may have several lines, the mark that it begins anew.
+    /// The text for a bar that reads a stream: with a line break, and for multi-line texts a separator before each
+    /// update.
     pub(super) fn next(&self, format: Format) -> String {
-        let begins = if format == Format::Swiftbar { "~~~\n" } else { "" };
-        format!("{begins}{}\n", self.text(format))
+        let separator = if format == Format::Swiftbar { "~~~\n" } else { "" };
+        format!("{separator}{}\n", self.text(format))
     }
 
-    /// How many sessions there are of each status, by its mark, and the name of the one that needs the user most.
+    /// The counts, and the label of the session that needs the user most.
     fn line(&self) -> String {
-        let most = self.rows.first().filter(|row| row.needs_you()).map(|row| row.label.cut(NAME));
-        [self.counts()].into_iter().chain(most).collect::<Vec<_>>().join(" ")
+        let label = self.rows.first().filter(|row| row.needs_you()).map(|row| row.label.cut(LABEL_WIDTH));
+        [self.counts()].into_iter().chain(label).collect::<Vec<_>>().join(" ")
     }
 
-    /// `⚑1 ▶2 ✓1`, what needs the user first.
+    /// The number of sessions of each status, those that need the user first: `⚑1 ▶2 ✓1`.
     fn counts(&self) -> String {
         let mut counts: Vec<(&str, usize)> = Vec::new();
         for row in &self.rows {
@@ -100,11 +100,11 @@ impl Bar {
         }
     }
 
-    /// The rows in words, and how many more there are.
+    /// The first rows, each with its text, and how many more there are.
     fn list(&self) -> (impl Iterator<Item = (String, &Row)>, usize) {
-        let words = |row: &Row| format!("{} {} · {}", mark(row.status).0, row.label.cut(NAME_MAX), row.status);
+        let text = |row: &Row| format!("{} {} · {}", mark(row.status).0, row.label.cut(NAME_MAX), row.status);
         let more = self.rows.len().saturating_sub(LISTED);
-        (self.rows.iter().take(LISTED).map(move |row| (words(row), row)), more)
+        (self.rows.iter().take(LISTED).map(move |row| (text(row), row)), more)
     }
 
     fn waybar(&self) -> String {
@@ -118,7 +118,7 @@ impl Bar {
         }
         let (list, more) = self.list();
         let mut tooltip: Vec<_> =
-            list.map(|(words, row)| format!("{}\n    {}", pango(&words), pango(&row.because))).collect();
+            list.map(|(text, row)| format!("{}\n    {}", pango(&text), pango(&row.because))).collect();
         if more > 0 {
             tooltip.push(format!("… and {more} more"));
         }
@@ -134,18 +134,18 @@ impl Bar {
             alt: self.state_name(),
             percentage: self.rows.iter().filter(at_work).count() * 100 / self.rows.len().max(1),
         };
-        // Of words and numbers: it cannot fail.
+        // Strings and numbers always serialize.
         serde_json::to_string(&module).unwrap_or_default()
     }
 
     fn swiftbar(&self) -> String {
         let as_text = "emojize=false symbolize=false";
-        // Its language has no way to write the mark that ends the text.
+        // SwiftBar has no escape for the `|` that ends the text.
         let item = |text: &str| format!("{} | {as_text}", text.replace('|', "¦"));
         let mut lines = vec![format!("{} color={}", item(&self.counts()), self.colour()), "---".to_owned()];
         let (list, more) = self.list();
-        for (words, row) in list {
-            lines.push(item(&words));
+        for (text, row) in list {
+            lines.push(item(&text));
             lines.push(item(&format!("--{}", plain(&row.because, NAME_MAX * 2))));
         }
         if more > 0 {
@@ -158,7 +158,7 @@ impl Bar {
     }
 }
 
-/// Escapes what Pango's markup is made of.
+/// Escapes Pango markup.
 fn pango(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -177,32 +177,13 @@ fn pango(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fleet::{Background, Kind, Label};
-    use crate::core::gist::Gist;
-    use crate::core::time::Time;
+    use crate::core::fleet::{Label, Session};
+    use crate::core::time::Moment;
 
     fn row(name: &str, status: Status) -> Row {
-        Row {
-            id: name.into(),
-            name: name.into(),
-            label: Label { who: name.into(), title: None },
-            turn: None,
-            ended_denied: false,
-            cwd: None,
-            branch: None,
-            kind: Kind::Terminal,
-            status,
-            since: Time(0),
-            last_progress: None,
-            because: "a < b".into(),
-            unseen: status == Status::Idle,
-            owner: None,
-            background: Background::default(),
-            actions: Vec::new(),
-            question: None,
-            gist: Gist::default(),
-            looked_at: false,
-        }
+        let label = Label { who: name.into(), title: None };
+        let row = Session::default().row(Moment::default(), &Default::default()).0;
+        Row { id: name.into(), label, status, because: "a < b".into(), unseen: status == Status::Idle, ..row }
     }
 
     fn bar(rows: impl IntoIterator<Item = Row>) -> Bar {
@@ -226,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn waybar_gets_its_fields_with_names_that_are_no_markup() {
+    fn waybar_gets_its_fields_with_escaped_names() {
         let hostile = "</span><b>\"it's\" & more\n\u{202e}";
         let text = bar([row(hostile, Status::NeedsInput), row("w", Status::Working), row("i", Status::Idle)]);
         let module: serde_json::Value = serde_json::from_str(&text.text(Format::Waybar)).unwrap();
@@ -241,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn tmux_gets_names_that_are_no_format() {
+    fn names_are_escaped_for_tmux() {
         let text = bar([row("#(touch x) #{pid} #[fg=red] 50%", Status::Stuck)]).text(Format::Tmux);
         assert_eq!(text, "#[fg=red]◷1 ##(touch x) ##{pid} ##[fg=red] 50%#[default]");
     }
 
     #[test]
-    fn swiftbar_gets_names_that_are_no_parameters() {
+    fn names_are_escaped_for_swiftbar() {
         let text = bar([row("a | bash=/bin/sh :fire:\n---", Status::Crashed)]);
         let lines: Vec<_> = text.text(Format::Swiftbar).lines().map(str::to_owned).collect();
         assert_eq!(

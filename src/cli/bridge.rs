@@ -1,11 +1,15 @@
-//! `pilotlight bridge`: has Copilot start our extension beside each session in a terminal, or no longer, and says where it runs.
+//! `pilotlight bridge`: installs or removes the extension that Copilot starts with each session in a terminal, and
+//! reports where it runs.
 
-use super::ask::{confirm, line};
-use super::beside::take_over_from_tray;
-use super::{Context, LINE_MAX, USAGE, beside, json, runtime, say};
+use super::ask::{confirm, prompt};
+use super::bridges::announce_bridge_change;
+use super::context::{Context, runtime};
+use super::enrich::enrich_from_tray;
+use super::json;
+use super::report::{LINE_MAX, USAGE, say};
 use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::bridge::plugin::{self, Installed};
-use crate::agent::copilot::program::{SAID_LATE, find_program};
+use crate::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
 use crate::agent::copilot::store::SESSIONS;
 use crate::core::action::Bridge;
 use crate::core::fleet::{Kind, Session, short_id};
@@ -18,25 +22,25 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What can be done with the bridge.
+/// Arguments of `bridge`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum Action {
     /// Install it in Copilot; it covers sessions started in terminals from then on
-    Install(Sure),
+    Install(Change),
     /// Remove it from Copilot
-    Remove(Sure),
+    Remove(Change),
     /// Say for each home whether it is installed
     Status(Status),
 }
 
 #[derive(Debug, clap::Args)]
-struct Sure {
+struct Change {
     /// Do not ask
     #[arg(long)]
     yes: bool,
@@ -52,37 +56,38 @@ struct Status {
     json: bool,
 }
 
-/// What is said of a home.
+/// The status of a home, in the JSON.
 #[derive(Serialize)]
 struct Row<'a> {
     home: &'a Path,
     installed: Installed,
-    /// The version of what lies on our disk is this program's.
+    /// Whether the installed files are of this program's version.
     current: bool,
     version: &'static str,
     /// Its live sessions in plain terminals.
     sessions: Vec<Terminal<'a>>,
 }
 
-/// What is said of a session.
+/// The status of a session, in the JSON.
 #[derive(Serialize)]
 struct Terminal<'a> {
     id: &'a str,
     #[serde(skip)]
     name: String,
-    /// As in the row's owner.
+    /// The same as in the owner of `status --json`.
     bridge: Option<&'static str>,
-    /// The release of Copilot that its bridge runs in, and whether the bridge was tried with that.
+    /// The release of Copilot that its bridge runs in.
     copilot: Option<&'a str>,
+    /// Whether the bridge only watches, because it was not tested with that release.
     watches: bool,
-    /// Its bridge is of another version than this program.
+    /// Whether its bridge is of another version than this program.
     old: bool,
 }
 
 const WHAT_IT_IS: &str = "\
 The bridge lets Pilotlight stop, answer and (after you allow it in the terminal) approve in Copilot sessions that run in
-plain terminals. It is an extension of Copilot's, experimental there:
-  - one process a session, about 40 MB, without CPU use while nothing happens
+plain terminals. It is a Copilot extension, and Copilot's extensions are experimental:
+  - one process per session, about 40 MB, no CPU use while nothing happens
   - the model is offered two more tools, extensions_manage and extensions_reload
   - Copilot rewrites its settings.json, and drops comments in it
 Sessions that already run are not covered until they are restarted.";
@@ -94,46 +99,46 @@ settings. Sessions that run keep the extension until they end.";
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let project = paths::project().context("there is no folder to put the bridge into: set HOME")?;
     let files = Files::new(&project);
-    let (ended, waits) = match &arguments.what {
-        What::Install(_) if cfg!(not(unix)) => {
+    let (result, waits) = match &arguments.action {
+        Action::Install(_) if cfg!(not(unix)) => {
             say("the bridge is for Linux and macOS so far: nothing was done");
             return Ok(ExitCode::FAILURE);
         }
-        What::Install(sure) => (install(context, &files, sure.yes), sure.wait),
-        What::Remove(sure) => (remove(context, &files, sure.yes), sure.wait),
-        What::Status(arguments) => (status(context, &files, arguments.json), false),
+        Action::Install(change) => (install(context, &files, change.yes), change.wait),
+        Action::Remove(change) => (remove(context, &files, change.yes), change.wait),
+        Action::Status(arguments) => (status(context, &files, arguments.json), false),
     };
     if waits {
-        if let Err(error) = &ended {
+        if let Err(error) = &result {
             say(&format!("{error:#}"));
         }
-        line("Enter closes this. ");
+        prompt("Press Enter to close this window. ");
     }
-    ended
+    result
 }
 
 fn install(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCode> {
     let program = program(context)?;
     let commands = commands(context, |home| plugin::to_install(home, &files.marketplace));
-    if !agreed(&program, WHAT_IT_IS, &commands, yes) {
+    if !is_confirmed(&program, WHAT_IT_IS, &commands, yes) {
         return Ok(ExitCode::from(USAGE));
     }
     files.write()?;
-    beside::have_it_listen();
-    carry_out(&program, &commands, "the bridge is on: start your sessions anew to have them covered")
+    announce_bridge_change();
+    carry_out(&program, &commands, "the bridge is on: restart your sessions to have them covered")
 }
 
 fn remove(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCode> {
     let program = program(context)?;
     let commands = commands(context, plugin::to_remove);
-    if !agreed(&program, WHAT_STAYS, &commands, yes) {
+    if !is_confirmed(&program, WHAT_STAYS, &commands, yes) {
         return Ok(ExitCode::from(USAGE));
     }
     let code = carry_out(&program, &commands, "the bridge is removed")?;
-    // A marketplace that a home still names, and that is gone, is a warning at each of its starts.
+    // Copilot warns at each start about a missing marketplace, so the files stay while any home still refers to them.
     if context.homes.iter().all(|home| plugin::installed(home, &files.marketplace) == Installed::No) {
         files.remove()?;
-        beside::have_it_listen();
+        announce_bridge_change();
     }
     Ok(code)
 }
@@ -141,20 +146,20 @@ fn remove(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCod
 fn program(context: &Context) -> anyhow::Result<PathBuf> {
     let named = context.config.actions.copilot.as_deref();
     let named = named.and_then(|path| paths::expand(path, paths::user_home().as_deref()));
-    runtime()?.block_on(find_program(named.as_deref(), SAID_LATE)).map_err(|why| anyhow!(why))
+    runtime()?.block_on(find_program(named.as_deref(), VERSION_TIMEOUT_LONG)).map_err(|why| anyhow!(why))
 }
 
-/// What will be run: for each home, in order, the arguments of one command.
+/// The Copilot commands to run, in order: each with its home and its arguments.
 type Commands<'a> = Vec<(&'a Path, Vec<String>)>;
 
 fn commands(context: &Context, of: impl Fn(&Path) -> Vec<Vec<String>>) -> Commands<'_> {
     context.homes.iter().flat_map(|home| of(home).into_iter().map(move |command| (&**home, command))).collect()
 }
 
-/// Shows what will be run, and asks.
-fn agreed(program: &Path, about: &str, commands: &Commands<'_>, yes: bool) -> bool {
+/// Shows the commands, and asks whether to run them.
+fn is_confirmed(program: &Path, about: &str, commands: &Commands<'_>, yes: bool) -> bool {
     let mut err = io::stderr();
-    let _ = writeln!(err, "{about}\n\nWill be run:"); // without a standard error there is nobody to tell
+    let _ = writeln!(err, "{about}\n\nThese commands will be run:"); // if stderr is closed, nobody is listening
     for (home, command) in commands {
         let line = format!("COPILOT_HOME={} {} {}", home.display(), program.display(), command.join(" "));
         let _ = writeln!(err, "  {}", plain(&line, LINE_MAX));
@@ -172,7 +177,7 @@ fn agreed(program: &Path, about: &str, commands: &Commands<'_>, yes: bool) -> bo
             false
         }
         None => {
-            say("there is no terminal to ask on; `--yes` says that it is meant");
+            say("there is no terminal here to ask you on, so nothing was done: add `--yes` if you mean it");
             false
         }
     }
@@ -182,7 +187,7 @@ fn carry_out(program: &Path, commands: &Commands<'_>, done: &str) -> anyhow::Res
     let runtime = runtime()?;
     let mut failed: Vec<&Path> = Vec::new();
     for (home, command) in commands {
-        // The next one of a home takes the one before for done.
+        // A home's later commands depend on its earlier ones.
         if failed.contains(home) {
             continue;
         }
@@ -202,7 +207,7 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
     let current = files.is_current();
     let Snapshot { mut sessions, now, .. } = snapshot::take(&context.homes, &context.config, &context.seen, false);
     sessions.retain(|session| session.about.kind == Kind::Terminal && session.owner.live().is_some());
-    let listens = take_over_from_tray(&mut sessions, &context.homes);
+    let tray_runs = enrich_from_tray(&mut sessions, &context.homes);
     let home_of = |home: &PathBuf| -> Vec<Terminal<'_>> {
         let is_there = |session: &&Session| home.join(SESSIONS).join(&*session.id).is_dir();
         sessions
@@ -229,19 +234,19 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
         return Ok(ExitCode::SUCCESS);
     }
     for Row { home, installed, current, sessions, .. } in &rows {
-        let said = match installed {
+        let state = match installed {
             Installed::No => "not installed; `pilotlight bridge install` does it",
             Installed::Yes if *current => "on",
-            Installed::Yes => "on, in another version; `pilotlight bridge install` renews it",
+            Installed::Yes => "on, in another version; `pilotlight bridge install` updates it",
             Installed::SwitchedOff => "switched off in Copilot",
             Installed::Forbidden => "not started: a policy of your organisation forbids it",
             Installed::Elsewhere => {
-                "installed from another folder; `pilotlight bridge install` puts this one in its place"
+                "installed from another folder; `pilotlight bridge install` replaces it with this one"
             }
         };
-        writeln!(out, "{}: {said}", plain(&home.display().to_string(), LINE_MAX))?;
+        writeln!(out, "{}: {state}", plain(&home.display().to_string(), LINE_MAX))?;
         for session in sessions {
-            writeln!(out, "  {}  {}: {}", short_id(session.id), session.name, session.words(listens))?;
+            writeln!(out, "  {}  {}: {}", short_id(session.id), session.name, session.words(tray_runs))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -260,11 +265,11 @@ fn terminal(session: &Session, name: String) -> Terminal<'_> {
 }
 
 impl Terminal<'_> {
-    /// `listens`: a tray runs, to which bridges come.
-    fn words(&self, listens: bool) -> String {
+    /// `tray_runs`: whether a tray, to which bridges connect, has answered.
+    fn words(&self, tray_runs: bool) -> String {
         let words = match (self.bridge, self.copilot) {
-            (None, _) if listens => "not covered; start it anew, where the bridge is on".into(),
-            (None, _) => "not known: bridges come to the tray, and none runs".into(),
+            (None, _) if tray_runs => "not covered; if the bridge is on, restart the session".into(),
+            (None, _) => "unknown: bridges connect to the tray, and no tray is running".into(),
             (_, Some(release)) if self.watches => format!("not tried with {release}: watching only"),
             (Some("elevated"), _) => "covered; permission requests can be answered".into(),
             (Some(_), _) => "covered; permission requests are answered there, until you let Pilotlight answer".into(),

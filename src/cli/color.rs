@@ -1,10 +1,10 @@
-//! Whether what is printed has colours: `--color`, else what the environment asks for (no-color.org, bixense.com/clicolors), else
-//! where there is a terminal.
+//! Whether output is coloured: by `--color`, else by the environment (no-color.org, bixense.com/clicolors), else if it
+//! goes to a terminal.
 
 use clap::ColorChoice;
 use std::io::{self, IsTerminal};
 
-/// Whether standard output is to have colours.
+/// Whether standard output is coloured.
 pub(super) fn on_stdout(choice: ColorChoice) -> bool {
     let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     has_colors(choice, io::stdout().is_terminal(), env)
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_option_counts_before_the_environment_and_that_before_the_terminal() {
+    fn the_option_overrides_the_environment_which_overrides_the_terminal() {
         let colors = |choice, terminal, set: &[(&str, &str)]| {
             has_colors(choice, terminal, |name| {
                 set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())

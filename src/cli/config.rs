@@ -1,6 +1,7 @@
-//! `pilotlight config`: the settings, with their meaning, printed or in an editor.
+//! `pilotlight config`: prints the settings with their meaning, or opens them in an editor.
 
-use super::{Context, USAGE, say};
+use super::context::Context;
+use super::report::{USAGE, say};
 use crate::config::{self, load};
 use crate::core::text::counted;
 use crate::system::descriptors;
@@ -29,14 +30,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         return edit(context);
     }
     if !arguments.print {
-        let place = context.config_path.as_deref().map(|path| format!(", which are in {}", path.display()));
-        let place = place.unwrap_or_default();
+        let location = context.config_path.as_deref().map(|path| format!(", which are in {}", path.display()));
+        let location = location.unwrap_or_default();
         say(&format!(
-            "say what to do with the settings{place}: `config --print` shows them all, `config --edit` opens them"
+            "say what to do with the settings{location}: `config --print` shows them all, `config --edit` opens them"
         ));
         return Ok(ExitCode::from(USAGE));
     }
-    context.tell_problems();
+    context.report_problems();
     let mut out = io::stdout().lock();
     if let Some(path) = &context.config_path {
         writeln!(out, "# Read from {}", path.display())?;
@@ -75,11 +76,11 @@ fn edit(context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(USAGE))
 }
 
-/// Runs the user's editor until it ends. `false` where none is named, or there is no terminal for it.
+/// Runs the user's editor until it ends. Returns false if none is named.
 fn run_editor(path: &Path) -> anyhow::Result<bool> {
     let named = ["VISUAL", "EDITOR"].into_iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
     let Some(editor) = named else { return Ok(false) };
-    // `code --wait` is two words; no shell is in between, so that nothing in the path has a meaning.
+    // `code --wait` is two words. No shell is involved, so nothing in the path is interpreted.
     let words: Vec<OsString> = match editor.to_str() {
         Some(text) => text.split_whitespace().map(OsString::from).collect(),
         None => vec![editor],
@@ -88,7 +89,7 @@ fn run_editor(path: &Path) -> anyhow::Result<bool> {
     let shown = program.to_string_lossy();
     let found = find(program).with_context(|| format!("$VISUAL or $EDITOR names {shown}, which is not there"))?;
     let mut command = Command::new(found);
-    descriptors::give_back(&mut command);
+    descriptors::restore(&mut command);
     let status =
         command.args(arguments).arg(path).status().with_context(|| format!("the editor {shown} cannot be started"))?;
     if !status.success() && !io::stdin().is_terminal() {

@@ -1,6 +1,8 @@
-//! `pilotlight demo`: the whole program, on sessions that play themselves.
+//! `pilotlight demo`: the whole program, on scripted sessions.
 
-use super::{Context, USAGE, say, tray};
+use super::context::Context;
+use super::report::{USAGE, say};
+use super::tray;
 use crate::demo::{self, HOME, STATE, script::LENGTH, stage};
 use crate::engine::last_seen::{self, Seen};
 use crate::system::paths;
@@ -31,31 +33,31 @@ enum Part {
 }
 
 impl Arguments {
-    /// What this process does for the demo that started it, if it is one of those: the settings and the sessions of the
-    /// user are none of its business.
+    /// Runs as a helper process of a demo, if the arguments say so. This happens before the user's settings and
+    /// sessions are read.
     pub(super) fn part(&self) -> Option<anyhow::Result<ExitCode>> {
-        let done = match self.part? {
-            Part::Stage => stage::run(self.speed, || ourselves(Part::Player, self.speed)),
+        let result = match self.part? {
+            Part::Stage => stage::run(self.speed, &|| own_command(Part::Player, self.speed)),
             Part::Player => {
                 stage::wait_for_end(&mut io::stdin());
                 Ok(())
             }
         };
-        Some(done.map(|()| ExitCode::SUCCESS))
+        Some(result.map(|()| ExitCode::SUCCESS))
     }
 }
 
-pub(super) fn run(users: Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    if !users.named_homes.is_empty() {
-        say("a demo plays in a home of its own: leave out --home");
+pub(super) fn run(user: Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if !user.named_homes.is_empty() {
+        say("the demo uses a Copilot home of its own: leave out --home");
         return Ok(ExitCode::from(USAGE));
     }
-    let troupe = Troupe::hire(arguments.speed)?;
+    let stage = StageProcess::start(arguments.speed)?;
     let exe = program()?;
     let player = exe.file_name().unwrap_or_default().to_string_lossy();
-    let config = demo::config(&users.config, arguments.speed, &player, &troupe.folder);
-    let state = troupe.folder.join(STATE);
-    // Who watches a demo need not be welcomed.
+    let config = demo::config(&user.config, arguments.speed, &player, &stage.folder);
+    let state = stage.folder.join(STATE);
+    // Suppresses the welcome message.
     let _ = std::fs::write(state.join(WELCOMED), "");
     let stuck = config.limits.fresh_stuck;
     say(&format!(
@@ -63,33 +65,33 @@ pub(super) fn run(users: Context, arguments: &Arguments) -> anyhow::Result<ExitC
     ));
     let context = Context {
         named_homes: Vec::new(),
-        homes: vec![troupe.folder.join(HOME)],
+        homes: vec![stage.folder.join(HOME)],
         config,
         config_path: None,
         seen: Seen::load(Some(state.join(last_seen::FILE))),
-        problems: users.problems,
+        problems: user.problems,
         demo: true,
-        color: users.color,
+        color: user.color,
     };
     let shown = tray::run(context);
-    let played = troupe.dismiss();
-    shown.and_then(|code| played.map(|()| code))
+    let stopped = stage.stop();
+    shown.and_then(|code| stopped.map(|()| code))
 }
 
-/// The stage, from the demo's side.
-struct Troupe {
-    stage: Child,
-    /// As long as it is open, the play goes on.
-    rope: Option<ChildStdin>,
+/// The child process that plays the sessions.
+struct StageProcess {
+    child: Child,
+    /// Closing it ends the child.
+    stdin: Option<ChildStdin>,
     folder: PathBuf,
 }
 
-impl Troupe {
-    /// Starts the play, and waits until there is a folder to look at.
-    fn hire(speed: u32) -> anyhow::Result<Self> {
+impl StageProcess {
+    /// Starts the child, and waits until it reports its folder.
+    fn start(speed: u32) -> anyhow::Result<Self> {
         let failed = "the demo cannot start the process that plays its sessions";
-        let mut command = ourselves(Part::Stage, speed).context(failed)?;
-        // Ctrl-C is for the demo, which then tells the stage.
+        let mut command = own_command(Part::Stage, speed).context(failed)?;
+        // Ctrl-C must reach the demo alone, which then ends the child.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         #[cfg(windows)]
@@ -98,37 +100,37 @@ impl Troupe {
             windows_sys::Win32::System::Threading::CREATE_NEW_PROCESS_GROUP,
         );
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut stage = command.spawn().context(failed)?;
+        let mut child = command.spawn().context(failed)?;
         let mut line = String::new();
-        if let Some(stdout) = stage.stdout.take() {
+        if let Some(stdout) = child.stdout.take() {
             BufReader::new(stdout).read_line(&mut line).context(failed)?;
         }
-        let mut troupe =
-            Self { rope: stage.stdin.take(), stage, folder: PathBuf::from(line.trim_end_matches(['\r', '\n'])) };
-        if !Path::new(&troupe.folder).is_absolute() {
-            troupe.close()?;
-            anyhow::bail!("{failed}: it did not say where they are");
+        let folder = PathBuf::from(line.trim_end_matches(['\r', '\n']));
+        let mut stage = Self { stdin: child.stdin.take(), child, folder };
+        if !Path::new(&stage.folder).is_absolute() {
+            stage.close()?;
+            anyhow::bail!("{failed}: it did not report its folder");
         }
-        Ok(troupe)
+        Ok(stage)
     }
 
-    /// Ends the play, and sees that nothing is left of it.
-    fn dismiss(mut self) -> anyhow::Result<()> {
+    /// Ends the child, and removes whatever is left of its folder.
+    fn stop(mut self) -> anyhow::Result<()> {
         let closed = self.close();
-        // What we wrote after the stage had looked, or all of it if the stage was killed.
+        // Files that we wrote after the child cleaned up, or the whole folder if the child was killed.
         stage::remove(&self.folder);
         closed
     }
 
     fn close(&mut self) -> anyhow::Result<()> {
-        drop(self.rope.take());
-        let mut said = String::new();
-        if let Some(stderr) = &mut self.stage.stderr {
-            let _ = stderr.read_to_string(&mut said); // words for the user, at most
+        drop(self.stdin.take());
+        let mut errors = String::new();
+        if let Some(stderr) = &mut self.child.stderr {
+            let _ = stderr.read_to_string(&mut errors); // only for the message below
         }
-        let status = self.stage.wait().context("the process that plays the demo's sessions is lost")?;
-        let said = said.trim().trim_start_matches("pilotlight: ");
-        anyhow::ensure!(status.success(), "the demo's sessions were not played to the end ({status}). {said}");
+        let status = self.child.wait().context("the process that plays the demo's sessions cannot be waited for")?;
+        let errors = errors.trim().trim_start_matches("pilotlight: ");
+        anyhow::ensure!(status.success(), "the demo's sessions were not played to the end ({status}). {errors}");
         Ok(())
     }
 }
@@ -137,8 +139,8 @@ fn program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-/// This program once more, for a part of the demo.
-fn ourselves(part: Part, speed: u32) -> io::Result<Command> {
+/// A command that runs this program as a helper process of the demo.
+fn own_command(part: Part, speed: u32) -> io::Result<Command> {
     let mut command = Command::new(program()?);
     let part = match part {
         Part::Stage => "stage",
@@ -146,14 +148,7 @@ fn ourselves(part: Part, speed: u32) -> io::Result<Command> {
     };
     command.args(["demo", "--part", part, "--speed", &speed.to_string()]).stderr(Stdio::null());
     if let Some(home) = paths::user_home() {
-        command.current_dir(home); // the folder that the user is in need not stay
+        command.current_dir(home); // the user's working folder may be removed meanwhile
     }
     Ok(command)
-}
-
-/// What to say where there is no Copilot to look at.
-pub(super) fn offer() -> String {
-    // Cargo says so to what it runs.
-    let command = if std::env::var_os("CARGO").is_some() { "cargo run --release -- demo" } else { "pilotlight demo" };
-    format!("To see what this looks like without Copilot: {command}")
 }

@@ -1,6 +1,6 @@
-//! `pilotlight diagnostics`: the text of a bug report, for anybody to read.
+//! `pilotlight diagnostics`: prints the text of a bug report, safe for anybody to read.
 
-use super::Context;
+use super::context::Context;
 use crate::doctor::{examine, report::report};
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,8 +1,10 @@
-//! `pilotlight doctor`: what may keep Pilotlight from working, and what to do about it.
+//! `pilotlight doctor`: finds what may keep Pilotlight from working, and suggests or applies remedies.
 
 use super::ask::{confirm, has_terminal};
-use super::beside::take_over_from_tray;
-use super::{Context, LINE_MAX, USAGE, color, json, say};
+use super::context::Context;
+use super::enrich::enrich_from_tray;
+use super::report::{LINE_MAX, USAGE, say};
+use super::{color, json};
 use crate::core::text::{counted, plain};
 use crate::doctor::bridge::running;
 use crate::doctor::{Examined, Finding, Level, examine};
@@ -28,7 +30,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
     let ground = context.ground();
     let mut examined = examine(&ground);
-    take_over_from_tray(&mut examined.sessions, &ground.homes);
+    enrich_from_tray(&mut examined.sessions, &ground.homes);
     examined.findings.extend(running(&examined.sessions));
     if arguments.json {
         let mut out = io::stdout().lock();
@@ -37,8 +39,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     } else {
         print(&examined, context.color)?;
     }
-    if arguments.fix && put_right(&examined)? {
-        // What holds now is looked at anew; the settings may be others.
+    if arguments.fix && apply_fixes(&examined)? {
+        // The settings may have changed.
         examined = examine(&Context::new(&context.named_homes).ground());
         writeln!(io::stdout(), "\n{}", summary(&examined))?;
     }
@@ -74,8 +76,8 @@ fn summary(examined: &Examined) -> String {
     }
 }
 
-/// Asks about each repair, and does it. Whether any was done.
-fn put_right(examined: &Examined) -> io::Result<bool> {
+/// Applies each fix, asking first. Returns whether any was applied.
+fn apply_fixes(examined: &Examined) -> io::Result<bool> {
     let fixes: Vec<_> = examined.findings.iter().filter_map(|finding| finding.fix.as_ref()).collect();
     if fixes.is_empty() {
         writeln!(io::stdout(), "There is nothing that Pilotlight can fix by itself.")?;

@@ -1,28 +1,28 @@
 //! `pilotlight explain ID`: why a session has its status, and what would change it.
 
-mod then;
+mod history;
+mod page;
 
-use super::pick::{complete, pick};
-use super::{Context, LINE_MAX, beside};
+use super::context::Context;
+use super::enrich;
+use super::pick::{Named, pick};
 use crate::core::action::{Offer, bridge_words, offers, questions};
 use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::text::{counted, plain};
 use crate::core::time::{Moment, Span, Time};
-use crate::core::turn::{Phase, Said, Turn};
+use crate::core::turn::{LastMessage, Phase, Turn};
 use crate::core::verdict::{Status, Verdict};
-use clap_complete::ArgValueCompleter;
-use std::fmt::Write as _;
+use page::Page;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Arguments of `explain`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id (any beginning that no other shares), its folder or its title
-    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
-    id: String,
+    #[command(flatten)]
+    session: Named,
     /// Explain its status at that time, from the tray's log: HH:MM of today, or an RFC 3339 time
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
@@ -30,26 +30,15 @@ pub(super) struct Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(time) = &arguments.at {
-        return then::run(context, &arguments.id, time);
+        return history::run(context, &arguments.session.id, time);
     }
-    let picked = match pick(context, &arguments.id, true) {
-        Ok(found) => found,
+    let mut picked = match pick(context, &arguments.session.id, true) {
+        Ok(picked) => picked,
         Err(code) => return Ok(code),
     };
-    let mut picked = picked;
-    beside::take_over(std::slice::from_mut(&mut picked.session), context, picked.now);
+    enrich::enrich(std::slice::from_mut(&mut picked.session), context, picked.now);
     write!(io::stdout(), "{}", explain(&picked, &picked.label, picked.now, &context.config.limits))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Lines of `name: value`, the names in one column.
-#[derive(Default)]
-struct Page(String);
-
-impl Page {
-    fn line(&mut self, name: &str, value: impl AsRef<str>) {
-        let _ = writeln!(self.0, "{name:<16}{}", plain(value.as_ref(), LINE_MAX)); // into a string: it cannot fail
-    }
 }
 
 fn explain(session: &Session, label: &Label, now: Moment, limits: &Limits) -> String {
@@ -67,7 +56,7 @@ fn explain(session: &Session, label: &Label, now: Moment, limits: &Limits) -> St
     }
     about(&mut page, session, &row);
     turn(&mut page, session, now);
-    asked(&mut page, session, now);
+    open_questions(&mut page, session, now);
     limits_that_apply(&mut page, session.facts.turn.as_ref(), limits);
     actions(&mut page, session, row.status);
     page.0
@@ -79,14 +68,14 @@ fn ago(now: Moment, at: Time) -> Span {
 
 fn changes(verdict: &Verdict, now: Moment) -> String {
     match verdict.recheck_at {
-        Some(at) => format!("with the next event, or by itself in {}", at - now.awake),
+        Some(at) => format!("with the next event, or without one in {}", at - now.awake),
         None => "with the next event, or the end of its process".into(),
     }
 }
 
 fn owner(session: &Session) -> String {
     match &session.owner {
-        Owner::Never => "none: no lock is in its folder".into(),
+        Owner::Never => "none: its folder has no lock".into(),
         Owner::Alive { pid, started: Some(at) } => format!("process {pid}, alive, started {at}"),
         Owner::Alive { pid, started: None } => format!("process {pid}, alive"),
         Owner::Opened { pid, started: Some(at) } => format!("process {pid}, not prompted yet, started {at}"),
@@ -131,17 +120,17 @@ fn counted_events(n: u64) -> String {
 
 fn turn(page: &mut Page, session: &Session, now: Moment) {
     let Some(turn) = &session.facts.turn else { return page.line("turn", "none is open") };
-    let said = match turn.said {
-        Said::Nothing => "no message yet in this round",
-        Said::Request => "the last message asked for tools",
-        Said::Answer { .. } => "the answer has come",
+    let said = match turn.last_message {
+        LastMessage::Nothing => "no message yet in this round",
+        LastMessage::Request => "the last message asked for tools",
+        LastMessage::Answer { .. } => "the answer has arrived",
     };
     let phase = match turn.phase {
         Phase::Running => "",
         Phase::Answered(_) => ", its round has not ended",
-        Phase::MayContinue(_) => ", autopilot may go on by itself",
+        Phase::MayContinue(_) => ", autopilot may continue",
         Phase::Unanswered(_) => ", its last round ended without a message",
-        Phase::Held => ", its last round has ended, and something of it is still open",
+        Phase::Held => ", its last round has ended, but a tool or request in it is still open",
     };
     let opened = ago(now, turn.opened.wall).in_minutes();
     page.line("turn", format!("open for {opened}; {} used, {} succeeded; {said}{phase}", turn.used, turn.succeeded));
@@ -156,8 +145,8 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
     }
 }
 
-/// What it asks its user, as far as we are told: with the id that `answer --request` takes.
-fn asked(page: &mut Page, session: &Session, now: Moment) {
+/// The questions that are known to be open, each with the id that `answer --request` takes.
+fn open_questions(page: &mut Page, session: &Session, now: Moment) {
     for asking in questions(session) {
         let request = asking.form.as_ref().map(|form| format!(", request {}", form.request)).unwrap_or_default();
         let since = ago(now, asking.since);

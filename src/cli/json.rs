@@ -1,7 +1,7 @@
-//! JSON as it is printed: whatever could act on a terminal, or change what is read without being seen, is escaped.
+//! Prints JSON that is safe on a terminal: characters that act on it, or change the text invisibly, are escaped.
 //!
-//! JSON itself escapes no more than the first 32 control characters. Beyond ASCII nothing stands outside of its strings, so
-//! what is to be escaped can be told from the text as it came out.
+//! JSON itself only requires this for the first 32 control characters. Non-ASCII characters occur in its strings alone,
+//! so they can be escaped in the serialized text.
 
 use crate::core::text::is_invisible;
 use serde::Serialize;
@@ -13,7 +13,7 @@ pub(super) fn write(out: &mut impl Write, value: &impl Serialize) -> io::Result<
     out.write_all(escaped(serde_json::to_string(value)?).as_bytes())
 }
 
-/// Writes a value over several lines, without a line break at the end.
+/// Writes a value on several lines, without a line break at the end.
 pub(super) fn write_pretty(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     out.write_all(escaped(serde_json::to_string_pretty(value)?).as_bytes())
 }
@@ -28,7 +28,7 @@ fn escaped(text: String) -> String {
     for c in text.chars() {
         if acts(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(out, "\\u{unit:04x}"); // into memory: it cannot fail
+                let _ = write!(out, "\\u{unit:04x}"); // writing to a String cannot fail
             }
         } else {
             out.push(c);
@@ -37,7 +37,7 @@ fn escaped(text: String) -> String {
     out
 }
 
-/// Whether it breaks a line, where a reader goes by Unicode.
+/// Whether Unicode counts it as a line break.
 const fn is_separator(c: char) -> bool {
     matches!(c, '\u{2028}' | '\u{2029}')
 }
@@ -47,12 +47,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_144_what_acts_unseen_is_escaped_and_reads_as_it_was() {
-        let sly = "a\u{7f}b\u{9b}31m\u{85}c\u{202e}d\u{2066}e\u{200b}f\u{2028}g\u{feff}\u{e0041}\u{3164}\u{ad}";
+    fn case_144_invisible_characters_are_escaped_and_survive_a_round_trip() {
+        let unsafe_text = "a\u{7f}b\u{9b}31m\u{85}c\u{202e}d\u{2066}e\u{200b}f\u{2028}g\u{feff}\u{e0041}\u{3164}\u{ad}";
         let plain = "é 日本語 👩\u{200d}💻 \" \\ \n";
         for pretty in [false, true] {
             let mut out = Vec::new();
-            let value = [sly, plain];
+            let value = [unsafe_text, plain];
             if pretty { write_pretty(&mut out, &value) } else { write(&mut out, &value) }.unwrap();
             let out = String::from_utf8(out).unwrap();
             let shown = r"a\u007fb\u009b31m\u0085c\u202ed\u2066e\u200bf\u2028g\ufeff\udb40\udc41\u3164\u00ad";

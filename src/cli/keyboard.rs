@@ -1,30 +1,29 @@
-//! What is typed while the live table is shown: keys that move about in it and act, taken one at a time. Nothing is echoed into
-//! the table. Ctrl-C, Ctrl-Z and the like still are the terminal's.
+//! Reads keys for the live table, one at a time, without echo. Ctrl-C, Ctrl-Z and the like keep their usual effect.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 
-/// A key that the table knows.
+/// A key that the table handles. Those that act do so on the selected session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    /// The table ends.
+    /// Ends the table.
     Quit,
-    /// The session above is chosen.
+    /// Selects the session above.
     Up,
-    /// The session below is.
+    /// Selects the session below.
     Down,
-    /// What is known of the chosen session is shown.
+    /// Explains the session's status.
     Explain,
-    /// What it asks for is allowed.
+    /// Approves its request.
     Approve,
-    /// What it asks for is refused.
+    /// Denies its request.
     Deny,
-    /// It is brought back under control.
+    /// Reconnects to it, or resumes it.
     Reconnect,
-    /// Its turn is stopped.
+    /// Stops its turn.
     Stop,
 }
 
-/// The key that a letter is.
+/// The key for a letter.
 const fn letter(letter: char) -> Option<Key> {
     Some(match letter {
         'k' => Key::Up,
@@ -38,7 +37,7 @@ const fn letter(letter: char) -> Option<Key> {
     })
 }
 
-/// The keys in what a terminal sent. Sequences that mean other keys are passed over whole, so that no letter in them acts.
+/// The keys in a terminal's input. Escape sequences of other keys are skipped whole, so that no letter in them acts.
 #[cfg(unix)]
 fn keys(bytes: &[u8]) -> Vec<Key> {
     let (mut keys, mut rest) = (Vec::new(), bytes);
@@ -65,115 +64,118 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
 /// The terminal's keyboard.
 #[derive(Default)]
 pub(super) struct Keyboard {
-    /// How the terminal took what is typed before it was made to keep quiet.
+    /// The terminal's original modes, to be restored.
     #[cfg(unix)]
-    before: Option<rustix::termios::Termios>,
+    original: Option<rustix::termios::Termios>,
     reader: Option<Reader>,
 }
 
-/// The thread that reads. It reads no further before it is told to: what is typed while a command asks is for that command.
+/// The thread that reads keys. It pauses after each key until it is resumed: input typed while a command runs is for
+/// that command.
 struct Reader {
     keys: Receiver<Key>,
-    go_on: Sender<Rest>,
-    /// Closed, it ends the thread.
+    resume: Sender<Rest>,
+    /// The thread ends when this is closed.
     #[cfg(unix)]
     _end: std::os::fd::OwnedFd,
 }
 
-/// The thread's end of it.
-struct Hand<F> {
-    send: Sender<Key>,
-    may_go_on: Receiver<Rest>,
+/// The reading thread's end of the channels.
+struct KeySender<F> {
+    keys: Sender<Key>,
+    resumed: Receiver<Rest>,
     typed: F,
 }
 
-impl<F: Fn()> Hand<F> {
-    /// With the other ends of it.
+impl<F: Fn()> KeySender<F> {
+    /// Creates both ends.
     fn new(typed: F) -> (Receiver<Key>, Sender<Rest>, Self) {
         let (send, keys) = mpsc::channel();
-        let (go_on, may_go_on) = mpsc::channel();
-        (keys, go_on, Self { send, may_go_on, typed })
+        let (resume, resumed) = mpsc::channel();
+        (keys, resume, Self { keys: send, resumed, typed })
     }
 
-    /// Hands a key over, and waits until it was taken. `None`: nobody takes keys any more.
-    fn over(&self, key: Key) -> Option<Rest> {
-        self.send.send(key).ok()?;
+    /// Sends a key, and waits to be resumed. `None` if the receiver is gone.
+    fn send(&self, key: Key) -> Option<Rest> {
+        self.keys.send(key).ok()?;
         (self.typed)();
-        self.may_go_on.recv().ok()
+        self.resumed.recv().ok()
     }
 }
 
-/// What becomes of the keys that were read together with the one that was taken.
+/// What to do with input that was read together with the last key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// They are next.
-    Next,
-    /// They were for something else.
-    Dropped,
+    /// Handle it next.
+    Keep,
+    /// Discard it.
+    Drop,
 }
 
 impl Keyboard {
     /// Whether keys are read.
-    pub(super) const fn is_read(&self) -> bool {
+    pub(super) const fn is_reading(&self) -> bool {
         self.reader.is_some()
     }
 
-    /// The key that was typed. No further one comes before [`go_on`](Self::go_on).
+    /// The key that was typed, if any. The next one arrives only after [`resume`](Self::resume).
     pub(super) fn typed(&self) -> Option<Key> {
         self.reader.as_ref()?.keys.try_recv().ok()
     }
 
-    /// Takes the next key.
-    pub(super) fn go_on(&self, rest: Rest) {
+    /// Lets the next key be read.
+    pub(super) fn resume(&self, rest: Rest) {
         if let Some(reader) = &self.reader {
-            let _ = reader.go_on.send(rest); // a thread that has ended reads no more
+            let _ = reader.resume.send(rest); // fails only if the thread has ended
         }
     }
 }
 
 #[cfg(unix)]
 impl Keyboard {
-    /// Nothing typed is echoed from now on. Where standard input is no terminal there is nothing to do.
-    pub(super) fn quieten(&mut self) {
+    /// Turns off echo and line buffering, if standard input is a terminal.
+    pub(super) fn disable_echo(&mut self) {
         use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-        let Ok(before) = tcgetattr(std::io::stdin()) else { return };
-        let mut quiet = before.clone();
+        let Ok(original) = tcgetattr(std::io::stdin()) else { return };
+        let mut quiet = original.clone();
         quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
         if tcsetattr(std::io::stdin(), OptionalActions::Now, &quiet).is_ok() {
-            self.before.get_or_insert(before);
+            self.original.get_or_insert(original);
         }
     }
 
-    /// As it was before; what was typed meanwhile is thrown away.
+    /// Restores the terminal, and discards pending input.
     pub(super) fn restore(&mut self) {
         use rustix::termios::{OptionalActions, tcsetattr};
-        if let Some(before) = self.before.take() {
-            let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &before); // the terminal may be gone
+        if let Some(original) = self.original.take() {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &original); // the terminal may be gone
         }
     }
 
-    /// Reads keys from now on, where there is a terminal to read them from; `typed` is called for each.
-    pub(super) fn read(&mut self, typed: impl Fn() + Send + 'static) -> std::io::Result<()> {
+    /// Starts reading keys, if standard input is a terminal and we are in its foreground. `typed` is called for each
+    /// key.
+    pub(super) fn start(&mut self, typed: impl Fn() + Send + 'static) -> std::io::Result<()> {
         use std::io::IsTerminal;
-        if !std::io::stdin().is_terminal() || !is_in_front() || self.reader.is_some() {
+        if !std::io::stdin().is_terminal() || !is_foreground() || self.reader.is_some() {
             return Ok(());
         }
         let (ended, end) = rustix::pipe::pipe()?;
-        let (keys, go_on, hand) = Hand::new(typed);
-        std::thread::Builder::new().name("keys".into()).spawn(move || read_keys(&ended, &hand))?;
-        self.reader = Some(Reader { keys, go_on, _end: end });
+        let (keys, resume, sender) = KeySender::new(typed);
+        std::thread::Builder::new().name("keys".into()).spawn(move || read_keys(&ended, &sender))?;
+        self.reader = Some(Reader { keys, resume, _end: end });
         Ok(())
     }
 }
 
-/// Whether what is typed is for this program. One in the background that reads is stopped.
+/// Whether this program is in the terminal's foreground process group. A background process that reads is stopped
+/// (SIGTTIN).
 #[cfg(unix)]
-fn is_in_front() -> bool {
-    rustix::termios::tcgetpgrp(std::io::stdin()).is_ok_and(|front| front == rustix::process::getpgrp())
+fn is_foreground() -> bool {
+    rustix::termios::tcgetpgrp(std::io::stdin()).is_ok_and(|foreground| foreground == rustix::process::getpgrp())
 }
 
 #[cfg(unix)]
-fn read_keys(ended: &std::os::fd::OwnedFd, hand: &Hand<impl Fn()>) {
+fn read_keys(ended: &std::os::fd::OwnedFd, sender: &KeySender<impl Fn()>) {
     use rustix::event::{PollFd, PollFlags, poll};
     let stdin = std::io::stdin();
     let mut buffer = [0; 64];
@@ -181,14 +183,14 @@ fn read_keys(ended: &std::os::fd::OwnedFd, hand: &Hand<impl Fn()>) {
         let mut ready = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(ended, PollFlags::IN)];
         match poll(&mut ready, None) {
             Err(rustix::io::Errno::INTR) => continue,
-            Ok(_) if ready[1].revents().is_empty() && is_in_front() => {}
+            Ok(_) if ready[1].revents().is_empty() && is_foreground() => {}
             _ => return,
         }
         let Ok(read @ 1..) = rustix::io::read(&stdin, &mut buffer) else { return };
         for key in keys(&buffer[..read]) {
-            match hand.over(key) {
-                Some(Rest::Next) => {}
-                Some(Rest::Dropped) => break,
+            match sender.send(key) {
+                Some(Rest::Keep) => {}
+                Some(Rest::Drop) => break,
                 None => return,
             }
         }
@@ -197,40 +199,40 @@ fn read_keys(ended: &std::os::fd::OwnedFd, hand: &Hand<impl Fn()>) {
 
 #[cfg(not(unix))]
 impl Keyboard {
-    /// Windows' console echoes only what is read.
-    pub(super) fn quieten(&mut self) {}
+    /// Does nothing: the Windows console only echoes what is read by lines.
+    pub(super) fn disable_echo(&mut self) {}
 
-    /// There is nothing to restore.
+    /// Does nothing.
     pub(super) fn restore(&mut self) {}
 
-    /// Reads keys from now on, where there is a console to read them from; `typed` is called for each. The thread ends with the
+    /// Starts reading keys, if standard input is a console. `typed` is called for each key. The thread ends with the
     /// program.
-    pub(super) fn read(&mut self, typed: impl Fn() + Send + 'static) -> std::io::Result<()> {
+    pub(super) fn start(&mut self, typed: impl Fn() + Send + 'static) -> std::io::Result<()> {
         use std::io::IsTerminal;
         if !std::io::stdin().is_terminal() || self.reader.is_some() {
             return Ok(());
         }
-        let (keys, go_on, hand) = Hand::new(typed);
-        std::thread::Builder::new().name("keys".into()).spawn(move || read_keys(&hand))?;
-        self.reader = Some(Reader { keys, go_on });
+        let (keys, resume, sender) = KeySender::new(typed);
+        std::thread::Builder::new().name("keys".into()).spawn(move || read_keys(&sender))?;
+        self.reader = Some(Reader { keys, resume });
         Ok(())
     }
 }
 
 #[cfg(not(unix))]
-fn read_keys(hand: &Hand<impl Fn()>) {
+fn read_keys(sender: &KeySender<impl Fn()>) {
     use crossterm::event::{poll, read};
     while let Ok(event) = read() {
         let Some(key) = key_of(&event) else { continue };
-        match hand.over(key) {
-            Some(Rest::Next) => {}
-            Some(Rest::Dropped) => while poll(std::time::Duration::ZERO).unwrap_or(false) && read().is_ok() {},
+        match sender.send(key) {
+            Some(Rest::Keep) => {}
+            Some(Rest::Drop) => while poll(std::time::Duration::ZERO).unwrap_or(false) && read().is_ok() {},
             None => return,
         }
     }
 }
 
-/// The key that was pressed. What is held together with Ctrl or Alt means something else.
+/// The key of a key press. Combinations with Ctrl or Alt are not ours.
 #[cfg(not(unix))]
 fn key_of(event: &crossterm::event::Event) -> Option<Key> {
     use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
@@ -243,7 +245,7 @@ fn key_of(event: &crossterm::event::Event) -> Option<Key> {
         KeyCode::Up => Some(Key::Up),
         KeyCode::Down => Some(Key::Down),
         KeyCode::Enter => Some(Key::Explain),
-        KeyCode::Char(of) => letter(of),
+        KeyCode::Char(c) => letter(c),
         _ => None,
     }
 }
@@ -269,10 +271,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_known_and_no_letter_of_another_key_acts() {
+    fn keys_are_recognized_and_other_escape_sequences_are_skipped() {
         assert_eq!(keys(b"\x1b[A\x1bOBkj\rq"), [Key::Up, Key::Down, Key::Up, Key::Down, Key::Explain, Key::Quit]);
         assert_eq!(keys(b"adrs"), [Key::Approve, Key::Deny, Key::Reconnect, Key::Stop]);
-        // Ctrl-Right of some terminals, page up, F5, a click, Alt-x, an unfinished one, and keys that mean nothing here.
+        // Ctrl-Right of some terminals, page up, F5, a click, Alt-x, an incomplete sequence, and keys without a meaning
+        // here.
         assert_eq!(keys(b"\x1bOd\x1b[5~\x1b[15~\x1b[<0;1;2M\x1bx\x1b[1;5a?A\xc3\xa4"), []);
         assert_eq!(keys(b"\x1b[1;5"), []);
         assert_eq!(keys(b"\x1b[3~q"), [Key::Quit]);

@@ -1,24 +1,25 @@
-//! `pilotlight` in a terminal: the table, for as long as it is looked at. Redrawn when something changed, when an age must be
-//! worded otherwise, and when a key was pressed; never on a beat.
+//! `pilotlight live`: the table of sessions, kept up to date. It is redrawn when something changes, when the text of an
+//! age changes, and when a key is pressed, never on a fixed interval.
 //!
-//! Below the table stands what is known of the chosen session, and what the keys do with it. Each does what its command does, by
-//! running it: the terminal is the command's until it has ended, and is given back to the table then.
+//! Below the table are details of the selected session, and its keys. A key runs its command as a child process, which
+//! has the terminal until it ends.
 
-mod aside;
-mod chosen;
+mod foreground;
+mod selection;
 
+use super::context::{Context, demo_hint, watch_until_stopped};
 use super::keyboard::{Key as Pressed, Keyboard, Rest};
+use super::report::LINE_MAX;
 use super::table::{Style, fit_painted, lines, next_age, window};
-use super::{Context, LINE_MAX, watch_until_told};
 use crate::config::List;
-use crate::core::fleet::{Glance, Row, ShortIds, shorten};
+use crate::core::fleet::{Glance, Row, ShortIds, limit_ended};
 use crate::core::text::{counted, plain, wrap};
 use crate::core::time::{Moment, Span, Time};
 use crate::engine::{Command, Fleet, Key, Settings, View};
-use aside::Aside;
-use chosen::Chosen;
 use crossterm::terminal::{self, ClearType};
 use crossterm::{cursor, execute, queue};
+use foreground::ForegroundCommand;
+use selection::Selection;
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -26,42 +27,42 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// A terminal with fewer lines shows the table alone.
-const ROOM: usize = 12;
-/// A name in a line beside the table is cut after so many columns.
-const CUT: usize = 40;
-/// The mark of the chosen session, and its like without Unicode.
-const CHOSEN: (&str, &str) = ("› ", "> ");
+const MIN_HEIGHT_FOR_DETAILS: usize = 12;
+/// Maximum width of a name in a message, in columns.
+const NAME_WIDTH: usize = 40;
+/// The mark of the selected session, with and without Unicode.
+const SELECTED: (&str, &str) = ("› ", "> ");
 
 pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     if !io::stdout().is_terminal() {
-        context.tell_problems();
+        context.report_problems();
     }
-    context.tell_ended();
+    context.report_ended();
     let engine = context.engine();
-    let mut table = Live::new(Arc::new(context), engine.commander())?;
-    let result = watch_until_told(engine, &mut table);
+    let mut table = Live::new(Arc::new(context), engine.command_sender())?;
+    let result = watch_until_stopped(engine, &mut table);
     let written = std::mem::replace(&mut table.result, Ok(()));
-    drop(table); // the terminal is as it was before anything is said
+    drop(table); // restores the terminal before any error is printed
     result?;
     written?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The table, as long as it is held.
+/// The live table. Restores the terminal on drop.
 pub(super) struct Live {
     context: Arc<Context>,
     list: List,
-    /// What is wrong with the settings.
+    /// Mistakes in the settings.
     problems: Vec<String>,
-    /// What there is to say beside the sessions.
+    /// A message above the table.
     pub(super) notice: Option<String>,
     terminal: bool,
     keyboard: Keyboard,
     commander: UnboundedSender<Command>,
-    chosen: Chosen,
-    /// A command that has the terminal.
-    aside: Option<Aside>,
-    /// Why the last key did nothing.
+    selection: Selection,
+    /// The command that has the terminal, if any.
+    foreground: Option<ForegroundCommand>,
+    /// Why the last key had no effect.
     refused: Option<String>,
     drawn: Vec<String>,
     redraw_at: Option<Time>,
@@ -69,7 +70,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Takes the terminal over, where there is one. `commander` is how the engine is woken when a key was pressed.
+    /// Takes over the terminal, if there is one. `commander` wakes the engine when a key is pressed.
     pub(super) fn new(context: Arc<Context>, commander: UnboundedSender<Command>) -> io::Result<Self> {
         let terminal = io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let mut live = Self {
@@ -80,8 +81,8 @@ impl Live {
             terminal,
             keyboard: Keyboard::default(),
             commander,
-            chosen: Chosen::default(),
-            aside: None,
+            selection: Selection::default(),
+            foreground: None,
             refused: None,
             drawn: Vec::new(),
             redraw_at: None,
@@ -89,14 +90,14 @@ impl Live {
         };
         live.take_terminal()?;
         if live.terminal {
-            let redraws = live.redraws();
-            live.keyboard.read(redraws)?;
+            let trigger = live.redraw_trigger();
+            live.keyboard.start(trigger)?;
         }
         Ok(live)
     }
 
-    /// Has the view called.
-    fn redraws(&self) -> impl Fn() + Send + 'static {
+    /// Returns a function that has the engine call this view.
+    fn redraw_trigger(&self) -> impl Fn() + Send + 'static {
         let commander = self.commander.clone();
         move || {
             let _ = commander.send(Command::Redraw); // fails only when the engine has ended
@@ -105,55 +106,55 @@ impl Live {
 
     fn take_terminal(&mut self) -> io::Result<()> {
         self.drawn.clear();
-        if self.terminal && self.aside.is_none() {
-            self.keyboard.quieten();
+        if self.terminal && self.foreground.is_none() {
+            self.keyboard.disable_echo();
             execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
         }
         Ok(())
     }
 
     fn give_terminal_back(&mut self) {
-        if self.terminal && self.aside.is_none() {
-            // The terminal may be gone: then there is nothing to restore.
+        if self.terminal && self.foreground.is_none() {
+            // If this fails, the terminal is gone.
             let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
             self.keyboard.restore();
         }
     }
 
-    /// Does what the keys say that were pressed. Breaks where the table is to end.
-    fn follow_keys(&mut self, rows: &[Row]) -> io::Result<ControlFlow<()>> {
-        if self.aside.as_ref().is_some_and(Aside::is_over) {
-            self.aside = None;
+    /// Handles the keys that were pressed. Breaks if the table is to end.
+    fn handle_keys(&mut self, rows: &[Row]) -> io::Result<ControlFlow<()>> {
+        if self.foreground.as_ref().is_some_and(ForegroundCommand::has_ended) {
+            self.foreground = None;
             self.take_terminal()?;
-            self.keyboard.go_on(Rest::Dropped);
+            self.keyboard.resume(Rest::Drop);
         }
-        while self.aside.is_none()
+        while self.foreground.is_none()
             && let Some(key) = self.keyboard.typed()
         {
             self.refused = None;
             match key {
                 Pressed::Quit => return Ok(ControlFlow::Break(())),
-                Pressed::Up | Pressed::Down => self.chosen.step(rows, key == Pressed::Down),
+                Pressed::Up | Pressed::Down => self.selection.step(rows, key == Pressed::Down),
                 _ => {
-                    if let Some(row) = self.chosen.among(rows).map(|at| &rows[at]) {
-                        self.do_with(key, row)?;
+                    if let Some(row) = self.selection.index_in(rows).map(|at| &rows[at]) {
+                        self.run_command(key, row)?;
                     }
                 }
             }
-            if self.aside.is_none() {
-                self.keyboard.go_on(Rest::Next);
+            if self.foreground.is_none() {
+                self.keyboard.resume(Rest::Keep);
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    fn do_with(&mut self, key: Pressed, row: &Row) -> io::Result<()> {
-        match chosen::command(key, row) {
+    fn run_command(&mut self, key: Pressed, row: &Row) -> io::Result<()> {
+        match selection::command(key, row) {
             Ok(command) => {
                 self.give_terminal_back();
-                let begun = Aside::begin(&self.context, command, &row.id, self.redraws());
-                match begun {
-                    Ok(aside) => self.aside = Some(aside),
+                let started = ForegroundCommand::start(&self.context, command, &row.id, self.redraw_trigger());
+                match started {
+                    Ok(foreground) => self.foreground = Some(foreground),
                     Err(error) => {
                         self.take_terminal()?;
                         self.refused = Some(format!("`pilotlight {}` cannot be started: {error}", command.join(" ")));
@@ -161,7 +162,7 @@ impl Live {
                 }
             }
             Err(what) => {
-                let who = row.label.cut(CUT);
+                let who = row.label.cut(NAME_WIDTH);
                 self.refused = Some(format!("{what} does nothing for {who} now; Enter says why"));
             }
         }
@@ -169,7 +170,7 @@ impl Live {
     }
 
     fn rows(&self, mut rows: Vec<Row>, now: Moment) -> Vec<Row> {
-        shorten(&mut rows, now.wall - self.list.ended_for, self.list.ended_most);
+        limit_ended(&mut rows, now.wall - self.list.ended_for, self.list.ended_most);
         rows
     }
 
@@ -186,29 +187,29 @@ impl Live {
         if self.terminal {
             below.extend(self.problems.iter().map(|problem| String::from(plain(problem, LINE_MAX))));
         }
-        let at = self.chosen.among(rows).filter(|_| self.keyboard.is_read());
+        let at = self.selection.index_in(rows).filter(|_| self.keyboard.is_reading());
         if rows.is_empty() {
             drawn.push("Waiting for a Copilot session. Start `copilot` in another terminal.".into());
             let unreadable = self.context.unreadable_homes();
-            let offer = (unreadable.len() >= self.context.homes.len()).then(super::demo::offer);
+            let offer = (unreadable.len() >= self.context.homes.len()).then(demo_hint);
             drawn.extend(unreadable.into_iter().chain(offer));
         }
-        if self.keyboard.is_read() && style.height.is_none_or(|height| height >= ROOM) {
+        if self.keyboard.is_reading() && style.height.is_none_or(|height| height >= MIN_HEIGHT_FOR_DETAILS) {
             below.push(String::new());
-            below.extend(at.map(|at| chosen::details(&rows[at], now.wall, style)).into_iter().flatten());
+            below.extend(at.map(|at| selection::details(&rows[at], now.wall, style)).into_iter().flatten());
             below.extend(self.refused.clone());
-            below.push(chosen::keys(at.map(|at| &rows[at]), style));
+            below.push(selection::keys(at.map(|at| &rows[at]), style));
         }
         if !rows.is_empty() {
-            let gutter = if at.is_some() { CHOSEN.0.chars().count() } else { 0 };
+            let gutter = if at.is_some() { SELECTED.0.chars().count() } else { 0 };
             let style = Style { width: style.width.map(|width| width.saturating_sub(gutter)), ..style };
             let room = style.height.map(|height| height.saturating_sub(drawn.len() + below.len()));
             let mark = |index| match at {
                 Some(at) if index == at => {
                     if style.unicode {
-                        CHOSEN.0
+                        SELECTED.0
                     } else {
-                        CHOSEN.1
+                        SELECTED.1
                     }
                 }
                 Some(_) => "  ",
@@ -216,23 +217,23 @@ impl Live {
             };
             let mut table = lines(rows, ids, now.wall, style).into_iter();
             drawn.extend(table.next().map(|head| format!("{:gutter$}{head}", "")));
-            let told: Vec<_> = table.enumerate().map(|(index, lines)| format!("{}{lines}", mark(index))).collect();
-            drawn.extend(window(&told, at, room.map(|room| room.saturating_sub(1))));
+            let marked: Vec<_> = table.enumerate().map(|(index, lines)| format!("{}{lines}", mark(index))).collect();
+            drawn.extend(window(&marked, at, room.map(|room| room.saturating_sub(1))));
         }
         drawn.extend(below);
         if let Some(height) = style.height
             && drawn.len() > height
         {
-            let left_out = drawn.len() - height.saturating_sub(1);
+            let hidden = drawn.len() - height.saturating_sub(1);
             drawn.truncate(height.saturating_sub(1).max(1));
             if height > 1 {
-                drawn.push(format!("... and {}", counted(left_out, "more line")));
+                drawn.push(format!("... and {}", counted(hidden, "more line")));
             }
         }
         if self.terminal {
             drawn = drawn.iter().map(|line| fit_painted(line, style.width)).collect();
         }
-        // Ages are told by the wall clock, the timer runs by the awake one: what is left to wait is the same.
+        // Ages use the wall clock and the timer uses the awake clock; the remaining time is the same on both.
         self.redraw_at = next_age(rows, now.wall).map(|at| now.awake + (at - now.wall).max(Span::seconds(1)));
         if drawn == self.drawn {
             return Ok(());
@@ -252,13 +253,13 @@ impl Live {
     }
 }
 
-/// Draws these lines in place of what the terminal shows.
+/// Replaces the terminal's content by these lines.
 fn redraw(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
     queue!(out, terminal::BeginSynchronizedUpdate, cursor::MoveTo(0, 0))?;
     for (index, line) in lines.iter().enumerate() {
         let is_last = index + 1 == lines.len();
         let rest = if is_last { ClearType::FromCursorDown } else { ClearType::UntilNewLine };
-        // Cleared before it is written: after a line of full width, the cursor still stands on its last character.
+        // Clears before writing: after a line of full width the cursor is still on its last character.
         write!(out, "{}", if index == 0 { "" } else { "\r\n" })?;
         queue!(out, terminal::Clear(rest))?;
         write!(out, "{line}")?;
@@ -269,7 +270,7 @@ fn redraw(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
 impl View for Live {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], now: Moment) -> ControlFlow<()> {
         let rows = self.rows(fleet.rows().cloned().collect(), now);
-        let drawn = self.follow_keys(&rows).and_then(|flow| match self.aside {
+        let drawn = self.handle_keys(&rows).and_then(|flow| match self.foreground {
             None => self.draw(&rows, &fleet.short_ids(), now).map(|()| flow),
             Some(_) => Ok(flow),
         });
@@ -309,12 +310,12 @@ impl Drop for Live {
 mod tests {
     use super::*;
 
-    /// A terminal clears from its cursor on, which stands on the last character of a full line until another one comes.
+    /// A terminal clears from its cursor, which stays on the last character of a full line until the next character.
     #[test]
-    fn nothing_is_cleared_behind_a_line() {
+    fn a_line_is_cleared_before_it_is_written() {
         let mut out = Vec::new();
         redraw(&mut out, &["full".into(), "width".into()]).unwrap();
-        let said = String::from_utf8(out).unwrap();
-        assert_eq!(said, "\x1b[?2026h\x1b[1;1H\x1b[Kfull\r\n\x1b[Jwidth\x1b[?2026l");
+        let written = String::from_utf8(out).unwrap();
+        assert_eq!(written, "\x1b[?2026h\x1b[1;1H\x1b[Kfull\r\n\x1b[Jwidth\x1b[?2026l");
     }
 }

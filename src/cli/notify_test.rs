@@ -1,15 +1,15 @@
-//! `pilotlight notify-test`: sends a notification, and says what is possible on this desktop.
+//! `pilotlight notify-test`: sends a test notification, and reports what this desktop supports.
 
-use super::{Context, runtime};
+use super::context::{Context, runtime};
 use crate::tray::notify;
 use anyhow::Context as _;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
-    context.tell_problems();
+    context.report_problems();
     let runtime = runtime()?;
-    let tried = runtime.block_on(notify::try_out());
+    let tried = runtime.block_on(notify::send_test());
     let mut tried = tried.context("no notification can be shown; the menu and `pilotlight live` show the same")?;
     let mut out = io::stdout().lock();
     for line in std::mem::take(&mut tried.lines) {
@@ -19,6 +19,6 @@ pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
         writeln!(out, "Notifications of sessions are off: `notifications.enabled` is false in the config")?;
     }
     drop(out);
-    runtime.block_on(tried.be_seen());
+    runtime.block_on(tried.keep_visible());
     Ok(ExitCode::SUCCESS)
 }

@@ -1,10 +1,9 @@
-//! `pilotlight completions` and `pilotlight man`: what a shell and `man` know of the command line, made from the command
-//! line itself.
+//! `pilotlight completions` and `pilotlight man`: shell completions and manual pages, generated from the command line's
+//! definition.
 
-use super::Arguments as CommandLine;
 use super::help::{ENVIRONMENT, EXAMPLES, EXIT_CODES, FILES};
 use anyhow::Context as _;
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::Shell;
 use clap_complete::env::Shells;
 use clap_mangen::roff::{Roff, bold, roman};
@@ -29,42 +28,43 @@ pub(super) struct Man {
     dir: Option<PathBuf>,
 }
 
-/// Named, this variable has the program complete a command line: by what the shell was given, and for nobody else.
+/// The variable that makes the program complete a command line. The completion scripts set it.
 pub(super) const COMPLETES: &str = "PILOTLIGHT_COMPLETE";
 
-/// What has the shell ask this program at each Tab, so that ids, folders and titles are those of now.
+/// Prints a script that makes the shell call this program at each Tab, so that ids, folders and titles are current.
 pub(super) fn completions(arguments: &Completions) -> anyhow::Result<ExitCode> {
     print(&script(arguments.shell))
 }
 
-/// The same, as a script.
+/// The completion script for a shell.
 pub(super) fn script(shell: Shell) -> Vec<u8> {
     let (shells, mut script) = (Shells::builtins(), Vec::new());
     if let Some(completer) = shells.completer(&shell.to_string()) {
-        let _ = completer.write_registration(COMPLETES, NAME, NAME, NAME, &mut script); // in memory: it cannot fail
+        let _ = completer.write_registration(COMPLETES, NAME, NAME, NAME, &mut script); // writing to a Vec cannot fail
     }
     if shell == Shell::Zsh {
-        // Read as the function of that name, at the first Tab, it has to complete as well.
+        // zsh autoloads the file as the function `_pilotlight` at the first Tab, which must then complete, too.
         script.extend(b"[[ $funcstack[1] != _pilotlight ]] || _clap_dynamic_completer_pilotlight \"$@\"\n");
     }
     script
 }
 
-pub(super) fn man(arguments: &Man) -> anyhow::Result<ExitCode> {
-    let page = main_page()?;
+/// `command` is the whole command line.
+pub(super) fn man(arguments: &Man, command: Command) -> anyhow::Result<ExitCode> {
+    let page = main_page(command.clone())?;
     let Some(dir) = &arguments.dir else {
         return print(&page);
     };
     std::fs::create_dir_all(dir)
-        .and_then(|()| clap_mangen::generate_to(CommandLine::command(), dir))
+        .and_then(|()| clap_mangen::generate_to(command, dir))
         .and_then(|()| std::fs::write(dir.join("pilotlight.1"), page))
         .with_context(|| format!("the manual cannot be written into {}", dir.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page of the program itself: what its commands have in common stands there.
-fn main_page() -> io::Result<Vec<u8>> {
-    let (man, mut page) = (clap_mangen::Man::new(CommandLine::command()), Vec::new());
+/// The page of the program itself, with what its commands have in common.
+fn main_page(command: Command) -> io::Result<Vec<u8>> {
+    let (man, mut page) = (clap_mangen::Man::new(command), Vec::new());
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;

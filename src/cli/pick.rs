@@ -1,30 +1,40 @@
-//! Which session the command line means: by its id, or any beginning of it that no other shares, by its folder or by its title.
+//! Finds the session that the command line names: by its id or a unique prefix of it, by its folder, or by its title.
 
-use super::beside::{has_bridge, take_over_from_tray};
-use super::{Context, NO_HOME, USAGE, say};
-use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish, shorten};
-use crate::core::misread::misread;
+use super::bridges::has_bridge;
+use super::context::Context;
+use super::enrich::enrich_from_tray;
+use super::report::{NO_HOME, USAGE, say};
+use crate::core::confusable::find_confusable;
+use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish, limit_ended};
 use crate::core::text::{NAME_MAX, counted, plain};
 use crate::core::time::Moment;
 use crate::engine::snapshot::{self, Snapshot};
-use clap_complete::CompletionCandidate;
+use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// So many sessions are named where several are meant.
-const NAMED: usize = 5;
-/// A name that is less like what was typed is no help (of `strsim`'s likeness, from 0 to 1).
-const ALIKE: f64 = 0.6;
+/// Maximum number of sessions listed when a name is ambiguous.
+const AMBIGUOUS_MAX: usize = 5;
+/// Minimum similarity of a suggested name to what was typed, as `strsim` measures it, from 0 to 1.
+const SIMILARITY_MIN: f64 = 0.6;
 
-/// A session that was named.
+/// The argument that names a session.
+#[derive(Debug, clap::Args)]
+pub(super) struct Named {
+    /// The session: its id (any beginning that no other shares), its folder or its title
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
+    pub(super) id: String,
+}
+
+/// The session that was named.
 pub(super) struct Picked {
     pub(super) session: Session,
-    /// What people are shown for it, told apart from all that a list shows.
+    /// Its name for people, unique among all listed sessions.
     pub(super) label: Label,
-    /// When it was looked at.
+    /// When it was read.
     pub(super) now: Moment,
 }
 
@@ -36,16 +46,18 @@ impl Deref for Picked {
     }
 }
 
-/// The session. Where there is none, or more than one, this says so, and what to exit with is
-/// the error. `all`: even logs that are too old to matter are read.
+/// Finds the session. With `all`, even logs that are too old to matter are read.
+///
+/// # Errors
+/// The exit code, if no session or several match. The user has been told then.
 pub(super) fn pick(context: &Context, named: &str, all: bool) -> Result<Picked, ExitCode> {
-    context.tell_problems();
+    context.report_problems();
     let unreadable = context.unreadable_homes();
     if context.has_no_home() {
         unreadable.iter().for_each(|problem| say(problem));
         return Err(ExitCode::from(NO_HOME));
     }
-    // Every id begins with nothing: a script's variable that is not set must not name a session.
+    // Every id starts with the empty string: an unset variable in a script must not name a session.
     if named.is_empty() {
         say("name a session by its id, folder or title; `pilotlight status --all` lists them");
         return Err(ExitCode::from(USAGE));
@@ -55,7 +67,7 @@ pub(super) fn pick(context: &Context, named: &str, all: bool) -> Result<Picked, 
     let (sessions, mut rows): (Vec<_>, Vec<Row>) =
         shown.map(|session| (session.row(now, &context.config.limits).0, session)).map(|(row, it)| (it, row)).unzip();
     distinguish(&mut rows);
-    let mut found: Vec<_> = sessions.into_iter().zip(&rows).filter(|(_, row)| is_meant(row, named)).collect();
+    let mut found: Vec<_> = sessions.into_iter().zip(&rows).filter(|(_, row)| matches_name(row, named)).collect();
     if found.iter().any(|(session, _)| *session.id == *named) {
         found.retain(|(session, _)| *session.id == *named);
     }
@@ -64,9 +76,9 @@ pub(super) fn pick(context: &Context, named: &str, all: bool) -> Result<Picked, 
         1 => {
             let (mut session, row) = found.remove(0);
             let label = row.label.clone();
-            // What its bridge may do decides what is asked before.
+            // The state of its bridge decides what the user is asked first.
             if has_bridge() {
-                take_over_from_tray(std::slice::from_mut(&mut session), &context.homes);
+                enrich_from_tray(std::slice::from_mut(&mut session), &context.homes);
             }
             Ok(Picked { session, label, now })
         }
@@ -84,11 +96,11 @@ pub(super) fn pick(context: &Context, named: &str, all: bool) -> Result<Picked, 
             Err(ExitCode::from(USAGE))
         }
         n => {
-            let mut named_so: Vec<_> = found.iter().take(NAMED).map(|(_, row)| with_id(row, &ids)).collect();
-            if n > NAMED {
-                named_so.push(format!("{} more", n - NAMED));
+            let mut matches: Vec<_> = found.iter().take(AMBIGUOUS_MAX).map(|(_, row)| with_id(row, &ids)).collect();
+            if n > AMBIGUOUS_MAX {
+                matches.push(format!("{} more", n - AMBIGUOUS_MAX));
             }
-            say(&format!("{named:?} means {}: {}. Name one by its id", counted(n, "session"), named_so.join(", ")));
+            say(&format!("{named:?} means {}: {}. Name one by its id", counted(n, "session"), matches.join(", ")));
             Err(ExitCode::from(USAGE))
         }
     }
@@ -99,49 +111,49 @@ fn with_id(row: &Row, ids: &ShortIds<'_>) -> String {
     format!("{} ({})", plain(ids.of(&row.id), NAME_MAX), row.label.cut(40))
 }
 
-/// All that a session is called beside its id: its folder's path and name, its title, and what tables show.
+/// A session's names besides its id: its folder's path and name, its title, and its label in tables.
 fn names(row: &Row) -> impl Iterator<Item = Cow<'_, str>> {
     let folder = row.cwd.as_deref().and_then(|path| path.rsplit(['/', '\\']).find(|part| !part.is_empty()));
     let known = [row.cwd.as_deref(), folder, Some(&*row.label.who), row.label.title.as_deref()];
     known.into_iter().flatten().map(Cow::Borrowed).chain([Cow::Owned(row.label.to_string())])
 }
 
-fn is_meant(row: &Row, named: &str) -> bool {
+fn matches_name(row: &Row, named: &str) -> bool {
     let lower = named.to_lowercase();
     row.id.starts_with(named) || names(row).any(|name| name.to_lowercase() == lower)
 }
 
-/// The session whose id or name is most like what was typed, if any is much like it.
+/// The session whose id or name is most similar to what was typed, if it is similar enough.
 fn nearest(named: &str, rows: &[Row], ids: &ShortIds<'_>) -> Option<String> {
     let lower = named.to_lowercase();
-    let alike = |row: &Row| {
-        let beginning: String = row.id.chars().take(named.chars().count()).collect();
-        let known = names(row).map(|name| name.to_lowercase()).chain([beginning]);
-        known.map(|name| strsim::normalized_damerau_levenshtein(&lower, &name)).fold(0.0, f64::max)
+    let similarity = |row: &Row| {
+        let prefix: String = row.id.chars().take(named.chars().count()).collect();
+        let names = names(row).map(|name| name.to_lowercase()).chain([prefix]);
+        names.map(|name| strsim::normalized_damerau_levenshtein(&lower, &name)).fold(0.0, f64::max)
     };
-    let best = rows.iter().map(|row| (alike(row), row)).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    (best.0 >= ALIKE).then(|| with_id(best.1, ids))
+    let best = rows.iter().map(|row| (similarity(row), row)).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    (best.0 >= SIMILARITY_MIN).then(|| with_id(best.1, ids))
 }
 
-/// What completes the name of a session: ids, and the folders and titles that name one alone.
-pub(super) fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {
+/// Completions for a session argument: short ids, and the folders and titles that are unique.
+fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
-    // Bash puts a candidate into the line as it is, and hands over what stands there.
+    // Bash inserts a candidate verbatim, and passes the word as typed, so candidates must be escaped for it.
     let is_bash = std::env::var_os("_CLAP_COMPLETE_COMP_TYPE").is_some();
     let context = Context::new(&homes_in(std::env::args_os()));
     let Snapshot { sessions, ids, now } = snapshot::take_listed(&context.homes, &context.config, &context.seen);
     let listed = sessions.iter().filter(|session| session.is_listed());
     let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
-    shorten(&mut rows, now.wall - context.config.list.ended_for, context.config.list.ended_most);
+    limit_ended(&mut rows, now.wall - context.config.list.ended_for, context.config.list.ended_most);
     distinguish(&mut rows);
     let ids = ShortIds::new(ids.iter().map(|id| &**id));
     let mut candidates = Vec::new();
     for row in &rows {
-        let known = [Some(ids.of(&row.id)), Some(&*row.label.who), row.label.title.as_deref()];
-        for name in known.into_iter().flatten() {
+        let names = [Some(ids.of(&row.id)), Some(&*row.label.who), row.label.title.as_deref()];
+        for name in names.into_iter().flatten() {
             let value = if is_bash { escaped(name) } else { name.to_owned() };
-            let alone = rows.iter().filter(|row| is_meant(row, name)).count() == 1;
-            if alone && (value.starts_with(typed) || name.starts_with(typed)) && misread(name).is_none() {
+            let is_unique = rows.iter().filter(|row| matches_name(row, name)).count() == 1;
+            if is_unique && (value.starts_with(typed) || name.starts_with(typed)) && find_confusable(name).is_none() {
                 let help = format!("{}: {}", row.status, row.label.cut(60));
                 candidates.push(CompletionCandidate::new(value).help(Some(help.into())));
             }
@@ -150,13 +162,13 @@ pub(super) fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates
 }
 
-/// The homes that a command line which is not whole yet names.
+/// The homes that an incomplete command line names.
 fn homes_in(words: impl Iterator<Item = OsString>) -> Vec<PathBuf> {
     let words: Vec<_> = words.collect();
     words.windows(2).filter(|pair| pair[0] == "--home").map(|pair| PathBuf::from(&pair[1])).collect()
 }
 
-/// A word as Bash reads it whole.
+/// Escapes a string so that Bash reads it as one literal word.
 fn escaped(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:@%+,…·".contains(c);
     word.chars().flat_map(|c| (!is_plain(c)).then_some('\\').into_iter().chain([c])).collect()
@@ -173,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_meant_by_its_id_its_folder_and_its_title() {
+    fn a_session_matches_by_id_prefix_folder_and_title() {
         let row = row("3aac-11", "/code/billing-api", "Write the migration");
         for named in [
             "3aac",
@@ -184,15 +196,15 @@ mod tests {
             "write the migration",
             "billing-api · Write the migration",
         ] {
-            assert!(is_meant(&row, named), "{named}");
+            assert!(matches_name(&row, named), "{named}");
         }
         for other in ["aac", "billing", "3AAC", "Write"] {
-            assert!(!is_meant(&row, other), "{other}");
+            assert!(!matches_name(&row, other), "{other}");
         }
     }
 
     #[test]
-    fn the_nearest_is_named_where_it_is_near() {
+    fn the_nearest_name_is_suggested_if_it_is_similar() {
         let rows =
             [row("3aac-11", "/code/billing-api", "Write the migration"), row("90ff-22", "/code/infra", "Load test")];
         let ids = ShortIds::new(rows.iter().map(|row| &*row.id));
@@ -204,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_one_word_to_bash() {
+    fn an_escaped_name_is_one_word_to_bash() {
         assert_eq!(escaped("Fix it; $(rm) 'x'"), "Fix\\ it\\;\\ \\$\\(rm\\)\\ \\'x\\'");
         assert_eq!(escaped("billing-api_2.0"), "billing-api_2.0");
         let line = ["pilotlight", "--", "pilotlight", "--home", "/a", "stop", "--home", "/b", ""].map(OsString::from);

@@ -1,6 +1,8 @@
-//! `pilotlight replay FILE`: a log run through the same judgement, in its own time.
+//! `pilotlight replay FILE`: judges a recorded log, in its own time.
 
-use super::{Context, json};
+use super::context::Context;
+use super::json;
+use super::report::say;
 use crate::config;
 use crate::core::replay::{Change, OwnerStory, Replay};
 use crate::core::text;
@@ -62,14 +64,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     while lines.read_until(b'\n', &mut line).with_context(|| format!("cannot read {}", arguments.file.display()))? > 0 {
         replay.line(&line, &mut changes);
         line.clear();
-        tell(&mut changes, arguments.json, &mut out)?;
+        print(&mut changes, arguments.json, &mut out)?;
     }
     let rest = arguments.until.unwrap_or(if matches!(arguments.owner, Owner::Dead) { Span(1) } else { Span::ZERO });
     replay.finish(rest, &mut changes);
-    tell(&mut changes, arguments.json, &mut out)?;
+    print(&mut changes, arguments.json, &mut out)?;
     out.flush()?;
     if replay.facts.skipped > 0 {
-        super::say(&format!(
+        say(&format!(
             "{} of {} were not events and were skipped",
             text::counted(usize::try_from(replay.facts.skipped).unwrap_or(usize::MAX), "line"),
             replay.facts.skipped + replay.facts.events
@@ -78,7 +80,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(changes: &mut Vec<Change>, json: bool, out: &mut impl Write) -> io::Result<()> {
+fn print(changes: &mut Vec<Change>, json: bool, out: &mut impl Write) -> io::Result<()> {
     for change in changes.drain(..) {
         if json {
             json::write(out, &change)?;

@@ -1,14 +1,15 @@
-//! `pilotlight setup`: what a package brings beside the program (completions, the entry in the menu of programs, the systemd
-//! unit), for those who built it themselves. Everything goes into the user's folder of data, where packages that are installed
-//! for one user alone have it; the user's settings are not touched.
+//! `pilotlight setup`: writes the files that a package installs besides the program (completions, desktop entry,
+//! systemd unit), for users who built it themselves. Everything goes into the user's data folder; the user's settings
+//! are not touched.
 //!
-//! What would be done is listed first. A file is written, renewed or taken away only where it is missing or as we wrote it:
-//! [`file`] knows which is which.
+//! All changes are listed first. A file is only written if it is missing, and only updated or removed if it is as we
+//! wrote it: [`file`] decides.
 
 mod file;
 
 use super::ask::confirm;
-use super::{LINE_MAX, USAGE, pages, say};
+use super::pages;
+use super::report::{LINE_MAX, REFUSED, USAGE, say};
 use crate::agent::copilot::bridge::files::Files;
 use crate::core::text::{counted, plain};
 use crate::system::paths;
@@ -16,17 +17,15 @@ use crate::system::paths::own_program;
 use crate::tray::autostart::Login;
 use anyhow::Context as _;
 use clap_complete::Shell;
-use file::{File, Form, State};
+use file::{CommentStyle, File, State};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Exit code: nothing was done, because the user did not want it.
-const REFUSED: u8 = 4;
 const UNIT: &str = "systemd/user/pilotlight.service";
-/// Where zsh is told to look: it knows no folder of the user's by itself.
+/// The folder to add to zsh's `fpath`, which has no user folder by default.
 const ZSH_FOLDER: &str = "zsh/site-functions";
-/// The shells, and where each looks for what others bring.
+/// The shells, each with its program and the place of its completions.
 const SHELLS: [(Shell, &str, &str); 3] = [
     (Shell::Bash, "bash", "bash-completion/completions/pilotlight"),
     (Shell::Zsh, "zsh", "zsh/site-functions/_pilotlight"),
@@ -44,15 +43,15 @@ pub(super) struct Arguments {
     yes: bool,
 }
 
-/// What is done with a file.
+/// What to do with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Write,
     Renew,
     Remove,
-    /// There is nothing to do.
+    /// It is up to date.
     Keep,
-    /// It is not ours to touch, for this reason.
+    /// It is not touched, for this reason.
     Leave(&'static str),
 }
 
@@ -69,9 +68,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let packaged = package_of(&program, &data);
     let login = Login::find(&[]);
     let path = std::env::var_os("PATH");
-    // A shell may have gone since its file was written.
-    let is_there = |name: &str| arguments.remove || paths::program(Path::new(name), path.as_deref()).is_some();
-    let files = files(&program, &data, is_there)?;
+    // When removing, files of shells that are no longer installed count too.
+    let is_installed = |name: &str| arguments.remove || paths::program(Path::new(name), path.as_deref()).is_some();
+    let files = files(&program, &data, is_installed)?;
     let steps = files.iter().map(|file| (file, step(file, arguments.remove, &login)));
     let steps: Vec<_> = steps.filter(|(file, _)| !arguments.remove || file.state() != State::Missing).collect();
     if let Some(share) = packaged.filter(|_| !arguments.remove) {
@@ -89,7 +88,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if !arguments.yes {
-        listed?; // what nobody could read is nothing to say yes to
+        listed?; // a list that could not be shown cannot be confirmed
         match confirm(&format!("{verb} {}?", counted(count, "file"))) {
             Some(true) => {}
             Some(false) => {
@@ -109,27 +108,27 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             failed = true;
         }
     }
-    let said = if arguments.remove { after_removing(&login) } else { after_writing(&data, &files) };
-    said.iter().try_for_each(|line| writeln!(io::stdout(), "{}", plain(line, LINE_MAX)))?;
+    let notes = if arguments.remove { after_removing(&login) } else { after_writing(&data, &files) };
+    notes.iter().try_for_each(|line| writeln!(io::stdout(), "{}", plain(line, LINE_MAX)))?;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The user's folder of data. Shells look there on macOS, too.
+/// The user's data folder. Shells use it on macOS, too.
 fn data_folder() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     named.or_else(|| Some(paths::user_home()?.join(".local/share")))
 }
 
-/// Where the package that this program came with has its files, if there is one.
+/// The `share` folder of the package that installed this program, if one did.
 fn package_of(program: &Path, data: &Path) -> Option<PathBuf> {
-    const EITHER: [&str; 3] =
+    const MARKERS: [&str; 3] =
         ["applications/pilotlight.desktop", "bash-completion/completions/pilotlight", "zsh/site-functions/_pilotlight"];
     let share = program.parent()?.parent()?.join("share");
-    (share != data && EITHER.iter().any(|file| share.join(file).is_file())).then_some(share)
+    (share != data && MARKERS.iter().any(|file| share.join(file).is_file())).then_some(share)
 }
 
-/// What there is to be had, for the programs that are there.
-fn files(program: &Path, data: &Path, is_there: impl Fn(&str) -> bool) -> anyhow::Result<Vec<File>> {
+/// The files to write, given which programs are installed.
+fn files(program: &Path, data: &Path, is_installed: impl Fn(&str) -> bool) -> anyhow::Result<Vec<File>> {
     let mut files = Vec::new();
     #[cfg(target_os = "linux")]
     {
@@ -137,24 +136,30 @@ fn files(program: &Path, data: &Path, is_there: impl Fn(&str) -> bool) -> anyhow
         let program =
             program.to_str().context("the path of this program is not valid UTF-8, which these files need")?;
         let entry = entry_for(include_str!("../../packaging/linux/pilotlight.desktop"), program);
-        files.push(File::new(data, "applications/pilotlight.desktop", "the menu of programs", Form::Hash, &entry));
+        files.push(File::new(
+            data,
+            "applications/pilotlight.desktop",
+            "the menu of programs",
+            CommentStyle::Hash,
+            &entry,
+        ));
         let icon = include_str!("../../assets/icon/pilotlight.svg");
-        files.push(File::new(data, "icons/hicolor/scalable/apps/pilotlight.svg", "its icon", Form::Xml, icon));
+        files.push(File::new(data, "icons/hicolor/scalable/apps/pilotlight.svg", "its icon", CommentStyle::Xml, icon));
         let unit = unit_for(include_str!("../../packaging/linux/pilotlight.service"), program);
-        if let Some(unit) = unit.filter(|_| is_there("systemctl")) {
-            files.push(File::new(data, UNIT, "systemd unit, not enabled by this", Form::Hash, &unit));
+        if let Some(unit) = unit.filter(|_| is_installed("systemctl")) {
+            files.push(File::new(data, UNIT, "systemd unit, not enabled by this", CommentStyle::Hash, &unit));
         }
     }
     #[cfg(not(target_os = "linux"))]
     let _ = program;
-    for (shell, name, path) in SHELLS.into_iter().filter(|(_, name, _)| is_there(name)) {
+    for (shell, name, path) in SHELLS.into_iter().filter(|(_, name, _)| is_installed(name)) {
         let script = String::from_utf8(pages::script(shell)).context("the completions are not valid UTF-8")?;
         let what = match name {
             "bash" => "completions for bash",
             "zsh" => "completions for zsh",
             _ => "completions for fish",
         };
-        files.push(File::new(data, path, what, Form::Hash, &script));
+        files.push(File::new(data, path, what, CommentStyle::Hash, &script));
     }
     Ok(files)
 }
@@ -184,7 +189,7 @@ fn is_enabled(_login: &Login) -> bool {
     false
 }
 
-/// Shows what would be done.
+/// Prints the changes.
 fn list(program: &Path, steps: &[(&File, Step)]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "For {}:", plain(&program.display().to_string(), LINE_MAX))?;
@@ -193,7 +198,7 @@ fn list(program: &Path, steps: &[(&File, Step)]) -> io::Result<()> {
             Step::Write => ("write", file.what),
             Step::Renew => ("renew", file.what),
             Step::Remove => ("remove", file.what),
-            Step::Keep => ("keep", "as it should be"),
+            Step::Keep => ("keep", "up to date"),
             Step::Leave(why) => ("leave", *why),
         };
         writeln!(out, "  {word:<7} {}  ({note})", plain(&file.path.display().to_string(), LINE_MAX))?;
@@ -209,7 +214,7 @@ fn carry_out(file: &File, step: Step) -> anyhow::Result<()> {
     }
 }
 
-/// What the user has to do for it to work.
+/// Notes for the user on what remains to be done.
 fn after_writing(data: &Path, files: &[File]) -> Vec<String> {
     let has = |path: &str| files.iter().any(|file| file.path.ends_with(path));
     let mut lines = vec!["Written. `pilotlight setup --remove` removes all of it.".to_owned()];
@@ -248,10 +253,11 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn only_for_what_is_there() {
+    fn files_are_for_installed_programs_only() {
         let data = Path::new("/home/u/.local/share");
-        let names = |there: &[&str]| {
-            let files = files(Path::new("/home/u/.cargo/bin/pilotlight"), data, |name| there.contains(&name)).unwrap();
+        let names = |installed: &[&str]| {
+            let program = Path::new("/home/u/.cargo/bin/pilotlight");
+            let files = files(program, data, |name| installed.contains(&name)).unwrap();
             files.iter().map(|file| file.path.strip_prefix(data).unwrap().display().to_string()).collect::<Vec<_>>()
         };
         let always = ["applications/pilotlight.desktop", "icons/hicolor/scalable/apps/pilotlight.svg"];
@@ -261,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_a_package_is_known_by_what_lies_beside_it() {
+    fn a_packaged_program_is_recognized_by_the_packages_files() {
         let scratch = tempfile::tempdir().unwrap();
         let (program, share) = (scratch.path().join("bin/pilotlight"), scratch.path().join("share"));
         let package = |data: &Path| package_of(&program, data);
@@ -269,6 +275,6 @@ mod tests {
         fs::create_dir_all(share.join("applications")).unwrap();
         fs::write(share.join("applications/pilotlight.desktop"), "").unwrap();
         assert_eq!(package(Path::new("/home/u/.local/share")), Some(share.clone()));
-        assert_eq!(package(&share), None, "what setup itself wrote for a program in ~/.local/bin");
+        assert_eq!(package(&share), None, "setup itself wrote this, for a program in ~/.local/bin");
     }
 }

@@ -1,9 +1,11 @@
-//! `pilotlight status`: every session, once.
+//! `pilotlight status`: lists every session, once.
 
 use super::bars::{Bar, Format};
+use super::context::Context;
+use super::report::{NO_HOME, say};
 use super::table::{Style, lines};
-use super::{Context, NO_HOME, beside, json, say};
-use crate::core::fleet::{Glance, Row, Session, ShortIds, distinguish, shorten, sort};
+use super::{enrich, json};
+use crate::core::fleet::{Glance, Row, Session, ShortIds, distinguish, limit_ended, sort};
 use crate::engine::snapshot::{self, Snapshot};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -23,9 +25,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    context.tell_problems();
+    context.report_problems();
     if !arguments.json && arguments.format.is_none() {
-        context.tell_ended();
+        context.report_ended();
     }
     let unreadable = context.unreadable_homes();
     for problem in &unreadable {
@@ -45,7 +47,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         true => snapshot::take(homes, config, seen, arguments.all),
         false => snapshot::take_listed(homes, config, seen),
     };
-    beside::take_over(&mut sessions, context, now);
+    enrich::enrich(&mut sessions, context, now);
     if let Some(format) = arguments.format {
         let listed = sessions.iter().filter(|session| session.is_listed());
         let bar = Bar::new(listed.map(|session| session.row(now, &context.config.limits).0));
@@ -54,19 +56,19 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
     let problem = |session: &Session| Some((session.id.clone(), session.problem.clone()?));
     let problems: Vec<_> = sessions.iter().filter_map(problem).collect();
-    // There may be tens of thousands: each is let go of as soon as its row is made.
+    // There may be tens of thousands of sessions: each is dropped as soon as its row is made.
     let listed = sessions.into_iter().filter(Session::is_listed);
     let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
     if arguments.all {
         sort(&mut rows);
     } else {
         let list = context.config.list;
-        shorten(&mut rows, now.wall - list.ended_for, list.ended_most);
+        limit_ended(&mut rows, now.wall - list.ended_for, list.ended_most);
     }
     distinguish(&mut rows);
     let mut out = io::BufWriter::new(io::stdout().lock());
     if arguments.json {
-        // One row a line: an array for those who parse it, greppable for those who do not.
+        // One row per line: valid JSON for parsers, and easy to grep.
         for (index, row) in rows.iter().enumerate() {
             write!(out, "{}", if index == 0 { "[\n" } else { ",\n" })?;
             json::write(&mut out, row)?;

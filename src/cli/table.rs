@@ -1,7 +1,7 @@
-//! The table of sessions: the same in `status` and live.
+//! The table of sessions, shared by `status` and `live`.
 //!
-//! Status is told by word and by shape as well as by colour. Everything that a session wrote has been made fit to be shown
-//! before it comes here; widths are counted in the columns that a terminal gives each character.
+//! A status is shown by word and shape as well as by colour. Text from sessions is sanitized before it gets here.
+//! Widths are in terminal columns.
 
 use super::color;
 use crate::core::fleet::{Row, ShortIds, mark};
@@ -11,21 +11,20 @@ use crate::core::verdict::Status;
 use clap::ColorChoice;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How a table is to look.
+/// The style of a table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
-    /// Columns of the terminal; `None`: as wide as it needs.
+    /// Columns of the terminal; `None` for no limit.
     pub(super) width: Option<usize>,
-    /// Lines of the terminal; `None`: as long as it needs.
+    /// Lines of the terminal; `None` for no limit.
     pub(super) height: Option<usize>,
-    /// With colours.
     pub(super) colour: bool,
-    /// With shapes beyond ASCII.
+    /// Whether marks may be beyond ASCII.
     pub(super) unicode: bool,
 }
 
 impl Style {
-    /// What standard output can show, and the environment wants shown.
+    /// The style that suits standard output and the environment.
     pub(super) fn of_stdout(choice: ColorChoice) -> Self {
         use std::io::IsTerminal;
         let env = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -42,30 +41,31 @@ impl Style {
     }
 }
 
-/// The colour of a status, as the parameters of an SGR sequence (ECMA-48): red, amber, blue, green, or dim.
+/// The colour of a status, as the parameter of an SGR sequence (ECMA-48): red, yellow, cyan, green, or dim.
 const fn colour(status: Status) -> &'static str {
     match status {
         Status::Crashed | Status::Failed | Status::Stuck => "31",
         Status::NeedsPermission | Status::PermissionLost | Status::NeedsInput => "33",
-        // Not blue, which many a dark terminal shows as good as black.
+        // Not blue, which is hard to read on many dark terminals.
         Status::Working | Status::Finishing => "36",
         Status::Idle => "32",
         Status::Quiet | Status::Ended => "2",
     }
 }
 
-/// The names' column is at most this wide; the reason gets the rest. What tells names apart stands in front of any cut.
+/// Maximum width of the name column; the reason gets the rest. Names that are cut still differ before the cut.
 const NAME_WIDTH: usize = 36;
-/// An id of Copilot's form is no longer; what is longer is a folder that was named by somebody else.
+/// Maximum width of the id column: the length of a UUID, the form of Copilot's ids.
 const ID_WIDTH: usize = 36;
-/// The name's column is no narrower than this, where it is cut at all.
-const NAME_LEAST: usize = 12;
-/// A reason is never narrower: where the other columns leave less, it stands on a line of its own below them.
+/// Minimum width of the name column, if names are cut.
+const NAME_MIN_WIDTH: usize = 12;
+/// If the other columns leave less than this for the reason, it goes onto a line of its own below them.
 const REASON_WIDTH: usize = 30;
-/// So far it is set in there.
+/// Indentation of a reason on a line of its own.
 const INDENT: &str = "    ";
 
-/// The head of the columns, then the rows as they come, each on one line or on two. `ids` are all that a command may be given.
+/// The heading, then the rows in the given order, each on one line or two. `ids` are all the ids that a command
+/// accepts.
 pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -> Vec<String> {
     let ages: Vec<_> = rows.iter().map(|row| row.age(now)).collect();
     let widest = |texts: &mut dyn Iterator<Item = usize>, least: usize| texts.fold(least, usize::max);
@@ -79,11 +79,11 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
     let name_width = widest(&mut widths.into_iter(), 7).min(NAME_WIDTH);
     let reasons: Vec<_> = rows.iter().map(|row| row.reason(now)).collect();
     let least = widest(&mut reasons.iter().map(|reason| reason.width()), 6).min(REASON_WIDTH);
-    let beside = room.is_none_or(|room| room >= NAME_LEAST.min(name_width) + 2 + least);
-    let left = room.map(|room| if beside { room - 2 - least } else { room.max(NAME_LEAST) });
+    let on_one_line = room.is_none_or(|room| room >= NAME_MIN_WIDTH.min(name_width) + 2 + least);
+    let left = room.map(|room| if on_one_line { room - 2 - least } else { room.max(NAME_MIN_WIDTH) });
     let name_width = left.map_or(name_width, |left| name_width.min(left));
     let reason_width = match style.width {
-        Some(width) if !beside => width.saturating_sub(INDENT.len()),
+        Some(width) if !on_one_line => width.saturating_sub(INDENT.len()),
         _ => room.map_or(usize::MAX, |room| room.saturating_sub(name_width + 2)),
     };
     let head = format!(
@@ -92,7 +92,7 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
         pad("ID", id_width),
         pad("SESSION", name_width),
         pad("AGE", age_width),
-        if beside { "  REASON" } else { "" }
+        if on_one_line { "  REASON" } else { "" }
     );
     let mut lines = vec![paint(&fit(head.trim_end(), style.width.unwrap_or(usize::MAX)), "1", style)];
     for ((((row, age), id), label), reason) in rows.iter().zip(&ages).zip(&ids).zip(&labels).zip(&reasons) {
@@ -104,37 +104,37 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
             (true, false) => "* ",
         };
         let name = pad(&fit(&format!("{unseen}{label}"), name_width), name_width);
-        let told = format!("{status}  {}  {name}  {}", pad(id, id_width), pad(age, age_width));
+        let columns = format!("{status}  {}  {name}  {}", pad(id, id_width), pad(age, age_width));
         let reason = fit(reason, reason_width);
-        lines.push(match beside {
-            true => format!("{told}  {reason}").trim_end().to_owned(),
-            false => format!("{}\n{INDENT}{reason}", told.trim_end()),
+        lines.push(match on_one_line {
+            true => format!("{columns}  {reason}").trim_end().to_owned(),
+            false => format!("{}\n{INDENT}{reason}", columns.trim_end()),
         });
     }
     lines
 }
 
-/// As many rows as a height has room for, with the one at `chosen` among them, and how many are not seen; each row as one or two
-/// lines.
-pub(super) fn window(rows: &[String], chosen: Option<usize>, height: Option<usize>) -> Vec<String> {
+/// The lines of as many rows as fit into a height, with the selected one among them, and the number of rows left out. A
+/// row is one line or two.
+pub(super) fn window(rows: &[String], selected: Option<usize>, height: Option<usize>) -> Vec<String> {
     let tall = |row: &String| row.lines().count();
     let all: usize = rows.iter().map(tall).sum();
     let split = |rows: &[String]| rows.iter().flat_map(|row| row.lines().map(str::to_owned)).collect::<Vec<_>>();
     let Some(height) = height.filter(|height| all > *height) else { return split(rows) };
     let most = (height.saturating_sub(1) / rows.iter().map(tall).max().unwrap_or(1)).max(1);
-    let from = chosen.map_or(0, |chosen| (chosen + 1).saturating_sub(most));
+    let from = selected.map_or(0, |selected| (selected + 1).saturating_sub(most));
     let to = (from + most).min(rows.len());
     let mut shown = split(&rows[from..to]);
     shown.push(format!("... and {}", counted(rows.len() - (to - from), "more session")));
     shown
 }
 
-/// When the age of some row will be worded otherwise.
+/// When the text of any row's age changes next.
 pub(super) fn next_age(rows: &[Row], now: Time) -> Option<Time> {
     rows.iter().map(|row| row.next_age(now)).min()
 }
 
-/// The mark of a status, as the output can show it.
+/// The mark of a status, in Unicode or ASCII.
 const fn shape(status: Status, unicode: bool) -> &'static str {
     let (mark, ascii) = mark(status);
     if unicode { mark } else { ascii }
@@ -148,7 +148,7 @@ fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// Cuts a line to so many columns, leaving the sequences that paint it whole.
+/// Cuts a line to a width, and keeps its SGR sequences.
 pub(super) fn fit_painted(line: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return line.to_owned() };
     let (mut out, mut used, mut painting) = (String::new(), 0, false);
@@ -170,36 +170,27 @@ pub(super) fn fit_painted(line: &str, width: Option<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fleet::{Background, Kind, Label, TurnShown};
+    use crate::core::fleet::{Label, Session, TurnView};
+    use crate::core::time::Moment;
 
     const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";
 
-    /// The lines, the session being the only one.
+    /// The lines of a table, if there is one session with [`ID`].
     fn lines(rows: &[Row], now: Time, style: Style) -> Vec<String> {
         super::lines(rows, &ShortIds::new([ID].into_iter()), now, style)
     }
 
     fn row(label: &str, status: Status, because: &str) -> Row {
+        let label = Label { who: label.into(), title: None };
+        let row = Session::default().row(Moment::default(), &Default::default()).0;
         Row {
             id: ID.into(),
-            name: label.into(),
-            label: Label { who: label.into(), title: None },
-            turn: None,
-            ended_denied: false,
-            gist: crate::core::gist::Gist::default(),
-            looked_at: false,
-            cwd: None,
-            branch: None,
-            kind: Kind::Terminal,
+            label,
             status,
-            since: Time(0),
-            last_progress: Some(Time(0)),
             because: because.into(),
+            last_progress: Some(Time(0)),
             unseen: false,
-            owner: None,
-            background: Background::default(),
-            actions: Vec::new(),
-            question: None,
+            ..row
         }
     }
 
@@ -221,24 +212,25 @@ mod tests {
         for width in 1..200 {
             for line in lines(&rows, Time(0), style(Some(width))) {
                 for line in line.lines() {
-                    // Below the width of status, age and a little of the name nothing fits, and nothing is hidden either.
+                    // 46 columns is the minimum: status, id, age and some of the name are always shown.
                     assert!(line.width() <= width.max(46), "{width}: {line}");
                 }
             }
         }
-        // At 80 columns all of it is read on one line, with 30 columns for the reason; where there is less, that stands below.
+        // From 80 columns on, a row is one line, with at least 30 columns for the reason. Below that, the reason is on
+        // a second line.
         for width in [80, 120] {
-            let told = lines(&rows, Time(0), style(Some(width)));
+            let table = lines(&rows, Time(0), style(Some(width)));
             assert!(
-                told.iter().all(|line| line.lines().count() == 1 && !line.ends_with("bash is open, 1…")),
-                "{told:#?}"
+                table.iter().all(|line| line.lines().count() == 1 && !line.ends_with("bash is open, 1…")),
+                "{table:#?}"
             );
-            assert!(told[1].contains("bash is open, 1 background ag"), "{told:#?}");
+            assert!(table[1].contains("bash is open, 1 background ag"), "{table:#?}");
         }
         let narrow = lines(&rows, Time(0), style(Some(60)));
-        let told: Vec<_> = narrow[1].lines().collect();
+        let row: Vec<_> = narrow[1].lines().collect();
         assert_eq!(
-            told,
+            row,
             ["▶ working           3653  Fix the parser of the config…  now", "    bash is open, 1 background agent"]
         );
         assert_eq!(
@@ -247,39 +239,39 @@ mod tests {
         );
     }
 
-    /// The age of the last sign of life says nothing of how long the turn has taken.
+    /// The age of the last event does not show how long the turn has taken.
     #[test]
     fn case_149_a_long_turn_full_of_events_shows_how_long_it_has_taken() {
         let minute = 60_000;
         let now = Time(75 * minute);
-        let turn = Some(TurnShown { since: Time(0), tools: 8, older: false });
+        let turn = Some(TurnView { since: Time(0), tools: 8, older: false });
         let long = Row { turn, last_progress: Some(now), ..row("api", Status::Working, "bash is open") };
-        let told = &lines(std::slice::from_ref(&long), now, style(None))[1];
-        assert!(told.ends_with("api      now  bash is open; 1 h 15 min, 8 tools"), "{told}");
-        assert_eq!(next_age(&[long], now), Some(Time(76 * minute)), "it is redrawn when that is worded otherwise");
+        let line = &lines(std::slice::from_ref(&long), now, style(None))[1];
+        assert!(line.ends_with("api      now  bash is open; 1 h 15 min, 8 tools"), "{line}");
+        assert_eq!(next_age(&[long], now), Some(Time(76 * minute)), "it is redrawn when that text changes");
     }
 
     #[test]
-    fn an_id_is_shown_as_far_as_it_names_one_session() {
+    fn an_id_is_shortened_to_its_unique_prefix() {
         let others = ["36535f61-5c7b-4f09-a70b-000000000000", ID, "36535f60"];
         let ids = ShortIds::new(others.into_iter());
-        let told = &super::lines(&[row("a", Status::Idle, "b")], &ids, Time(0), style(None))[1];
-        assert_eq!(told, "✓ idle    36535f61-5c7b-4f09-a70b-2  a        now  b");
+        let line = &super::lines(&[row("a", Status::Idle, "b")], &ids, Time(0), style(None))[1];
+        assert_eq!(line, "✓ idle    36535f61-5c7b-4f09-a70b-2  a        now  b");
         assert_eq!((ids.of("36535f60"), ids.of("9"), ids.of("")), ("36535f60", "9", ""));
     }
 
     #[test]
-    fn status_is_told_without_colour() {
+    fn a_status_is_recognizable_without_colour() {
         for status in Status::ALL {
-            let told = &lines(&[row("a", status, "b")], Time(0), style(None))[1];
-            assert!(told.starts_with(shape(status, true)) && told.contains(status.name()), "{told}");
+            let line = &lines(&[row("a", status, "b")], Time(0), style(None))[1];
+            assert!(line.starts_with(shape(status, true)) && line.contains(status.name()), "{line}");
         }
         let coloured = Style { colour: true, ..style(None) };
         assert!(lines(&[row("a", Status::Idle, "b")], Time(0), coloured)[1].starts_with("\x1b[32m✓ idle"));
     }
 
     #[test]
-    fn what_does_not_fit_the_height_is_counted_and_the_chosen_row_is_seen() {
+    fn rows_that_do_not_fit_are_counted_and_the_selected_row_is_shown() {
         let rows = |lines: usize| (0..10).map(|n| vec![n.to_string(); lines].join("\n")).collect::<Vec<_>>();
         assert_eq!(window(&rows(1), None, Some(10)).len(), 10);
         assert_eq!(window(&rows(1), None, Some(4)), ["0", "1", "2", "... and 7 more sessions"]);

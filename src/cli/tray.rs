@@ -1,16 +1,17 @@
-//! `pilotlight`: the light in the panel. Where there is no panel, a line says so, and the live table takes over if this is a
-//! terminal; the icon comes when a panel does.
+//! `pilotlight`: the icon in the panel. Without a panel, a message says so, and on a terminal the live table is shown.
+//! The icon appears when a panel does.
 
+use super::context::{Context, demo_hint};
 use super::live::Live;
-use super::{Context, say};
+use super::report::say;
 use crate::agent::copilot::bridge::files::Files;
 use crate::config::Permissions;
-use crate::control::caller::Judge;
+use crate::control::caller::CallerPolicy;
 use crate::doctor::{examine, report::report};
-use crate::engine::{Command, Listening, View};
+use crate::engine::{BridgeConfig, Command, View};
 use crate::system::{log, paths};
 use crate::tray::autostart::Login;
-use crate::tray::feed::Tell;
+use crate::tray::feed::Console;
 use crate::tray::instance::{Claim, Instance};
 use crate::tray::open_files::OpenFiles;
 use crate::tray::{self, Start, menu::Menu};
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
 pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
-    // A demo is no light of the user's: it claims no place, and no command reaches it.
+    // A demo claims no runtime folder, so that no command reaches it.
     let project = paths::project().filter(|_| !context.demo);
     let (mut instance, mut refused) = (None, Vec::new());
     for folder in project.iter().flat_map(paths::runtime_folders) {
@@ -40,7 +41,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
             Err(error) => refused.push(error),
         }
     }
-    // What a demo remembers goes with its sessions.
+    // A demo keeps its state in its own folder.
     let state_folder = match &project {
         Some(project) => Some(paths::state_folder(project)),
         None => context.seen.path().and_then(Path::parent).map(Path::to_owned),
@@ -50,46 +51,47 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     for reason in refused {
         match &instance {
             Some(instance) => tracing::warn!("{reason:#}; using {} instead", instance.folder().display()),
-            // Better two lights than none.
+            // Runs without the lock: two icons are better than none.
             None => tracing::warn!("commands cannot reach this tray: {reason:#}"),
         }
     }
-    context.tell_problems();
+    context.report_problems();
     for problem in context.unreadable_homes() {
         say(&format!("{problem}; waiting for it"));
     }
     if context.has_no_home() {
-        say(&super::demo::offer());
+        say(&demo_hint());
     }
     let user_home = paths::user_home().map(|home| home.to_string_lossy().into_owned());
     let approves_all = context.config.actions.permissions == Permissions::ApproveAll;
     let menu = Menu::new(context.config.limits, context.config.list, user_home, approves_all)
         .with_icon(context.config.tray)
-        .of_demo(context.demo);
+        .for_demo(context.demo);
     let (homes, terminal) = (context.homes.clone(), context.config.actions.terminal.clone());
     let mut engine = context.engine();
-    engine.hand_to_holders(project.iter().flat_map(paths::runtime_folders).collect());
-    // Without the lock another tray may run, and serve it.
+    engine.forward_to_holders(project.iter().flat_map(paths::runtime_folders).collect());
+    // Only with the lock: without it, another tray may be serving the socket.
     let control_folder = instance.as_ref().map(|instance| instance.folder().to_owned());
     if let (Some(project), Some(folder)) = (&project, &control_folder) {
-        engine.listen_to_bridges(Listening { folder: folder.clone(), files: Files::new(project), briefly: false });
+        engine.listen_to_bridges(BridgeConfig { folder: folder.clone(), files: Files::new(project), briefly: false });
     }
-    let judge = Judge { names: context.config.owners.names.clone(), approves_all };
+    let judge = CallerPolicy { names: context.config.owners.names.clone(), approves_all };
     let notifications = context.config.notifications.clone();
     let (named_homes, is_demo) = (context.named_homes.clone(), context.demo);
     let login = if is_demo { Login::none("not in a demo") } else { Login::find(&named_homes) };
     let diagnose = move || {
         if is_demo {
-            return "This is a demo, which looks at nothing of yours. What a bug report needs: pilotlight diagnostics\n".into();
+            return "This is a demo, which examines nothing of yours. For a bug report, run: pilotlight diagnostics\n"
+                .into();
         }
-        // As things are then: the settings may be others.
+        // Reads the settings again: they may have changed since the start.
         let ground = Context::new(&named_homes).ground();
         report(&ground, &examine(&ground))
     };
     let open_files = OpenFiles::new(context.config_path.clone(), state_folder.clone(), diagnose);
-    let tell = Box::new(Terminal {
+    let console = Box::new(Terminal {
         context: Arc::new(context),
-        commander: engine.commander(),
+        commander: engine.command_sender(),
         instance,
         table: None,
         lit: false,
@@ -97,7 +99,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     let start = Start {
         engine,
         menu,
-        tell,
+        console,
         own_log,
         state_folder,
         homes,
@@ -113,7 +115,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells the user what the menu cannot, on the terminal or standard error.
+/// Shows on the terminal or standard error what the menu cannot.
 struct Terminal {
     context: Arc<Context>,
     commander: UnboundedSender<Command>,
@@ -125,13 +127,13 @@ struct Terminal {
 impl Terminal {
     fn note(&self, place: &str) {
         if let Some(instance) = &self.instance {
-            instance.tell(place);
+            instance.write_note(place);
         }
     }
 }
 
-impl Tell for Terminal {
-    fn dark(&mut self, line: &str) {
+impl Console for Terminal {
+    fn icon_missing(&mut self, line: &str) {
         tracing::info!("{line}");
         say(line);
         self.lit = false;
@@ -147,7 +149,7 @@ impl Tell for Terminal {
         }
     }
 
-    fn lit(&mut self) {
+    fn icon_shown(&mut self) {
         if std::mem::replace(&mut self.lit, true) {
             return;
         }
@@ -163,7 +165,7 @@ impl Tell for Terminal {
         }
     }
 
-    fn say(&mut self, line: &str) {
+    fn print(&mut self, line: &str) {
         match &mut self.table {
             Some(table) => {
                 let before = table.notice.take().map(|before| before + " ").unwrap_or_default();

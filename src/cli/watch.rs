@@ -1,8 +1,10 @@
-//! `pilotlight watch`: a line for each change, for as long as somebody reads.
+//! `pilotlight watch`: prints a line for each change, as long as somebody reads.
 
 use super::bars::{Bar, Format};
+use super::context::{Context, watch_until_stopped};
+use super::json;
+use super::report::{USAGE, say};
 use super::writer::Writer;
-use super::{Context, USAGE, json, say, watch_until_told};
 use crate::core::fleet::Session;
 use crate::core::limits::Limits;
 use crate::core::time::Moment;
@@ -29,32 +31,32 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         );
         return Ok(ExitCode::from(USAGE));
     }
-    context.tell_problems();
+    context.report_problems();
     for problem in context.unreadable_homes() {
         say(&format!("{problem}; waiting for it"));
     }
     let engine = context.engine();
-    let commander = engine.commander();
+    let commander = engine.command_sender();
     let writer = Writer::start(move || {
         let _ = commander.send(Command::Quit); // fails only when the engine has ended
     })?;
     if let Some(format) = arguments.format {
-        let mut bar = Texts { format, last: String::new(), writer };
-        watch_until_told(engine, &mut bar)?;
+        let mut bar = BarView { format, last: String::new(), writer };
+        watch_until_stopped(engine, &mut bar)?;
         bar.writer.end()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut lines = Lines { limits: context.config.limits, out: Vec::new(), writer };
-    watch_until_told(engine, &mut lines)?;
+    let mut lines = JsonView { limits: context.config.limits, out: Vec::new(), writer };
+    watch_until_stopped(engine, &mut lines)?;
     lines.writer.end()?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// So many bytes of a long list are written at once.
-const WRITE: usize = 1 << 16;
+/// A long list is flushed whenever this many bytes are buffered.
+const FLUSH_AT: usize = 1 << 16;
 
 /// Writes rows as lines of JSON.
-struct Lines {
+struct JsonView {
     limits: Limits,
     out: Vec<u8>,
     writer: Writer,
@@ -66,14 +68,14 @@ struct Removed<'a> {
     removed: bool,
 }
 
-impl Lines {
+impl JsonView {
     fn line(&mut self, value: &impl Serialize) {
-        // Into memory, of values without a map: it cannot fail.
+        // Writing to a Vec, of values without maps, cannot fail.
         let _ = json::write(&mut self.out, value);
         self.out.push(b'\n');
     }
 
-    /// One write for all lines of a moment, so that no reader sees half of it.
+    /// Writes all buffered lines in one block, so that no reader sees half an update.
     fn flush(&mut self) -> ControlFlow<()> {
         match self.writer.write(std::mem::take(&mut self.out)) {
             true => ControlFlow::Continue(()),
@@ -82,9 +84,9 @@ impl Lines {
     }
 }
 
-impl View for Lines {
+impl View for JsonView {
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], _now: Moment) -> ControlFlow<()> {
-        // What went and came back within a moment is there.
+        // Removals come first: a session that was removed and added again within one update ends up present.
         for (_, id) in removed {
             self.line(&Removed { id, removed: true });
             // Another home may have a session of the same id.
@@ -114,7 +116,7 @@ impl View for Lines {
     fn show_history(&mut self, sessions: &mut dyn Iterator<Item = Session>, now: Moment) -> ControlFlow<()> {
         for session in sessions {
             self.line(&session.row(now, &self.limits).0);
-            if self.out.len() >= WRITE {
+            if self.out.len() >= FLUSH_AT {
                 self.flush()?;
             }
         }
@@ -122,14 +124,14 @@ impl View for Lines {
     }
 }
 
-/// Writes the text of a bar.
-struct Texts {
+/// Writes the text of a bar whenever it changes.
+struct BarView {
     format: Format,
     last: String,
     writer: Writer,
 }
 
-impl View for Texts {
+impl View for BarView {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
         let text = Bar::new(fleet.rows().cloned()).next(self.format);
         if text == self.last {

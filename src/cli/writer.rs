@@ -1,5 +1,5 @@
-//! Standard output, written by a thread of its own: a reader that does not read holds up nothing else, and one that went away
-//! is noticed at once, not at the next change.
+//! Writes standard output on a thread of its own: a slow reader blocks nothing else, and a closed pipe is noticed at
+//! once instead of at the next write.
 
 use anyhow::Context;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 
-/// So many bytes may wait for a reader; who is behind further than that is not going to catch up.
+/// Maximum number of bytes queued. A reader that falls further behind will not catch up.
 const WAITING_MAX: usize = 64 << 20;
 
 /// Writes blocks to standard output, in order.
@@ -24,23 +24,23 @@ struct Shared {
 }
 
 impl Writer {
-    /// Starts to write. `gone` is called when nobody reads any more, or writing fails.
+    /// Starts the threads. `gone` is called when the reader closes the pipe or a write fails.
     ///
     /// # Errors
-    /// Where the system refuses a thread.
+    /// If the system refuses a thread.
     pub(super) fn start(gone: impl Fn() + Clone + Send + 'static) -> anyhow::Result<Self> {
         const REFUSED: &str = "the system refuses a thread to write with";
         let (blocks, queue) = channel::<Vec<u8>>();
         let shared = Arc::new(Shared::default());
-        let (of_thread, tell) = (Arc::clone(&shared), gone.clone());
+        let (thread_shared, write_failed) = (Arc::clone(&shared), gone.clone());
         let write = move || {
             for block in queue {
                 let mut stdout = io::stdout().lock();
                 let written = stdout.write_all(&block).and_then(|()| stdout.flush());
-                of_thread.waiting.fetch_sub(block.len(), Ordering::Relaxed);
+                thread_shared.waiting.fetch_sub(block.len(), Ordering::Relaxed);
                 if let Err(error) = written {
-                    *of_thread.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                    return tell();
+                    *thread_shared.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    return write_failed();
                 }
             }
         };
@@ -49,7 +49,8 @@ impl Writer {
         let notice = move || {
             use rustix::event::{PollFd, PollFlags, poll};
             let stdout = io::stdout();
-            // Without a wish of ours it returns when the other end is closed, and never for what has no other end.
+            // Without requested events, poll returns when the other end is closed, and never for a file, which has
+            // none.
             let mut closed = [PollFd::new(&stdout, PollFlags::empty())];
             while let Err(rustix::io::Errno::INTR) = poll(&mut closed, None) {}
             if closed[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
@@ -61,7 +62,7 @@ impl Writer {
         Ok(Self { blocks, shared })
     }
 
-    /// Hands a block over. Whether it will be written.
+    /// Queues a block. Returns false if it will not be written.
     pub(super) fn write(&self, block: Vec<u8>) -> bool {
         let waiting = self.shared.waiting.fetch_add(block.len(), Ordering::Relaxed) + block.len();
         if waiting > WAITING_MAX {
@@ -72,7 +73,7 @@ impl Writer {
         self.blocks.send(block).is_ok()
     }
 
-    /// What went wrong, if anything did.
+    /// Returns the first error, if there was one.
     pub(super) fn end(self) -> io::Result<()> {
         self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }

@@ -1,32 +1,31 @@
-//! The setting that was meant by one that there is not.
+//! The setting that an unknown key was probably meant to be.
 
-use super::server;
+use super::server_keys as server;
 use super::settings::{SETTINGS, name};
 
-/// The known key, or table, that `key` in `table` most likely stands for; `None` where none is like it. A key of another
-/// table is named with its table.
+/// The known key or table that is most like `key` in `table`; `None` where none is similar. A key of another table is
+/// named with its table.
 pub(super) fn nearest(table: &str, key: &str) -> Option<String> {
-    /// Below this, likeness is chance. 1 is the same text.
-    const LIKE: f64 = 0.8;
-    /// What a key of another table must be more alike by than one of the same.
+    /// A lower similarity is chance. 1 is the same text.
+    const SIMILAR: f64 = 0.8;
+    /// How much less similar a key of another table counts as.
     const ELSEWHERE: f64 = 0.05;
-    // Slips of style are none of substance; and the comparison is quadratic, so a key of hostile length is cut.
+    // Case and separators do not matter. The comparison is quadratic, so a key of hostile length is cut.
     let key = key.chars().take(60).collect::<String>().to_lowercase().replace(['_', ' '], "-");
+    let similarity = |known: &str| strsim::jaro_winkler(known, &key);
     let servers = server::KEYS.iter().map(|&(key, _)| (server::TABLE, key));
     let keys =
         SETTINGS.iter().map(|setting| (setting.table, setting.key)).chain(servers).map(|(its_table, its_key)| {
             let name = name(its_table, its_key);
-            let alike = strsim::jaro_winkler(its_key, &key).max(strsim::jaro_winkler(&name, &key));
-            if its_table == table { (alike, its_key.to_owned()) } else { (alike - ELSEWHERE, name) }
+            let similarity = similarity(its_key).max(similarity(&name));
+            if its_table == table { (similarity, its_key.to_owned()) } else { (similarity - ELSEWHERE, name) }
         });
-    let headed =
-        SETTINGS.iter().filter(|setting| !setting.table.is_empty()).map(|s| (s.table, format!("[{}]", s.table)));
-    let tables = headed.chain([(server::TABLE, server::HEAD.to_owned())]).map(|(its_name, shown)| {
-        let far = if table.is_empty() { 0.0 } else { ELSEWHERE };
-        (strsim::jaro_winkler(its_name, &key) - far, shown)
-    });
-    let (alike, name) = keys.chain(tables).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    (alike > LIKE).then_some(name)
+    let tables = SETTINGS.iter().map(|setting| setting.table).filter(|table| !table.is_empty());
+    let heads = tables.map(|table| (table, format!("[{table}]"))).chain([(server::TABLE, server::HEAD.to_owned())]);
+    let distance = if table.is_empty() { 0.0 } else { ELSEWHERE };
+    let heads = heads.map(|(its_name, head)| (similarity(its_name) - distance, head));
+    let (similarity, name) = keys.chain(heads).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    (similarity > SIMILAR).then_some(name)
 }
 
 #[cfg(test)]

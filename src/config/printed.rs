@@ -1,49 +1,55 @@
-//! The settings as text: printed with what holds now, as a new file to begin with, and in a word for a bug report.
+//! The settings as text: with their present values, as a new file to start from, and for a bug report.
 
-use super::field::Field;
+use super::server;
+use super::server_keys::HEAD;
 use super::settings::SETTINGS;
-use super::{Config, server};
+use super::values::Config;
 
-/// The settings that differ from their defaults: each one's name and its value; `None` for values that hold names or paths.
-pub(crate) fn changed(config: &Config) -> Vec<(String, Option<String>)> {
-    let default = Config::default();
-    let differs = |field: &Field| field.show(config) != field.show(&default);
-    let value = |field: &Field| match field {
-        Field::Folders(_) | Field::Programs(_) | Field::Terminal(_) | Field::OwnProgram(_) | Field::Prompt(_) => None,
-        _ => Some(field.show(config)),
-    };
-    let settings = SETTINGS.iter().filter(|setting| differs(&setting.field));
-    let mut changed: Vec<_> = settings.map(|setting| (setting.name(), value(&setting.field))).collect();
-    if !config.servers.is_empty() {
-        changed.push((server::HEAD.to_owned(), Some(config.servers.len().to_string())));
-    }
-    changed
+/// Settings whose values may hold names or paths, which a bug report must not show.
+pub(super) const PRIVATE: [&str; 5] =
+    ["homes", "owners.names", "actions.terminal", "actions.copilot", "actions.continue-prompt"];
+
+/// The settings that differ from their defaults, each with its name and value. Without servers.
+pub(crate) fn changed(config: &Config) -> Vec<(String, String)> {
+    let values = SETTINGS.iter().map(|setting| (setting, (setting.show)(config)));
+    let changed = values.filter(|(setting, value)| *value != setting.default());
+    changed.map(|(setting, value)| (setting.name(), value)).collect()
 }
 
-/// A whole `config.toml` with every key at its present value, each with its meaning, form and default before it. Reading it
-/// gives `config` back.
+/// The settings that differ from their defaults, for a bug report: a line each, without the values of [`PRIVATE`] ones.
+pub(crate) fn redacted(config: &Config) -> Vec<String> {
+    let value = |name: &str, value| if PRIVATE.contains(&name) { "…".to_owned() } else { value };
+    let mut lines: Vec<_> =
+        changed(config).into_iter().map(|(name, shown)| format!("{name} = {}", value(&name, shown))).collect();
+    if !config.servers.is_empty() {
+        lines.push(format!("{HEAD} = {}", config.servers.len()));
+    }
+    lines
+}
+
+/// A whole `config.toml` with every key at its present value, preceded by its meaning, form and default. Reading it
+/// returns `config` again.
 pub fn print(config: &Config) -> String {
     let mut out = String::from("# Pilotlight's settings. A key that is left out has its default.\n");
-    let (mut table, default) = ("", Config::default());
+    let mut table = "";
     for setting in SETTINGS {
         if setting.table != table {
             table = setting.table;
             out += &format!("\n[{table}]");
         }
-        let field = &setting.field;
-        let (meaning, form, default) = (setting.meaning, field.form(), field.show(&default));
-        out +=
-            &format!("\n# {meaning}\n# Takes {form}. Default: {default}\n{} = {}\n", setting.key, field.show(config));
+        let (key, meaning, form) = (setting.key, setting.meaning, setting.form);
+        let (default, value) = (setting.default(), (setting.show)(config));
+        out += &format!("\n# {meaning}\n# Takes {form}. Default: {default}\n{key} = {value}\n");
     }
     out + &server::print(&config.servers)
 }
 
-/// What a new config begins as: every key at its default and commented out, so that nothing is set until the user does.
+/// The text of a new config: every key at its default and commented out, so that nothing is set until the user sets it.
 pub(crate) fn reference() -> String {
     let printed = print(&Config::default());
     let line = |line: &str| match line {
         "" => "\n".to_owned(),
-        kept if kept.starts_with(['#', '[']) => format!("{kept}\n"),
+        comment if comment.starts_with(['#', '[']) => format!("{comment}\n"),
         key => format!("# {key}\n"),
     };
     printed.lines().map(line).collect()

@@ -1,18 +1,19 @@
 //! What is wrong with a config, in words that name the place.
-//!
-//! Texts that come from the file are shown shortened and with everything unprintable escaped: a message goes to a terminal
-//! and into a menu, where control and direction characters would have their own way.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// How many problems of one file are told; the rest is counted.
+use toml::Spanned;
+use toml::de::DeString;
+
+use super::nearest::nearest;
+use super::printable::{printable, shown};
+use super::settings::name;
+
+/// How many problems of one file are reported; the rest are counted.
 const MOST: usize = 20;
 
-/// How many characters of a text from the file a message shows.
-const SHOWN: usize = 60;
-
-/// What holds instead of a file that nothing can be read from.
+/// What holds instead of a file that cannot be used at all.
 pub(super) const ALL: &str = "All settings have their defaults";
 
 /// One thing that is wrong with a config, and what holds instead. Shown as `FILE:LINE:COLUMN: what.`
@@ -20,11 +21,11 @@ pub(super) const ALL: &str = "All settings have their defaults";
 pub struct Problem {
     /// The config file.
     pub path: PathBuf,
-    /// Where in the file, if it is about one place.
+    /// Where in the file, if at one place.
     pub at: Option<Position>,
     /// What is wrong, without the closing full stop.
     pub what: String,
-    /// What holds instead, where the file is read at the start, without the closing full stop. May be empty.
+    /// What holds instead when the file is read at the start, without the closing full stop. May be empty.
     pub instead: String,
 }
 
@@ -45,7 +46,7 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// Whether nothing of the file counts, not even what is right.
+    /// Whether the whole file is ignored, including what is right in it.
     pub(crate) fn spoils_all(&self) -> bool {
         self.instead == ALL
     }
@@ -61,11 +62,11 @@ impl Problem {
     }
 }
 
-/// Gathers the problems of one text.
+/// Collects the problems of one text.
 pub(super) struct Report<'t> {
     text: &'t str,
     path: &'t Path,
-    /// Each with its offset into the text, where it has one.
+    /// Each with its offset into the text, if it has one.
     found: Vec<(Option<usize>, String, String)>,
 }
 
@@ -74,30 +75,33 @@ impl<'t> Report<'t> {
         Self { text, path, found: Vec::new() }
     }
 
-    /// Adds what is wrong at the byte `offset` of the text, and what holds instead.
+    /// Adds a problem at the byte `offset` of the text, and what holds instead.
     pub(super) fn add(&mut self, offset: Option<usize>, what: impl Into<String>, instead: impl Into<String>) {
         self.found.push((offset, what.into(), instead.into()));
     }
 
-    /// The problems in the order of the file. The first [`MOST`] are told; how many more there are is the last one.
-    pub(super) fn into_problems(mut self) -> Vec<Problem> {
-        self.found.sort_by_key(|&(offset, ..)| offset);
-        let more = self.found.len().saturating_sub(MOST);
-        let problem = |at, what, instead| Problem { path: self.path.to_owned(), at, what, instead };
-        let mut problems: Vec<_> = self
-            .found
-            .into_iter()
-            .take(MOST)
-            .map(|(offset, what, instead)| problem(offset.map(|offset| position(self.text, offset)), what, instead))
-            .collect();
-        if more > 0 {
-            problems.push(problem(None, format!("{more} more like these"), String::new()));
+    /// Adds a key of `table` that does not exist.
+    pub(super) fn unknown_key(&mut self, table: &str, key: &Spanned<DeString<'_>>) {
+        let hint = nearest(table, key.get_ref()).map_or(String::new(), |key| format!(", did you mean `{key}`?"));
+        let name = name(table, &shown(key.get_ref()));
+        self.add(Some(key.span().start), format!("unknown key `{name}`{hint}"), "It is ignored");
+    }
+
+    /// The first [`MOST`] problems in the order of the file, and the number of the others as the last one.
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        let Self { text, path, mut found } = self;
+        found.sort_by_key(|&(offset, ..)| offset);
+        if let more @ 1.. = found.len().saturating_sub(MOST) {
+            found.truncate(MOST);
+            found.push((None, format!("{more} more like these"), String::new()));
         }
-        problems
+        let place = |offset: Option<usize>| offset.map(|offset| position(text, offset));
+        let problem = |(offset, what, instead)| Problem { path: path.to_owned(), at: place(offset), what, instead };
+        found.into_iter().map(problem).collect()
     }
 }
 
-/// The place of the byte `offset` in `text`; of an offset past the end, the end.
+/// The position of the byte `offset` in `text`; the end for an offset past it.
 fn position(text: &str, offset: usize) -> Position {
     let before = text.get(..offset).unwrap_or(text);
     let line = 1 + before.bytes().filter(|&byte| byte == b'\n').count();
@@ -105,33 +109,12 @@ fn position(text: &str, offset: usize) -> Position {
     Position { line, column }
 }
 
-/// `text` on one line, shortened, with everything unprintable escaped.
-pub(super) fn shown(text: &str) -> String {
-    let mut out = printable(text.chars().take(SHOWN));
-    if text.chars().nth(SHOWN).is_some() {
-        out.push('…');
-    }
-    out
-}
-
-fn printable(chars: impl Iterator<Item = char>) -> String {
-    let mut out = String::new();
-    for c in chars {
-        match c {
-            // These two are escaped by `escape_debug` only for source code's sake; paths on Windows are full of one.
-            '\\' | '\'' | '"' => out.push(c),
-            _ => out.extend(c.escape_debug()),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_counted_from_one_in_characters() {
+    fn positions_are_counted_from_one_in_characters() {
         let text = "a = 1\nä = 2\n";
         let at = |offset| {
             let Position { line, column } = position(text, offset);
@@ -141,15 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_printed_is_escaped_and_what_is_long_is_cut() {
-        assert_eq!(shown("a\u{1b}[2J\n\u{202e}b"), r"a\u{1b}[2J\n\u{202e}b");
-        assert_eq!(shown(r#"C:\x "y" 'z' ä"#), r#"C:\x "y" 'z' ä"#);
-        assert_eq!(shown(&"x".repeat(60)), "x".repeat(60));
-        assert_eq!(shown(&"x".repeat(61)), format!("{}…", "x".repeat(60)));
-    }
-
-    #[test]
-    fn a_problem_is_shown_with_its_place() {
+    fn a_problem_is_shown_with_its_position() {
         let mut problem = Problem {
             path: PathBuf::from("/home/u/a\nb.toml"),
             at: Some(Position { line: 7, column: 1 }),

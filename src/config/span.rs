@@ -1,4 +1,5 @@
-//! Spans of time as the config writes them: `2m`, `600s`, `1h30m`, `500ms`, `1d`; spaces in between do not matter.
+//! Spans of time as the config writes them: `2m`, `600s`, `1h30m`, `500ms`, `1d`; spaces between the parts do not
+//! matter.
 
 use crate::core::time::Span;
 
@@ -8,8 +9,8 @@ const UNITS: [(&str, i64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_0
 /// The longest span that can be set, 100 years: "never" for every purpose, and far from where sums of times overflow.
 const LONGEST: Span = Span::hours(24 * 36_500);
 
-/// Reads whole numbers, each followed by its unit, the larger unit first and each at most once. `Err` says what is wrong
-/// with the text, worded to follow it: "has an unknown unit". Positive and at most 36500 d, so that sums do not overflow.
+/// Reads whole numbers, each followed by its unit, larger units first and each at most once. The result is positive and
+/// at most [`LONGEST`]. `Err` says what is wrong with the text, worded to follow it: "has an unknown unit".
 pub(crate) fn parse(text: &str) -> Result<Span, &'static str> {
     let mut rest = text.trim();
     let (mut total, mut units) = (0i64, UNITS.as_slice());
@@ -17,9 +18,8 @@ pub(crate) fn parse(text: &str) -> Result<Span, &'static str> {
         return Err("is empty");
     }
     while !rest.is_empty() {
-        let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
-        let after = after.trim_start();
-        let (unit, after) = after.split_at(after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len()));
+        let (number, after) = split_while(rest, |c| c.is_ascii_digit());
+        let (unit, after) = split_while(after.trim_start(), |c| c.is_ascii_alphabetic());
         let unit = if unit == "min" { "m" } else { unit };
         if number.is_empty() {
             return Err("is not a number with a unit");
@@ -41,9 +41,13 @@ pub(crate) fn parse(text: &str) -> Result<Span, &'static str> {
     checked(Span(total))
 }
 
+fn split_while(text: &str, belongs: fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(|c| !belongs(c)).unwrap_or(text.len()))
+}
+
 const TOO_LONG: &str = "is longer than 36500d";
 
-/// A span of whole seconds, as an integer in the file.
+/// The span of an integer in the file, which counts seconds; `None` is one that is too large.
 pub(super) fn of_seconds(seconds: Option<i64>) -> Result<Span, &'static str> {
     checked(Span(seconds.and_then(|n| n.checked_mul(1000)).ok_or(TOO_LONG)?))
 }
@@ -93,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_span_says_why() {
+    fn a_text_that_is_no_span_says_why() {
         for (text, why) in [
             ("", "is empty"),
             ("  ", "is empty"),
@@ -124,19 +128,19 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_worded_in_the_largest_units() {
-        let worded = [60_000, 600_000, 5_400_000, 86_400_000, 90_000_000, 500, 1500, 0].map(|ms| text(Span(ms)));
-        assert_eq!(worded, ["1m", "10m", "1h30m", "1d", "1d1h", "500ms", "1s500ms", "0s"]);
+    fn spans_are_written_in_the_largest_units() {
+        let written = [60_000, 600_000, 5_400_000, 86_400_000, 90_000_000, 500, 1500, 0].map(|ms| text(Span(ms)));
+        assert_eq!(written, ["1m", "10m", "1h30m", "1d", "1d1h", "500ms", "1s500ms", "0s"]);
     }
 
     proptest! {
         #[test]
-        fn what_is_worded_is_read_back(ms in 1..=LONGEST.0) {
+        fn a_written_span_is_read_back(ms in 1..=LONGEST.0) {
             prop_assert_eq!(parse(&text(Span(ms))), Ok(Span(ms)));
         }
 
         #[test]
-        fn no_text_is_too_odd(text in "[0-9dhms .\\PC]{0,40}") {
+        fn no_text_panics(text in "[0-9dhms .\\PC]{0,40}") {
             let _ = parse(&text);
         }
     }

@@ -1,11 +1,16 @@
-//! What is read from a config, what is said about a wrong one, and that what is printed is read back.
+//! What is read from a config, the problems of a wrong one, and that a printed config is read back.
 
 mod actions;
 mod notifications;
 
 use proptest::prelude::*;
 
+use super::problem::Position;
+use super::values::Owners;
 use super::*;
+use crate::core::limits::Limits;
+use crate::core::time::Span;
+use std::path::PathBuf;
 
 /// The config of `text`, and its problems as shown, without the name of the file.
 fn read_text(text: &str) -> (Config, Vec<String>) {
@@ -14,14 +19,14 @@ fn read_text(text: &str) -> (Config, Vec<String>) {
     (config, shown.collect())
 }
 
-/// The config of a `text` that is all right.
+/// The config of a `text` without problems.
 fn right(text: &str) -> Config {
     let (config, problems) = read_text(text);
     assert_eq!(problems, [""; 0], "{text}");
     config
 }
 
-/// The problems of a `text` of which nothing comes into the config.
+/// The problems of a `text` that sets nothing.
 fn wrong(text: &str) -> Vec<String> {
     let (config, problems) = read_text(text);
     assert_eq!(config, Config::default(), "{text}");
@@ -29,7 +34,7 @@ fn wrong(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn nothing_set_is_the_defaults() {
+fn an_empty_config_has_the_defaults() {
     for text in ["", "\n\n", "# only words\n", "[limits]\n[owners]\n[list]\n[actions]\n", "server = []", "\u{feff}"] {
         assert_eq!(right(text), Config::default());
     }
@@ -66,16 +71,15 @@ fn every_kind_of_setting_is_read() {
     );
 }
 
-/// A limit that has no key could not be set; two keys of one limit would undo each other.
+/// A limit without a key could not be set; two keys of one limit would overwrite each other.
 #[test]
 fn every_limit_has_one_key() {
     let keys: Vec<_> = SETTINGS.iter().filter(|setting| setting.table == "limits").collect();
     assert_eq!(keys.len(), size_of::<Limits>() / size_of::<Span>(), "each field of Limits is a span");
     let text: String = keys.iter().enumerate().map(|(at, s)| format!("{} = {}\n", s.key, at + 1)).collect();
     let config = right(&format!("[limits]\n{text}"));
-    let spans: Vec<_> = keys.iter().map(|setting| setting.field.span(&config).unwrap()).collect();
-    assert_eq!(spans, (1..=keys.len()).map(|n| Span::seconds(n as i64)).collect::<Vec<_>>());
-    for setting in keys {
+    for (at, setting) in keys.iter().enumerate() {
+        assert_eq!((setting.show)(&config), format!("\"{}s\"", at + 1));
         let field = setting.key.replace('-', "_");
         assert!(format!("{:?}", config.limits).contains(&format!("{field}: ")), "{field}");
     }
@@ -89,18 +93,15 @@ fn the_list_of_settings_is_in_order() {
     assert_eq!(
         tables,
         ["", "limits", "owners", "list", "tray", "actions", "notifications", "log"],
-        "the settings of a table stand together"
+        "the settings of a table are together"
     );
     for setting in SETTINGS {
         assert!(!setting.meaning.contains('\n'));
-        for key in setting.at_most {
-            assert!(SETTINGS.iter().any(|s| s.table == setting.table && s.key == *key), "{key}");
-        }
     }
 }
 
 #[test]
-fn an_unknown_key_is_named_with_its_place_and_the_nearest() {
+fn an_unknown_key_is_reported_with_its_position_and_the_nearest_key() {
     let (config, problems) = read_text("# words\n[limits]\nfresh-stuck = 90\n  fresh-qiet = \"60s\"\n");
     assert_eq!(problems, ["4:3: unknown key `limits.fresh-qiet`, did you mean `fresh-quiet`? It is ignored."]);
     assert_eq!(config.limits.fresh_stuck, Span::seconds(90), "the rest of the file counts");
@@ -112,17 +113,17 @@ fn an_unknown_key_is_named_with_its_place_and_the_nearest() {
 }
 
 #[test]
-fn a_key_that_is_like_no_other_is_only_named() {
+fn a_key_that_resembles_no_other_gets_no_hint() {
     assert_eq!(wrong("zzz.y = 1"), ["1:1: unknown key `zzz`. It is ignored."]);
     assert_eq!(
         wrong("[zzz]\na = 1\nb = 1"),
         ["1:2: unknown key `zzz`. It is ignored."],
-        "its keys are not counted too"
+        "its keys are not reported too"
     );
 }
 
 #[test]
-fn a_wrong_value_costs_its_key_alone() {
+fn a_wrong_value_costs_only_its_key() {
     let (config, problems) = read_text(
         "homes = \"/a\"\nowners.names = [\"ok\", 3]\n[limits]\nfresh-quiet = true\nfresh-stuck = \"soon\"\ntool-quiet = -1\n\
          tool-stuck = 1.5\ncrashed = \"1x\"\nanswered = 9223372036854775807\nresumed = []\nownerless = \"5m\"\n\
@@ -160,7 +161,7 @@ fn a_wrong_value_costs_its_key_alone() {
 }
 
 #[test]
-fn folders_and_programs_have_their_form() {
+fn folders_and_programs_are_checked() {
     let says = |text: &str, what: &str| {
         let problems = wrong(text);
         assert!(problems.len() == 1 && problems[0].contains(what), "{problems:?}");
@@ -177,7 +178,7 @@ fn folders_and_programs_have_their_form() {
 }
 
 #[test]
-fn a_table_must_be_one() {
+fn a_table_must_be_a_table() {
     assert_eq!(
         wrong("limits = 3\n[[list]]\nended-most = 1\n"),
         [
@@ -188,7 +189,7 @@ fn a_table_must_be_one() {
 }
 
 #[test]
-fn quiet_above_stuck_sets_both_back() {
+fn quiet_above_stuck_resets_both() {
     assert_eq!(
         wrong("[limits]\nfresh-stuck = \"2m\"\nfresh-quiet = \"10m\"\n"),
         ["3:1: `limits.fresh-quiet` (\"10m\") is above `limits.fresh-stuck` (\"2m\"). \
@@ -207,10 +208,10 @@ fn quiet_above_stuck_sets_both_back() {
     let problems = wrong("[limits]\nfresh-quiet = true\nfresh-stuck = 1\n");
     assert!(problems[1].starts_with("3:1: `limits.fresh-quiet` (\"1m\", its default) is above"), "{problems:?}");
     let equal = right("[limits]\nfresh-quiet = \"2m\"\n").limits;
-    assert_eq!(equal.fresh_quiet, equal.fresh_stuck, "at once quiet and stuck is no contradiction");
+    assert_eq!(equal.fresh_quiet, equal.fresh_stuck, "equal limits are no contradiction");
 }
 
-/// Setting one pair back can bring its lower limit above a third: here tool-quiet, back at 10 min, above tool-stuck.
+/// Resetting one pair can put its lower limit above a third: here tool-quiet, reset to 10 min, above tool-stuck.
 #[test]
 fn limits_agree_in_the_end() {
     let (config, problems) =
@@ -229,7 +230,7 @@ fn limits_agree_in_the_end() {
 }
 
 #[test]
-fn what_is_no_toml_counts_for_nothing_and_says_where() {
+fn a_file_that_is_not_toml_sets_nothing_and_says_where() {
     let says = |text: &str, what: &str| {
         let problems = wrong(text);
         assert_eq!(problems.len(), 1, "{problems:?}");
@@ -248,7 +249,7 @@ fn what_is_no_toml_counts_for_nothing_and_says_where() {
 }
 
 #[test]
-fn what_a_message_shows_of_a_file_is_harmless() {
+fn messages_escape_and_cut_what_they_quote() {
     let problems = wrong("\"\\u001b[2J\\n\\u202e\" = 1\n[limits]\n\"a\\u0007\" = 2\ncrashed = \"\\u001b[1m\"\n");
     assert_eq!(problems[0], r"1:1: unknown key `\u{1b}[2J\n\u{202e}`. It is ignored.");
     assert_eq!(problems[1], r"3:1: unknown key `limits.a\u{7}`. It is ignored.");
@@ -258,7 +259,7 @@ fn what_a_message_shows_of_a_file_is_harmless() {
 }
 
 #[test]
-fn of_very_many_problems_the_first_are_told_and_the_rest_counted() {
+fn the_first_of_very_many_problems_are_reported_and_the_rest_counted() {
     let problems = wrong(&(0..1000).rev().map(|n| format!("zz{n} = 1\n")).collect::<String>());
     assert_eq!(problems.len(), 21);
     assert!(problems[0].starts_with("1:1: ") && problems[19].starts_with("20:1: "), "{problems:?}");
@@ -301,10 +302,10 @@ fn a_file_that_cannot_be_used_is_one_problem() {
     assert_eq!(load(&file), (Config::default(), vec![]));
 }
 
-/// Opening a FIFO would wait for a writer for ever.
+/// Opening a FIFO would wait for a writer forever.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_no_plain_file_is_not_opened() {
+fn only_a_plain_file_is_opened() {
     use rustix::fs::{CWD, FileType, Mode};
     let folder = tempfile::tempdir().unwrap();
     let fifo = folder.path().join("config.toml");
@@ -339,48 +340,53 @@ fn the_printed_config_explains_each_key() {
     ));
 }
 
-/// A config as a file could set it.
+/// Only free text can hold a name or a path.
+#[test]
+fn settings_that_take_free_text_are_private() {
+    let takes = |setting: &settings::Setting, value: &str| {
+        let text = format!("{} = {value}", setting.name());
+        parse(&text, Path::new("c")).1.is_empty()
+    };
+    for setting in SETTINGS {
+        let is_free = ["\"~/a\"", "[\"~/a\"]", "[\"a\"]"].iter().any(|value| takes(setting, value));
+        assert_eq!(is_free, printed::PRIVATE.contains(&setting.name().as_str()), "{}", setting.name());
+    }
+}
+
+/// Any config that a file could set.
 fn any_config() -> impl Strategy<Value = Config> {
     let folder = prop_oneof!["(/[^\0]{0,20})", "~(/[^\0]{0,20})?"].prop_map(PathBuf::from);
     let program = "[^/\\\\\\p{Cc}]{1,20}";
     let span = || (1i64..=36_500 * 86_400_000).prop_map(Span);
+    let limits = prop::array::uniform13(span()).prop_map(|mut spans| {
+        // Sorted, so that no `quiet` is above its `stuck`.
+        spans.sort_unstable();
+        let keys = SETTINGS.iter().filter(|setting| setting.table == "limits");
+        let lines = keys.zip(spans).map(|(setting, at)| format!("{} = \"{}\"\n", setting.key, span::text(at)));
+        right(&format!("[limits]\n{}", lines.collect::<String>())).limits
+    });
     let homes = prop::collection::vec(folder, 0..4);
     let names = prop::collection::vec(program, 0..4);
-    let limits = prop::collection::vec(span(), SETTINGS.len());
     let list = (span(), 0..usize::MAX >> 1).prop_map(|(ended_for, ended_most)| List { ended_for, ended_most });
     let rest = (list, actions::any_actions(), actions::any_servers(), notifications::any_notifications());
     (homes, names, limits, rest).prop_map(|(homes, names, limits, (list, actions, servers, notifications))| {
         let owners = Owners { names };
-        let mut config = Config { homes, owners, list, actions, notifications, servers, ..Config::default() };
-        for (setting, limit) in SETTINGS.iter().zip(limits) {
-            if let ("limits", field::Field::Span(field)) = (setting.table, &setting.field) {
-                *field(&mut config) = limit;
-            }
-        }
-        let limits = &mut config.limits;
-        for (quiet, stuck) in [
-            (&mut limits.fresh_quiet, limits.fresh_stuck),
-            (&mut limits.thinking_quiet, limits.thinking_stuck),
-            (&mut limits.tool_quiet, limits.tool_stuck.min(limits.tool_busy_stuck)),
-        ] {
-            *quiet = (*quiet).min(stuck);
-        }
-        config
+        Config { homes, limits, owners, list, actions, notifications, servers, ..Config::default() }
     })
 }
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_back(config in any_config()) {
+    fn a_printed_config_is_read_back(config in any_config()) {
         let text = print(&config);
         let (read, problems) = read_text(&text);
         prop_assert_eq!(problems, vec![""; 0], "{}", text);
         prop_assert_eq!(read, config);
     }
 
-    /// Each problem shows as one harmless line, whatever the file.
+    /// Each problem is one line without control characters, whatever the file.
     #[test]
-    fn no_file_is_too_odd(text in "(\\[(limits|list|actions|\\[server\\])\\]|homes|fresh-quiet|ended-most|terminal|token(-env)?|address|=|\"|\\[|\\]|\n|\\.|1|-|\\PC|\\p{Cc}){0,40}") {
+    fn problems_are_single_lines(text in "(\\[(limits|list|actions|\\[server\\])\\]|homes|fresh-quiet|ended-most|terminal|token(-env)?|address|=|\"|\\[|\\]|\n|\\.|1|-|\\PC|\\p{Cc}){0,40}") {
         for problem in read_text(&text).1 {
             prop_assert!(!problem.contains(char::is_control), "{problem:?}");
         }

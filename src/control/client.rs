@@ -1,94 +1,135 @@
-//! The command's side: hands an order to the tray that runs, if one does.
+//! The command's side: hands an order to the running tray, if there is one.
 
-use super::{HEARD, ORDER_MAX, place};
+use super::transport;
+use super::wire::{ACK, ORDER_MAX, TrayRequest};
+use crate::core::live_state::LiveState;
 use crate::core::order::{Order, Report};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::io;
 use std::path::Path;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
-/// A report is at most so long, in bytes: a request is told whole, and a server's answer is at most 1 MiB long, of which each
-/// byte may be written as seven.
+/// Maximum length of a report in bytes: a request is reported in full, a server's answer has at most 1 MiB, and each of
+/// its bytes may be escaped to seven.
 const REPORT_MAX: u64 = 8 << 20;
 
-/// An order that a tray was given. Dropping it leaves the order with the tray.
+/// An order that was given to a tray, and the connection over which it reports. Dropping it takes the order back, as
+/// long as nothing was sent for it.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    stream: BufReader<place::ClientStream>,
-    /// What has come of the next line.
+pub(crate) struct OrderConnection {
+    stream: BufReader<transport::ClientStream>,
+    /// The received part of the next line.
     line: Vec<u8>,
-    heard: bool,
+    is_acknowledged: bool,
     over: bool,
 }
 
-/// Hands an order to the tray that serves the control socket in `folder`; `None` where none does.
+/// Hands an order to the tray that serves the control socket in `folder`; `None` if none does.
 ///
 /// # Errors
-/// Where the socket is there and cannot be used, or is another user's; where the order is longer than a tray takes. In words
-/// for the user.
-pub(crate) async fn ask(folder: &Path, order: &Order) -> io::Result<Option<Asked>> {
-    let mut line = serde_json::to_vec(order)?;
+/// If the socket exists but cannot be used, or belongs to another user; if the order is longer than a tray accepts. The
+/// message is for the user.
+pub(crate) async fn ask(folder: &Path, order: &Order) -> io::Result<Option<OrderConnection>> {
+    send(folder, order).await
+}
+
+/// Asks the tray what it knows about its sessions beyond their logs; `None` if no tray serves the socket.
+///
+/// # Errors
+/// If the tray cannot be reached, breaks off, or does not understand this version.
+pub(crate) async fn ask_for_live_states(folder: &Path) -> io::Result<Option<Vec<LiveState>>> {
+    answer(folder, TrayRequest::LiveStates).await
+}
+
+/// Has the tray start or stop listening for bridges, because the bridge key was created or removed; `None` if no tray
+/// serves the socket.
+///
+/// # Errors
+/// If the tray cannot be reached, breaks off, or does not understand this version.
+pub(crate) async fn ask_to_listen_to_bridges(folder: &Path) -> io::Result<Option<()>> {
+    answer(folder, TrayRequest::ListenToBridges).await
+}
+
+/// Makes a request that is not an order, and waits for its answer.
+async fn answer<T: DeserializeOwned>(folder: &Path, request: TrayRequest) -> io::Result<Option<T>> {
+    match send(folder, &request).await? {
+        Some(mut connection) => connection.read().await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Connects, and sends a request.
+async fn send(folder: &Path, request: &impl Serialize) -> io::Result<Option<OrderConnection>> {
+    let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     if line.len() > ORDER_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the order is longer than the tray accepts"));
     }
     let failed = |error: io::Error| {
-        let words = format!("the running tray cannot be reached over {}: {error}", place::shown(folder));
+        let words = format!("the running tray cannot be reached over {}: {error}", transport::display_path(folder));
         io::Error::new(error.kind(), words)
     };
-    let Some(mut stream) = place::connect(folder).await.map_err(failed)? else { return Ok(None) };
+    let Some(mut stream) = transport::connect(folder).await.map_err(failed)? else { return Ok(None) };
     stream.write_all(&line).await.map_err(failed)?;
     stream.flush().await.map_err(failed)?;
-    Ok(Some(Asked { stream: BufReader::new(stream), line: Vec::new(), heard: false, over: false }))
+    Ok(Some(OrderConnection { stream: BufReader::new(stream), line: Vec::new(), is_acknowledged: false, over: false }))
 }
 
-impl Asked {
-    /// The process that serves the socket, where the system tells.
+impl OrderConnection {
+    /// The process that serves the socket, if the system reports that.
     pub(crate) fn tray(&self) -> Option<u32> {
-        place::server_of(self.stream.get_ref())
+        transport::server_of(self.stream.get_ref())
     }
 
-    /// Waits until the tray has said anything: that the order arrived, or already a report, which [`next`](Self::next) returns
-    /// then. May be dropped and called again.
+    /// Waits for the tray's first line: the acknowledgement, or already a report, which [`next`](Self::next) then
+    /// returns. Cancel-safe.
     ///
     /// # Errors
-    /// As of [`next`](Self::next).
-    pub(crate) async fn heard(&mut self) -> io::Result<()> {
-        if !self.heard {
+    /// The same as those of [`next`](Self::next).
+    pub(crate) async fn acknowledged(&mut self) -> io::Result<()> {
+        if !self.is_acknowledged {
             self.read_line().await?;
-            self.heard = true;
-            if self.line == HEARD {
+            self.is_acknowledged = true;
+            if self.line == ACK {
                 self.line.clear();
             }
         }
         Ok(())
     }
 
-    /// The next report, as soon as there is one; `None` after the end was reported. May be dropped and called again.
+    /// Waits for the next report; `None` after the end was reported. Cancel-safe.
     ///
     /// # Errors
-    /// Where the tray ends, or breaks off, before it reported an end. In words for the user.
+    /// If the tray closes the connection before it reported an end. The message is for the user.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Report>> {
         if self.over {
             return Ok(None);
         }
-        self.heard().await?;
-        self.read_line().await?;
-        let report = serde_json::from_slice(&self.line).map_err(|error| {
-            let words = format!("the tray's answer makes no sense here ({error}); is it another version?");
-            io::Error::new(io::ErrorKind::InvalidData, words)
-        })?;
-        self.line.clear();
+        let report = self.read().await?;
         self.over = matches!(report, Report::End(_));
         Ok(Some(report))
     }
 
-    /// Reads the line that has begun to its end.
+    /// Reads the next line that is not the acknowledgement.
+    async fn read<T: DeserializeOwned>(&mut self) -> io::Result<T> {
+        self.acknowledged().await?;
+        self.read_line().await?;
+        let message = serde_json::from_slice(&self.line).map_err(|error| {
+            let words = format!("the tray's answer makes no sense here ({error}); is it another version?");
+            io::Error::new(io::ErrorKind::InvalidData, words)
+        })?;
+        self.line.clear();
+        Ok(message)
+    }
+
+    /// Reads the rest of the current line.
     async fn read_line(&mut self) -> io::Result<()> {
         if self.line.last() == Some(&b'\n') {
             return Ok(());
         }
         let mut bounded = (&mut self.stream).take(REPORT_MAX - self.line.len() as u64);
-        // A connection that is reset says no more than one that is closed.
+        // A reset counts as an end of the stream.
         let _ = bounded.read_until(b'\n', &mut self.line).await;
         if self.line.last() == Some(&b'\n') {
             return Ok(());

@@ -1,135 +1,139 @@
-//! The control socket: how a command hands what it was asked to do to the tray that runs, so that the connections which that
-//! takes stay when the command has ended.
+//! The control socket, over which a command hands its order to the running tray, so that connections made for the order
+//! stay open after the command has exited.
 //!
-//! A Unix socket of mode 0600 in the folder that also holds the lock of the running tray, a named pipe on Windows. A client
-//! writes one [`Order`] as a line of JSON and reads lines of JSON: first `"heard"`, at once, so that a tray that hangs is told
-//! from one that has work to do; then each a [`Report`], the last of which is its end. Its own end stays open meanwhile: one
-//! that closes it takes its order back, as long as nothing was sent on account of it.
+//! A Unix socket of mode 0600 in the folder that also holds the lock of the running tray; a named pipe on Windows. A
+//! client writes one [`Order`](crate::core::order::Order) as a line of JSON and reads lines of JSON: first an immediate
+//! `"heard"`, which distinguishes a busy tray from one that hangs, then one [`Report`] per line, the last of which ends
+//! the order. The client keeps its end open in the meantime: closing it takes the order back, as long as nothing was
+//! sent for it.
 //!
 //! - [`serve`] is the tray's side, [`ask`] the command's.
-//! - [`caller`] is who may ask: the same user alone, and for answers to permission requests nobody whom Copilot started.
+//! - [`caller`] decides who may give which order: only the same user, and permission requests can be answered by nobody
+//!   whom Copilot started.
 //!
-//! Nothing here is trusted for coming from the same user: lines are bounded, clients must not be slow, and what is not
-//! understood is refused in words. Whoever connects is let in; where that makes too many, the one that has waited longest
-//! without giving an order has to go, first of the process that has the most of them. Nothing is logged of what an order is
-//! about.
+//! Coming from the same user does not make anything trusted: lines are bounded, clients must not be slow, and what is
+//! not understood is refused with a reason. Every client is accepted. If there are too many, the one that has waited
+//! longest without giving an order is dismissed, first of the process that has the most clients. The contents of orders
+//! are never logged.
 //!
 //! May import: core, system, agent.
 
 pub mod caller;
 mod client;
-#[cfg(unix)]
-#[path = "unix.rs"]
-mod place;
-#[cfg(windows)]
-#[path = "windows.rs"]
-mod place;
+mod request;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
+mod transport;
+mod wire;
 
-pub(crate) use client::{Asked, ask};
-pub(crate) use place::{Probe, probe};
+pub(crate) use client::{OrderConnection, ask, ask_for_live_states, ask_to_listen_to_bridges};
+pub(crate) use request::{PendingOrder, Request};
+pub(crate) use transport::{Probe, probe};
+pub(crate) use wire::ORDER_MAX;
 
-use crate::core::order::{Given, Order, Outcome, Report};
-use caller::Judge;
+use crate::core::order::{Outcome, Report};
+use caller::CallerPolicy;
+use serde::Serialize;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::{self, AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
+use wire::{ACK, ClientRequest, TrayRequest};
 
-/// An order is at most so long, in bytes, its line break included: ids, and at most one request's text.
-pub(crate) const ORDER_MAX: usize = 64 << 10;
-/// So many clients are connected at once.
+/// Maximum number of connected clients.
 const CLIENTS_MAX: usize = 64;
-/// So many of them may be one process's.
-const OF_ONE_PROCESS: usize = 16;
-/// What a client is told first: its order has arrived.
-const HEARD: &[u8] = b"\"heard\"\n";
-/// A client has so long to write its order, and to take each report.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Long enough to hear of everything that has happened already.
-const MOMENT: Duration = Duration::from_millis(1);
-/// Where clients cannot be let in (no descriptors are left), the next try is when one has left, or so much later.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Maximum number of clients from one process.
+const CLIENTS_PER_PROCESS_MAX: usize = 16;
+/// How long a client may take to write its order, and to read each report.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to wait for a hangup that has already happened.
+const HANGUP_GRACE: Duration = Duration::from_millis(1);
+/// How long to wait, if no client leaves earlier, before accepting is tried again after it failed (no descriptors are
+/// left).
+const ACCEPT_RETRY: Duration = Duration::from_secs(1);
 
-/// The control socket, served for as long as this is held. Its end closes every connection and removes the socket.
+/// The control socket, served as long as this value lives. Dropping it closes every connection and removes the socket.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct ControlServer {
     accepting: AbortHandle,
-    _mark: place::Mark,
+    _socket_file: transport::SocketFile,
 }
 
-impl Drop for Served {
+impl Drop for ControlServer {
     fn drop(&mut self) {
         self.accepting.abort();
     }
 }
 
-/// What every conversation needs.
-struct House {
-    judge: Judge,
-    orders: Box<dyn Fn(Given) + Send + Sync>,
+/// What is shared by all conversations.
+struct Context {
+    policy: CallerPolicy,
+    handle: Box<dyn Fn(Request) + Send + Sync>,
 }
 
-/// Serves the control socket in `folder`, on the runtime that this is called on. Whoever calls holds the lock of the running
-/// tray: a socket that stands there is a dead one's, and is replaced.
+/// Serves the control socket in `folder`, on the current runtime. The caller must hold the lock of the running tray, so
+/// a socket that already exists was left by a dead tray and is replaced.
 ///
-/// `judge` says how callers are judged. `orders` is called with each order that may be given.
+/// `policy` decides which callers may give which orders. `handle` is called with each request that may be made.
 ///
 /// # Errors
-/// Where the folder is not the user's own, or others may write to it; where the socket cannot be made there. The words say
-/// what to do.
-pub(crate) fn serve(folder: &Path, judge: Judge, orders: impl Fn(Given) + Send + Sync + 'static) -> io::Result<Served> {
-    let (listener, mark) = place::bind(folder)?;
-    let house = Arc::new(House { judge, orders: Box::new(orders) });
-    let accepting = tokio::spawn(accept(listener, house)).abort_handle();
-    Ok(Served { accepting, _mark: mark })
+/// If the folder is not the user's own, or others may write to it; if the socket cannot be created there. The message
+/// says what to do.
+pub(crate) fn serve(
+    folder: &Path,
+    policy: CallerPolicy,
+    handle: impl Fn(Request) + Send + Sync + 'static,
+) -> io::Result<ControlServer> {
+    let (listener, socket_file) = transport::bind(folder)?;
+    let context = Arc::new(Context { policy, handle: Box::new(handle) });
+    let accepting = tokio::spawn(accept(listener, context)).abort_handle();
+    Ok(ControlServer { accepting, _socket_file: socket_file })
 }
 
-/// A client that is connected.
-struct Guest {
+/// A connected client.
+struct Client {
     process: Option<u32>,
-    /// Sends it away. Closed as soon as it has given its order.
+    /// Dismisses the client. Closed as soon as it has given its order.
     dismiss: oneshot::Sender<()>,
 }
 
-/// Lets clients in. Those who are in go with this.
-async fn accept(mut listener: place::Listener, house: Arc<House>) {
-    let mut clients = JoinSet::new();
-    let mut guests: Vec<(task::Id, Guest)> = Vec::new();
+/// Accepts clients. Dropping this future disconnects them all.
+async fn accept(mut listener: transport::Listener, context: Arc<Context>) {
+    let mut conversations = JoinSet::new();
+    let mut clients: Vec<(task::Id, Client)> = Vec::new();
     let mut is_paused = false;
     loop {
         tokio::select! {
-            Some(left) = clients.join_next_with_id() => {
+            Some(left) = conversations.join_next_with_id() => {
                 let id = left.map_or_else(|error| error.id(), |(id, ())| id);
-                guests.retain(|(guest, _)| *guest != id);
+                clients.retain(|(client, _)| *client != id);
                 is_paused = false;
             }
-            () = sleep(PAUSE), if is_paused => is_paused = false,
+            () = sleep(ACCEPT_RETRY), if is_paused => is_paused = false,
             accepted = listener.accept(), if !is_paused => match accepted {
                 Ok(Some((stream, process))) => {
-                    let has_room = make_room(&mut guests, process, place::is_scarce(&stream));
-                    let house = Arc::clone(&house);
+                    let has_room = make_room(&mut clients, process, transport::is_scarce(&stream));
+                    let context = Arc::clone(&context);
                     let (dismiss, dismissed) = oneshot::channel();
-                    let client = clients.spawn(async move {
+                    let conversation = conversations.spawn(async move {
                         let talk = async {
-                            if has_room { converse(stream, process, &house, dismissed).await } else { turn_away(stream).await }
+                            if has_room { serve_client(stream, process, &context, dismissed).await } else { refuse_full(stream).await }
                         };
                         if let Err(error) = talk.await {
                             tracing::debug!(%error, "a client of the control socket has gone");
                         }
                     });
-                    guests.push((client.id(), Guest { process, dismiss }));
-                    // Whoever was sent away leaves before the next one comes.
+                    clients.push((conversation.id(), Client { process, dismiss }));
+                    // A dismissed client must leave before the next one is accepted.
                     task::yield_now().await;
                 }
-                Ok(None) => {} // another user's, closed
+                Ok(None) => {} // another user's connection, already closed
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a command on the control socket");
                     is_paused = true;
@@ -139,88 +143,133 @@ async fn accept(mut listener: place::Listener, house: Arc<House>) {
     }
 }
 
-/// Sends those away that have waited longest without giving an order, until there is room for one more client of this
-/// process. Whether there is: all may have given one. Where descriptors are scarce, one is sent away for each that comes.
-fn make_room(guests: &mut Vec<(task::Id, Guest)>, process: Option<u32>, scarce: bool) -> bool {
+/// Makes room for one more client of this process by dismissing those that have waited longest without giving an order.
+/// Returns whether there is room: if all have given one, nobody is dismissed. While descriptors are scarce, one is
+/// dismissed for each that is accepted.
+fn make_room(clients: &mut Vec<(task::Id, Client)>, process: Option<u32>, scarce: bool) -> bool {
     let mut scarce = scarce;
-    let of =
-        |guests: &[(task::Id, Guest)], process| guests.iter().filter(|(_, guest)| guest.process == process).count();
+    let of = |clients: &[(task::Id, Client)], process| {
+        clients.iter().filter(|(_, client)| client.process == process).count()
+    };
     loop {
-        let is_full = guests.len() >= CLIENTS_MAX || std::mem::take(&mut scarce);
-        if !is_full && of(guests, process) < OF_ONE_PROCESS {
+        let is_full = clients.len() >= CLIENTS_MAX || std::mem::take(&mut scarce);
+        if !is_full && of(clients, process) < CLIENTS_PER_PROCESS_MAX {
             return true;
         }
-        let waits =
-            |(_, guest): &(task::Id, Guest)| !guest.dismiss.is_closed() && (is_full || guest.process == process);
-        let waiting = guests.iter().enumerate().filter(|(_, guest)| waits(guest));
-        // Of equally many the first, which has waited longest.
-        let longest = waiting.rev().max_by_key(|(_, (_, guest))| of(guests, guest.process)).map(|(index, _)| index);
-        let Some(longest) = longest else { return guests.len() < CLIENTS_MAX && of(guests, process) < OF_ONE_PROCESS };
-        let _ = guests.remove(longest).1.dismiss.send(()); // it may be leaving by itself
+        let may_be_dismissed =
+            |(_, client): &(task::Id, Client)| !client.dismiss.is_closed() && (is_full || client.process == process);
+        let waiting = clients.iter().enumerate().filter(|(_, client)| may_be_dismissed(client));
+        // Among processes with equally many clients, the first client, which has waited longest.
+        let longest = waiting.rev().max_by_key(|(_, (_, client))| of(clients, client.process)).map(|(index, _)| index);
+        let Some(longest) = longest else {
+            return clients.len() < CLIENTS_MAX && of(clients, process) < CLIENTS_PER_PROCESS_MAX;
+        };
+        let _ = clients.remove(longest).1.dismiss.send(()); // fails if it is leaving anyway
     }
 }
 
-/// Tells a client that there is no room for it.
-async fn turn_away(stream: place::ServerStream) -> io::Result<()> {
+/// Refuses a client because there is no room for it.
+async fn refuse_full(stream: transport::ServerStream) -> io::Result<()> {
     let (_, mut to) = tokio::io::split(stream);
     refuse(&mut to, "the tray is busy with as many orders as it takes at once; try again when one is done".into()).await
 }
 
-/// One client: its order in, its reports out.
-async fn converse(
-    stream: place::ServerStream,
+/// Serves one client: reads its request and writes the answer.
+async fn serve_client(
+    stream: transport::ServerStream,
     caller: Option<u32>,
-    house: &House,
+    context: &Context,
     dismissed: oneshot::Receiver<()>,
 ) -> io::Result<()> {
     let (mut from, mut to) = tokio::io::split(stream);
     let read = tokio::select! {
-        read = timeout(PATIENCE, read_order(&mut from)) => read,
+        read = timeout(CLIENT_TIMEOUT, read_request(&mut from)) => read,
         _ = dismissed => return refuse(&mut to, "no order came, and other clients were waiting; try again".into()).await,
     };
-    let order = match read {
-        Ok(Ok(Some(order))) => order,
-        Ok(Ok(None)) => return Ok(()), // it only looked whether somebody is here
+    let request = match read {
+        Ok(Ok(Some(request))) => request,
+        Ok(Ok(None)) => return Ok(()), // it only checked whether the socket is served
         Ok(Err(reason)) => return refuse(&mut to, reason).await,
-        Err(_) => return refuse(&mut to, format!("no order came within {} s", PATIENCE.as_secs())).await,
+        Err(_) => return refuse(&mut to, format!("no order came within {} s", CLIENT_TIMEOUT.as_secs())).await,
     };
-    if let Err(reason) = caller::may_ask(&order.ask, caller, &house.judge) {
+    if let ClientRequest::Order(order) = &request
+        && let Err(reason) = caller::may_ask(&order.ask, caller, &context.policy)
+    {
         tracing::warn!("an order over the control socket was refused: {reason}");
         return refuse(&mut to, reason).await;
     }
-    send(&mut to, HEARD).await?;
-    // A tray that was held up may hear of an order whose command has gone meanwhile: that one is not given.
-    let mut more = [0];
-    if timeout(MOMENT, from.read(&mut more)).await.is_ok() {
+    send(&mut to, ACK).await?;
+    // A tray that was blocked may read an order whose command has exited in the meantime. Such an order is dropped.
+    if timeout(HANGUP_GRACE, from.read(&mut [0])).await.is_ok() {
         return Ok(());
     }
-    let (reply, mut reports) = unbounded_channel();
-    (house.orders)(Given::by_caller(order, reply));
+    match request {
+        ClientRequest::Order(order) => {
+            let (reply, reports) = unbounded_channel();
+            (context.handle)(Request::Order(PendingOrder::by_caller(order, reply)));
+            write_reports(reports, &mut from, &mut to).await
+        }
+        ClientRequest::Tray(TrayRequest::LiveStates) => {
+            let (reply, states) = oneshot::channel();
+            (context.handle)(Request::LiveStates(reply));
+            write_answer(states, &mut from, &mut to).await
+        }
+        ClientRequest::Tray(TrayRequest::ListenToBridges) => {
+            let (reply, listens) = oneshot::channel();
+            (context.handle)(Request::ListenToBridges(reply));
+            write_answer(listens, &mut from, &mut to).await
+        }
+    }
+}
+
+/// Writes an order's reports, up to its end.
+async fn write_reports(
+    mut reports: UnboundedReceiver<Report>,
+    from: &mut ReadHalf<transport::ServerStream>,
+    to: &mut WriteHalf<transport::ServerStream>,
+) -> io::Result<()> {
+    let mut more = [0];
     loop {
         tokio::select! {
             report = reports.recv() => {
-                let unsaid = || Report::End(Outcome::Unconfirmed("may have happened: the tray did not say how it ended".into()));
-                let report = report.unwrap_or_else(unsaid);
-                write(&mut to, &report).await?;
+                let unreported = || Report::End(Outcome::Unconfirmed("may have happened: the tray did not say how it ended".into()));
+                let report = report.unwrap_or_else(unreported);
+                write(to, &report).await?;
                 if matches!(report, Report::End(_)) {
                     return Ok(());
                 }
             }
-            // Nothing more is expected of it: its end, or a word too many, ends the conversation, and the order with it, as long as
-            // nothing was sent.
+            // The client must not send anything else. Whether it closes its end or sends more, the conversation is
+            // over, and with it the order, as long as nothing was sent for it.
             _ = from.read(&mut more) => return Ok(()),
         }
     }
 }
 
-/// The client's order; `None` if it left without a word. An error is the reason to refuse it.
-async fn read_order(from: &mut ReadHalf<place::ServerStream>) -> Result<Option<Order>, String> {
+/// Writes the answer to a request that is not an order.
+async fn write_answer<T: Serialize>(
+    answer: oneshot::Receiver<T>,
+    from: &mut ReadHalf<transport::ServerStream>,
+    to: &mut WriteHalf<transport::ServerStream>,
+) -> io::Result<()> {
+    let mut more = [0];
+    tokio::select! {
+        answer = answer => match answer {
+            Ok(answer) => write(to, &answer).await,
+            Err(_) => Ok(()), // the tray is ending
+        },
+        _ = from.read(&mut more) => Ok(()),
+    }
+}
+
+/// Reads the client's request; `None` if it closed the connection without one. The error is the reason to refuse it.
+async fn read_request(from: &mut ReadHalf<transport::ServerStream>) -> Result<Option<ClientRequest>, String> {
     let mut line = Vec::new();
     let mut from = BufReader::new(from.take(ORDER_MAX as u64));
     let read = from.read_until(b'\n', &mut line).await.map_err(|error| format!("the order cannot be read: {error}"))?;
     match line.last() {
         None => Ok(None),
-        Some(b'\n') => serde_json::from_slice(&line).map(Some).map_err(|error| {
+        Some(b'\n') => ClientRequest::read(&line).map(Some).map_err(|error| {
             format!(
                 "the tray does not understand this order ({error}); if it is another version, quit it from its menu and \
                  start `pilotlight` again"
@@ -231,20 +280,20 @@ async fn read_order(from: &mut ReadHalf<place::ServerStream>) -> Result<Option<O
     }
 }
 
-async fn refuse(to: &mut WriteHalf<place::ServerStream>, reason: String) -> io::Result<()> {
+async fn refuse(to: &mut WriteHalf<transport::ServerStream>, reason: String) -> io::Result<()> {
     write(to, &Report::End(Outcome::Refused(reason))).await
 }
 
-async fn write(to: &mut WriteHalf<place::ServerStream>, report: &Report) -> io::Result<()> {
-    let mut line = serde_json::to_vec(report)?;
+async fn write(to: &mut WriteHalf<transport::ServerStream>, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     send(to, &line).await
 }
 
-async fn send(to: &mut WriteHalf<place::ServerStream>, line: &[u8]) -> io::Result<()> {
+async fn send(to: &mut WriteHalf<transport::ServerStream>, line: &[u8]) -> io::Result<()> {
     let written = async {
         to.write_all(line).await?;
         to.flush().await
     };
-    timeout(PATIENCE, written).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    timeout(CLIENT_TIMEOUT, written).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
 }

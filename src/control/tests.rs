@@ -1,8 +1,8 @@
-//! The socket itself, with orders that go nowhere. Who may ask is tested beside [`caller`](super::caller), and with the real
-//! program in `tests/control/`.
+//! Tests of the socket itself, with orders that have no effect. Who may give which order is tested in
+//! [`caller`](super::caller), and with the real program in `tests/control/`.
 
 use super::*;
-use crate::core::order::{Ask, Step};
+use crate::core::order::{Ask, Order, Step};
 use crate::system::paths;
 use std::fs;
 use std::io::{Read, Write};
@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use tempfile::TempDir;
 
-/// A tray that takes orders and leaves it to the test to answer them, on a thread of its own.
+/// A tray on a thread of its own that accepts orders and leaves it to the test to answer them.
 struct Tray {
     scratch: TempDir,
-    given: Receiver<Given>,
+    pending: Receiver<PendingOrder>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -26,21 +26,25 @@ impl Tray {
     }
 
     fn start_in(scratch: TempDir) -> Self {
-        let (orders, given) = channel();
+        let (orders, pending) = channel();
         let (end, ended) = oneshot::channel();
         let folder = scratch.path().to_owned();
         let (ready, is_ready) = channel();
         let thread = std::thread::spawn(move || {
             runtime().block_on(async {
-                let orders = move |it| drop(orders.send(it));
-                let served = serve(&folder, Judge::default(), orders).unwrap();
+                let handle = move |request| match request {
+                    Request::Order(pending) => drop(orders.send(pending)),
+                    Request::LiveStates(reply) => drop(reply.send(Vec::new())),
+                    Request::ListenToBridges(reply) => drop(reply.send(())),
+                };
+                let served = serve(&folder, CallerPolicy::default(), handle).unwrap();
                 ready.send(()).unwrap();
                 let _ = ended.await;
                 drop(served);
             });
         });
         is_ready.recv().unwrap();
-        Self { scratch, given, end: Some(end), thread: Some(thread) }
+        Self { scratch, pending, end: Some(end), thread: Some(thread) }
     }
 
     fn socket(&self) -> PathBuf {
@@ -67,11 +71,11 @@ impl Drop for Tray {
     }
 }
 
-/// What the tray answers to these bytes, up to the end of the connection.
+/// Returns the tray's answer to these bytes, up to the end of the connection.
 fn answer_to(mut stream: UnixStream, bytes: &[u8]) -> String {
     let _ = stream.write_all(bytes); // it may be refused before it is written
     let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer); // what was left unread resets the connection behind the answer
+    let _ = stream.read_to_end(&mut answer); // unread input resets the connection after the answer
     String::from_utf8(answer).unwrap()
 }
 
@@ -116,11 +120,11 @@ fn an_order_goes_in_and_its_reports_come_out() {
             reports
         })
     });
-    let given = tray.given.recv().unwrap();
-    assert_eq!(given.order, stop("one"));
+    let pending = tray.pending.recv().unwrap();
+    assert_eq!(pending.order, stop("one"));
     let reports = [Report::Step(Step::Abort, "a\nb".into()), Report::Request("x".repeat(300_000)), done("it is over")];
     for report in &reports {
-        given.report(report.clone());
+        pending.report(report.clone());
     }
     assert_eq!(asks.join().unwrap(), reports);
 }
@@ -139,7 +143,7 @@ fn the_socket_is_the_users_alone_and_goes_with_the_tray() {
     let mut tray = Tray::start();
     let meta = fs::symlink_metadata(tray.socket()).unwrap();
     assert_eq!(meta.mode() & 0o7777, 0o600);
-    assert_eq!(fs::read_dir(tray.scratch.path()).unwrap().count(), 1, "nothing is left beside it");
+    assert_eq!(fs::read_dir(tray.scratch.path()).unwrap().count(), 1, "no other file is left");
     tray.end();
     assert!(!tray.socket().exists());
 }
@@ -154,7 +158,7 @@ fn a_dead_trays_socket_is_replaced_and_the_next_trays_is_left_alone() {
     assert!(runtime().block_on(ask(scratch.path(), &stop("one"))).unwrap().is_none(), "nobody listens there");
     let mut tray = Tray::start_in(scratch);
     drop(tray.connect());
-    // Another one takes the place over; this one's end does not take it away.
+    // Another tray replaces the socket; this one's end must not remove it.
     fs::remove_file(&socket).unwrap();
     let _next = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     tray.end();
@@ -162,14 +166,14 @@ fn a_dead_trays_socket_is_replaced_and_the_next_trays_is_left_alone() {
 }
 
 #[test]
-fn a_folder_that_others_may_write_to_is_not_served_in() {
+fn a_folder_that_others_may_write_to_is_refused() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("folder");
     paths::make_folder(&folder).unwrap();
     let serve_in = |folder: &Path| {
         let runtime = runtime();
         let _inside = runtime.enter();
-        serve(folder, Judge::default(), |_| {}).map(drop)
+        serve(folder, CallerPolicy::default(), |_| {}).map(drop)
     };
     serve_in(&folder).unwrap();
     for mode in [0o720, 0o702] {
@@ -189,7 +193,7 @@ fn a_folder_that_others_may_write_to_is_not_served_in() {
 }
 
 #[test]
-fn what_is_no_order_is_refused_in_words() {
+fn an_invalid_order_is_refused_with_a_reason() {
     let tray = Tray::start();
     for (bytes, words) in [
         (&b"\n"[..], "does not understand"),
@@ -210,25 +214,25 @@ fn what_is_no_order_is_refused_in_words() {
     let mut answer = String::new();
     broken_off.read_to_string(&mut answer).unwrap();
     assert!(refused(&answer).contains("breaks off"));
-    assert!(tray.given.try_recv().is_err(), "nothing of it was an order");
+    assert!(tray.pending.try_recv().is_err(), "nothing of it was an order");
 }
 
 #[test]
-fn an_order_of_the_greatest_length_is_taken_and_a_longer_one_is_not_sent() {
+fn an_order_of_maximum_length_is_accepted_and_a_longer_one_is_not_sent() {
     let tray = Tray::start();
     let of_length = |length: usize| {
         let empty = line(&stop("")).len();
         stop(&"i".repeat(length - empty))
     };
-    let given = std::thread::scope(|scope| {
+    let pending = std::thread::scope(|scope| {
         let stream = tray.connect();
         let answers = scope.spawn(move || answer_to(stream, &line(&of_length(ORDER_MAX))));
-        let given = tray.given.recv().unwrap();
-        given.report(done("taken"));
+        let pending = tray.pending.recv().unwrap();
+        pending.report(done("taken"));
         assert!(answers.join().unwrap().contains("taken"));
-        given
+        pending
     });
-    assert_eq!(given.order, of_length(ORDER_MAX));
+    assert_eq!(pending.order, of_length(ORDER_MAX));
     assert!(refused(&answer_to(tray.connect(), &line(&of_length(ORDER_MAX + 1)))).contains("64 KB"));
     let error = runtime().block_on(ask(tray.scratch.path(), &of_length(ORDER_MAX + 1))).unwrap_err();
     assert!(error.to_string().contains("longer than"), "{error}");
@@ -239,44 +243,54 @@ fn an_order_whose_client_vanished_is_taken_back() {
     let tray = Tray::start();
     let mut stream = tray.connect();
     stream.write_all(&line(&stop("one"))).unwrap();
-    let given = tray.given.recv().unwrap();
+    let pending = tray.pending.recv().unwrap();
     drop(stream);
-    // The conversation is over as soon as the client is gone, and whoever carries the order out can see that.
-    let closed = runtime().block_on(async { timeout(Duration::from_secs(20), given.reply.closed()).await });
+    // The conversation ends as soon as the client disconnects, and whoever carries out the order can see that.
+    let closed = runtime().block_on(async { timeout(Duration::from_secs(20), pending.reply.closed()).await });
     assert!(closed.is_ok(), "its place is free for others");
-    assert!(given.is_abandoned());
-    given.report(done("it is over"));
-    // One that has gone before its order is read gives none.
+    assert!(pending.is_abandoned());
+    pending.report(done("it is over"));
+    // A client that disconnects before its order is read gives none.
     let mut stream = tray.connect();
     stream.write_all(&line(&stop("two"))).unwrap();
     drop(stream);
-    let late = tray.given.recv_timeout(Duration::from_millis(300));
-    assert!(late.is_err() || late.is_ok_and(|given| given.is_abandoned()));
+    let late = tray.pending.recv_timeout(Duration::from_millis(300));
+    assert!(late.is_err() || late.is_ok_and(|pending| pending.is_abandoned()));
 }
 
 #[test]
-fn an_order_that_is_dropped_may_have_happened() {
+fn a_dropped_order_is_reported_as_unconfirmed() {
     let tray = Tray::start();
     std::thread::scope(|scope| {
         let stream = tray.connect();
         let answers = scope.spawn(move || answer_to(stream, &line(&stop("one"))));
-        drop(tray.given.recv().unwrap());
+        drop(tray.pending.recv().unwrap());
         let answer = answers.join().unwrap();
         assert!(answer.contains("unconfirmed") && answer.contains("did not say how it ended"), "{answer}");
     });
 }
 
 #[test]
-fn a_tray_that_ends_breaks_off_in_words() {
+fn a_tray_that_ends_mid_order_causes_a_readable_error() {
     let mut tray = Tray::start();
     let folder = tray.scratch.path().to_owned();
     let asks = std::thread::spawn(move || {
         runtime().block_on(async { ask(&folder, &stop("one")).await.unwrap().unwrap().next().await })
     });
-    let given = tray.given.recv().unwrap();
+    let pending = tray.pending.recv().unwrap();
     tray.end();
     assert!(asks.join().unwrap().unwrap_err().to_string().contains("broke off"));
-    given.report(done("nobody hears it"));
+    pending.report(done("nobody hears it"));
+}
+
+#[test]
+fn what_concerns_no_session_is_answered_at_once() {
+    let tray = Tray::start();
+    let folder = tray.scratch.path();
+    assert_eq!(runtime().block_on(ask_for_live_states(folder)).unwrap(), Some(Vec::new()));
+    assert_eq!(runtime().block_on(ask_to_listen_to_bridges(folder)).unwrap(), Some(()));
+    assert!(refused(&answer_to(tray.connect(), b"\"explode\"\n")).contains("unknown variant `explode`"));
+    assert!(tray.pending.try_recv().is_err(), "neither is an order");
 }
 
 /// The last report of an answer.
@@ -285,14 +299,14 @@ fn last(answer: &str) -> Report {
 }
 
 #[test]
-fn case_137_whoever_gives_an_order_is_heard_before_those_who_only_wait() {
+fn case_137_a_client_that_gives_an_order_is_served_before_idle_ones() {
     let tray = Tray::start();
-    // As many as one process may have say nothing.
-    let silent: Vec<_> = (0..OF_ONE_PROCESS).map(|_| tray.connect()).collect();
+    // As many clients as one process may have, all silent.
+    let silent: Vec<_> = (0..CLIENTS_PER_PROCESS_MAX).map(|_| tray.connect()).collect();
     let mut speaks = tray.connect();
     speaks.write_all(&line(&stop("speaks"))).unwrap();
-    let given = tray.given.recv_timeout(PATIENCE / 2).expect("it is heard at once");
-    given.report(done("heard"));
+    let pending = tray.pending.recv_timeout(CLIENT_TIMEOUT / 2).expect("it is heard at once");
+    pending.report(done("heard"));
     let mut answer = String::new();
     speaks.read_to_string(&mut answer).unwrap();
     assert_eq!((answer.lines().next(), last(&answer)), (Some("\"heard\""), done("heard")));
@@ -304,16 +318,16 @@ fn case_137_whoever_gives_an_order_is_heard_before_those_who_only_wait() {
         assert!(reason.contains(expected), "{n}: {reason}");
     }
     // Several at once, none of which waits for another.
-    let mut streams: Vec<_> = (0..OF_ONE_PROCESS).map(|_| tray.connect()).collect();
+    let mut streams: Vec<_> = (0..CLIENTS_PER_PROCESS_MAX).map(|_| tray.connect()).collect();
     for (n, stream) in streams.iter_mut().enumerate() {
         stream.write_all(&line(&stop(&n.to_string()))).unwrap();
     }
-    let mut given: Vec<_> = streams.iter().map(|_| tray.given.recv().unwrap()).collect();
-    // All of them have given an order: nobody is sent away for one more.
+    let mut pending: Vec<_> = streams.iter().map(|_| tray.pending.recv().unwrap()).collect();
+    // All of them have given an order: nobody is dismissed for one more.
     let reason = refused(&answer_to(tray.connect(), b""));
     assert!(reason.contains("as many orders as it takes at once"), "{reason}");
-    given.reverse();
-    for it in given {
+    pending.reverse();
+    for it in pending {
         it.report(done(&it.order.id));
     }
     for (n, mut stream) in streams.into_iter().enumerate() {
@@ -324,34 +338,34 @@ fn case_137_whoever_gives_an_order_is_heard_before_those_who_only_wait() {
 }
 
 #[test]
-fn room_is_made_by_who_has_the_most_and_waits_longest() {
+fn the_longest_waiting_client_of_the_busiest_process_is_dismissed() {
     runtime().block_on(async {
         let mut kept = Vec::new();
         let mut tasks = JoinSet::new();
-        let mut guest = |process, kept: &mut Vec<oneshot::Receiver<()>>| {
+        let mut client = |process, kept: &mut Vec<oneshot::Receiver<()>>| {
             let (dismiss, dismissed) = oneshot::channel();
             kept.push(dismissed);
-            (tasks.spawn(async {}).id(), Guest { process: Some(process), dismiss })
+            (tasks.spawn(async {}).id(), Client { process: Some(process), dismiss })
         };
-        // 15 of each process, which is one less than each may have, until nobody more is let in.
-        let mut guests: Vec<_> = (0..CLIENTS_MAX).map(|n| guest(n as u32 / 15, &mut kept)).collect();
-        let of = |guests: &[(task::Id, Guest)], process| {
-            guests.iter().filter(|(_, guest)| guest.process == Some(process)).count()
+        // 15 clients per process, one less than the maximum, until the socket is full.
+        let mut clients: Vec<_> = (0..CLIENTS_MAX).map(|n| client(n as u32 / 15, &mut kept)).collect();
+        let of = |clients: &[(task::Id, Client)], process| {
+            clients.iter().filter(|(_, client)| client.process == Some(process)).count()
         };
-        assert!(make_room(&mut guests, Some(4), false) && guests.len() == CLIENTS_MAX - 1);
-        assert_eq!((of(&guests, 0), of(&guests, 4)), (14, 4), "the first of those with the most");
+        assert!(make_room(&mut clients, Some(4), false) && clients.len() == CLIENTS_MAX - 1);
+        assert_eq!((of(&clients, 0), of(&clients, 4)), (14, 4), "the first of those with the most");
         assert_eq!(kept[0].try_recv(), Ok(()));
-        // One that has given its order stays.
+        // A client that has given its order stays.
         kept[1].close();
-        guests.push(guest(1, &mut kept));
-        assert!(make_room(&mut guests, Some(1), false));
-        assert_eq!((of(&guests, 1), kept[15].try_recv()), (15, Ok(())), "its own, though others have none to spare");
-        guests.push(guest(9, &mut kept));
+        clients.push(client(1, &mut kept));
+        assert!(make_room(&mut clients, Some(1), false));
+        assert_eq!((of(&clients, 1), kept[15].try_recv()), (15, Ok(())), "its own, though others have none to spare");
+        clients.push(client(9, &mut kept));
         for dismissed in &mut kept {
             dismissed.close();
         }
-        assert!(!make_room(&mut guests, Some(7), false) && guests.len() == CLIENTS_MAX, "all have given one");
-        let mut few = vec![guest(1, &mut kept), guest(2, &mut kept)];
+        assert!(!make_room(&mut clients, Some(7), false) && clients.len() == CLIENTS_MAX, "all have given one");
+        let mut few = vec![client(1, &mut kept), client(2, &mut kept)];
         assert!(make_room(&mut few, Some(3), true) && few.len() == 1, "for the descriptor that it takes");
         kept.last_mut().unwrap().close();
         assert!(make_room(&mut few, Some(3), true) && few.len() == 1, "whoever has given an order stays");
@@ -359,10 +373,10 @@ fn room_is_made_by_who_has_the_most_and_waits_longest() {
 }
 
 #[test]
-fn a_socket_that_takes_nobody_in_is_not_waited_for_when_it_is_only_looked_at() {
+fn probing_a_socket_with_a_full_backlog_does_not_block() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path();
-    assert_eq!(probe(folder).unwrap(), Probe::Nobody);
+    assert_eq!(probe(folder).unwrap(), Probe::Absent);
     let listener = std::os::unix::net::UnixListener::bind(folder.join("pilotlight.sock")).unwrap();
     assert_eq!(probe(folder).unwrap(), Probe::Served);
     rustix::net::listen(&listener, 0).unwrap();
@@ -370,6 +384,6 @@ fn a_socket_that_takes_nobody_in_is_not_waited_for_when_it_is_only_looked_at() {
         assert_eq!(probe(folder).unwrap(), Probe::Served);
     }
     drop(listener);
-    assert_eq!(probe(folder).unwrap(), Probe::LeftBehind);
-    assert_eq!(probe(&folder.join("absent")).unwrap(), Probe::Nobody);
+    assert_eq!(probe(folder).unwrap(), Probe::Stale);
+    assert_eq!(probe(&folder.join("absent")).unwrap(), Probe::Absent);
 }

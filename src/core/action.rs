@@ -1,193 +1,61 @@
-//! What can be done with a session now; and for what cannot, why not.
+//! Which actions a session allows right now, and why the others are refused.
 //!
-//! What may be done hangs on who owns the session. A live owner with a server is talked to; a live terminal without one can only
-//! be ended; nothing at all is done to a process that cannot be told, or that runs other sessions as well. What nobody runs any
-//! more is resumed (`recovery`). What it asks is answered (`answers`) over its server or, in a plain terminal, over the bridge there
-//! (`bridge`). Everything here is asked twice: for showing it, and again right before it is done.
+//! This depends on the session's owner. A live owner with a server is contacted through it; a live terminal without one
+//! can only be ended. A process that cannot be identified, or that runs other sessions too, is left alone. A session
+//! without a process can be resumed (`recovery`). Requests and questions are answered (`answers`) over the server or,
+//! in a plain terminal, over the bridge (`bridge`). Every check runs twice: to show the action, and right before
+//! executing it.
+//!
+//! `verb` lists the actions, and what is the same about each for every session; `reach` knows how a session can be
+//! reached.
 
 mod answers;
 mod bridge;
+pub(in crate::core) mod reach;
 mod recovery;
+pub(in crate::core) mod verb;
 
-pub(crate) use answers::questions;
-pub(super) use bridge::bridge_of;
-pub use bridge::{Bridge, bridge_words, is_bridged};
+pub use super::session::{Bridge, Control, ServerState};
+pub use bridge::bridge_words;
+pub use reach::is_bridged;
+pub(crate) use reach::{may_await_user, questions};
 pub(crate) use recovery::is_cut_off;
+pub use verb::{Action, Ask, Reply, Which};
+pub(crate) use verb::{Callers, Trait};
 
+use super::owner::{Held, Owner};
+use super::session::{Kind, Session};
+use super::text::counted;
+use super::verdict::Status;
 use answers::{answer, reply};
-use bridge::{let_answer, lifted};
+use bridge::let_answer;
+use reach::{reachable, unheld};
 use recovery::{go_on, reconnect, resend, resume};
 
-use super::attempts::{Attempts, Marks};
-use super::fleet::{Kind, Session};
-use super::owner::{Held, Owner, UNHELD};
-use super::text::counted;
-use super::time::Time;
-use super::verdict::Status;
+/// Added to an abort's description when an open tool may be waiting for the user.
+pub(crate) const EVEN_IF_WAITING: &str = "even if it only waits for you";
 
-/// Something that can be done with a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Action {
-    /// Allow what it asks for, once.
-    Approve,
-    /// Refuse what it asks for.
-    Deny,
-    /// Answer what it asks its user.
-    Answer,
-    /// Bring it back under control, and have it go on with what it was told to do.
-    Continue,
-    /// Bring it back under control: attach to its server, or resume it.
-    Reconnect,
-    /// The same, and send the last prompt again.
-    Resend,
-    /// Abort the turn that runs.
-    Stop,
-    /// Interrupt its process, then terminate it.
-    End,
-    /// Kill its process.
-    ForceQuit,
-    /// Resume it in a terminal.
-    Resume,
-    /// Bring its terminal to the front.
-    ShowTerminal,
-    /// Detach, where we are attached.
-    Detach,
-    /// Have Copilot ask in its terminal whether Pilotlight may answer its permission requests.
-    LetAnswer,
-}
-
-impl Action {
-    /// Every action, in the order in which they are shown.
-    pub const ALL: [Self; 13] = [
-        Self::Approve,
-        Self::Deny,
-        Self::Answer,
-        Self::Continue,
-        Self::Reconnect,
-        Self::Resend,
-        Self::Stop,
-        Self::End,
-        Self::ForceQuit,
-        Self::Resume,
-        Self::ShowTerminal,
-        Self::Detach,
-        Self::LetAnswer,
-    ];
-
-    /// Its name in JSON and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Approve => "approve",
-            Self::Deny => "deny",
-            Self::Answer => "answer",
-            Self::Continue => "continue",
-            Self::Reconnect => "reconnect",
-            Self::Resend => "resend",
-            Self::Stop => "stop",
-            Self::End => "end",
-            Self::ForceQuit => "force-quit",
-            Self::Resume => "resume",
-            Self::ShowTerminal => "show-terminal",
-            Self::Detach => "detach",
-            Self::LetAnswer => "let-answer",
-        }
-    }
-
-    /// What stands on a button, by itself.
-    pub(crate) const fn label(self) -> &'static str {
-        match self {
-            Self::Approve => "Approve once",
-            Self::Deny => "Deny",
-            Self::Answer => "Answer…",
-            Self::Continue => "Reconnect and continue",
-            Self::Reconnect => "Reconnect",
-            Self::Resend => "Send the last prompt again",
-            Self::Stop => "Stop",
-            Self::End => "End it",
-            Self::ForceQuit => "Force quit: nothing is saved",
-            Self::Resume => "Resume",
-            Self::ShowTerminal => "Show terminal",
-            Self::Detach => "Detach",
-            Self::LetAnswer => "Let Pilotlight answer here…",
-        }
-    }
-}
-
-/// What is said of an abort where nothing is known of what an open tool waits for.
-pub(crate) const ALSO_IF_IT_WAITS: &str = "also if it only waits for you";
-
-/// What is known of a session's server.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ServerState {
-    /// Nothing: no live owner, or nobody looked.
-    #[default]
-    Unknown,
-    /// Its owner listens nowhere: it talks to one program alone, or is a plain terminal.
-    Nowhere,
-    /// Its owner listens on loopback; nobody has tried it.
-    Listens,
-    /// It was tried in vain, and why.
-    Refused(Box<str>),
-    /// We are attached to it.
-    Attached,
-    /// It runs in a server of our own, with this process id. Copilot writes no lock and nothing else before the first prompt.
-    Hosted(u32),
-}
-
-impl ServerState {
-    /// We are attached, to whomever's server.
-    pub(crate) const fn is_attached(&self) -> bool {
-        matches!(self, Self::Attached | Self::Hosted(_))
-    }
-}
-
-/// What we have to do with a session.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Control {
-    /// Its server.
-    pub server: ServerState,
-    /// The bridge to its terminal, where one is.
-    pub bridge: Option<Bridge>,
-    /// The release of Copilot that the bridge runs in, as it says.
-    pub release: Option<Box<str>>,
-    /// The bridge is of another version than ours, and stays so until the session is started anew.
-    pub old_bridge: bool,
-    /// How many other sessions its owner runs, or may run.
-    pub others: usize,
-    /// What is being done with it.
-    pub under_way: Option<Action>,
-    /// The recoveries that were tried.
-    pub attempts: Attempts,
-    /// When a Pilotlight resumed it, by the wall clock, where its new owner is still to be seen.
-    pub resumed: Option<Time>,
-    /// It is to go on as soon as the turn that was denied is over: how things stood when that was asked.
-    pub goes_on: Option<Marks>,
-    /// What came of the last thing that was done with it, and when.
-    pub outcome: Option<(Time, Box<str>)>,
-}
-
-/// An action as it is offered.
+/// An action and whether it is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// Which.
     pub action: Action,
     /// What it would do, or why it is refused.
     pub what: Result<String, String>,
 }
 
-/// Every action, with what it would do or why it is refused.
-pub(crate) fn offers(session: &Session, status: Status) -> [Offer; 13] {
+/// Returns every action, with what it would do or why it is refused.
+pub(crate) fn offers(session: &Session, status: Status) -> [Offer; Action::ALL.len()] {
     Action::ALL.map(|action| Offer { action, what: offer(action, session, status) })
 }
 
-/// What an action would do to a session with this status.
+/// Returns what an action would do to a session with this status.
 ///
 /// # Errors
 /// Why it is refused, in words for the user.
 pub fn offer(action: Action, session: &Session, status: Status) -> Result<String, String> {
     let control = &session.control;
     if let Some(under_way) = control.under_way
-        && action != Action::ShowTerminal
+        && action.excludes_others()
     {
         return Err(format!("{} is under way", under_way.name()));
     }
@@ -210,47 +78,13 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
         },
         Action::Detach => match control.server {
             ServerState::Hosted(_) => {
-                Ok("lets go of it: the server that we started for it ends, and it can be resumed".into())
+                Ok("detaches: the server that Pilotlight started for it ends, and it can be resumed".into())
             }
-            ServerState::Attached => {
-                Ok("lets go of it; where no other client has it open, its server ends its work".into())
-            }
+            ServerState::Attached => Ok("detaches; if no other client has it open, its server ends its work".into()),
             _ => Err("Pilotlight is not attached to it".into()),
         },
         Action::LetAnswer => let_answer(session),
     }
-}
-
-/// Whether its owner has a server, whatever came of trying it.
-pub(super) const fn is_at_server(session: &Session) -> bool {
-    !matches!(session.control.server, ServerState::Nowhere | ServerState::Unknown)
-}
-
-/// Whether its server can be talked to; otherwise why not, and what is left to do.
-fn reachable(session: &Session, instead: &str) -> Result<(), String> {
-    let terminal = session.about.kind == Kind::Terminal;
-    match (&session.runner(), &session.control.server) {
-        (
-            Owner::Alive { .. } | Owner::Opened { .. },
-            ServerState::Listens | ServerState::Refused(_) | ServerState::Attached | ServerState::Hosted(_),
-        ) => Ok(()),
-        (Owner::Opened { pid, .. }, _) => Err(opened(*pid)),
-        (Owner::Unheld { pid }, _) => Err(unheld(*pid)),
-        // What to do comes first: a menu cuts what is long.
-        (Owner::Alive { .. }, _) if terminal => Err(format!("{instead}{}", lifted(session))),
-        (Owner::Alive { pid, .. }, _) => Err(format!("{instead} (process {pid} listens on no port)")),
-        (Owner::Unknown { pid }, _) => Err(format!(
-            "process {pid} may run it, and cannot be inspected (another user's, a container's, or just ending)"
-        )),
-        (Owner::Gone { .. } | Owner::Never, _) => Err("no process runs it".into()),
-    }
-}
-
-/// Whether it may be waiting for the user, for all that is known: a tool is open, and who is neither attached nor has a bridge
-/// there is not told of what it asks.
-pub(crate) fn may_ask(session: &Session) -> bool {
-    let tool_open = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
-    tool_open && !session.control.server.is_attached() && bridge_of(session).is_none()
 }
 
 fn stop(session: &Session, status: Status) -> Result<String, String> {
@@ -275,13 +109,13 @@ fn stop(session: &Session, status: Status) -> Result<String, String> {
             | Status::PermissionLost
             | Status::NeedsInput
     );
-    // A question or lost permissions may outlast their turn.
+    // A question, or lost permissions, can outlast the turn.
     if !works || session.facts.turn.is_none() && session.facts.agents.is_empty() {
         return Err("no turn is open, there is nothing to stop".into());
     }
     let silent = matches!(status, Status::Quiet | Status::Stuck);
-    Ok(if silent && may_ask(session) {
-        format!("stops the running turn, {ALSO_IF_IT_WAITS}; the session goes on")
+    Ok(if silent && may_await_user(session) {
+        format!("stops the running turn, {EVEN_IF_WAITING}; the session goes on")
     } else {
         "stops the running turn; the session goes on".into()
     })
@@ -289,7 +123,7 @@ fn stop(session: &Session, status: Status) -> Result<String, String> {
 
 fn end(action: Action, session: &Session) -> Result<String, String> {
     if let ServerState::Hosted(_) = session.control.server {
-        return Err("it runs in a server of our own: let go of it instead".into());
+        return Err("it runs in a server of Pilotlight's own: detach instead".into());
     }
     let pid = match session.owner {
         Owner::Alive { pid, .. } => pid,
@@ -308,8 +142,8 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
     if session.contested {
         return Err("two live processes have a lock on it: end it in the terminal you want to close".into());
     }
-    if session.control.others > 0 {
-        let others = counted(session.control.others, "other session");
+    if session.control.other_sessions > 0 {
+        let others = counted(session.control.other_sessions, "other session");
         return Err(format!("process {pid} has {others} open, which would end as well: end it in its terminal"));
     }
     Ok(match action {
@@ -320,28 +154,16 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
     })
 }
 
-/// Whether a click is enough to end a session's process. Where nothing but its lock says that the process is its owner (an
-/// older Copilot, a system that does not tell), a person must be asked whether it is meant.
+/// Whether a click is enough to end a session's process. If only the lock says that the process is the owner (an older
+/// Copilot, or a system that cannot show who holds a lock), the user has to confirm.
 ///
 /// # Errors
-/// Why it is not, with what to do instead.
-pub fn may_end_unasked(session: &Session) -> Result<(), String> {
+/// Why a click is not enough, and what to do instead.
+pub fn may_end_without_asking(session: &Session) -> Result<(), String> {
     match (session.held, session.owner.pid()) {
-        (Held::Seen, _) | (_, None) => Ok(()),
-        (Held::Soon | Held::Untold, Some(pid)) => {
+        (Held::Verified, _) | (_, None) => Ok(()),
+        (Held::Pending | Held::Unverified, Some(pid)) => {
             Err(format!("use `pilotlight stop`, which asks first (only its lock says that process {pid} runs it)"))
         }
     }
-}
-
-/// Why nothing is done beside a process that has the session open and was not prompted yet.
-fn opened(pid: u32) -> String {
-    format!(
-        "process {pid} has it open, not prompted yet: go on there, or close it first (a second owner would fork its log)"
-    )
-}
-
-/// Why nothing is done with a session whose lock is somebody else's.
-fn unheld(pid: u32) -> String {
-    format!("{UNHELD} (process {pid})")
 }

@@ -1,20 +1,20 @@
-//! How often a session was recovered, and what counts that anew: a turn that completed, and a prompt or an abort of the user's,
-//! never anything that we sent.
+//! How often a session was recovered, and what resets that count: a completed turn, or a prompt or an abort by the
+//! user, but never anything that we sent.
 //!
-//! This is kept on disk and read by processes that saw different parts of the log, so nothing here is counted: the last event
-//! of each kind is compared with the one that was there when we last had a hand in it.
+//! This is stored on disk and read by processes that saw different parts of the log. So events are not counted; the
+//! last event of each kind is compared with the one recorded when we last intervened.
 
 use super::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Recoveries of one session that are tried before nothing more is: the last one is the user's.
+/// Maximum number of recoveries of one session until its user goes on with it.
 pub(crate) const ATTEMPTS: u8 = 2;
-/// What comes into the log so long after we sent it is still ours. A prompt may wait behind what its session does first.
+/// How long after we sent something a matching event is attributed to us. A prompt may be queued behind other work.
 const OURS: Span = Span::seconds(30);
-/// How much earlier than our own note an event may be dated.
+/// How far an event's timestamp may precede our own.
 const SLACK: Span = Span::seconds(1);
 
-/// An event of the log, to be told from another of its kind.
+/// Identifies an event among others of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// A hash of its id.
@@ -23,11 +23,11 @@ pub struct Mark {
     pub at: Time,
 }
 
-/// The last events by which somebody went on with a session.
+/// The last events that show that somebody went on with the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Marks {
-    /// The last prompt that was not Copilot's own.
+    /// The last prompt that Copilot did not give itself.
     pub prompt: Option<Mark>,
     /// The last abort.
     pub aborted: Option<Mark>,
@@ -40,60 +40,60 @@ pub struct Marks {
 #[serde(default)]
 pub struct Attempts {
     count: u8,
-    /// When this was written last: where a mark was not known then, a later one is new.
+    /// When `known` was last updated. If a mark was missing then, any later one is new.
     at: Time,
     known: Marks,
     /// When we last sent an abort, or an answer that ends the turn.
     aborted: Option<Time>,
-    /// When we last sent a prompt that is not known to have come into the log yet.
+    /// When we last sent a prompt that has not been seen in the log yet.
     sent: Option<Time>,
     /// The last prompt of ours in the log.
     ours: Option<u64>,
 }
 
 impl Attempts {
-    /// One more is tried.
-    pub fn tried(&mut self, marks: &Marks, now: Time) {
+    /// Records another recovery.
+    pub fn note_attempt(&mut self, marks: &Marks, now: Time) {
         self.settle(marks, now);
         self.count = self.count.saturating_add(1);
-        self.know(marks, now);
+        self.remember(marks, now);
     }
 
-    /// We are about to send a prompt.
-    pub const fn prompts(&mut self, now: Time) {
+    /// Records that we are about to send a prompt.
+    pub const fn note_prompt(&mut self, now: Time) {
         self.sent = Some(now);
     }
 
-    /// We are about to abort the turn, or to answer in a way that does.
-    pub const fn aborts(&mut self, now: Time) {
+    /// Records that we are about to abort the turn, or to give an answer that aborts it.
+    pub const fn note_abort(&mut self, now: Time) {
         self.aborted = Some(now);
     }
 
-    /// What we did is over.
-    pub fn ended(&mut self, marks: &Marks, now: Time) {
+    /// Records that our action is over.
+    pub fn note_end(&mut self, marks: &Marks, now: Time) {
         if let (Some(sent), Some(prompt)) = (self.sent, marks.prompt)
             && follows(prompt.at, sent)
         {
             (self.ours, self.sent) = (Some(prompt.event), None);
         }
         self.settle(marks, now);
-        self.know(marks, now);
+        self.remember(marks, now);
     }
 
-    /// How many there were, by what the log says now.
-    pub fn counted(&self, marks: &Marks) -> u8 {
-        if self.is_counted_anew(marks) { 0 } else { self.count }
+    /// Number of recoveries since the last reset, given what the log shows now.
+    pub fn count(&self, marks: &Marks) -> u8 {
+        if self.is_reset(marks) { 0 } else { self.count }
     }
 
-    /// Forgets what no longer counts.
+    /// Resets the count if the log shows a reason to.
     pub fn settle(&mut self, marks: &Marks, now: Time) {
-        if self.count > 0 && self.is_counted_anew(marks) {
+        if self.count > 0 && self.is_reset(marks) {
             self.count = 0;
-            self.know(marks, now);
+            self.remember(marks, now);
         }
     }
 
-    fn know(&mut self, marks: &Marks, now: Time) {
+    fn remember(&mut self, marks: &Marks, now: Time) {
         let Marks { prompt, aborted, completed } = self.known;
         self.known = Marks {
             prompt: marks.prompt.or(prompt),
@@ -103,13 +103,13 @@ impl Attempts {
         self.at = now;
     }
 
-    fn is_counted_anew(&self, marks: &Marks) -> bool {
+    fn is_reset(&self, marks: &Marks) -> bool {
         let is_ours =
             |prompt: &Mark| self.ours == Some(prompt.event) || self.sent.is_some_and(|sent| follows(prompt.at, sent));
         let prompted = marks.prompt.filter(|prompt| self.is_new(*prompt, self.known.prompt) && !is_ours(prompt));
         let ours_aborted = |abort: &Mark| self.aborted.is_some_and(|aborted| follows(abort.at, aborted));
         let aborted = marks.aborted.filter(|abort| self.is_new(*abort, self.known.aborted) && !ours_aborted(abort));
-        // The end of a turn that we sent proves nothing.
+        // The completion of a turn that we started ourselves proves nothing.
         let completed = marks.completed.filter(|at| {
             Some(*at) != self.known.completed
                 && *at > self.at - SLACK
@@ -123,7 +123,7 @@ impl Attempts {
     }
 }
 
-/// Whether an event of this time may be what we sent then.
+/// Whether an event at this time may be what we sent at `sent`.
 fn follows(event: Time, sent: Time) -> bool {
     event >= sent - SLACK && event <= sent + OURS
 }

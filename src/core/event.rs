@@ -1,27 +1,31 @@
 //! One line of `events.jsonl` -> one [`Event`].
 //!
-//! A line is `{type, data, id, timestamp, parentId, agentId?}`, in this order. What Copilot's logs are made of decides how it
-//! is read: most lines, and most of their bytes, say nothing but "something happened". Those are told by their type alone,
-//! and their envelope is read from the line's end, so that `data` is not even looked at. Of the others only the fields that
-//! a rule needs are taken, borrowed from the line.
+//! A line is `{type, data, id, timestamp, parentId, agentId?}`, in this order. Most lines, and most bytes, of Copilot's
+//! logs mean no more than "something happened". For those the type is enough, and the envelope is read from the end of
+//! the line, so `data` is never touched. From the others only the fields that a rule needs are read, borrowed from the
+//! line.
 //!
-//! Anything else (another order of fields, further fields, white space) is read too, only slower. What cannot be read is
-//! [`Malformed`], never a panic.
+//! Other layouts (another order of fields, more fields, white space) are read too, only slower. An unreadable line is
+//! [`Malformed`]; nothing panics.
 
+mod body;
 mod data;
 
-use self::data::Data;
+pub use body::{Body, SessionInfo};
+
 use super::scan::{Malformed, Scan, Text};
 use super::time::Time;
+use body::without_data;
+use data::Data;
 
 /// One event of a session's log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event<'a> {
     /// When it was written, by the writer's wall clock.
     pub at: Time,
-    /// The event's own id, to tell a line that was written twice. Empty where there is none.
+    /// The event's own id, for recognizing a line that was written twice. Empty if missing.
     pub id: &'a [u8],
-    /// The id of the event that it follows. Empty for the first.
+    /// The id of the preceding event. Empty for the first.
     pub parent: &'a [u8],
     /// The sub-agent that wrote it; `None` for the root.
     pub agent: Option<Text<'a>>,
@@ -29,173 +33,16 @@ pub struct Event<'a> {
     pub body: Body<'a>,
 }
 
-/// What happened, as far as a rule depends on it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Body<'a> {
-    /// `session.start`.
-    Start(Begun<'a>),
-    /// `session.resume`.
-    Resume {
-        /// What it says of the session.
-        begun: Begun<'a>,
-        /// What was open stays open (`continuePendingWork`).
-        continues: bool,
-    },
-    /// `user.message`.
-    Prompt {
-        /// It joins the turn that runs (`delivery: "steering"`, or injected by a skill).
-        joins: bool,
-        /// Copilot prompted itself (`isAutopilotContinuation`).
-        continuation: bool,
-        /// The agent's mode, where the prompt names one (`agentMode`): whether it is autopilot.
-        autopilot: Option<bool>,
-    },
-    /// `assistant.turn_start`: a round begins.
-    RoundStart,
-    /// `assistant.message`.
-    Message {
-        /// It asks for tools.
-        requests_tools: bool,
-        /// Its text ends in a question.
-        asks: bool,
-        /// The model that wrote it.
-        model: Option<Text<'a>>,
-    },
-    /// `assistant.turn_end`: a round is over.
-    RoundEnd,
-    /// `tool.execution_start`.
-    ToolStart {
-        /// Pairs it with its completion.
-        call: Text<'a>,
-        /// The tool's name.
-        name: Option<Text<'a>>,
-        /// What it works on: a command, a path.
-        command: Option<Text<'a>>,
-        /// Its arguments, as JSON.
-        arguments: &'a [u8],
-        /// A shell that runs on in the background.
-        detached: bool,
-    },
-    /// `tool.execution_complete`.
-    ToolDone {
-        /// Pairs it with its start.
-        call: Text<'a>,
-        /// The tool did what it was asked.
-        success: bool,
-        /// It was refused before it ran, by whomever.
-        denied: bool,
-        /// Refused because nobody could be asked.
-        unasked: bool,
-        /// The user's own `!command`.
-        of_user: bool,
-        /// The background shell that it started.
-        shell: Option<Text<'a>>,
-    },
-    /// `tool.user_requested`: the user's own `!command`.
-    UserTool,
-    /// `permission.requested`.
-    PermissionAsked {
-        /// Pairs it with its answer.
-        request: Text<'a>,
-        /// The tool call that asks.
-        call: Option<Text<'a>>,
-        /// What kind of thing: `shell`, `read`, `write`, `mcp`, `url`...
-        kind: Option<Text<'a>>,
-        /// The one text that says all that is asked for, where one does.
-        asks: Option<Text<'a>>,
-        /// A hook has answered already: nobody waits.
-        by_hook: bool,
-        /// An organisation's policy wants a person to answer it.
-        managed: bool,
-    },
-    /// `permission.completed`.
-    PermissionDone {
-        /// Pairs it with its request.
-        request: Text<'a>,
-        /// The tool call that asked.
-        call: Option<Text<'a>>,
-        /// Refused because nobody could be asked.
-        unasked: bool,
-        /// Allowed.
-        approved: bool,
-    },
-    /// `session.error`.
-    Error {
-        /// Copilot's category: `query`, `rate_limit`, `authentication`...
-        kind: Option<Text<'a>>,
-        /// Copilot's own words.
-        message: Option<Text<'a>>,
-        /// The HTTP status of the model's answer.
-        status: Option<i64>,
-    },
-    /// `abort`: the user stopped the turn.
-    Abort,
-    /// `session.shutdown`.
-    Shutdown,
-    /// `session.compaction_start`.
-    CompactionStart,
-    /// `session.compaction_complete`.
-    CompactionDone,
-    /// `session.task_complete`; `accepted` is false where it was rejected.
-    TaskComplete {
-        /// The task counts as done.
-        accepted: bool,
-    },
-    /// `session.mode_changed`.
-    Mode {
-        /// The new mode is autopilot.
-        autopilot: bool,
-    },
-    /// `session.model_change`.
-    Model(Option<Text<'a>>),
-    /// `session.usage_record`: a metric; `context` is the size of the last request to the model, in tokens.
-    Usage {
-        /// Tokens sent with the request.
-        context: Option<i64>,
-    },
-    /// `subagent.started`.
-    AgentStart {
-        /// The tool call that started it.
-        call: Option<Text<'a>>,
-    },
-    /// `subagent.completed` and `subagent.failed`.
-    AgentDone,
-    /// `system.notification` of a background shell's end.
-    ShellDone {
-        /// Its id, as the tool that started it reported it.
-        shell: Option<Text<'a>>,
-    },
-    /// Anything else that is a sign of life.
-    Progress,
-    /// A mere metric: no sign of life.
-    Metric,
-}
-
-/// What `session.start` and `session.resume` say of a session.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Begun<'a> {
-    /// The model selected.
-    pub model: Option<Text<'a>>,
-    /// The folder it works in.
-    pub cwd: Option<Text<'a>>,
-    /// The git branch there.
-    pub branch: Option<Text<'a>>,
-    /// Another client had it open (`alreadyInUse`).
-    pub in_use: bool,
-    /// It joined work that goes on in the same process (`sessionWasActive`).
-    pub joins: bool,
-}
-
-/// Reads one line, without its line end.
+/// Parses one line, without its line break.
 ///
 /// # Errors
-/// [`Malformed`] where the line is no event: broken JSON, no `type`, no readable `timestamp`, or one of the fields missing
-/// without which its type means nothing (an id that pairs it with another event).
+/// [`Malformed`] if the line is not an event: broken JSON, no `type`, no readable `timestamp`, or without a field that
+/// its type requires (an id that pairs it with another event).
 pub fn parse(line: &[u8]) -> Result<Event<'_>, Malformed> {
     let line = line.trim_ascii();
     if let Some(kind) = kind_by_prefix(line)
         && let Some(body @ (Body::Progress | Body::Metric)) = without_data(kind)
-        && memchr::memmem::find(&line[1..], TYPE_PREFIX).is_none() // nothing torn stands in front of another event
+        && memchr::memmem::find(&line[1..], TYPE_PREFIX).is_none() // no torn line precedes another event
         && let Some(envelope) = Envelope::from_end(line)
     {
         return envelope.event(body);
@@ -203,9 +50,10 @@ pub fn parse(line: &[u8]) -> Result<Event<'_>, Malformed> {
     parse_whole(line).or_else(|malformed| after_torn_line(line).ok_or(malformed))
 }
 
-/// A writer that died in the middle of a line leaves a piece of it, or a run of NULs, in front of the next one.
+/// Parses the event after a torn line: a writer that died in the middle of a line leaves a piece of it, or a run of
+/// NULs, in front of the next one.
 ///
-/// Inside a string the mark would be escaped, and no nested object reads as an event, so what is found is a whole line.
+/// Inside a string the prefix would be escaped, and no nested object parses as an event, so a match is a whole line.
 fn after_torn_line(line: &[u8]) -> Option<Event<'_>> {
     memchr::memmem::rfind_iter(line, TYPE_PREFIX)
         .filter(|&at| at > 0)
@@ -213,8 +61,8 @@ fn after_torn_line(line: &[u8]) -> Option<Event<'_>> {
         .find_map(|at| parse_whole(&line[at..]).ok())
 }
 
-/// Reads the first and the last bytes of a line too long to be held in memory. What stands in between is unknown, so that
-/// only types told without their data, and fields that stand at the front of `data`, are found.
+/// Parses the first and last bytes of a line that is too long to hold in memory. Only types that need no data, and
+/// fields at the front of `data`, are recognized.
 ///
 /// # Errors
 /// As [`parse`].
@@ -226,12 +74,12 @@ pub fn parse_ends<'a>(head: &'a [u8], tail: &'a [u8]) -> Result<Event<'a>, Malfo
     }
     let mut data = Data::default();
     let mut scan = Scan::new(head);
-    // The head ends in the middle of a value: what was read before that is kept.
+    // The head ends in the middle of a value. The fields before it are kept.
     let _ = scan.object(|key, scan| if key == b"data" { data.read(kind, scan) } else { scan.skip() });
     envelope.event(data.body(kind).unwrap_or(Body::Progress))
 }
 
-/// Whether a line can be a prompt that closes whatever was open: what a log read backwards looks for.
+/// Whether a line is a prompt that closes whatever was open. Reading a log backwards stops at such a line.
 pub fn is_fresh_prompt(line: &[u8]) -> bool {
     kind_by_prefix(line).is_none_or(|kind| kind == b"user.message")
         && matches!(
@@ -240,12 +88,12 @@ pub fn is_fresh_prompt(line: &[u8]) -> bool {
         )
 }
 
-/// Whether a line says that the session was shut down, and with it everything in the background.
+/// Whether a line says that the session, and everything in its background, was shut down.
 pub fn is_shutdown(line: &[u8]) -> bool {
     kind_by_prefix(line) == Some(b"session.shutdown")
 }
 
-/// When a line was written, and whether by a sub-agent; read from its end alone.
+/// Returns when a line was written, and whether by a sub-agent. Reads only the end of the line.
 pub fn end_of(line: &[u8]) -> Option<(Time, bool)> {
     let envelope = Envelope::from_end(line.trim_ascii_end())?;
     Some((Time::parse(envelope.timestamp)?, envelope.agent.is_some()))
@@ -258,42 +106,6 @@ fn kind_by_prefix(line: &[u8]) -> Option<&[u8]> {
     rest.get(..rest.iter().take(64).position(|&byte| byte == b'"')?)
 }
 
-/// The types whose data no rule looks at. `None`: the data must be read.
-fn without_data(kind: &[u8]) -> Option<Body<'static>> {
-    Some(match kind {
-        b"assistant.turn_start" => Body::RoundStart,
-        b"assistant.turn_end" => Body::RoundEnd,
-        b"tool.user_requested" => Body::UserTool,
-        b"abort" => Body::Abort,
-        b"session.shutdown" => Body::Shutdown,
-        b"session.compaction_start" => Body::CompactionStart,
-        b"session.compaction_complete" => Body::CompactionDone,
-        b"subagent.completed" | b"subagent.failed" => Body::AgentDone,
-        b"user.message"
-        | b"assistant.message"
-        | b"tool.execution_start"
-        | b"tool.execution_complete"
-        | b"permission.requested"
-        | b"permission.completed"
-        | b"session.start"
-        | b"session.resume"
-        | b"session.error"
-        | b"session.task_complete"
-        | b"session.mode_changed"
-        | b"session.model_change"
-        | b"session.usage_record"
-        | b"subagent.started"
-        | b"system.notification" => return None,
-        _ if is_metric(kind) => Body::Metric,
-        _ => Body::Progress,
-    })
-}
-
-/// Events that are written without anything having happened (ARCHITECTURE.md, "The rules of the turn").
-fn is_metric(kind: &[u8]) -> bool {
-    kind.starts_with(b"session.usage_") || kind == b"assistant.usage" || kind.starts_with(b"model.")
-}
-
 /// The fields around `data`.
 #[derive(Default)]
 struct Envelope<'a> {
@@ -304,10 +116,10 @@ struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads `...}[,"agentId":".."],"id":"..","timestamp":"..","parentId":..}` from the line's end.
+    /// Reads `...}[,"agentId":".."],"id":"..","timestamp":"..","parentId":..}` from the end of the line.
     ///
-    /// Sound without looking at what stands before: inside a JSON string no quote stands unescaped, and what the last brace
-    /// of a line closes is the event itself.
+    /// This is sound without reading the rest: a JSON string contains no unescaped quote, and the last brace of a line
+    /// closes the event itself.
     fn from_end(line: &'a [u8]) -> Option<Self> {
         let field = |text: &'a [u8], wanted: &[u8]| {
             let (rest, name, value) = last_field(text)?;
@@ -336,10 +148,10 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// A field and what stands before it: the rest, the name, the value where it is a string.
+/// The text before a field, its name, and its value if that is a string.
 type LastField<'a> = (&'a [u8], &'a [u8], Option<&'a [u8]>);
 
-/// Splits `rest,"name":"value"` or `rest,"name":null`, where neither holds a quote or a backslash.
+/// Splits `rest,"name":"value"` or `rest,"name":null`, if neither name nor value contains a quote or a backslash.
 fn last_field(text: &[u8]) -> Option<LastField<'_>> {
     let (before, value) = match text.strip_suffix(b":null") {
         Some(before) => (before, None),
@@ -358,12 +170,12 @@ fn last_field(text: &[u8]) -> Option<LastField<'_>> {
     Some((open[..quote].strip_suffix(b",")?, &open[quote + 1..], value))
 }
 
-/// Reads a line in any order of fields.
+/// Parses a line whose fields may be in any order.
 fn parse_whole(line: &[u8]) -> Result<Event<'_>, Malformed> {
     let mut kind = None;
     let mut envelope = Envelope::default();
     let mut data = Data::default();
-    let mut unread = None; // data that came before its type
+    let mut deferred = None; // data that came before its type
     let mut scan = Scan::new(line);
     scan.object(|key, scan| {
         match key {
@@ -375,7 +187,7 @@ fn parse_whole(line: &[u8]) -> Result<Event<'_>, Malformed> {
             b"data" => match kind {
                 Some(Text(kind)) => data.read(kind, scan)?,
                 None => {
-                    unread = Some(scan.clone());
+                    deferred = Some(scan.clone());
                     scan.skip()?;
                 }
             },
@@ -385,7 +197,7 @@ fn parse_whole(line: &[u8]) -> Result<Event<'_>, Malformed> {
     })?;
     scan.end()?;
     let Text(kind) = kind.ok_or(Malformed)?;
-    if let Some(mut scan) = unread {
+    if let Some(mut scan) = deferred {
         data.read(kind, &mut scan)?;
     }
     envelope.event(without_data(kind).map_or_else(|| data.body(kind), Ok)?)

@@ -1,85 +1,88 @@
-//! A question as it can be answered: read from the event that asks it, whole, with each answer as its server takes it.
+//! A question that can be answered from here: read whole from the event that asks it, with each answer in its server's
+//! format.
 //!
-//! Servers check no answer: a choice that was never offered, or a form filled in wrongly, is passed on to the model or to the
-//! tool. So only what is fully understood here is answered; of everything else the reason is kept, and it is answered where it
-//! is asked. A plan is approved for going on interactively, and for nothing that would act without asking.
+//! Servers do not validate answers: a choice that was never offered, or a wrongly filled form, is passed on to the
+//! model or the tool. So only questions that are fully understood are answered; for others the reason is kept, and the
+//! user answers them where they were asked. A plan is only ever approved for interactive mode, never for a mode that
+//! acts without asking.
 
 mod field;
 
-pub(crate) use field::{Field, Named, Takes};
+pub(crate) use field::{Field, FieldOption, FieldType};
 
 use super::turn::Call;
+use field::{UNKNOWN, strings};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Questions are kept whole up to this length, in bytes, choices included.
+/// Maximum size of a question, in bytes, choices included.
 const WHOLE_MAX: usize = 32 << 10;
-/// The most choices that a question, or a field of it, is kept with.
+/// Maximum number of choices of a question, or of one of its fields.
 const CHOICES_MAX: usize = 100;
-/// The most fields that a form is kept with.
+/// Maximum number of fields.
 const FIELDS_MAX: usize = 30;
-/// The action of a plan that is approved: the agent goes on, and asks as before.
+/// The action with which a plan is approved: the agent continues, and asks as before.
 const INTERACTIVE: &str = "interactive";
-/// What a form may say beside its fields.
+/// The keys that a form's schema may have.
 const FORM_KEYS: [&str; 5] = ["type", "properties", "required", "$schema", "additionalProperties"];
 
 /// A question that can be answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Form {
-    /// The id that it is answered by.
+    /// The request id to answer it by.
     pub request: Box<str>,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What is asked, whole and unaltered; who asks, where that is a server of tools.
+    /// The question, whole and unaltered, after the name of the tool server that asks, if one does.
     pub text: Box<str>,
     /// The answers to choose from.
     pub choices: Vec<Choice>,
-    /// Whether words of the user's own are an answer.
+    /// Whether free text is accepted.
     pub takes_text: bool,
 }
 
-/// An answer to choose.
+/// One of the offered answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What is shown of it, whole and unaltered.
+    /// Its text, whole and unaltered.
     pub words: Box<str>,
-    /// What its server is told.
+    /// What its server is sent.
     result: Value,
 }
 
-/// The ways to ask.
+/// The kinds of questions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// The agent asks for words, or offers some.
+    /// The agent asks for text, or offers choices.
     Input,
-    /// A form, the agent's or a tool's, of these fields.
+    /// A form with these fields, from the agent or a tool.
     Form(Vec<Field>),
-    /// The agent has made a plan.
+    /// A plan of the agent's, to be approved.
     Plan,
 }
 
-/// What is answered.
+/// The user's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum With {
+pub enum FormAnswer {
     /// The choice of this index.
     Choice(usize),
     /// The user's own words.
     Text(String),
-    /// The values of a form's fields, by their names.
+    /// The values of a form's fields, by name.
     Fields(Map<String, Value>),
-    /// A no to the question itself.
+    /// The question itself is declined.
     Decline,
-    /// Neither yes nor no: the form is put away.
+    /// The form is dismissed, neither accepted nor declined.
     Cancel,
 }
 
 impl Form {
-    /// Reads what an event of this type asks.
+    /// Reads the question from an event of this type.
     ///
     /// # Errors
-    /// Why it cannot be answered from here, in words that hold nothing of the question.
+    /// Why it cannot be answered from here, without quoting the question.
     pub fn read(kind: &str, data: &Value) -> Result<Self, &'static str> {
         let form = match kind {
             "user_input.requested" => Self::of_input(data),
@@ -141,13 +144,15 @@ impl Form {
             [field] => {
                 let about = field.about.iter().map(|about| &**about).filter(|about| *about != asked);
                 let text = [asked].into_iter().chain(about).collect::<Vec<_>>().join(" — ");
-                let choice =
-                    |named: &Named| Choice { words: named.words.clone(), result: one(field, named.value.clone()) };
-                let choices = match &field.takes {
-                    Takes::One(named) => named.iter().map(choice).collect(),
-                    Takes::Some { .. } | Takes::Text { .. } | Takes::Number { .. } => Vec::new(),
+                let choice = |named: &FieldOption| Choice {
+                    words: named.words.clone(),
+                    result: one(field, named.value.clone()),
                 };
-                let takes_text = matches!(field.takes, Takes::Text { .. } | Takes::Number { .. });
+                let choices = match &field.takes {
+                    FieldType::One(named) => named.iter().map(choice).collect(),
+                    FieldType::Some { .. } | FieldType::Text { .. } | FieldType::Number { .. } => Vec::new(),
+                };
+                let takes_text = matches!(field.takes, FieldType::Text { .. } | FieldType::Number { .. });
                 of(text, Kind::Form(fields), choices, takes_text)
             }
             _ => of(asked.into(), Kind::Form(fields), Vec::new(), false),
@@ -168,10 +173,10 @@ impl Form {
         Ok(Self { request: id(data)?, kind: Kind::Plan, text: text.into(), choices, takes_text: true })
     }
 
-    /// Tells this question, as it is shown, from any other: the same one asked anew has another id.
+    /// A hash that identifies this question as shown. If the same question is asked again, its request id differs.
     pub fn mark(&self) -> u64 {
         let choices: Vec<_> = self.choices.iter().map(|choice| &*choice.words).collect();
-        // No two questions make one text: each part is a JSON value.
+        // Two questions never produce the same text, because each part is a JSON value.
         Call::of(&json!([self.request, self.text, choices, self.takes_text, self.fields()]).to_string()).number()
     }
 
@@ -183,64 +188,64 @@ impl Form {
         }
     }
 
-    /// Whether it is filled in field by field: neither a choice nor a text is an answer.
+    /// Whether it must be filled in field by field, because neither a choice nor a text is an answer.
     pub(crate) fn is_filled_in(&self) -> bool {
         self.choices.is_empty() && !self.takes_text
     }
 
-    /// Everything that is shown of it.
+    /// All its texts that are shown.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         let choices = self.choices.iter().map(|choice| &*choice.words);
         [&*self.text].into_iter().chain(choices).chain(self.fields().iter().flat_map(Field::texts))
     }
 
-    /// Whether it can be turned down as such.
+    /// Whether the question itself can be declined.
     pub(crate) const fn can_be_declined(&self) -> bool {
         matches!(self.kind, Kind::Form(_) | Kind::Plan)
     }
 
-    /// What its server is told as an answer.
+    /// Returns an answer as its server expects it.
     ///
     /// # Errors
-    /// Why this is no answer to it, in words that hold nothing of the question.
-    pub(crate) fn result(&self, with: &With) -> Result<Value, &'static str> {
+    /// Why it is not a valid answer, without quoting the question.
+    pub(crate) fn result(&self, with: &FormAnswer) -> Result<Value, &'static str> {
         match (with, &self.kind) {
-            (With::Choice(index), _) => {
+            (FormAnswer::Choice(index), _) => {
                 self.choices.get(*index).map(|choice| choice.result.clone()).ok_or("it has no such choice")
             }
-            (With::Text(_), _) if !self.takes_text => Err("it takes one of its choices, and no other words"),
-            (With::Text(text), _) if text.trim().is_empty() => Err("an empty text is no answer"),
-            (With::Text(text), Kind::Input) => Ok(json!({"answer": text, "wasFreeform": true})),
-            // Words of the user's own are what is to be changed.
-            (With::Text(text), Kind::Plan) => Ok(json!({"approved": false, "feedback": text})),
-            (With::Text(text), Kind::Form(fields)) => match &fields[..] {
+            (FormAnswer::Text(_), _) if !self.takes_text => Err("it takes one of its choices, and no other words"),
+            (FormAnswer::Text(text), _) if text.trim().is_empty() => Err("an empty text is no answer"),
+            (FormAnswer::Text(text), Kind::Input) => Ok(json!({"answer": text, "wasFreeform": true})),
+            // Free text says what to change.
+            (FormAnswer::Text(text), Kind::Plan) => Ok(json!({"approved": false, "feedback": text})),
+            (FormAnswer::Text(text), Kind::Form(fields)) => match &fields[..] {
                 [field] => field.value(&[text]).map(|value| one(field, value)),
                 _ => Err(UNKNOWN),
             },
-            (With::Fields(values), Kind::Form(fields)) => filled_in(fields, values),
-            (With::Fields(_), Kind::Input | Kind::Plan) => Err("it has no fields"),
-            (With::Decline, Kind::Form(_)) => Ok(json!({"action": "decline"})),
-            (With::Decline, Kind::Plan) => Ok(json!({"approved": false})),
-            (With::Cancel, Kind::Form(_)) => Ok(json!({"action": "cancel"})),
-            (With::Decline | With::Cancel, Kind::Input) => {
+            (FormAnswer::Fields(values), Kind::Form(fields)) => filled_in(fields, values),
+            (FormAnswer::Fields(_), Kind::Input | Kind::Plan) => Err("it has no fields"),
+            (FormAnswer::Decline, Kind::Form(_)) => Ok(json!({"action": "decline"})),
+            (FormAnswer::Decline, Kind::Plan) => Ok(json!({"approved": false})),
+            (FormAnswer::Cancel, Kind::Form(_)) => Ok(json!({"action": "cancel"})),
+            (FormAnswer::Decline | FormAnswer::Cancel, Kind::Input) => {
                 Err("it can be answered, and not declined; `stop` ends its turn")
             }
-            (With::Cancel, Kind::Plan) => Err("a plan can be declined, and not cancelled; `stop` ends its turn"),
+            (FormAnswer::Cancel, Kind::Plan) => Err("a plan can be declined, and not cancelled; `stop` ends its turn"),
         }
     }
 }
 
-/// What is told of a form that was filled in.
+/// The result for a form with these values.
 fn accept(content: &Map<String, Value>) -> Value {
     json!({"action": "accept", "content": content})
 }
 
-/// The same, of one field.
+/// The result for a form with a single field.
 fn one(field: &Field, value: Value) -> Value {
     accept(&[(field.name.to_string(), value)].into_iter().collect())
 }
 
-/// Each field by its value; what may be left out may be missing.
+/// The result for a form with several fields. Optional ones may be missing.
 fn filled_in(fields: &[Field], values: &Map<String, Value>) -> Result<Value, &'static str> {
     if values.keys().any(|name| !fields.iter().any(|field| *field.name == **name)) {
         return Err("it has no such field");
@@ -255,12 +260,9 @@ fn filled_in(fields: &[Field], values: &Map<String, Value>) -> Result<Value, &'s
     Ok(accept(values))
 }
 
-/// Said of what is not understood.
-const UNKNOWN: &str = "it has a form that Pilotlight does not know";
-
-/// Whether what a server tells of the end of a question is the answer that it was sent.
-pub(crate) fn is_answer(told: &Value, sent: &Value) -> bool {
-    sent.as_object().is_some_and(|sent| sent.iter().all(|(key, value)| told.get(key) == Some(value)))
+/// Whether the result that a server reports for a question is the answer it was sent.
+pub(crate) fn is_answer(reported: &Value, sent: &Value) -> bool {
+    sent.as_object().is_some_and(|sent| sent.iter().all(|(key, value)| reported.get(key) == Some(value)))
 }
 
 fn id(data: &Value) -> Result<Box<str>, &'static str> {
@@ -269,10 +271,6 @@ fn id(data: &Value) -> Result<Box<str>, &'static str> {
 
 fn text<'d>(data: &'d Value, key: &str) -> Result<&'d str, &'static str> {
     data[key].as_str().filter(|text| !text.trim().is_empty()).ok_or(UNKNOWN)
-}
-
-fn strings(value: &Value) -> Option<Vec<&str>> {
-    value.as_array()?.iter().map(Value::as_str).collect()
 }
 
 #[cfg(test)]

@@ -1,36 +1,37 @@
-//! The limits that statuses rest on, all of them settable.
+//! The configurable limits behind the statuses.
 
 use super::time::Span;
 
-/// How long each kind of silence may last. The defaults are the product's promise; the config may change each one.
+/// How long each kind of silence may last. The defaults are documented behaviour; the config can change each of them.
 ///
 /// Silence is measured from the last progress, on the awake clock ([`Moment`](super::time::Moment)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// No tool used in this turn: `quiet` after this. Default 60 s.
+    /// `quiet` after this silence if no tool was used in the turn. Default 60 s.
     pub fresh_quiet: Span,
-    /// No tool used in this turn: `stuck` after this. Default 120 s.
+    /// `stuck` after this silence if no tool was used in the turn. Default 120 s.
     pub fresh_stuck: Span,
-    /// Tools used in this turn, none open (the model thinks): `quiet` after this. Default 120 s.
+    /// `quiet` after this silence if tools were used and none is open (the model is thinking). Default 120 s.
     pub thinking_quiet: Span,
-    /// Tools used in this turn, none open: `stuck` after this. Default 600 s.
+    /// `stuck` after this silence if tools were used and none is open. Default 600 s.
     pub thinking_stuck: Span,
-    /// A tool is open: `quiet` after this. Default 600 s.
+    /// `quiet` after this silence if a tool is open. Default 600 s.
     pub tool_quiet: Span,
-    /// A tool is open, its process unknown or using no CPU: `stuck` after this. Default 660 s.
+    /// `stuck` after this silence if a tool is open, its process unknown or not using the CPU. Default 660 s.
     pub tool_stuck: Span,
-    /// A tool is open and its process is busy: `stuck`, worded "running long", after this. Default 3600 s.
+    /// `stuck`, worded "running long", after this silence if a tool is open and its process is busy. Default 3600 s.
     pub tool_busy_stuck: Span,
-    /// How long a `turn_end` that may yet be followed up stays `finishing`. Default 4 s.
+    /// How long a turn stays `finishing` after a `turn_end` that more may follow. Default 4 s.
     pub finishing: Span,
-    /// How long an answer may wait for its `turn_end` before the turn counts as over. Default 5 min.
+    /// How long after an answer without a `turn_end` the turn counts as over. Default 5 min.
     pub answered: Span,
-    /// A turn resumed with pending work, or older than its owner, and nothing open: closed after this. Default 30 s.
+    /// A turn resumed with pending work of which nothing is open, or older than its owner, is closed after this.
+    /// Default 30 s.
     pub resumed: Span,
     /// A session that never had an owner counts as ended after this silence. Default 600 s.
     pub ownerless: Span,
-    /// A crashed session is listed as `crashed` for this long, then as `ended`; so is one that ended denied as `failed`. Default
-    /// 24 h.
+    /// How long a crashed session is listed as `crashed`, and one that ended denied as `failed`, before it becomes
+    /// `ended`. Default 24 h.
     pub crashed: Span,
     /// A background sub-agent silent for this long no longer counts as work. Default 20 min.
     pub background_agent: Span,

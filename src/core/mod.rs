@@ -1,22 +1,24 @@
-//! The judgement: pure functions of what was observed. No I/O, no clock, no threads, no async, so that every
-//! rule can be tested by writing down its inputs.
+//! The decision logic: pure functions of what was observed. No I/O, no clock, no threads, no async, so every rule
+//! can be tested by writing down its inputs.
 //!
 //! May import: nothing.
 
 pub mod action;
 pub mod alert;
-pub mod asked;
 pub mod attempts;
+mod closing_question;
+pub mod compact_id;
+pub mod confusable;
 pub mod event;
+pub mod facts;
 pub mod fleet;
 pub mod form;
 pub mod gist;
 pub mod limits;
-pub mod misread;
+pub(crate) mod live_state;
 pub mod order;
 pub mod owner;
-pub mod packed;
-mod question;
+pub mod question;
 pub mod redact;
 pub mod replay;
 pub mod scan;

@@ -1,27 +1,28 @@
-//! Who runs a session: what is known of the process that its lock names, or that has it open without a lock.
+//! A session's owner: the process that its lock names, or that has it open without a lock.
 
 use super::time::Time;
 
-/// Why nothing is done with a session whose lock is somebody else's: see [`Owner::Unheld`].
+/// The reason for leaving a session alone whose lock is not its process's: see [`Owner::Unheld`].
 pub(crate) const UNHELD: &str = "the process that its lock names does not hold it";
 
-/// What shows that a live owner has the session open.
+/// How well it is established that a live owner has the session open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
-    /// It has made its lock just now, and does not hold the session yet. It counts as the owner for a moment, and nothing is done on
-    /// the strength of that.
-    Soon,
-    /// Its lock, its age and its program, and no more: an older Copilot, or a system that does not tell.
+    /// It has only just created its lock, and does not hold the session yet. It counts as the owner for a moment, but
+    /// nothing is done on that basis.
+    Pending,
+    /// Only by the lock and the process's age and program: an older Copilot, or a system that cannot show who holds a
+    /// lock.
     #[default]
-    Untold,
-    /// The system shows that the process has the lock of this very folder.
-    Seen,
+    Unverified,
+    /// The system shows that the process holds the lock of this very folder.
+    Verified,
 }
 
 /// The state of the process that owns a session.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Owner {
-    /// No lock was ever seen: who runs the session is not known.
+    /// No lock was ever seen, so the owner is unknown.
     #[default]
     Never,
     /// The lock's process lives, is as old as the lock, and runs Copilot.
@@ -31,15 +32,16 @@ pub enum Owner {
         /// When the process started, by the wall clock.
         started: Option<Time>,
     },
-    /// A live Copilot has loaded the session, and was not prompted since: Copilot makes its lock with the first prompt.
+    /// A live Copilot has loaded the session without having been prompted since. Copilot creates its lock with the
+    /// first prompt.
     Opened {
-        /// That process's id.
+        /// The process id.
         pid: u32,
-        /// When it started, by the wall clock.
+        /// When the process started, by the wall clock.
         started: Option<Time>,
     },
-    /// The lock's process lives and is as old as the lock, but it has not this session open: the lock was copied along with
-    /// its folder, or made by somebody else. What runs the session, if anything does, is not known.
+    /// The lock's process lives and is as old as the lock, but does not have this session open: the lock was copied
+    /// with its folder, or made by another program. The session's actual owner, if any, is unknown.
     Unheld {
         /// The process id in the lock's name.
         pid: u32,
@@ -48,11 +50,11 @@ pub enum Owner {
     Gone {
         /// The process id in the lock's name.
         pid: u32,
-        /// When it went, by the wall clock, where we saw it go.
+        /// When it ended, by the wall clock, if we saw that.
         at: Option<Time>,
     },
-    /// The lock's process lives, but what it is cannot be read (another user, a container). Never taken for gone, never
-    /// signalled.
+    /// The lock's process lives but cannot be inspected (another user's, or in a container). It never counts as gone,
+    /// and is never signalled.
     Unknown {
         /// The process id in the lock's name.
         pid: u32,
@@ -60,7 +62,7 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// The process id in the lock's name, or that of the process that has the session open.
+    /// The id of the process that the lock names, or that has the session open.
     pub(crate) fn pid(&self) -> Option<u32> {
         match *self {
             Self::Never => None,
@@ -72,11 +74,30 @@ impl Owner {
         }
     }
 
-    /// The id of the live process that surely has the session loaded.
+    /// The id of the live process that is known to have the session loaded.
     pub(crate) fn live(&self) -> Option<u32> {
         match *self {
             Self::Alive { pid, .. } | Self::Opened { pid, .. } => Some(pid),
             Self::Never | Self::Unheld { .. } | Self::Gone { .. } | Self::Unknown { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_process_that_has_the_session_loaded_is_live() {
+        for (owner, pid, live) in [
+            (Owner::Never, None, None),
+            (Owner::Alive { pid: 7, started: None }, Some(7), Some(7)),
+            (Owner::Opened { pid: 7, started: None }, Some(7), Some(7)),
+            (Owner::Unheld { pid: 7 }, Some(7), None),
+            (Owner::Gone { pid: 7, at: None }, Some(7), None),
+            (Owner::Unknown { pid: 7 }, Some(7), None),
+        ] {
+            assert_eq!((owner.pid(), owner.live()), (pid, live), "{owner:?}");
         }
     }
 }

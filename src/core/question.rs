@@ -1,110 +1,121 @@
-//! Whether a message ends by asking the user something.
-//!
-//! Wrong either way is a nuisance: a question that is missed waits for ever, one that is imagined cries wolf. So only the
-//! plain case counts: the last thing said is a question. One that is quoted, or stands in code, is not addressed to the
-//! user (case 96).
+//! A question to the user in the session's own words, read from the log (a tool that asks) or from a server's event.
 
-use super::scan::Text;
+use super::text::plain;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// Bytes of a message that are looked at from its end; enough for any last paragraph, so that
-/// quotation marks pair up in it.
-const END: usize = 4096;
+/// Maximum length of the question, in characters.
+const TEXT_MAX: usize = 500;
+/// Maximum number of choices.
+const CHOICES_MAX: usize = 20;
+/// Maximum length of a choice, in characters.
+const CHOICE_MAX: usize = 100;
 
-/// Whether the text ends in a question to the reader.
-pub(super) fn ends_in_question(text: Text<'_>) -> bool {
-    // Most messages do not: told from the last bytes, before anything is unescaped.
-    let near = &text.0[text.0.len().saturating_sub(END)..];
-    if !MARKS.iter().any(|&mark| memchr::memmem::find(near, mark.as_bytes()).is_some()) && !near.contains(&b'\\') {
-        return false;
+/// A question, safe to display.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Question {
+    /// The question, on one line.
+    pub text: Box<str>,
+    /// The answers to choose from. Empty if any text will do, or if it asks for several things at once.
+    pub choices: Vec<Box<str>>,
+}
+
+/// The formats in which Copilot asks: `ask_user` in the SDK (`question`, `choices`), `ask_user` in the terminal and
+/// tools of MCP servers (`message`, `requestedSchema`), and a plan (`summary`, `actions`). The log and the servers'
+/// events use the same ones.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked {
+    #[serde(alias = "message", alias = "summary")]
+    question: String,
+    #[serde(default, alias = "actions")]
+    choices: Option<Vec<String>>,
+    #[serde(default)]
+    requested_schema: Option<Schema>,
+}
+
+#[derive(Deserialize)]
+struct Schema {
+    #[serde(default)]
+    properties: BTreeMap<String, Field>,
+}
+
+#[derive(Deserialize)]
+struct Field {
+    #[serde(default, rename = "enum")]
+    choices: Option<Vec<String>>,
+}
+
+impl Question {
+    /// Reads the JSON object that asks. `None` if its format is unknown, or if it asks nothing.
+    pub(crate) fn read(json: &[u8]) -> Option<Self> {
+        let asked: Asked = serde_json::from_slice(json).ok()?;
+        let text = plain(&asked.question, TEXT_MAX);
+        let field = || {
+            let mut fields = asked.requested_schema?.properties.into_values();
+            fields.next().filter(|_| fields.next().is_none())?.choices
+        };
+        let choices = asked.choices.or_else(field).unwrap_or_default();
+        let choices = choices.iter().take(CHOICES_MAX).map(|choice| plain(choice, CHOICE_MAX));
+        (!text.is_empty()).then(|| Self { text, choices: choices.filter(|choice| !choice.is_empty()).collect() })
     }
-    let end = text.read_end(END);
-    let Some(last_line) = end.trim_end().lines().next_back().map(str::trim) else { return false };
-    if last_line.starts_with('>') || last_line.starts_with("```") || last_line.starts_with("~~~") {
-        return false;
+
+    /// Replaces the choices.
+    pub(crate) fn with_choices<'a>(self, choices: impl Iterator<Item = &'a str>) -> Self {
+        let choices = choices.take(CHOICES_MAX).map(|choice| plain(choice, CHOICE_MAX));
+        Self { choices: choices.collect(), ..self }
     }
-    asks(last_line) && !in_code_block(text)
-}
-
-/// Question marks of the scripts that have their own.
-const MARKS: [&str; 4] = ["?", "？", "؟", "⁇"];
-
-fn asks(line: &str) -> bool {
-    let bare = line.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '~') || is_decoration(c));
-    if MARKS.iter().any(|mark| bare.ends_with(mark)) {
-        return !in_quotes(bare);
-    }
-    // "Shall I go on? (y/n)": the aside belongs to the question.
-    let Some((before, _)) = bare.strip_suffix([')', ']']).and_then(|inside| inside.rsplit_once(['(', '['])) else {
-        return false;
-    };
-    let before = before.trim_end();
-    MARKS.iter().any(|mark| before.ends_with(mark)) && !in_quotes(before)
-}
-
-/// Emoji and dingbats, which end a sentence without saying anything.
-fn is_decoration(c: char) -> bool {
-    matches!(u32::from(c), 0x2600..=0x27BF | 0xFE0F | 0x200D | 0x1F300..=0x1FAFF)
-}
-
-/// Whether a quotation or inline code is open where the text ends.
-fn in_quotes(text: &str) -> bool {
-    let odd = |mark: char| text.matches(mark).count() % 2 == 1;
-    odd('"')
-        || odd('`')
-        || text.matches('“').count() > text.matches('”').count()
-        || text.matches('«').count() > text.matches('»').count()
-}
-
-/// Whether the text ends inside a fenced block of code: an odd number of lines opens one.
-fn in_code_block(text: Text<'_>) -> bool {
-    memchr::memmem::find_iter(text.0, b"```").count() % 2 == 1
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
 
-    fn asks(text: &str) -> bool {
-        let json = serde_json::to_string(text).unwrap();
-        ends_in_question(Text(&json.as_bytes()[1..json.len() - 1]))
+    fn read(value: &Value) -> Option<(String, Vec<String>)> {
+        let question = Question::read(&serde_json::to_vec(value).unwrap())?;
+        Some((question.text.into(), question.choices.into_iter().map(Into::into).collect()))
     }
 
-    /// Case 96.
     #[test]
-    fn case_96_a_message_that_ends_in_a_question_asks() {
-        for text in [
-            "Shall I go on?",
-            "Done so far.\n\nWhich of the two do you want?\n",
-            "**Shall I proceed?**",
-            "Proceed? (y/n)",
-            "Want me to push it? 🙂",
-            "He said \"no\". Why?",
-            "```\ncode\n```\nIs that right?",
-            "続けますか？",
-        ] {
-            assert!(asks(text), "{text}");
-        }
-        assert!(asks(&format!("{}?", "é\n".repeat(5000))));
+    fn every_format_in_which_copilot_asks_is_read() {
+        let asked =
+            |choices: &[&str]| Some(("Which color?".to_owned(), choices.iter().map(ToString::to_string).collect()));
+        let sdk = json!({"question": "Which color?", "choices": ["red", "blue"], "allowFreeform": true});
+        assert_eq!(read(&sdk), asked(&["red", "blue"]));
+        assert_eq!(read(&json!({"question": "Which color?", "choices": null})), asked(&[]));
+        let one = json!({"color": {"type": "string", "enum": ["red", "blue"]}});
+        let form = json!({"message": "Which color?", "requestedSchema": {"type": "object", "properties": one}});
+        assert_eq!(read(&form), asked(&["red", "blue"]));
+        // A choice for one of several fields would not be an answer.
+        let two = json!({"color": {"enum": ["red", "blue"]}, "coats": {"type": "number"}});
+        assert_eq!(read(&json!({"message": "Which color?", "requestedSchema": {"properties": two}})), asked(&[]));
+        let plan = json!({"summary": "Paint\nit.", "actions": ["interactive", "exit_only"], "planContent": ""});
+        let actions = ["interactive", "exit_only"].map(str::to_owned).to_vec();
+        assert_eq!(read(&plan), Some(("Paint it.".to_owned(), actions)));
     }
 
-    /// Case 96.
     #[test]
-    fn case_96_code_and_quoted_questions_do_not() {
-        for text in [
-            "",
-            "Done.",
-            "Is it? Yes.",
-            "```\nlet x = maybe?\n```",
-            "```\nlet x = maybe?",
-            "> Shall I go on?",
-            "The prompt reads \"Continue?\"",
-            "The prompt reads \"Continue?",
-            "It prints `ok?`",
-            "It says “really?”",
-            "I ran foo(bar)",
-            "See https://example.org/?q=1",
-        ] {
-            assert!(!asks(text), "{text}");
+    fn empty_questions_are_rejected_and_long_ones_cut() {
+        for nothing in [json!({}), json!([]), json!("Which?"), json!({"question": 7}), json!({"question": "\u{200b} "})]
+        {
+            assert_eq!(read(&nothing), None, "{nothing}");
         }
+        let long = json!({"question": "x".repeat(10_000), "choices": vec!["y".repeat(1000); 100]});
+        let (text, choices) = read(&long).unwrap();
+        assert_eq!((text.chars().count(), choices.len()), (TEXT_MAX, CHOICES_MAX));
+        assert!(choices.iter().all(|choice| choice.chars().count() == CHOICE_MAX));
+    }
+
+    #[test]
+    fn other_choices_can_take_the_place_of_those_in_the_log() {
+        let json = json!({"question": "Which color?", "choices": ["red"]});
+        let asked = Question::read(&serde_json::to_vec(&json).unwrap()).unwrap();
+        let other = asked.clone().with_choices(["light\nblue", "green"].into_iter());
+        assert_eq!((&other.text, other.choices), (&asked.text, vec!["light blue".into(), "green".into()]));
+        let long = "x".repeat(1000);
+        let many = asked.with_choices([&*long; 100].into_iter());
+        assert_eq!(many.choices.len(), CHOICES_MAX);
+        assert!(many.choices.iter().all(|choice| choice.chars().count() == CHOICE_MAX));
     }
 }

@@ -1,16 +1,16 @@
-//! A session without what it wrote: for a log that anybody may be shown, and that must still say why.
+//! Redacts a session's texts, for a log that may be shown to anybody but must still give reasons.
 //!
-//! A reason is worded by the same judgement as ever, but from facts in which every text that a session, a model or a server
-//! chose is replaced: the name of a tool that is not Copilot's own, the message of an error, the kind of a request that is not
-//! known. So a reason cannot hold a prompt, a command, a question or a title, whatever rule words it.
+//! The usual rules word the reason, but from facts in which every text chosen by a session, a model or a server is
+//! replaced: names of tools other than Copilot's own, error messages, unknown kinds of requests. So no reason can
+//! contain a prompt, a command, a question or a title, whichever rule words it.
 
-use super::asked::Question;
+use super::facts::Facts;
 use super::fleet::{About, Session};
-use super::session::Facts;
+use super::question::Question;
 use super::turn::{Closed, Ending};
 use super::verdict::{Asking, Live};
 
-/// Copilot's own tools; another one's name is its maker's, or the user's.
+/// Copilot's own tools. Names of other tools were chosen by their author or the user.
 const TOOLS: [&str; 24] = [
     "bash",
     "read_bash",
@@ -37,14 +37,14 @@ const TOOLS: [&str; 24] = [
     "web_fetch",
     "skill",
 ];
-/// What a permission may be asked for, by the CLI's schema.
-const ASKED_FOR: [&str; 10] =
+/// Kinds of permission requests, by the CLI's schema.
+const PERMISSIONS: [&str; 10] =
     ["shell", "commands", "write", "read", "mcp", "url", "memory", "custom-tool", "hook", "path"];
 /// Kinds of errors, by the CLI's schema.
 const ERRORS: [&str; 7] =
     ["authentication", "authorization", "policy", "quota", "rate_limit", "context_limit", "query"];
 
-/// The session, as far as its judgement needs it, with every text of its own replaced.
+/// Returns the session as needed to judge it, with all its own texts replaced.
 pub(crate) fn redacted(session: &Session) -> Session {
     Session {
         about: About { kind: session.about.kind, created: session.about.created, ..About::default() },
@@ -74,7 +74,7 @@ fn facts(facts: &Facts) -> Facts {
         }
     }
     for request in &mut facts.requests {
-        replace(&mut request.kind, &ASKED_FOR, "something");
+        replace(&mut request.kind, &PERMISSIONS, "something");
         request.asks = None;
     }
     if let Some(Closed { ending, .. }) = &mut facts.closed {
@@ -113,10 +113,12 @@ mod tests {
     use crate::core::action::ServerState;
     use crate::core::form::Form;
     use crate::core::limits::Limits;
+    use crate::core::session::Kind;
     use crate::core::time::{Moment, Time};
+    use crate::core::turn::{Call, OpenTool, Request, Turn};
 
     #[test]
-    fn a_reason_for_the_log_holds_no_word_of_a_question() {
+    fn a_redacted_reason_contains_nothing_of_the_question() {
         let now = Moment::of(Time(1_000_000));
         let asked = serde_json::json!({"requestId": "r", "question": "Launch the rockets?", "choices": ["hunter2"]});
         let form = Form::read("user_input.requested", &asked).map_err(Into::into);
@@ -130,5 +132,77 @@ mod tests {
         assert_eq!(reason(&session), "asks: \"Launch the rockets?\" (hunter2)");
         assert_eq!(reason(&redacted(&session)), "asks: \"…\"");
         assert!(!format!("{:?}", redacted(&session)).contains("hunter2"));
+    }
+
+    /// A session with this text wherever a session, a model or a server chooses it.
+    fn full_of(text: &str, now: Moment) -> Session {
+        let text = || Box::from(text);
+        let about = About {
+            name: Some(text()),
+            cwd: Some(text()),
+            branch: Some(text()),
+            kind: Kind::Sdk,
+            created: Some(now.wall),
+        };
+        let mut session = Session { about, has_log: true, touched: Time(0), ..Session::default() };
+        let mut turn = Turn::new(now, true, true);
+        turn.tools.push(OpenTool {
+            call: Call::of("t1"),
+            name: text(),
+            command: Some(text()),
+            question: Some(Box::new(Question { text: text(), choices: vec![text()] })),
+            detached: false,
+            unasked: false,
+            at: now,
+        });
+        session.facts.turn = Some(turn);
+        session.facts.requests.push(Request {
+            id: Call::of("r1"),
+            request: "r1".into(),
+            call: Some(Call::of("t1")),
+            kind: text(),
+            asks: Some(text()),
+            agent: None,
+            is_managed: false,
+            at: now,
+        });
+        session
+    }
+
+    fn failed(kind: &str, message: &str) -> Ending {
+        Ending::Failed { kind: Some(kind.into()), message: Some(message.into()), status: Some(429) }
+    }
+
+    #[test]
+    fn nothing_that_others_chose_survives_redaction() {
+        let now = Moment::of(Time(1_000_000));
+        let mut session = full_of("hunter2", now);
+        let error = failed("hunter2", "hunter2");
+        let unfinished = vec!["hunter2".into()];
+        for ending in [error.clone(), Ending::Shutdown { unfinished, error: Some(Box::new(error)) }] {
+            session.facts.closed = Some(Closed { ending, at: now, asks: false });
+            session.problem = Some("hunter2".into());
+            let redacted = redacted(&session);
+            assert!(!format!("{redacted:?}").contains("hunter2"), "{redacted:#?}");
+            assert!(redacted.problem.is_some());
+        }
+    }
+
+    #[test]
+    fn redaction_changes_no_status() {
+        let now = Moment::of(Time(1_000_000));
+        let judged = |session: &Session| {
+            let (row, _) = session.row(now, &Limits::default());
+            (row.status, row.since, row.kind, row.actions)
+        };
+        let mut session = full_of("hunter2", now);
+        assert_eq!(judged(&redacted(&session)), judged(&session));
+        session.facts.requests.clear();
+        session.facts.turn = None;
+        session.facts.closed = Some(Closed { ending: failed("quota", "hunter2"), at: now, asks: false });
+        assert_eq!(judged(&redacted(&session)), judged(&session));
+        let (row, _) = redacted(&session).row(now, &Limits::default());
+        assert_eq!(row.because, "quota, HTTP 429", "Copilot's own words stay");
+        assert_eq!(judged(&session).1, now.wall, "since it was created");
     }
 }

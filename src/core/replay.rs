@@ -1,12 +1,12 @@
-//! A log run through the judgement in its own time: what the statuses would have been, and when.
+//! Replays a log in its own time: what the statuses would have been, and when.
 //!
-//! The clock is the log's: it stands at each event's own time, and between events it stops wherever a verdict asked to be
-//! looked at again. So a replay says to the millisecond what a live watcher would have said.
+//! The clock is the log's. It moves to each event's own time, and in between stops wherever a verdict asked to be
+//! rechecked. So a replay gives, to the millisecond, what a live watcher would have reported.
 
 use super::event;
+use super::facts::Facts;
 use super::limits::Limits;
 use super::owner::Owner;
-use super::session::Facts;
 use super::time::{Moment, Span, Time};
 use super::verdict::{Live, Status, Verdict, judge};
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub struct Change {
     pub at: Time,
     /// The new status.
     pub status: Status,
-    /// Why.
+    /// The reason.
     pub because: String,
 }
 
@@ -73,17 +73,17 @@ impl Replay {
         if self.facts.events > 0 {
             let ahead = event.at - Span(1) - self.now.wall;
             self.run_to(self.now.plus(Span(ahead.0.max(0))), changes);
-            // Where the clock was set back, no time has passed.
+            // If the clock was set back, no time has passed.
             let passed = (event.at - self.now.wall).max(Span::ZERO);
             self.now = Moment { wall: event.at, awake: self.now.awake + passed };
         } else {
             self.now = Moment::of(event.at);
         }
         self.facts.fold(&event, self.now, &self.limits);
-        self.look(changes);
+        self.record(changes);
     }
 
-    /// The log is over: the owner meets its end, and the clock runs on for `span` after the last event.
+    /// Ends the replay: the owner meets its end, and the clock runs on for `span` after the last event.
     pub fn finish(&mut self, span: Span, changes: &mut Vec<Change>) {
         if self.facts.events == 0 {
             return;
@@ -92,23 +92,23 @@ impl Replay {
         if self.story == OwnerStory::Dead && span.0 >= 1 {
             self.now = end.plus(Span(1));
             self.owner = Owner::Gone { pid: 0, at: Some(self.now.wall) };
-            self.look(changes);
+            self.record(changes);
         }
         self.run_to(end.plus(span), changes);
     }
 
-    /// Lets the clock run, stopping wherever the verdict asks for it.
+    /// Advances the clock to `end`, stopping wherever the verdict asks for a recheck.
     fn run_to(&mut self, end: Moment, changes: &mut Vec<Change>) {
         while let Some(at) = self.verdict().recheck_at.filter(|&at| at <= end.awake) {
             self.now = self.now.plus(at - self.now.awake);
-            self.look(changes);
+            self.record(changes);
         }
         if end.awake > self.now.awake {
             self.now = end;
         }
     }
 
-    fn look(&mut self, changes: &mut Vec<Change>) {
+    fn record(&mut self, changes: &mut Vec<Change>) {
         let verdict = self.verdict();
         if self.last != Some(verdict.status) {
             self.last = Some(verdict.status);

@@ -1,18 +1,18 @@
 //! A cursor over one JSON text, for reading a few fields out of a long line.
 //!
 //! Event lines run to hundreds of kilobytes, nearly all of it strings that do not matter here. The cursor hands out the
-//! fields asked for, borrowed from the line, and passes over everything else at the speed of a search for the closing
-//! quote: no tree of values, no copy, no allocation. It checks what must hold for the fields to be the right ones (quotes
-//! and brackets match, values stand where values belong), not every letter of the JSON grammar inside skipped values.
+//! requested fields, borrowed from the line, and skips everything else at the speed of a search for the closing quote:
+//! no tree of values, no copy, no allocation. It checks what must hold for the fields to be the right ones (quotes and
+//! brackets match, values are where values belong), not every letter of the JSON grammar inside skipped values.
 
 use memchr::memchr;
 use std::borrow::Cow;
 
-/// The text is not JSON where it was looked at, or it ends too early.
+/// The text is not JSON where it was read, or ends too early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// What reading gives.
+/// The result of reading.
 pub type Result<T> = std::result::Result<T, Malformed>;
 
 /// Containers nested deeper than this are refused: no event comes near it, and a hostile line must not cost a stack.
@@ -25,7 +25,7 @@ pub(crate) struct Scan<'a> {
     at: usize,
 }
 
-/// The inside of a JSON string, as it stands in the text: escapes are not resolved, UTF-8 is not checked.
+/// The inside of a JSON string, as in the text: escapes are not resolved, UTF-8 is not checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text<'a>(pub &'a [u8]);
 
@@ -58,14 +58,14 @@ impl<'a> Scan<'a> {
         if self.peek().is_err() { Ok(()) } else { Err(Malformed) }
     }
 
-    /// A string; the cursor must stand at its opening quote.
+    /// A string; the cursor must be at its opening quote.
     fn string(&mut self) -> Result<Text<'a>> {
         self.take(b'"')?;
         let start = self.at;
         loop {
             let quote = self.at + memchr(b'"', &self.bytes[self.at..]).ok_or(Malformed)?;
             self.at = quote + 1;
-            // A quote is escaped where an odd number of backslashes stands before it. Runs before different quotes
+            // A quote is escaped if an odd number of backslashes precedes it. Runs before different quotes
             // do not overlap, so this stays linear.
             let backslashes = self.bytes[start..quote].iter().rev().take_while(|&&byte| byte == b'\\').count();
             if backslashes % 2 == 0 {
@@ -74,7 +74,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// An object: `each` is called with every key, the cursor at its value, which `each` must read or [`skip`](Self::skip).
+    /// An object: `each` is called with every key, the cursor at its value, which `each` must read or
+    /// [`skip`](Self::skip).
     pub(crate) fn object(&mut self, mut each: impl FnMut(&'a [u8], &mut Self) -> Result<()>) -> Result<()> {
         self.take(b'{')?;
         if self.peek()? == b'}' {
@@ -97,7 +98,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Like [`object`](Self::object), but a value of another kind is passed over in silence.
+    /// Like [`object`](Self::object), but skips a value of another kind.
     pub(crate) fn object_or_skip(&mut self, each: impl FnMut(&'a [u8], &mut Self) -> Result<()>) -> Result<()> {
         if self.peek()? == b'{' { self.object(each) } else { self.skip() }
     }
@@ -135,7 +136,7 @@ impl<'a> Scan<'a> {
         Ok(std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()))
     }
 
-    /// Whether the value is an array with something in it; passes over it.
+    /// Whether the value is a non-empty array; skips it.
     pub(crate) fn filled_array(&mut self) -> Result<bool> {
         let mut inside = self.clone();
         let filled = inside.take(b'[').is_ok() && inside.peek()? != b']';
@@ -143,7 +144,7 @@ impl<'a> Scan<'a> {
         Ok(filled)
     }
 
-    /// The text that an array holds, where that is all that it holds. Any other value is passed over.
+    /// The only element of an array, if that is a string. Any other value is skipped.
     pub(crate) fn only_text(&mut self) -> Result<Option<Text<'a>>> {
         let mut inside = self.clone();
         self.skip()?;
@@ -151,12 +152,12 @@ impl<'a> Scan<'a> {
         Ok(text.filter(|_| inside.take(b']').is_ok()))
     }
 
-    /// What was passed over since the cursor stood at `start`.
+    /// The bytes from `start` to the cursor.
     pub(crate) fn since(&self, start: &Self) -> &'a [u8] {
         self.bytes.get(start.at..self.at).unwrap_or_default()
     }
 
-    /// Passes over one value of any kind.
+    /// Skips one value of any kind.
     pub(crate) fn skip(&mut self) -> Result<()> {
         let mut closers = [0u8; DEPTH_MAX];
         let mut depth = 0;
@@ -187,7 +188,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Passes over a number, `true`, `false` or `null`.
+    /// Skips a number, `true`, `false` or `null`.
     fn word(&mut self) {
         let rest = &self.bytes[self.at..];
         self.at += rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)).count();
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_found_behind_anything() {
+    fn a_field_is_found_after_any_value() {
         let json = br#" { "a" : [1,{"b":"]}"},"\\\"",null,-2.5e3,true] , "b":{} ,"c":"x\"\\" , "z":"here" } "#;
         assert_eq!(field(json, "z"), Ok(Some(Text(b"here"))));
         assert_eq!(field(json, "c"), Ok(Some(Text(br#"x\"\\"#))));
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_json_is_told() {
+    fn broken_json_is_malformed() {
         for broken in [
             &b""[..],
             b"{",
@@ -331,6 +332,39 @@ mod tests {
             let _ = field(&bytes, "z");
             let text = Text(&bytes);
             let _ = (text.read(8), text.read_end(8));
+        }
+    }
+
+    #[test]
+    fn every_escape_is_resolved() {
+        for inside in [
+            r#"\"a\" \\ \/ \b\f\n\r\t."#,
+            r"\u0041\u00e9\u65E5\uffff",
+            r"\ud83d\ude42!",
+            r"\ud800\udc00\uDBFF\uDFFF\ud83c\udf89",
+        ] {
+            let expected: String = serde_json::from_str(&format!("\"{inside}\"")).unwrap();
+            assert_eq!(Text(inside.as_bytes()).read(usize::MAX), expected, "{inside}");
+            assert_eq!(Text(inside.as_bytes()).read_end(usize::MAX), expected, "{inside}");
+        }
+    }
+
+    /// Half a surrogate pair is one character, and what follows it is read.
+    #[test]
+    fn a_broken_escape_is_replaced_and_the_rest_is_read() {
+        for (inside, expected) in [
+            (r"a\qb", "a\u{fffd}b"),
+            (r"a\", "a\u{fffd}"),
+            (r"\u12", "\u{fffd}12"),
+            (r"\u12g4.", "\u{fffd}12g4."),
+            (r"\ud83d", "\u{fffd}"),
+            (r"\ud83dx", "\u{fffd}x"),
+            (r"\ud83d\n", "\u{fffd}\n"),
+            (r"\ud83d\u0041", "\u{fffd}A"),
+            (r"\ud83d\ud83d\ude42", "\u{fffd}🙂"),
+            (r"\ude42\ud83d.", "\u{fffd}\u{fffd}."),
+        ] {
+            assert_eq!(Text(inside.as_bytes()).read(usize::MAX), expected, "{inside}");
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Text that a session wrote, made fit to be shown: one line, bounded, without anything that acts on a terminal, a menu or
-//! the direction of reading.
+//! Makes text from a session safe to display: one bounded line, without anything that affects a terminal, a menu or the
+//! reading direction.
 
 use std::fmt::Write;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Names, titles and ids are shown up to this many characters.
+/// Maximum length of names, titles and ids, in characters.
 pub const NAME_MAX: usize = 120;
-/// Commands, paths and error messages are kept up to this many characters.
+/// Maximum length of commands, paths and error messages, in characters.
 pub(crate) const COMMAND_MAX: usize = 400;
 
-/// One line of at most `most` characters: white space and control characters become single spaces, invisible and
-/// direction-changing ones go, and a cut is marked with `…`.
+/// Returns text as one line of at most `most` characters. White space and control characters become single spaces,
+/// invisible and direction-changing ones are removed, and truncation is marked with `…`.
 pub fn plain(text: &str, most: usize) -> Box<str> {
     let mut out = String::with_capacity(text.len().min(most * 4));
     let mut left = most;
@@ -25,7 +25,7 @@ pub fn plain(text: &str, most: usize) -> Box<str> {
         }
         let needed = 1 + usize::from(space);
         if left < needed {
-            // The mark takes the last character's place, so that the bound holds.
+            // The ellipsis replaces the last character, so that the bound holds.
             if left == 0 {
                 out.pop();
             }
@@ -41,36 +41,35 @@ pub fn plain(text: &str, most: usize) -> Box<str> {
     out.into_boxed_str()
 }
 
-/// The same, where anything of it is seen; `None` for text that would look like nothing: blanks, fillers, marks without a
-/// letter.
+/// Like [`plain`], but `None` for text that would look blank: white space, fillers, marks without a letter.
 pub(crate) fn legible(text: &str, most: usize) -> Option<Box<str>> {
     let shown = plain(text, most);
-    let is_seen = |c: char| !c.is_whitespace() && !is_unseen(c) && c.width().is_some_and(|width| width > 0);
-    // The mark of a cut tells nothing.
+    let is_seen = |c: char| !c.is_whitespace() && !renders_blank(c) && c.width().is_some_and(|width| width > 0);
+    // The ellipsis does not count as visible.
     let is_cut = shown.chars().count() >= most;
-    let told = shown.strip_suffix('…').filter(|_| is_cut).unwrap_or(&shown);
-    told.contains(is_seen).then_some(shown)
+    let uncut = shown.strip_suffix('…').filter(|_| is_cut).unwrap_or(&shown);
+    uncut.contains(is_seen).then_some(shown)
 }
 
-/// As much of a text as so many columns show, wide characters counted as two; a cut is marked with `…`.
+/// Truncates text to `columns`, counting wide characters as two. Truncation is marked with `…`.
 pub(crate) fn fit(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
-    let mut out = text[..beginning(text, columns.saturating_sub(1))].to_owned();
+    let mut out = text[..prefix_len(text, columns.saturating_sub(1))].to_owned();
     if columns > 0 {
         out.push('…');
     }
     out
 }
 
-/// A text whole, on lines of so many columns. Where a line ends there is one space of the text; in the middle of a word that is
-/// too long for a line it ends in a backslash, as in a shell.
+/// Wraps text, without loss, to lines of at most `columns`. A line break stands for one space of the text. A word too
+/// long for a line is broken with a backslash at the end of the line, as in a shell.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), None::<(String, usize)>);
     let mut rest = Some(text);
     while let Some(from) = rest {
-        // A space that a backslash makes part of a word is no place to break: the line would look like half a word.
+        // Never break at a space after a backslash: the line would look like a broken word.
         let end = from.match_indices(' ').map(|(at, _)| at).find(|&at| !from[..at].ends_with('\\'));
         let mut word = end.map_or(from, |at| &from[..at]);
         rest = end.map(|at| &from[at + 1..]);
@@ -83,7 +82,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
             None => (String::new(), 0),
         };
         while used + width(word) > columns {
-            let part = beginning(word, columns.saturating_sub(1));
+            let part = prefix_len(word, columns.saturating_sub(1));
             let (part, more) = word.split_at(part.max(word.chars().next().map_or(0, char::len_utf8)));
             lines.push(format!("{part}\\"));
             (now, used, word) = (String::new(), 0, more);
@@ -94,13 +93,13 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// How many columns a text takes. Nearly all of what is shown is plain ASCII, which need not be looked up.
+/// The width of a text in columns. Nearly all text is plain ASCII, which needs no table lookup.
 fn width(text: &str) -> usize {
     if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) { text.len() } else { text.width() }
 }
 
-/// How many bytes of a text so many columns show.
-fn beginning(text: &str, columns: usize) -> usize {
+/// The number of bytes of the longest prefix that fits into `columns`.
+fn prefix_len(text: &str, columns: usize) -> usize {
     let mut used = 0;
     let fits = |c: &char| {
         used += c.width().unwrap_or(0);
@@ -109,7 +108,7 @@ fn beginning(text: &str, columns: usize) -> usize {
     text.chars().take_while(fits).map(char::len_utf8).sum()
 }
 
-/// The same on so many lines at most; what does not fit them is cut.
+/// Like [`wrap`], but truncated to at most `most` lines.
 pub(crate) fn lines(text: &str, columns: usize, most: usize) -> Vec<String> {
     let mut lines = wrap(text, columns);
     if lines.len() > most {
@@ -121,9 +120,9 @@ pub(crate) fn lines(text: &str, columns: usize, most: usize) -> Vec<String> {
     lines
 }
 
-/// Characters that are not seen but change what is: marks and overrides of direction, joiners and other format characters
-/// without a width, tags, byte-order marks (Unicode's Bidi_Control and Default_Ignorable_Code_Point, without the two
-/// joiners that scripts and emoji need).
+/// Invisible characters that affect their surroundings: direction marks and overrides, joiners and other zero-width
+/// format characters, tags, byte-order marks (Unicode's Bidi_Control and Default_Ignorable_Code_Point, except for the
+/// two joiners that scripts and emoji need).
 pub fn is_invisible(c: char) -> bool {
     matches!(u32::from(c),
         0xAD | 0x34F | 0x61C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B | 0x200E | 0x200F | 0x202A..=0x202E
@@ -131,16 +130,16 @@ pub fn is_invisible(c: char) -> bool {
         | 0xE0000..=0xE0FFF)
 }
 
-/// Whether text that is shown as one line of at most `most` characters is seen there as it is: nothing of it is cut, changed,
-/// or there without being seen. Only such text may be decided on where it is shown.
-pub(crate) fn is_seen_whole(text: &str, most: usize) -> bool {
-    // No character has more than four bytes.
-    !text.is_empty() && text.len() <= most * 4 && *plain(text, most) == *text && !text.contains(is_unseen)
+/// Whether text can be shown on one line of at most `most` characters with nothing truncated, changed or invisible.
+/// Only such text may be decided on right where it is shown.
+pub(crate) fn is_fully_visible(text: &str, most: usize) -> bool {
+    // No character takes more than four bytes.
+    !text.is_empty() && text.len() <= most * 4 && *plain(text, most) == *text && !text.contains(renders_blank)
 }
 
-/// Characters that are not seen: beside those that are [invisible](is_invisible) in any text, the joiners and the selectors of
-/// variants, which names and emoji need and commands do not, and the letters, notes and signs that are blank.
-pub(crate) fn is_unseen(c: char) -> bool {
+/// Characters that leave nothing on screen: the [invisible](is_invisible) ones, the joiners and variation selectors,
+/// which names and emoji need but commands do not, and blank letters, notes and signs.
+pub(crate) fn renders_blank(c: char) -> bool {
     is_invisible(c) || matches!(u32::from(c), 0x200C | 0x200D | 0x2800 | 0xFE00..=0xFE0F | 0x13441..=0x13442 | 0x1D159)
 }
 
@@ -165,7 +164,7 @@ pub fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Whether an id has the form that Copilot gives them, a UUID's: nothing else is put into a command line or the clipboard.
+/// Whether an id is a UUID, as Copilot's are. No other id is put into a command line or the clipboard.
 pub(crate) fn is_uuid(id: &str) -> bool {
     let lengths = id.split('-').map(str::len);
     lengths.eq([8, 4, 4, 4, 12]) && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn case_144_text_that_looks_like_nothing_is_no_name() {
+    fn case_144_text_that_looks_blank_is_no_name() {
         let (filler, braille, mark, joiner) = ("\u{3164}", "\u{2800}", "\u{301}", "\u{200d}");
         for blank in [
             "",
@@ -210,11 +209,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_not_shown_whole() {
+    fn invisible_characters_make_text_not_fully_visible() {
         for whole in ["ls", "cat a && echo '<b>' > b", "écrire «ça»", &"x".repeat(10)[..], "日本語"] {
-            assert!(is_seen_whole(whole, 30), "{whole:?}");
+            assert!(is_fully_visible(whole, 30), "{whole:?}");
         }
-        assert!(is_seen_whole(&"é".repeat(30), 30) && !is_seen_whole(&"é".repeat(31), 30));
+        assert!(is_fully_visible(&"é".repeat(30), 30) && !is_fully_visible(&"é".repeat(31), 30));
         for sly in [
             "",
             " ls",
@@ -228,15 +227,15 @@ mod tests {
             "ls\u{2800}-l",
             "l\u{202e}s",
         ] {
-            assert!(!is_seen_whole(sly, 30), "{sly:?}");
+            assert!(!is_fully_visible(sly, 30), "{sly:?}");
         }
     }
 
     #[test]
-    fn a_text_on_lines_is_read_back_as_it_was() {
+    fn wrapped_text_can_be_joined_again() {
         assert_eq!(wrap("rm -rf build and more", 10), ["rm -rf", "build and", "more"]);
         assert_eq!(wrap("cat /a/very/long/path x", 10), ["cat", "/a/very/l\\", "ong/path x"]);
-        assert_eq!(wrap("a b\\ c", 4), ["a", "b\\ c"], "no end that looks like a broken word");
+        assert_eq!(wrap("a b\\ c", 4), ["a", "b\\ c"], "no line end that looks like a broken word");
         assert_eq!(wrap("日本語", 5), ["日本\\", "語"]);
         assert_eq!(wrap("", 5), [""]);
         for text in ["a", "one two three four five", &"x".repeat(40), "a\\ b\\ c d", "日本語 の 名前"] {
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_uuid_is_one() {
+    fn only_uuids_are_recognized() {
         assert!(is_uuid("36535f61-5c7b-4f09-a70b-2f8aed970001") && is_uuid("36535F61-5C7B-4F09-A70B-2F8AED970001"));
         for not in [
             "",
@@ -282,5 +281,17 @@ mod tests {
         ] {
             assert!(!is_uuid(not), "{not:?}");
         }
+    }
+
+    #[test]
+    fn text_that_fits_its_lines_is_not_cut() {
+        let text = "one two three four";
+        assert_eq!(wrap(text, 8), ["one two", "three", "four"]);
+        for most in [3, 4] {
+            assert_eq!(lines(text, 8, most), wrap(text, 8));
+        }
+        assert_eq!(lines(text, 8, 1), ["one two…"]);
+        let cut = lines("exactly8 more", 8, 1);
+        assert!(cut.len() == 1 && cut[0].ends_with('…') && cut[0].width() <= 8, "{cut:?}");
     }
 }

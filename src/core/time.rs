@@ -2,8 +2,8 @@
 //!
 //! `core` never reads a clock. Two clocks matter to it, and every point that a limit is measured from carries both
 //! (see [`Moment`]): the wall clock that Copilot writes into its log, which is what the user is shown; and the *awake*
-//! clock, which stands still while the machine sleeps and is not moved by setting the wall clock, which is what silence
-//! is measured on.
+//! clock, which stops while the machine sleeps and does not change when the wall clock is set, which is what silence is
+//! measured on.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -35,7 +35,7 @@ impl Span {
         Self::minutes(n * 60)
     }
 
-    /// The same as the standard library's type; a negative span is zero there.
+    /// The standard library's equivalent; a negative span becomes zero.
     pub(crate) fn to_std(self) -> std::time::Duration {
         std::time::Duration::from_millis(u64::try_from(self.0).unwrap_or(0))
     }
@@ -128,7 +128,8 @@ impl Time {
         if !(1..=12).contains(&month) || !(1..=28).contains(&day) || hour > 23 || minute > 59 || second > 59 {
             return None; // the last days of a month and leap seconds are left to the general parser
         }
-        // Days from the civil date, counted in years that begin in March (Howard Hinnant, "chrono-compatible date algorithms").
+        // Days from the civil date, counted in years that begin in March (Howard Hinnant, "chrono-compatible date
+        // algorithms").
         let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
         let era = y.div_euclid(400);
         let year_of_era = y - era * 400;
@@ -166,12 +167,12 @@ impl<'de> serde::Deserialize<'de> for Time {
 pub struct Moment {
     /// The wall clock, as written in the log: what the user is shown.
     pub wall: Time,
-    /// The awake clock: what limits are measured on. Its zero is of no meaning; only differences are.
+    /// The awake clock: what limits are measured on. Only differences are meaningful.
     pub awake: Time,
 }
 
 impl Moment {
-    /// A point at which both clocks read the same: in a replay, and wherever no sleep is known of.
+    /// A point at which both clocks read the same: in a replay, and wherever no sleep is known.
     pub const fn of(wall: Time) -> Self {
         Self { wall, awake: wall }
     }
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_something_took_is_worded_to_the_minute() {
+    fn spans_are_worded_to_the_minute() {
         for (minutes, words) in [
             (0, "0 s"),
             (1, "1 min"),
@@ -237,7 +238,6 @@ mod tests {
         assert_eq!(Time(i64::MAX).to_string(), format!("(time out of range: {} ms)", i64::MAX));
     }
 
-    /// Case 107a.
     #[test]
     fn case_107a_durations_are_worded_in_the_unit_that_fits() {
         let worded = |seconds| Span::seconds(seconds).to_string();

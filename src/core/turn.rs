@@ -1,19 +1,20 @@
-//! What a turn is made of, and the ways it can end.
+//! The parts of a turn, and the ways it can end.
 
-use super::asked::Question;
 use super::limits::Limits;
+use super::question::Question;
+use super::scan::Text;
 use super::time::{Moment, Span, Time};
 use std::collections::VecDeque;
 
-/// How many of the last tool results decide whether the permissions are lost.
+/// Number of latest tool results that decide whether permissions are lost.
 pub(crate) const RESULTS: usize = 5;
-/// How many of them must be denied.
+/// Number of them that must be denied.
 pub(crate) const DENIED: usize = 3;
 
-/// The last tool results, and since when too many of them were denied because nobody could be asked.
+/// The latest tool results, and since when too many of them have been denied because nobody could be asked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Denials {
-    /// The results: when, and whether denied. At most [`RESULTS`].
+    /// The time of each result, and whether it was denied. At most [`RESULTS`].
     results: VecDeque<(Moment, bool)>,
     since: Option<Moment>,
 }
@@ -31,55 +32,55 @@ impl Denials {
         }
     }
 
-    /// How many were denied, of those after `start`.
+    /// Number of results denied after `start`.
     pub(crate) fn after(&self, start: Option<Time>) -> usize {
         self.results.iter().filter(|(at, denied)| *denied && start.is_none_or(|start| start < at.wall)).count()
     }
 
-    /// How many results there are.
+    /// Number of results.
     pub fn of(&self) -> usize {
         self.results.len()
     }
 
-    /// Since when [`DENIED`] of them or more are denied.
+    /// Since when at least [`DENIED`] of them are denied.
     pub(crate) const fn since(&self) -> Option<Moment> {
         self.since
     }
 }
 
-/// An open turn. Everything in it goes with it: no per-turn fact can outlive its turn.
+/// An open turn. Holds every per-turn fact, so that none can outlive its turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
     /// When it began.
     pub opened: Moment,
-    /// Its beginning was read; false where the log is cut.
+    /// Its beginning was read; false if the log is cut.
     pub start_known: bool,
     /// A prompt opened it.
     pub prompted: bool,
     /// Tools that have started and not ended.
     pub tools: Vec<OpenTool>,
-    /// How many tools were started in it.
+    /// Number of tools started in it.
     pub used: u32,
-    /// How many of them succeeded.
+    /// Number of them that succeeded.
     pub succeeded: u32,
-    /// What was said in the last round.
-    pub said: Said,
+    /// The last message of the current round.
+    pub last_message: LastMessage,
     /// How near its end is.
     pub phase: Phase,
-    /// Its task was declared done: the next end of a round closes it.
+    /// Its task was declared done, so the next end of a round closes it.
     pub task_complete: bool,
-    /// It was resumed with its pending work then, and nothing was written since.
+    /// When it was resumed with its pending work, if nothing was written since.
     pub resumed: Option<Moment>,
 }
 
-/// What the model said last, in the round that runs or just ended.
+/// The model's last message in the current or just ended round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum LastMessage {
     /// Nothing yet.
     Nothing,
-    /// A message that asks for tools.
+    /// A message that requests tools.
     Request,
-    /// A message that asks for none: the answer.
+    /// A message that requests none: the answer.
     Answer {
         /// It ends in a question.
         asks: bool,
@@ -89,16 +90,16 @@ pub enum Said {
 /// How near a turn is to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It runs, or is between rounds.
+    /// Running, or between rounds.
     Running,
-    /// The answer has come, its round has not ended. When anything was last said or done in the turn: what is written beside
-    /// it does not keep it open.
+    /// The answer was given, but its round has not ended. Holds the time of the turn's own last event: other events in
+    /// the log do not keep the turn open.
     Answered(Moment),
-    /// In autopilot the answer's round has ended then; Copilot may go on by itself.
+    /// In autopilot, the answer's round ended at this time. Copilot may continue on its own.
     MayContinue(Moment),
-    /// A round ended then without a message: an error or an abort may follow.
+    /// A round ended without a message at this time. An error or an abort may follow.
     Unanswered(Moment),
-    /// Its last round has ended, with a tool or a request of it still open: it ends when they do.
+    /// Its last round ended with a tool or request still open. The turn ends when they do.
     Held,
 }
 
@@ -111,14 +112,15 @@ impl Turn {
             tools: Vec::new(),
             used: 0,
             succeeded: 0,
-            said: Said::Nothing,
+            last_message: LastMessage::Nothing,
             phase: Phase::Running,
             task_complete: false,
             resumed: None,
         }
     }
 
-    /// What goes on, in words, and after which silence that counts as `quiet` and as `stuck`; a busy process aside.
+    /// Describes what is going on, and returns after which silence that is `quiet` and `stuck`, not counting a busy
+    /// process.
     pub(crate) const fn silence_limits(&self, limits: &Limits) -> (&'static str, Span, Span) {
         if !self.tools.is_empty() {
             ("a tool is open", limits.tool_quiet, limits.tool_stuck)
@@ -129,7 +131,7 @@ impl Turn {
         }
     }
 
-    /// The open tool that waits for the user, if one does.
+    /// The open tool that waits for the user, if any.
     pub(crate) fn question(&self) -> Option<&OpenTool> {
         self.tools.iter().find(|tool| tool.asks())
     }
@@ -137,16 +139,30 @@ impl Turn {
 
 /// A tool call's or a permission request's id, as a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Call(pub(super) u64);
+pub struct Call(u64);
+
+/// FNV-1a: good enough for a few dozen ids.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
 
 impl Call {
-    /// As a number, for naming it.
+    pub(super) fn new(id: Text<'_>) -> Self {
+        Self(hash(id.0))
+    }
+
+    /// The hash of a server's id.
+    pub(crate) fn of(id: &str) -> Self {
+        Self(hash(id.as_bytes()))
+    }
+
+    /// The hash as a number, for use in a name.
     pub(crate) const fn number(self) -> u64 {
         self.0
     }
 
-    /// The one of this number.
-    pub(crate) const fn of_number(number: u64) -> Self {
+    /// The id with this hash.
+    pub(crate) const fn from_number(number: u64) -> Self {
         Self(number)
     }
 }
@@ -160,9 +176,9 @@ pub struct OpenTool {
     pub name: Box<str>,
     /// What it works on: a command or a path, cut to a line's length.
     pub command: Option<Box<str>>,
-    /// What it asks the user, where it is a tool that asks.
+    /// What it asks the user, if it is a tool that asks.
     pub question: Option<Box<Question>>,
-    /// A shell that runs on in the background when its call is over.
+    /// It is a shell that keeps running in the background after its call.
     pub detached: bool,
     /// Its permission was refused because nobody could be asked.
     pub unasked: bool,
@@ -171,7 +187,7 @@ pub struct OpenTool {
 }
 
 impl OpenTool {
-    /// It waits for the user.
+    /// Whether it waits for the user.
     pub(crate) fn asks(&self) -> bool {
         asks(&self.name)
     }
@@ -182,8 +198,8 @@ pub(super) fn asks(name: &str) -> bool {
     matches!(name, "ask_user" | "exit_plan_mode")
 }
 
-/// What a session wants that makes a request of this kind, where that goes without saying more.
-pub(crate) fn wants(kind: &str) -> Option<&'static str> {
+/// A verb phrase for a request of this kind, such as "to run", if the kind is known.
+pub(crate) fn request_verb(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "shell" | "commands" => "to run",
         "read" => "to read",
@@ -195,39 +211,39 @@ pub(crate) fn wants(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// What a permission request asks for is kept up to this many characters; what is longer is shown by its server alone.
+/// Maximum length of a permission request's text, in characters. Only its server can show a longer one.
 pub(crate) const ASKS_MAX: usize = 2000;
 
-/// A permission request that nobody has answered.
+/// An unanswered permission request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// Pairs it with its answer.
     pub id: Call,
-    /// Its id, as its server knows it.
+    /// Its id at its server.
     pub request: Box<str>,
     /// The tool call that asks.
     pub call: Option<Call>,
-    /// What kind of thing is asked for: `shell`, `read`, `write`...
+    /// The kind of permission: `shell`, `read`, `write`...
     pub kind: Box<str>,
-    /// What is asked for, whole and unaltered, where one text of at most [`ASKS_MAX`] characters says it all: a command, the
+    /// The text that fully describes it, unaltered, if there is one of at most [`ASKS_MAX`] characters: a command, the
     /// path of a file to read, an address.
     pub asks: Option<Box<str>>,
     /// The sub-agent that asks.
     pub agent: Option<Box<str>>,
-    /// An organisation's policy wants a person to answer it.
+    /// An organisation's policy requires a person to answer it.
     pub is_managed: bool,
-    /// Since when it is open.
+    /// When it was made.
     pub at: Moment,
 }
 
 impl Request {
-    /// Copilot asks about one of its extensions, such as our bridge, whether that may do more: its user alone answers, in the
-    /// terminal, and nobody in the user's stead.
+    /// Whether Copilot asks to extend the rights of an extension, such as our bridge. Only the user may answer that, in
+    /// the terminal.
     pub(crate) fn is_consent(&self) -> bool {
         is_consent(self.kind.as_bytes())
     }
 
-    /// What it is about, where it is such a question.
+    /// Describes such a question about an extension. `None` for other requests.
     pub(crate) fn consent_words(&self) -> Option<&'static str> {
         let ours = || self.asks.as_deref() == Some(OUR_EXTENSION);
         self.is_consent().then(|| match ours() {
@@ -242,7 +258,7 @@ pub(crate) fn is_consent(kind: &[u8]) -> bool {
     matches!(kind, b"extension-permission-access" | b"extension-env-access")
 }
 
-/// What Copilot calls the bridge.
+/// The bridge's name in Copilot.
 const OUR_EXTENSION: &str = "plugin:pilotlight:pilotlight";
 
 /// A sub-agent that has started and not ended.
@@ -250,7 +266,7 @@ const OUR_EXTENSION: &str = "plugin:pilotlight:pilotlight";
 pub struct Agent {
     /// Its id.
     pub id: Box<str>,
-    /// The tool call that started it; `None` where its start was not read.
+    /// The tool call that started it. `None` if its start was not read.
     pub call: Option<Call>,
     /// Its last event.
     pub last: Moment,
@@ -268,12 +284,12 @@ pub struct Closed {
 }
 
 impl Closed {
-    /// Nothing in the log says that it ended: time alone does.
+    /// Whether the log does not say that it ended: it is presumed over, because of time alone.
     pub(crate) const fn is_guess(&self) -> bool {
         matches!(self.ending, Ending::Unanswered | Ending::NeverClosed | Ending::ResumedSilent)
     }
 
-    /// It ended before what it worked on was done.
+    /// Whether it ended with work left unfinished.
     pub(crate) fn left_work(&self) -> bool {
         matches!(&self.ending, Ending::Shutdown { unfinished, .. } if !unfinished.is_empty())
     }
@@ -290,7 +306,7 @@ impl Closed {
 /// The ways a turn can end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
-    /// Its answer came and its last round ended.
+    /// It was answered, and its last round ended.
     Completed,
     /// The user stopped it.
     Aborted,
@@ -307,28 +323,28 @@ pub enum Ending {
     Shutdown {
         /// Tools that were open.
         unfinished: Vec<Box<str>>,
-        /// The failure that the last turn had ended in.
+        /// The failure that ended the last turn.
         error: Option<Box<Ending>>,
     },
     /// A new prompt took its place.
     Prompted,
     /// The session was resumed without its pending work.
     Resumed,
-    /// It had failed, and the user went on without a prompt.
+    /// It had failed, and the user went on with the session without a prompt.
     PassedOver,
     /// A round ended without a message, and nothing followed.
     Unanswered,
-    /// The answer came, its round never ended.
+    /// It was answered, but its round never ended.
     NeverClosed,
-    /// Resumed with pending work of which nothing was left, and nothing followed.
+    /// It was resumed with no pending work left, and nothing followed.
     ResumedSilent,
-    /// What is open was left by an owner before the present one.
+    /// Its open work was left by a former owner.
     ByFormerOwner,
-    /// The server that runs the session says that nothing is going on.
+    /// The session's server reports no active work.
     NoActiveWork,
 }
 
-/// A turn's end by time alone.
+/// The end of a turn because of time alone.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lapse {
     /// When.

@@ -1,7 +1,7 @@
-//! `(Facts, Owner, Live, now, Limits) -> Verdict`: one status, the reason for it, and when it must be looked at again.
+//! `(Facts, Owner, Live, now, Limits) -> Verdict`: one status, the reason for it, and when to judge again.
 //!
-//! The statuses and their order are those of the table in README.md: the first that holds is the verdict. The function is pure,
-//! and total: the same observations give the same verdict, and between an observation and
+//! The table in README.md lists the statuses in order; the first that applies is the verdict. The function is pure and
+//! total: the same observations give the same verdict, and between an observation and
 //! [`recheck_at`](Verdict::recheck_at) the verdict cannot change.
 
 mod live;
@@ -13,48 +13,48 @@ pub use live::{Answer, Asking, Live, Sample};
 pub use status::Status;
 pub use words::age_step;
 
-use super::asked::Question;
-use super::gist::{Gist, TurnShown};
+use super::facts::Facts;
+use super::gist::{Gist, TurnView};
 use super::limits::Limits;
 use super::owner::Owner;
-use super::session::Facts;
+use super::question::Question;
 use super::text::listed;
 use super::time::{Moment, Span, Time};
-use super::turn::{Closed, DENIED, Ending, Phase, Request, Said, Turn};
+use super::turn::{Closed, DENIED, Ending, LastMessage, Phase, Request, Turn};
 use words::{after_words, are, asks_words, ended_words, error_gist, error_words, rest_words};
 
-/// For so long after a stop of ours, a round that nobody prompted is the rest of the turn that was stopped.
+/// How long after a stop of ours an unprompted round still belongs to the stopped turn.
 const STOPPED: Span = Span::seconds(5);
-/// How long a look at the CPU use takes.
-pub const SAMPLE_TAKES: Span = Span::seconds(5);
-/// A sample is begun this long before the limit that asks for it, so that it is there in time.
+/// How long a CPU sample takes.
+pub const SAMPLE_DURATION: Span = Span::seconds(5);
+/// How long before the limit that depends on it a sample is started, so that it is ready in time.
 const SAMPLE_LEAD: Span = Span::seconds(6);
-/// A process that was busy is looked at again after this.
-const SAMPLE_LASTS: Span = Span::seconds(60);
+/// How long a sample is valid.
+const SAMPLE_VALID_FOR: Span = Span::seconds(60);
 
 /// The judgement on one session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What it does.
+    /// The status.
     pub status: Status,
-    /// Since when, by the log's own clock.
+    /// Since when, by the wall clock.
     pub since: Time,
-    /// Why, in words.
+    /// The reason.
     pub because: String,
-    /// The same in the fewest words.
+    /// The reason in the fewest words.
     pub gist: Gist,
-    /// The status rests on the last message alone: it goes to `idle` when seen.
+    /// The status depends on the last message alone, and becomes `idle` once seen.
     pub by_message: bool,
-    /// What it asks, where it needs input and that is known.
+    /// What it asks, if it needs input and the question is known.
     pub question: Option<Question>,
-    /// When, by the awake clock, the verdict must be looked at again though nothing was observed.
+    /// When to judge again even if nothing is observed, by the awake clock.
     pub recheck_at: Option<Time>,
-    /// The same, leaving out the ages that the reason is worded with: what changes before it is an age, and no status.
+    /// The same, ignoring the ages in the reason. Before this time only such an age can change, but no status.
     pub limit_at: Option<Time>,
-    /// When, by the awake clock, a sample of the open tool's CPU use is to be begun.
+    /// When to start a sample of the open tool's CPU use, by the awake clock.
     pub sample_at: Option<Time>,
-    /// The turn that is open.
-    pub turn: Option<TurnShown>,
+    /// The open turn.
+    pub turn: Option<TurnView>,
     /// It was shut down while its tools were denied.
     pub ended_denied: bool,
 }
@@ -72,9 +72,9 @@ pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now:
     }
     let recheck_at = judge.limit.into_iter().chain(judge.age).min();
     let (status, since, limit_at) = (found.status, found.since, judge.limit);
-    // What a process left open when it went runs no longer.
+    // What a dead process left open is not running.
     let runs = !matches!(status, Status::Ended | Status::Crashed) && !matches!(owner, Owner::Opened { .. });
-    let turn = turn.filter(|_| runs).map(TurnShown::of);
+    let turn = turn.filter(|_| runs).map(TurnView::of);
     let gist = match turn {
         Some(turn) if matches!(status, Status::Working | Status::Finishing) => Gist::Turn(turn),
         _ => found.gist,
@@ -117,16 +117,16 @@ struct Judge<'a> {
     live: &'a Live,
     now: Moment,
     limits: &'a Limits,
-    /// The first limit that has not passed.
+    /// The earliest limit that has not passed yet.
     limit: Option<Time>,
-    /// When the first age is worded otherwise.
+    /// When the wording of an age changes next.
     age: Option<Time>,
-    /// The owner is newer than all that is open, and has had its time to go on with it: when that was over.
+    /// Set if the owner is newer than everything open, and its time to continue that is over: when it was over.
     former: Option<Moment>,
 }
 
 impl<'a> Judge<'a> {
-    /// Whether `span` has passed since `start`; if not, the verdict must be looked at again when it has.
+    /// Whether `span` has passed since `start`. If not, schedules a recheck for when it has.
     fn passed(&mut self, start: Moment, span: Span) -> bool {
         let at = start.awake + span;
         if at <= self.now.awake {
@@ -136,7 +136,7 @@ impl<'a> Judge<'a> {
         false
     }
 
-    /// How long ago `start` was, in the steps in which ages are worded; to be looked at again at the next one.
+    /// How long ago `start` was, rounded down to a step. Schedules a recheck for the next step.
     fn ago(&mut self, start: Moment) -> Span {
         let (step, next) = age_step(self.now.since(start));
         let at = start.awake + next;
@@ -148,14 +148,14 @@ impl<'a> Judge<'a> {
         self.facts.progress.unwrap_or_default()
     }
 
-    /// The turn that is open now, all that time alone has closed being closed; and how the last one ended.
+    /// The turn that is open now, after applying ends that the log does not show, and how the last one ended.
     fn turn(&mut self) -> (Option<&'a Turn>, Option<Closed>) {
         let closed = || self.facts.closed.clone();
         let Some(turn) = &self.facts.turn else {
             let guessed = self.facts.closed.as_ref().is_some_and(Closed::is_guess);
             return (None, if guessed && self.live.has_active_work == Some(true) { None } else { closed() });
         };
-        let asks = matches!(turn.said, Said::Answer { asks: true });
+        let asks = matches!(turn.last_message, LastMessage::Answer { asks: true });
         let over = |ending, at| (None, Some(Closed { ending, at, asks }));
         if let Some(stopped) = self.live.stopped
             && !turn.prompted
@@ -164,11 +164,11 @@ impl<'a> Judge<'a> {
         {
             return (None, Some(Closed { ending: Ending::Aborted, at: turn.opened, asks: false }));
         }
-        let told = self.answer().map(|answer| answer.active);
-        if self.live.has_active_work.or(told) == Some(false) {
+        let reported = self.answer().map(|answer| answer.active);
+        if self.live.has_active_work.or(reported) == Some(false) {
             return over(Ending::NoActiveWork, self.progress());
         }
-        // A server that says there is work overrules every guess that there is none.
+        // A server that reports active work overrules any guess that there is none.
         if self.live.has_active_work == Some(true) {
             return (Some(turn), None);
         }
@@ -185,7 +185,7 @@ impl<'a> Judge<'a> {
     }
 
     fn status(&mut self, turn: Option<&Turn>, closed: Option<&Closed>, seen: Option<Time>) -> Found {
-        // What a lapse closed took its requests with it, but for those of sub-agents in the background.
+        // A lapsed turn takes its requests with it, except those of background sub-agents.
         let lapsed = self.facts.turn.is_some() && turn.is_none();
         let is_open = |request: &&Request| self.former.is_none() && (!lapsed || self.is_of_background(request));
         let requests: Vec<_> = self.facts.requests.iter().filter(is_open).collect();
@@ -201,7 +201,8 @@ impl<'a> Judge<'a> {
             let gist = Gist::of(&closed.map(error_gist).unwrap_or_default());
             return Found { gist, ..found(Status::Failed, at.wall, closed.map(error_words).unwrap_or_default()) };
         }
-        // What can be answered from here comes first; what Copilot asks about an extension is asked in its own words.
+        // Requests that can be answered from here come first. Copilot's questions about an extension have a wording of
+        // their own.
         let first = requests.iter().find(|request| !request.is_consent()).or(requests.first());
         if let Some(words) = first.and_then(|request| request.consent_words()) {
             return found(Status::NeedsPermission, first.map_or(self.progress().wall, |first| first.at.wall), words);
@@ -246,7 +247,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Loaded by a process that was not prompted yet: whatever was open before is over.
+    /// `idle`, if loaded by a process that was not prompted yet: anything open before is over.
     fn opened(&self, turn: Option<&Turn>, closed: Option<&Closed>) -> Option<Found> {
         let Owner::Opened { started, .. } = *self.owner else { return None };
         let unfinished = match turn {
@@ -257,12 +258,12 @@ impl<'a> Judge<'a> {
         Some(found(Status::Idle, since, format!("opened, not prompted yet{unfinished}")))
     }
 
-    /// The server's answer, if nothing happened since it was asked.
+    /// The server's answer, if nothing has happened since the query.
     fn answer(&self) -> Option<&'a Answer> {
         self.live.answer(self.facts)
     }
 
-    /// A question that is open: one that its server tells of, or a tool that asks.
+    /// `needs-input`, if a question is open: one that its server or bridge reports, or a tool that asks.
     fn asks(&self, turn: Option<&Turn>) -> Option<Found> {
         let works = turn.is_some() || self.live.has_active_work == Some(true);
         if let Some(Asking { question, since, .. }) = self.live.questions.first().filter(|_| works) {
@@ -278,7 +279,7 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// `ended` and `crashed`.
+    /// `ended` or `crashed`, if the session is over.
     fn over(
         &mut self,
         turn: Option<&Turn>,
@@ -307,7 +308,7 @@ impl<'a> Judge<'a> {
                 Some(found(Status::Crashed, since, format!("its process is gone; {open}")))
             }
             Owner::Never if self.facts.progress.is_some() => {
-                // Longer than the limit, not as long: one more millisecond.
+                // One more millisecond: longer than the limit, not equal to it.
                 if !self.passed(last, self.limits.ownerless + Span(1)) {
                     return None;
                 }
@@ -322,7 +323,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// `ended`; but a run whose tools were denied up to its end has `failed`, until that was seen, or for a day.
+    /// `ended`; or `failed`, if its tools were denied up to the end, until seen or for [`Limits::crashed`].
     fn shut_down(&mut self, at: Moment, closed: Option<&Closed>, seen: Option<Time>) -> Found {
         let words = closed.map(ended_words).unwrap_or_default();
         let after_error = matches!(closed, Some(Closed { ending: Ending::Shutdown { error: Some(_), .. }, .. }));
@@ -337,7 +338,7 @@ impl<'a> Judge<'a> {
         Found { ended_denied: true, ..found(Status::Failed, at.wall, denied) }
     }
 
-    /// What was open when the owner went: "unfinished: bash".
+    /// What was open when the owner ended: "unfinished: bash".
     fn open_words(&self, turn: Option<&Turn>) -> String {
         let tools: Vec<_> = turn.iter().flat_map(|turn| &turn.tools).map(|tool| &*tool.name).take(3).collect();
         match (tools.is_empty(), self.facts.requests.is_empty()) {
@@ -357,7 +358,7 @@ impl<'a> Judge<'a> {
         Some(found(Status::PermissionLost, denials.since()?.wall, because))
     }
 
-    /// The last events of the sub-agents at work in the background; to be looked at again when one no longer counts.
+    /// Number of background sub-agents at work. Schedules a recheck for when one no longer counts.
     fn background(&mut self) -> usize {
         if self.former.is_some() {
             return 0;
@@ -371,20 +372,22 @@ impl<'a> Judge<'a> {
         request.agent.is_some() && agents.any(|agent| Some(&agent.id) == request.agent.as_ref())
     }
 
-    /// An owner that started after the last event never opened what is open there.
+    /// When an owner that started after the last event is considered to have abandoned what is open: it never opened
+    /// that.
     fn closed_by_new_owner(&mut self) -> Option<Moment> {
         let Owner::Alive { started: Some(started), .. } = *self.owner else { return None };
         let last = self.facts.progress.filter(|last| last.wall < started)?;
-        // As long ago on the awake clock as on the wall clock, but after the last event.
+        // The same age on the awake clock as on the wall clock, but not before the last event.
         let awake = (self.now.awake - (self.now.wall - started)).max(last.awake);
         let started = Moment { wall: started, awake };
         self.passed(started, self.limits.resumed).then(|| started.plus(self.limits.resumed))
     }
 
-    /// No turn is open: `working` in the background, or `idle`.
+    /// Judges a session without an open turn: `working` in the background, or `idle`.
     fn at_rest(&mut self, closed: Option<&Closed>) -> Found {
         let progress = self.progress();
-        // It rests since the last of what it did ended: its turn, or a sub-agent, by its own word or by its silence.
+        // At rest since the last of its work ended: its turn, or a sub-agent, which ends by its own event or by
+        // silence.
         let silent = self.facts.agents.iter().map(|agent| agent.last.wall + self.limits.background_agent);
         let rested = self.facts.rested.map(|at| at.wall).into_iter().chain(silent).filter(|&at| at <= self.now.wall);
         let since = rested.fold(closed.map_or(progress.wall, |closed| closed.at.wall), Time::max);

@@ -1,19 +1,19 @@
-//! What a session does, as the lines that Copilot would write of it.
+//! Turns acts of the script into the log lines that Copilot would write.
 
 use super::script::{Act, Role};
 use crate::core::time::Time;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The log of one session as it is being written: what the next line needs to know of the ones before.
+/// The state of one session's log that its next lines depend on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
-    /// How many lines there are.
+    /// Number of lines written.
     written: u64,
-    /// How many tools were started; the last one is the one that is open.
+    /// Number of tools started. Only the last one can be open.
     tools: u64,
-    /// Another process wrote before.
-    changed_hands: bool,
+    /// Whether the earlier lines are from another process.
+    changed_owner: bool,
 }
 
 #[derive(Serialize)]
@@ -33,12 +33,12 @@ impl Log {
         self.written == 0
     }
 
-    /// Another process has the session now.
-    pub(crate) const fn change_hands(&mut self) {
-        self.changed_hands = self.written > 0;
+    /// Notes that a new process owns the session.
+    pub(crate) const fn change_owner(&mut self) {
+        self.changed_owner = self.written > 0;
     }
 
-    /// The lines of an act, each with its line break. `id` is the session's.
+    /// The lines for an act, each with its line break. `id` is the session's.
     pub(crate) fn lines(&mut self, id: &str, role: &Role, act: Act, at: Time) -> String {
         self.events(id, role, act).into_iter().map(|(kind, data)| self.line(id, kind, data, at)).collect()
     }
@@ -47,7 +47,7 @@ impl Log {
         let before = (self.written > 0).then(|| format!("{id}-{}", self.written));
         self.written += 1;
         let line = Line { r#type: kind, data, id: format!("{id}-{}", self.written), timestamp: at, parent_id: before };
-        // Of words and numbers: it cannot fail.
+        // Strings and numbers always serialize.
         serde_json::to_string(&line).unwrap_or_default() + "\n"
     }
 
@@ -62,19 +62,19 @@ impl Log {
                     let context = json!({"branch": role.branch});
                     events
                         .push(("session.start", json!({"sessionId": id, "selectedModel": "demo", "context": context})));
-                } else if std::mem::take(&mut self.changed_hands) {
+                } else if std::mem::take(&mut self.changed_owner) {
                     events.push(("session.resume", json!({"selectedModel": "demo"})));
                 }
                 events.push(("user.message", json!({"content": content})));
                 events.push(("assistant.turn_start", json!({"turnId": "0"})));
                 events
             }
-            Act::Tool(name, what) => {
+            Act::Tool(name, argument) => {
                 self.tools += 1;
                 let arguments = match name {
-                    "bash" => json!({"command": what, "description": what}),
-                    "ask_user" => json!({"question": what}),
-                    _ => json!({"path": what}),
+                    "bash" => json!({"command": argument, "description": argument}),
+                    "ask_user" => json!({"question": argument}),
+                    _ => json!({"path": argument}),
                 };
                 let tool = json!({"toolCallId": call(self), "name": name, "arguments": arguments});
                 vec![
@@ -110,7 +110,7 @@ impl Log {
         }
     }
 
-    /// A tool's end, and with it that of its round.
+    /// The end of a tool and of its round, and the start of the next round.
     fn between_rounds(&self, completed: Value) -> Vec<(&'static str, Value)> {
         vec![
             ("tool.execution_complete", completed),

@@ -1,15 +1,15 @@
-//! Sessions that play themselves: real folders with real logs, written live, and a process for each, without Copilot.
+//! Scripted sessions, without Copilot: real folders with logs that are written live, and a process for each session.
 //!
-//! Three kinds of processes take part, all of them this program. The *demo* is what the user started: the whole of
-//! Pilotlight, looking at a Copilot home that nobody else looks at. The [`stage`] is its child: it makes that home in a
-//! scratch folder, plays the [`script`] there, and takes everything away again when the pipe from the demo closes, however
-//! the demo ended. The *players* are the stage's children, and own the sessions; each ends when the pipe from the stage
-//! closes, so none outlives it.
+//! Three kinds of processes take part, all running this program. The *demo* is the one that the user started: all of
+//! Pilotlight, watching a Copilot home of its own. The [`stage`] is its child. It creates that home in a scratch
+//! folder, plays the [`script`] there, and removes everything when the pipe from the demo closes, however the demo
+//! ended. The *players* are the stage's children and own the sessions. Each ends when the pipe from the stage closes,
+//! so none outlives it.
 //!
-//! Nothing of the user's is touched: home, state and work are below the scratch folder, there is no control socket and no
-//! claim to be the one light. The players pass for Copilot in the demo alone, by a name in its settings.
+//! Nothing of the user's is touched: home, state and working folders are in the scratch folder, and there is neither a
+//! control socket nor an instance lock. The players count as Copilot in the demo alone, by a name in its settings.
 //!
-//! [`script`] is a table over time, and [`events`] turns what it says into lines of a log: both are pure.
+//! [`script`] is a timetable, and [`events`] turns its acts into log lines. Both are pure.
 //!
 //! May import: core, system, agent, config.
 
@@ -22,12 +22,12 @@ use crate::core::limits::Limits;
 use crate::core::time::Span;
 use std::path::Path;
 
-/// The folder below the stage's own that stands for `~/.copilot`.
+/// The Copilot home, in the stage's folder.
 pub(crate) const HOME: &str = "copilot";
-/// The folder below the stage's own that the demo remembers things in.
+/// The demo's state folder, in the stage's folder.
 pub(crate) const STATE: &str = "state";
 
-/// The limits of the demo, at `speed` times the usual pace: short enough for every status to show within two minutes.
+/// The demo's limits at `speed` times the usual pace, short enough for every status to appear within two minutes.
 pub(crate) fn limits(speed: u32) -> Limits {
     let usual = Limits::default();
     let at = |span: Span| Span(span.0 / i64::from(speed.max(1)));
@@ -44,15 +44,15 @@ pub(crate) fn limits(speed: u32) -> Limits {
     }
 }
 
-/// The demo's settings: the user's own for how things are told, and nothing that leads out of the demo. `player` is the
-/// file name of the players' program, `folder` the stage's own.
-pub(crate) fn config(users: &Config, speed: u32, player: &str, folder: &Path) -> Config {
+/// The demo's settings: the user's own for display and notifications, and none that reach outside the demo. `player` is
+/// the file name of the players' program, `folder` is the stage's.
+pub(crate) fn config(user: &Config, speed: u32, player: &str, folder: &Path) -> Config {
     let mut config = Config {
         limits: limits(speed),
-        // What resumes a session is not there, so no click starts a real Copilot on a session that is none.
+        // A path that does not exist, so that no click starts the real Copilot on a scripted session.
         actions: Actions { copilot: Some(folder.join("no-copilot-in-a-demo")), ..Actions::default() },
-        list: users.list,
-        notifications: users.notifications.clone(),
+        list: user.list,
+        notifications: user.notifications.clone(),
         ..Config::default()
     };
     config.owners.names = vec![player.to_owned()];

@@ -1,15 +1,15 @@
-//! The play: who is on stage, and who does what when. A table, which the tests read as well as the stage.
+//! The script of the demo: a table of sessions, and of what each does when. The stage and the tests read it.
 //!
-//! Fifty-five seconds in, every status there is shows at once. The play takes two minutes and begins again.
+//! Fifty-five seconds in, every status is on show at once. The script takes two minutes and then repeats.
 
 use crate::core::time::Span;
 
-/// A session of the play.
+/// A scripted session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Role {
     /// Its title. It says that this is a demo, wherever it is shown.
     pub title: &'static str,
-    /// The name of the folder that it works in.
+    /// The name of its working folder.
     pub folder: &'static str,
     /// Its git branch.
     pub branch: &'static str,
@@ -17,14 +17,14 @@ pub(crate) struct Role {
     pub client: &'static str,
 }
 
-/// Names a [`Role`] by its place in [`CAST`].
+/// A [`Role`], by its index in [`CAST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Who {
     /// Works steadily.
     Login,
     /// Waits for permissions.
     Packages,
-    /// Asks.
+    /// Asks the user.
     Colours,
     /// Falls silent after its tools.
     Database,
@@ -36,11 +36,11 @@ pub(crate) enum Who {
     Photos,
     /// Fails.
     Manual,
-    /// Was never prompted.
+    /// Is never prompted.
     Logs,
-    /// Is over soon.
+    /// Ends early.
     Icon,
-    /// Thinks long.
+    /// Thinks for a long time.
     Stars,
 }
 
@@ -48,7 +48,7 @@ const fn role(title: &'static str, folder: &'static str, branch: &'static str) -
     Role { title, folder, branch, client: "github/cli" }
 }
 
-/// Every session of the play, in the order of [`Who`].
+/// Every scripted session, in the order of [`Who`].
 pub(crate) const CAST: [Role; 11] = [
     role("Demo: Fix the login page", "website", "login"),
     role("Demo: Update the packages", "website", "main"),
@@ -63,22 +63,22 @@ pub(crate) const CAST: [Role; 11] = [
     role("Demo: Count the stars", "observatory", "main"),
 ];
 
-/// What a session does.
+/// An act of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// Its process is there, if it was not.
+    /// Its process starts, unless it is running.
     Enter,
     /// The user prompts: a turn opens.
     Prompt(&'static str),
-    /// A tool starts: its name, and its command or what it works on.
+    /// A tool starts: its name, and its command, path or question.
     Tool(&'static str, &'static str),
-    /// The open tool ends well.
+    /// The open tool succeeds.
     Done,
     /// The open tool needs a permission for this command.
     Wants(&'static str),
-    /// The permission is given.
+    /// The permission is granted.
     Allowed,
-    /// The open tool was denied, because nobody could be asked.
+    /// The open tool is denied, because nobody could be asked.
     Denied,
     /// The last message of a turn.
     Answer(&'static str),
@@ -95,18 +95,16 @@ pub(crate) enum Act {
 /// One line of the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Beat {
-    /// When, in seconds from the beginning.
+    /// Seconds from the start.
     pub at: u32,
-    /// Who.
     pub who: Who,
-    /// What.
     pub act: Act,
 }
 
-/// How long the play takes, in seconds.
+/// The length of the script, in seconds.
 pub(crate) const LENGTH: u32 = 120;
 
-/// The script, in the order of time.
+/// The script, in chronological order.
 pub(crate) const SCRIPT: &[Beat] = &{
     use Act::{Allowed, Answer, Crash, Denied, Done, End, Enter, Fail, Prompt, ShutDown, Tool, Wants};
     use Who::{Cleanup, Colours, Database, Icon, Login, Logs, Manual, Notes, Packages, Photos, Stars};
@@ -203,11 +201,11 @@ const fn on(at: u32, who: Who, act: Act) -> Beat {
     Beat { at, who, act }
 }
 
-/// The play over and over, at `speed` times the usual pace: each beat with the time from the beginning.
+/// The script, repeated endlessly at `speed` times the usual pace: each beat with its time from the start.
 pub(crate) fn beats(speed: u32) -> impl Iterator<Item = (Span, Beat)> {
     let speed = i64::from(speed.max(1));
-    (0i64..).flat_map(move |again| {
-        let of = move |beat: &Beat| (again * i64::from(LENGTH) + i64::from(beat.at)) * 1000 / speed;
-        SCRIPT.iter().map(move |beat| (Span(of(beat)), *beat))
+    (0i64..).flat_map(move |repetition| {
+        let due = move |beat: &Beat| (repetition * i64::from(LENGTH) + i64::from(beat.at)) * 1000 / speed;
+        SCRIPT.iter().map(move |beat| (Span(due(beat)), *beat))
     })
 }

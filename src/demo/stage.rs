@@ -1,8 +1,8 @@
-//! The stage: a process that makes a home of its own, plays the script in it, and leaves nothing behind.
+//! The stage: a process that creates a Copilot home, plays the script in it, and removes it.
 //!
-//! It is told to end by its standard input: when that closes, whoever held the other end is done, or dead. The players are
-//! told in the same way. A player that ends otherwise was ended by the user, from the menu: then its session is shut down,
-//! as Copilot does when it is interrupted, and comes back when the play begins again.
+//! The stage ends when its standard input closes, which happens when the demo ends for whatever reason. Players end in
+//! the same way. If a player ends otherwise, the user has ended it from the menu. Its session is then shut down, as
+//! Copilot does when it is interrupted, and starts again when the script repeats.
 
 use super::events::Log;
 use super::script::{Act, Beat, CAST, Who, beats};
@@ -17,47 +17,50 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// The start of the name of the stage's folder.
+/// The prefix of the name of the stage's folder.
 const FOLDER: &str = "pilotlight-demo";
 
-/// Plays until standard input closes. `player` makes the command that starts a player: it must end when its standard input
-/// does. The first line of standard output is the stage's folder.
+/// Plays until standard input closes. `player` returns the command that starts a player, which must end when its
+/// standard input closes. The first line on standard output is the stage's folder.
 ///
 /// # Errors
-/// Where the folder cannot be made or written, or a player cannot be started. What was made is taken away again.
-pub(crate) fn run(speed: u32, player: impl Fn() -> io::Result<Command>) -> anyhow::Result<()> {
-    let (cue, cues) = channel();
-    let curtain = cue.clone();
-    apart(move || {
+/// If the folder cannot be created or written, or a player cannot be started. Everything is removed then, too.
+pub(crate) fn run(speed: u32, player: &dyn Fn() -> io::Result<Command>) -> anyhow::Result<()> {
+    let (sender, events) = channel();
+    let stop = sender.clone();
+    spawn(move || {
         wait_for_end(&mut io::stdin());
-        let _ = curtain.send(Cue::Curtain); // fails only when the play is over
+        let _ = stop.send(Event::Stop); // fails only when the stage has ended
     })?;
-    let mut stage = Stage::build(cue)?;
-    stage.play(speed, &player, &cues).with_context(|| format!("the demo cannot go on in {}", stage.folder.display()))
+    let mut stage = Stage::create(sender, player)?;
+    stage.play(speed, &events).with_context(|| format!("the demo cannot continue in {}", stage.folder.display()))
 }
 
-/// Does something on a thread of its own.
-fn apart(work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+/// Runs a function on a new thread.
+fn spawn(work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     std::thread::Builder::new().name("stage".into()).spawn(work).context("the system refuses a thread")?;
     Ok(())
 }
 
-/// Reads to the end, whatever comes.
+/// Waits for the end of an input, and discards what it reads.
 pub(crate) fn wait_for_end(input: &mut impl Read) {
-    let _ = io::copy(input, &mut io::sink()); // a broken pipe is an end as well
+    let _ = io::copy(input, &mut io::sink()); // an error is an end, too
 }
 
-enum Cue {
-    /// The demo is over.
-    Curtain,
-    /// A player is gone: whose, and its process id.
-    Left(Who, u32),
+enum Event {
+    /// The demo has ended.
+    Stop,
+    /// A session's player, with this pid, has ended.
+    PlayerEnded(Who, u32),
 }
 
-struct Stage {
+struct Stage<'a> {
     folder: PathBuf,
     clock: Clock,
-    cue: Sender<Cue>,
+    events: Sender<Event>,
+    /// Returns the command that starts a player.
+    player: &'a dyn Fn() -> io::Result<Command>,
+    /// In the order of [`CAST`].
     sessions: Vec<Session>,
 }
 
@@ -68,76 +71,71 @@ struct Session {
     player: Option<Child>,
 }
 
-impl Stage {
-    /// Makes the folder, which did not exist before.
-    fn build(cue: Sender<Cue>) -> anyhow::Result<Self> {
+impl<'a> Stage<'a> {
+    /// Creates a new folder, with its subfolders.
+    fn create(events: Sender<Event>, player: &'a dyn Fn() -> io::Result<Command>) -> anyhow::Result<Self> {
         let folder = new_folder(&std::env::temp_dir())?;
-        let stage = Self { folder, clock: Clock::start(), cue, sessions: Vec::new() };
-        for inside in [&format!("{HOME}/{SESSIONS}"), STATE, "work"] {
-            fs::create_dir_all(stage.folder.join(inside))?;
+        let mut stage = Self { folder, clock: Clock::start(), events, player, sessions: Vec::new() };
+        for subfolder in [&format!("{HOME}/{SESSIONS}"), STATE, "work"] {
+            fs::create_dir_all(stage.folder.join(subfolder))?;
+        }
+        for (index, role) in CAST.iter().enumerate() {
+            // A UUID like Copilot's ids, but easy to type, the same at every start, and never a real session's.
+            let id = format!("de{:02}0000-0000-4000-8000-{0:012}", index + 1);
+            fs::create_dir_all(stage.folder.join("work").join(role.folder))?;
+            let path = stage.folder.join(HOME).join(SESSIONS).join(&id);
+            stage.sessions.push(Session { id, path, log: Log::default(), player: None });
         }
         Ok(stage)
     }
 
-    fn play(
-        &mut self,
-        speed: u32,
-        player: &impl Fn() -> io::Result<Command>,
-        cues: &Receiver<Cue>,
-    ) -> anyhow::Result<()> {
-        for (index, role) in CAST.iter().enumerate() {
-            // Of the form of Copilot's ids, short to type, the same at every start, and no real session's.
-            let id = format!("de{:02}0000-0000-4000-8000-{0:012}", index + 1);
-            fs::create_dir_all(self.folder.join("work").join(role.folder))?;
-            let path = self.folder.join(HOME).join(SESSIONS).join(&id);
-            self.sessions.push(Session { id, path, log: Log::default(), player: None });
-        }
+    fn play(&mut self, speed: u32, events: &Receiver<Event>) -> anyhow::Result<()> {
         writeln!(io::stdout(), "{}", self.folder.display())?;
-        let begun = Instant::now();
+        let start = Instant::now();
         for (at, beat) in beats(speed) {
-            let due = begun + at.to_std();
+            let due = start + at.to_std();
             loop {
-                match cues.recv_timeout(due.saturating_duration_since(Instant::now())) {
-                    Ok(Cue::Curtain) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
-                    Ok(Cue::Left(who, pid)) => self.left(who, pid)?,
+                match events.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                    Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                    Ok(Event::PlayerEnded(who, pid)) => self.player_ended(who, pid)?,
                     Err(RecvTimeoutError::Timeout) => break,
                 }
             }
-            self.perform(beat, player)?;
+            self.perform(beat)?;
         }
         Ok(())
     }
 
-    fn perform(&mut self, beat: Beat, player: &impl Fn() -> io::Result<Command>) -> anyhow::Result<()> {
+    fn perform(&mut self, beat: Beat) -> anyhow::Result<()> {
         if beat.act == Act::Enter {
-            return self.enter(beat.who, player);
+            return self.enter(beat.who);
         }
         let at = self.clock.now().wall;
-        let Some(session) = self.sessions.get_mut(beat.who as usize) else { return Ok(()) };
+        let session = &mut self.sessions[beat.who as usize];
         if session.player.is_none() {
-            return Ok(()); // the user ended it: it comes back when the play begins again
+            return Ok(()); // the user ended it: it starts again when the script repeats
         }
         let lines = session.log.lines(&session.id, &CAST[beat.who as usize], beat.act, at);
         session.write(&lines)?;
         match beat.act {
-            Act::ShutDown => session.dismiss()?,
+            Act::ShutDown => session.release()?,
             Act::Crash => session.kill(),
             _ => {}
         }
         Ok(())
     }
 
-    /// Sees that the session has a process.
-    fn enter(&mut self, who: Who, player: &impl Fn() -> io::Result<Command>) -> anyhow::Result<()> {
+    /// Starts the session's player, unless it is running.
+    fn enter(&mut self, who: Who) -> anyhow::Result<()> {
         let (role, work) = (&CAST[who as usize], self.folder.join("work"));
-        let Some(session) = self.sessions.get_mut(who as usize) else { return Ok(()) };
+        let session = &mut self.sessions[who as usize];
         if session.player.is_some() {
             return Ok(());
         }
-        // A new session appears whole, under its name.
-        let beside = session.path.with_file_name(format!(".{}", session.id));
+        // A new session is built under a temporary name, so that it appears complete.
+        let temporary = session.path.with_file_name(format!(".{}", session.id));
         let is_new = !session.path.exists();
-        let folder = if is_new { &beside } else { &session.path };
+        let folder = if is_new { &temporary } else { &session.path };
         if is_new {
             fs::create_dir_all(folder)?;
             let about = format!(
@@ -151,30 +149,30 @@ impl Stage {
             );
             fs::write(folder.join("workspace.yaml"), about)?;
         }
-        let mut child = player()?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut child = (self.player)()?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let pid = child.id();
         if let Some(mut output) = child.stdout.take() {
-            let cue = self.cue.clone();
-            apart(move || {
+            let events = self.events.clone();
+            spawn(move || {
                 wait_for_end(&mut output);
-                let _ = cue.send(Cue::Left(who, pid)); // fails only when the play is over
+                let _ = events.send(Event::PlayerEnded(who, pid)); // fails only when the stage has ended
             })?;
         }
         session.player = Some(child);
-        // The lock of a player that crashed is taken over, as Copilot does.
+        // Replaces the lock of a player that crashed, as Copilot does.
         session.unlock(folder);
         fs::write(folder.join(format!("inuse.{pid}.lock")), format!("{pid}\n"))?;
-        session.log.change_hands();
+        session.log.change_owner();
         if is_new {
-            fs::rename(&beside, &session.path)?;
+            fs::rename(&temporary, &session.path)?;
         }
         Ok(())
     }
 
-    /// A player is gone. Where the script did not say so, the user ended it.
-    fn left(&mut self, who: Who, pid: u32) -> anyhow::Result<()> {
+    /// Handles the end of a player. If it was not scripted, the user ended it, and the session is shut down.
+    fn player_ended(&mut self, who: Who, pid: u32) -> anyhow::Result<()> {
         let at = self.clock.now().wall;
-        let Some(session) = self.sessions.get_mut(who as usize) else { return Ok(()) };
+        let session = &mut self.sessions[who as usize];
         if session.player.as_ref().is_none_or(|player| player.id() != pid) {
             return Ok(());
         }
@@ -182,11 +180,11 @@ impl Stage {
             let lines = session.log.lines(&session.id, &CAST[who as usize], Act::ShutDown, at);
             session.write(&lines)?;
         }
-        session.dismiss()
+        session.release()
     }
 }
 
-impl Drop for Stage {
+impl Drop for Stage<'_> {
     fn drop(&mut self) {
         for session in &mut self.sessions {
             session.kill();
@@ -204,8 +202,8 @@ impl Session {
         log.write_all(lines.as_bytes())
     }
 
-    /// Lets the player go, and its lock with it.
-    fn dismiss(&mut self) -> anyhow::Result<()> {
+    /// Removes the lock, and ends the player by closing its standard input.
+    fn release(&mut self) -> anyhow::Result<()> {
         self.unlock(&self.path);
         if let Some(mut player) = self.player.take() {
             drop(player.stdin.take());
@@ -214,10 +212,10 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the player without a word.
+    /// Kills the player, and leaves its lock.
     fn kill(&mut self) {
         if let Some(mut player) = self.player.take() {
-            let _ = player.kill(); // fails only where it has ended
+            let _ = player.kill(); // fails only if it has ended
             let _ = player.wait();
         }
     }
@@ -225,35 +223,35 @@ impl Session {
     fn unlock(&self, folder: &Path) {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with("inuse.") {
-                let _ = fs::remove_file(entry.path()); // a lock that is gone is what is wanted
+                let _ = fs::remove_file(entry.path()); // fails only if it is gone already
             }
         }
     }
 }
 
-/// A folder that nobody else had before, and nobody else may look into.
-fn new_folder(within: &Path) -> anyhow::Result<PathBuf> {
+/// Creates a new folder that only the user can open.
+fn new_folder(parent: &Path) -> anyhow::Result<PathBuf> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(false);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     let pid = std::process::id();
     for suffix in 0..100 {
-        let folder = within.join(format!("{FOLDER}-{pid}-{suffix}"));
+        let folder = parent.join(format!("{FOLDER}-{pid}-{suffix}"));
         match builder.create(&folder) {
             Ok(()) => return Ok(folder),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => {
-                let tried =
-                    format!("the demo cannot make its folder {}; set TMPDIR to one that it may use", folder.display());
-                return Err(error).context(tried);
+                let message =
+                    format!("the demo cannot create its folder {}; set TMPDIR to a writable one", folder.display());
+                return Err(error).context(message);
             }
         }
     }
-    anyhow::bail!("the demo finds no free name for its folder in {}; remove old ones", within.display())
+    anyhow::bail!("the demo finds no free name for its folder in {}; remove old ones", parent.display())
 }
 
-/// Removes the stage's folder. The demo may write into it as it ends: then it is looked at again.
+/// Removes the stage's folder. Retries, because the demo may still write into it as it ends.
 pub(crate) fn remove(folder: &Path) {
     for _ in 0..50 {
         match fs::remove_dir_all(folder) {
@@ -264,7 +262,7 @@ pub(crate) fn remove(folder: &Path) {
     }
 }
 
-/// A path as YAML takes it, whatever is in it.
+/// A path as a quoted YAML string.
 fn quoted(path: &Path) -> String {
     serde_json::to_string(&path.to_string_lossy()).unwrap_or_default()
 }

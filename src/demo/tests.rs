@@ -2,14 +2,14 @@ use super::events::Log;
 use super::script::{Act, CAST, LENGTH, SCRIPT, Who, beats};
 use super::*;
 use crate::core::event;
+use crate::core::facts::Facts;
 use crate::core::owner::Owner;
-use crate::core::session::Facts;
 use crate::core::time::{Moment, Time};
 use crate::core::verdict::{Live, Status, judge};
 
-const BEGAN: Time = Time(1_700_000_000_000);
+const START: Time = Time(1_700_000_000_000);
 
-/// One session of the play, judged without a stage.
+/// A scripted session, judged without a stage.
 struct Played {
     log: Log,
     facts: Facts,
@@ -19,12 +19,12 @@ struct Played {
 impl Played {
     fn perform(&mut self, who: Who, act: Act, at: Moment, limits: &Limits) {
         for line in self.log.lines("id", &CAST[who as usize], act, at.wall).lines() {
-            let event = event::parse(line.as_bytes()).unwrap_or_else(|_| panic!("a line of no form: {line}"));
+            let event = event::parse(line.as_bytes()).unwrap_or_else(|_| panic!("not an event: {line}"));
             self.facts.fold(&event, at, limits);
         }
         match act {
             Act::Enter if !matches!(self.owner, Owner::Alive { .. }) => {
-                self.log.change_hands();
+                self.log.change_owner();
                 self.owner = Owner::Alive { pid: 1, started: Some(at.wall) };
             }
             Act::Crash => self.owner = Owner::Gone { pid: 1, at: Some(at.wall) },
@@ -34,23 +34,23 @@ impl Played {
     }
 }
 
-/// The statuses of the cast at these seconds from the beginning, which are in order.
+/// The statuses of the cast at these seconds from the start, which must be ascending.
 fn statuses(seconds: impl IntoIterator<Item = u32>, speed: u32) -> Vec<Vec<Status>> {
     let limits = limits(speed);
     let played = |_: &_| Played { log: Log::default(), facts: Facts::default(), owner: Owner::Never };
     let mut cast: Vec<Played> = CAST.iter().map(played).collect();
     let mut beats = beats(speed).peekable();
-    let looks = seconds.into_iter().map(|second| {
-        // Half a second later: beats are at whole ones.
+    let statuses = seconds.into_iter().map(|second| {
+        // Half a second later, because beats are at whole seconds.
         let now = Span((i64::from(second) * 1000 + 500) / i64::from(speed));
         while let Some((at, beat)) = beats.next_if(|(at, _)| *at <= now) {
-            cast[beat.who as usize].perform(beat.who, beat.act, Moment::of(BEGAN + at), &limits);
+            cast[beat.who as usize].perform(beat.who, beat.act, Moment::of(START + at), &limits);
         }
-        let now = Moment::of(BEGAN + now);
+        let now = Moment::of(START + now);
         let judged = |it: &Played| judge(&it.facts, &it.owner, &Live::default(), None, now, &limits).status;
         cast.iter().map(judged).collect()
     });
-    looks.collect()
+    statuses.collect()
 }
 
 #[test]
@@ -65,19 +65,19 @@ fn every_status_shows_at_once_after_fifty_five_seconds() {
 }
 
 #[test]
-fn the_play_can_begin_again_and_shows_the_same() {
-    let again = LENGTH + 55;
-    assert_eq!(statuses([again], 1), statuses([55], 1));
+fn the_script_repeats_with_the_same_statuses() {
+    let repeated = LENGTH + 55;
+    assert_eq!(statuses([repeated], 1), statuses([55], 1));
     let before_the_end = statuses([LENGTH - 1], 1).remove(0);
     let closed = |status: &Status| {
         use Status::*;
         matches!(status, Idle | NeedsInput | PermissionLost | Crashed | Failed | Ended)
     };
-    assert!(before_the_end.iter().all(closed), "{before_the_end:?}: nothing is cut off by the new beginning");
+    assert!(before_the_end.iter().all(closed), "{before_the_end:?}: no turn is open when the script repeats");
 }
 
 #[test]
-fn the_script_is_in_order_and_nobody_acts_out_of_turn() {
+fn the_script_is_in_order_and_its_acts_are_consistent() {
     assert!(SCRIPT.is_sorted_by_key(|beat| beat.at));
     assert!(SCRIPT.iter().all(|beat| beat.at < LENGTH));
     let mut open = [false; CAST.len()];
@@ -99,14 +99,14 @@ fn every_session_says_that_it_is_a_demo() {
 }
 
 #[test]
-fn the_demo_s_settings_lead_nowhere() {
-    let mut users = Config::default();
-    users.homes.push("/somewhere".into());
-    users.actions.auto_reconnect = true;
-    users.list.ended_most = 3;
-    let config = config(&users, 1, "player", Path::new("/scratch"));
+fn the_demos_settings_do_not_reach_outside_it() {
+    let mut user = Config::default();
+    user.homes.push("/somewhere".into());
+    user.actions.auto_reconnect = true;
+    user.list.ended_most = 3;
+    let config = config(&user, 1, "player", Path::new("/scratch"));
     assert!(config.homes.is_empty() && config.servers.is_empty() && !config.actions.auto_reconnect);
-    assert_eq!(config.list.ended_most, 3, "how things are shown is the user's");
+    assert_eq!(config.list.ended_most, 3, "display settings are the user's");
     assert_eq!(config.owners.names, ["player"]);
     assert!(config.actions.copilot.is_some_and(|path| path.starts_with("/scratch")));
 }

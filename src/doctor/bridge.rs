@@ -1,109 +1,114 @@
-//! The bridge to sessions in plain terminals: whether Copilot finds what it was told to start, and what runs of it.
+//! The bridge to sessions in plain terminals: whether Copilot finds what its settings start, and where it runs.
 
-use super::{Finding, Fix, Ground};
+use super::check::Ground;
+use super::finding::{Finding, Level};
+use super::fix::Fix;
 use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::bridge::plugin::{Installed, installed};
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
 use crate::core::text::counted;
 use crate::system::paths;
+use std::path::Path;
 
 const CHECK: &str = "bridge";
 
-/// What of it is on the disk, and in Copilot's settings.
+/// The bridge on disk, and in Copilot's settings.
 pub(super) fn bridge(ground: &Ground) -> Vec<Finding> {
     let Some(project) = paths::project() else { return Vec::new() };
     let files = Files::new(&project);
-    let (is_there, is_current) = (files.extension().is_file(), files.is_current());
-    let other_program = files.other_program();
-    let of_home = |(number, home): (usize, &std::path::PathBuf)| {
-        let (shown, place) = (home.display(), format!("home {}", number + 1));
-        let finding = match installed(home, &files.marketplace) {
-            Installed::No => return None,
-            Installed::Yes if !is_there => Finding::problem(
-                CHECK,
-                format!("{shown}: Copilot looks for the bridge in {}, which is gone", files.marketplace.display()),
-                "`pilotlight bridge install` puts it back; `pilotlight bridge remove` takes it out of Copilot's settings, which \
-                 else complains at each start",
-            )
-            .redacted(format!("{place}: the bridge's folder is gone"))
-            .fixed_by(Fix::Bridge(files.clone())),
-            Installed::Yes if files.key().is_none() => Finding::problem(
-                CHECK,
-                format!("{shown}: the bridge is installed, and its key is gone: it reaches nobody"),
-                "run `pilotlight bridge install`, and start your sessions anew",
-            )
-            .redacted(format!("{place}: the bridge's key is gone"))
-            .fixed_by(Fix::Bridge(files.clone())),
-            Installed::Yes if !is_current => Finding::warning(
-                CHECK,
-                format!("{shown}: the bridge is of another version than this program"),
-                "run `pilotlight bridge install`: it counts for sessions that are started from then on",
-            )
-            .redacted(format!("{place}: the bridge is of another version"))
-            .fixed_by(Fix::Bridge(files.clone())),
-            Installed::Yes if let Some(program) = &other_program => Finding::warning(
-                CHECK,
-                format!("{shown}: the bridge takes {} for Pilotlight, and not this program", program.display()),
-                "where that is not the tray that you run, `pilotlight bridge install` by the right one mends it",
-            )
-            .redacted(format!("{place}: the bridge takes another program for Pilotlight"))
-            .fixed_by(Fix::Bridge(files.clone())),
-            Installed::Yes => Finding::ok(CHECK, format!("{shown}: sessions in plain terminals have the bridge"))
-                .redacted(format!("{place}: the bridge is on")),
-            Installed::Forbidden => Finding::warning(
-                CHECK,
-                format!("{shown}: a policy of your organisation keeps Copilot from starting the bridge"),
-                "ask whoever made /etc/github-copilot/managed-settings.json, or run `pilotlight bridge remove`",
-            )
-            .redacted(format!("{place}: a policy forbids the bridge")),
-            Installed::SwitchedOff => Finding::warning(
-                CHECK,
-                format!("{shown}: the bridge is switched off in Copilot"),
-                "`copilot plugin enable pilotlight@pilotlight` switches it on, where extensions are not switched off as a whole \
-                 (`extensions` in its settings.json); `pilotlight bridge remove` removes it",
-            )
-            .redacted(format!("{place}: the bridge is switched off in Copilot")),
-            Installed::Elsewhere => Finding::warning(
-                CHECK,
-                format!("{shown}: a bridge is installed there from another folder than {}", files.marketplace.display()),
-                "`pilotlight bridge install` puts this one in its place",
-            )
-            .redacted(format!("{place}: the bridge is installed from another folder")),
-        };
-        Some(finding)
-    };
-    let found: Vec<_> = ground.homes.iter().enumerate().filter_map(of_home).collect();
-    if found.is_empty() {
-        let said = "not installed: sessions in plain terminals are watched, and `pilotlight bridge install` lets you answer them";
-        return vec![Finding::ok(CHECK, said).redacted("the bridge is not installed")];
+    let of_homes = (1..).zip(&ground.homes).filter_map(|(number, home)| of_home(&files, number, home));
+    let mut findings: Vec<_> = of_homes.collect();
+    if findings.is_empty() {
+        let text = "not installed: sessions in plain terminals are watched, and `pilotlight bridge install` lets you answer them";
+        findings.push(Finding::ok(CHECK, text).redacted("the bridge is not installed"));
     }
-    found
+    findings
 }
 
-/// What runs of it, as the tray knows: `sessions` have taken that over.
-pub(crate) fn running(sessions: &[Session]) -> Option<Finding> {
-    let bridged: Vec<_> = sessions.iter().filter(|session| session.control.bridge.is_some()).collect();
-    let is_bare = |session: &&Session| {
-        let alive = matches!(session.owner, Owner::Alive { .. } | Owner::Opened { .. });
-        alive && session.about.kind == Kind::Terminal && session.control.bridge.is_none()
+/// The bridge in one of Copilot's homes; `None` if it is not installed there.
+fn of_home(files: &Files, number: usize, home: &Path) -> Option<Finding> {
+    let state = installed(home, &files.marketplace);
+    let folder = files.marketplace.display();
+    let (level, text, redacted, remedy) = match state {
+        Installed::No => return None,
+        Installed::Yes if !files.extension().is_file() => (
+            Level::Problem,
+            format!("Copilot looks for the bridge in {folder}, which is gone"),
+            "the bridge's folder is gone",
+            "`pilotlight bridge install` puts it back; `pilotlight bridge remove` takes it out of Copilot's settings, which else \
+             complains at each start",
+        ),
+        Installed::Yes if files.key().is_none() => (
+            Level::Problem,
+            "the bridge is installed, and its key is gone: it reaches nobody".into(),
+            "the bridge's key is gone",
+            "run `pilotlight bridge install`, and restart your sessions",
+        ),
+        Installed::Yes if !files.is_current() => (
+            Level::Warning,
+            "the bridge is of another version than this program".into(),
+            "the bridge is of another version",
+            "run `pilotlight bridge install`: it counts for sessions that are started from then on",
+        ),
+        Installed::Yes if let Some(program) = files.other_program() => (
+            Level::Warning,
+            format!("the bridge takes {} for Pilotlight, and not this program", program.display()),
+            "the bridge takes another program for Pilotlight",
+            "if that is not the tray that you run, run `pilotlight bridge install` with the right program",
+        ),
+        Installed::Yes => (Level::Ok, "sessions in plain terminals have the bridge".into(), "the bridge is on", ""),
+        Installed::Forbidden => (
+            Level::Warning,
+            "a policy of your organisation keeps Copilot from starting the bridge".into(),
+            "a policy forbids the bridge",
+            "ask whoever made /etc/github-copilot/managed-settings.json, or run `pilotlight bridge remove`",
+        ),
+        Installed::SwitchedOff => (
+            Level::Warning,
+            "the bridge is switched off in Copilot".into(),
+            "the bridge is switched off in Copilot",
+            "`copilot plugin enable pilotlight@pilotlight` switches it on, unless extensions are switched off altogether \
+             (`extensions` in its settings.json); `pilotlight bridge remove` removes it",
+        ),
+        Installed::Elsewhere => (
+            Level::Warning,
+            format!("a bridge is installed there from another folder than {folder}"),
+            "the bridge is installed from another folder",
+            "`pilotlight bridge install` puts this one in its place",
+        ),
     };
-    let bare = sessions.iter().filter(is_bare).count();
+    let is_well = level == Level::Ok;
+    Some(Finding {
+        check: CHECK,
+        level,
+        said: format!("{}: {text}", home.display()),
+        remedy: (!is_well).then(|| remedy.to_owned()),
+        redacted: format!("home {number}: {redacted}"),
+        fix: (state == Installed::Yes && !is_well).then(|| Fix::Bridge(files.clone())),
+    })
+}
+
+/// Where the bridge runs, by what the tray knows of `sessions`.
+pub(crate) fn running(sessions: &[Session]) -> Option<Finding> {
+    let (bridged, others): (Vec<_>, Vec<_>) = sessions.iter().partition(|session| session.control.bridge.is_some());
+    let is_open = |owner: &Owner| matches!(owner, Owner::Alive { .. } | Owner::Opened { .. });
+    let is_bare = |session: &&&Session| is_open(&session.owner) && session.about.kind == Kind::Terminal;
+    let bare = others.iter().filter(is_bare).count();
     let old = bridged.iter().filter(|session| session.control.old_bridge).count();
-    if bridged.is_empty() {
+    let finding = if bridged.is_empty() {
         return None;
-    }
-    Some(if old > 0 {
-        let said = format!("an older version of the bridge runs in {}", counted(old, "session"));
-        Finding::warning(CHECK, said, "it goes on working; start these sessions anew to have the newer one")
-            .told_to_all()
+    } else if old > 0 {
+        let text = format!("an older version of the bridge runs in {}", counted(old, "session"));
+        Finding::warning(CHECK, text, "it still works; restart these sessions to have the newer one")
     } else if bare > 0 {
-        let said = format!(
+        let text = format!(
             "{} in a terminal without a bridge: started before it, or extensions are off",
             counted(bare, "session")
         );
-        Finding::warning(CHECK, said, "start them anew, where you want to answer them from here").told_to_all()
+        Finding::warning(CHECK, text, "restart those that you want to answer from here")
     } else {
-        Finding::ok(CHECK, format!("it runs in {}", counted(bridged.len(), "session"))).told_to_all()
-    })
+        Finding::ok(CHECK, format!("it runs in {}", counted(bridged.len(), "session")))
+    };
+    Some(finding.public())
 }

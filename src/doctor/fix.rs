@@ -1,42 +1,39 @@
-//! What can be put right without touching anything that is not ours: each only when the user has said so, and nothing is
-//! thrown away that was written by a person.
+//! Repairs of our own files. Each needs the user's consent, and nothing that a person wrote is lost.
 
-use super::own::Ours;
+use super::ours::Ours;
 use crate::agent::copilot::bridge::files::Files;
-use crate::config::{self, Config, Position};
+use crate::config::{self, Config};
 use crate::core::text::plain;
 use crate::system::state_file;
 use anyhow::{Context, bail};
 use std::fs;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// So often a config is read again while its wrong lines are taken out: each may uncover the next.
+/// How often a config is read while its wrong lines are commented out: each may uncover the next.
 const ROUNDS: usize = 200;
-/// What turns a line into a comment.
 const COMMENT: &str = "# ";
-/// A question shows so many lines of a config, the rest is counted; each is cut after so many characters.
+/// How many lines of a config a question shows, and how many characters of each.
 const SHOWN: usize = 8;
 const SHOWN_OF_EACH: usize = 60;
 
-/// Something that can be put right.
+/// A repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fix {
-    /// Lines of the config that are wrong become comments.
+    /// Turns the wrong lines of the config into comments.
     ConfigLines(PathBuf),
-    /// A broken file of ours is moved aside.
+    /// Moves a broken file of ours aside.
     Aside(PathBuf, Ours),
-    /// A control socket that a dead tray left behind is removed.
+    /// Removes the control socket of a dead tray.
     Socket(PathBuf),
-    /// What lies on our disk of the bridge to terminals becomes this program's.
+    /// Writes this program's bridge files.
     Bridge(Files),
 }
 
 impl Fix {
-    /// What the user is asked.
+    /// The question to the user.
     pub(crate) fn question(&self) -> String {
         match self {
             Self::ConfigLines(path) => {
@@ -49,15 +46,15 @@ impl Fix {
         }
     }
 
-    /// Puts it right. Returns what was done, for the user.
+    /// Repairs it. Returns what was done, for the user.
     ///
     /// # Errors
-    /// Where it cannot be done; everything is as it was then.
+    /// If it cannot be repaired; nothing has changed then.
     pub(crate) fn apply(&self) -> anyhow::Result<String> {
         match self {
             Self::ConfigLines(path) => comment_out(path),
             Self::Aside(path, ours) => {
-                // Somebody else may have mended it since.
+                // It may have been repaired since it was checked.
                 if !ours.is_broken(path) {
                     bail!("nothing is wrong with {} any more: nothing was done", path.display());
                 }
@@ -74,24 +71,26 @@ impl Fix {
     }
 }
 
-/// A name beside `path` that is not taken: `config.toml.before-fix`, `config.toml.before-fix-2`.
+/// A free name next to `path`: `config.toml.before-fix`, `config.toml.before-fix-2`.
 fn free_name(path: &Path, suffix: &str) -> anyhow::Result<PathBuf> {
     let name = path.file_name().context("it has no name")?.to_string_lossy().into_owned();
     let candidates = (1..1000).map(|n| match n {
         1 => format!("{name}.{suffix}"),
         n => format!("{name}.{suffix}-{n}"),
     });
-    let mut free = candidates.map(|name| path.with_file_name(name)).filter(|path| fs::symlink_metadata(path).is_err());
-    free.next().with_context(|| format!("there are too many copies of {} already", path.display()))
+    let mut paths = candidates.map(|name| path.with_file_name(name));
+    paths
+        .find(|path| fs::symlink_metadata(path).is_err())
+        .with_context(|| format!("there are too many copies of {} already", path.display()))
 }
 
 #[cfg(unix)]
 fn remove_socket(path: &Path) -> anyhow::Result<String> {
     use std::os::unix::fs::FileTypeExt;
-    // It may be another one's by now: a tray that has just started listens there.
+    // A tray that has just started may listen there now.
     let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
-    let refused = std::os::unix::net::UnixStream::connect(path).err().map(|error| error.kind());
-    if !is_socket || refused != Some(ErrorKind::ConnectionRefused) {
+    let error = std::os::unix::net::UnixStream::connect(path).err().map(|error| error.kind());
+    if !is_socket || error != Some(std::io::ErrorKind::ConnectionRefused) {
         bail!("{} is not what it was a moment ago: nothing was done", path.display());
     }
     fs::remove_file(path).with_context(|| format!("{} cannot be removed", path.display()))?;
@@ -100,7 +99,6 @@ fn remove_socket(path: &Path) -> anyhow::Result<String> {
 
 #[cfg(not(unix))]
 fn remove_socket(path: &Path) -> anyhow::Result<String> {
-    let _ = ErrorKind::NotFound;
     bail!("there are no such sockets here: {}", path.display())
 }
 
@@ -112,14 +110,14 @@ fn comment_out(path: &Path) -> anyhow::Result<String> {
     };
     let copy = free_name(path, "before-fix")?;
     fs::copy(path, &copy).with_context(|| format!("no copy of {shown} can be kept, so nothing was changed"))?;
-    // A link to a file elsewhere stays a link.
+    // The target of a link is replaced, not the link.
     let real = path.canonicalize().with_context(|| format!("{shown} is gone"))?;
     state_file::replace(&real, repaired.as_bytes()).with_context(|| format!("{shown} cannot be written"))?;
     let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
     Ok(format!("line {} is a comment now; as it was: {}", lines.join(", "), copy.display()))
 }
 
-/// Whether what is wrong with a config can be turned into comments.
+/// Whether everything that is wrong with a config can be commented out.
 pub(super) fn can_comment_out(path: &Path) -> bool {
     repaired(path).is_some()
 }
@@ -128,99 +126,79 @@ fn repaired(path: &Path) -> Option<(String, Vec<usize>)> {
     commented(&fs::read_to_string(path).ok()?, path)
 }
 
-/// The lines of a repaired text that are comments now, each as it was.
+/// The lines that a repaired text turned into comments, each as it was.
 fn listed(text: &str, lines: &[usize]) -> String {
     let line = |number: &usize| {
         let line = text.lines().nth(number - 1).unwrap_or_default();
         format!("line {number} `{}`", plain(line.strip_prefix(COMMENT).unwrap_or(line), SHOWN_OF_EACH))
     };
     let mut listed: Vec<_> = lines.iter().take(SHOWN).map(line).collect();
-    if let more @ 1.. = lines.len().saturating_sub(SHOWN) {
-        listed.push(format!("{more} more"));
+    if lines.len() > SHOWN {
+        listed.push(format!("{} more", lines.len() - SHOWN));
     }
     listed.join(", ")
 }
 
-/// The text with all that is wrong turned into comments, and which lines these are, from 1. `None` where that does not help,
-/// or where something that is right would go with it.
+/// The text with everything that is wrong turned into comments, and the numbers of those lines. `None` if that does not
+/// help, or if something right would be lost.
 fn commented(text: &str, path: &Path) -> Option<(String, Vec<usize>)> {
-    let (mark, text) = match text.strip_prefix('\u{feff}') {
-        Some(rest) => ("\u{feff}", rest),
-        None => ("", text),
-    };
-    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
-    let (mut done, mut torn) = (Vec::new(), false);
+    let mark = if text.starts_with('\u{feff}') { "\u{feff}" } else { "" };
+    let mut lines: Vec<String> = text[mark.len()..].split_inclusive('\n').map(str::to_owned).collect();
+    let mut done = Vec::new();
     for _ in 0..ROUNDS {
         let joined = lines.concat();
-        let (held, problems) = config::parse(&joined, path);
+        let (config, problems) = config::parse(&joined, path);
         if problems.is_empty() {
             done.sort_unstable();
             return (!done.is_empty()).then(|| (format!("{mark}{joined}"), done));
         }
-        let at = problems.iter().find_map(|problem| problem.at)?;
+        let line = problems.iter().find_map(|problem| problem.at)?.line - 1;
         let document = DeTable::parse(&joined).ok();
         let wrong = match &document {
-            Some(document) => wrong_entry(&lines, document.get_ref(), at, torn)?,
-            None => {
-                torn |= !is_toml(lines.get(at.line - 1)?);
-                wrong_line(&lines, at.line - 1, torn)?
-            }
+            Some(document) => wrong_entry(&joined, document.get_ref(), line)?,
+            None => wrong_line(&lines, line)?,
         };
         let before = done.len();
         for number in wrong.filter(|&number| is_live(&lines[number])).collect::<Vec<_>>() {
             lines[number].insert_str(0, COMMENT);
             done.push(number + 1);
         }
-        let lost = document.is_some() && !keeps(&held, &lines.concat(), path);
-        if lost || done.len() == before {
+        let is_lossy = document.is_some() && !keeps(&config, &lines.concat(), path);
+        if is_lossy || done.len() == before {
             return None;
         }
     }
     None
 }
 
-/// The lines, from 0, of the entry of a document in which something is wrong: a key with the whole of its value, or the head
-/// of a table with all that stands in it, which would belong to the table before it otherwise.
-///
-/// What stands below a line that was `torn` out may have been the rest of a value: what looks like a table there may be none.
-fn wrong_entry(lines: &[String], document: &DeTable<'_>, at: Position, torn: bool) -> Option<Range<usize>> {
+/// The lines, from 0, of the entry that a wrong line belongs to: a key with its whole value, or the head of a table
+/// with its content, which would otherwise fall to the table before it.
+fn wrong_entry(text: &str, document: &DeTable<'_>, wrong: usize) -> Option<Range<usize>> {
     let mut spans = Vec::new();
-    gather(document, &lines.concat(), &mut spans);
-    let ends: Vec<usize> = lines
-        .iter()
-        .scan(0, |end, line| {
-            *end += line.len();
-            Some(*end)
-        })
-        .collect();
-    let line_of = |offset: usize| ends.partition_point(|end| *end <= offset);
-    let values: Vec<_> =
-        spans.iter().map(|span| line_of(span.start)..line_of(span.end.saturating_sub(1)) + 1).collect();
-    let line = at.line - 1;
-    if let Some(value) = values.iter().find(|value| value.contains(&line)) {
+    gather(document, text, &mut spans);
+    let ends: Vec<usize> = text.match_indices('\n').map(|(end, _)| end).collect();
+    let line_of = |offset: usize| ends.partition_point(|end| *end < offset);
+    let values: Vec<_> = spans.iter().map(|span| line_of(span.start)..line_of(span.end - 1) + 1).collect();
+    if let Some(value) = values.iter().find(|value| value.contains(&wrong)) {
         return Some(value.clone());
     }
-    let is_head = |number: &usize| {
-        lines[*number].trim_start().starts_with('[') && !values.iter().any(|value| value.contains(number))
-    };
-    if line >= lines.len() || !is_head(&line) {
-        return None;
-    }
-    let end = (line + 1..lines.len()).find(is_head).unwrap_or(lines.len());
-    let alone = !lines[line + 1..end].iter().any(|line| is_live(line));
-    (alone || !torn).then_some(line..end)
+    let in_value = |number| values.iter().any(|value| value.contains(&number));
+    let heads = text.lines().enumerate().filter(|&(number, line)| is_head(line) && !in_value(number));
+    let mut heads = heads.map(|(number, _)| number).skip_while(|number| *number < wrong);
+    let head = heads.next().filter(|head| *head == wrong)?;
+    Some(head..heads.next().unwrap_or(text.lines().count()))
 }
 
-/// The bytes of each key with its value, but for tables that have a head or are named in the keys alone.
+/// The bytes of each key with its value, except for tables that have a head or exist only as parts of keys.
 fn gather(table: &DeTable<'_>, text: &str, spans: &mut Vec<Range<usize>>) {
-    // In a value a table is in braces.
-    let stands_apart = |value: &Spanned<DeValue<'_>>| {
+    // A table that is a value is in braces.
+    let is_apart = |value: &Spanned<DeValue<'_>>| {
         value.get_ref().is_table() && text.get(value.span()).is_some_and(|text| !text.starts_with('{'))
     };
     for (key, value) in table {
         match value.get_ref() {
-            DeValue::Table(table) if stands_apart(value) => gather(table, text, spans),
-            DeValue::Array(items) if items.first().is_some_and(stands_apart) => {
+            DeValue::Table(table) if is_apart(value) => gather(table, text, spans),
+            DeValue::Array(items) if items.first().is_some_and(is_apart) => {
                 let tables = items.iter().filter_map(|item| item.get_ref().as_table());
                 tables.for_each(|table| gather(table, text, spans));
             }
@@ -229,18 +207,20 @@ fn gather(table: &DeTable<'_>, text: &str, spans: &mut Vec<Range<usize>>) {
     }
 }
 
-/// The line, from 0, at which a text stops being TOML, where it can be taken out: what stands before it is whole, and so it is
-/// no part of a longer value that only ends there.
-fn wrong_line(lines: &[String], at: usize, torn: bool) -> Option<Range<usize>> {
+/// The line, from 0, at which a text stops being TOML, if it can be commented out alone: no value continues on it or
+/// below it, and it is not the head of entries, which would fall to the table before it.
+fn wrong_line(lines: &[String], at: usize) -> Option<Range<usize>> {
     let line = lines.get(at)?;
-    let is_head = line.trim_start().starts_with('[');
-    // A key that is there twice is right by itself. After another line went it may have been right altogether.
-    let is_right = is_toml(line) && (torn || is_head);
-    let is_text = line.contains("\"\"\"") || line.contains("'''");
-    // Nobody knows where what stands below a broken head belongs.
-    let below = lines[at + 1..].iter().take_while(|line| !line.trim_start().starts_with('['));
-    let is_of_table = is_head && below.clone().any(|line| is_live(line) && is_toml(line));
-    (is_toml(&lines[..at].concat()) && !is_right && !is_text && !is_of_table).then_some(at..at + 1)
+    let count = |mark: char| line.matches(mark).count();
+    let is_open =
+        count('[') != count(']') || count('{') != count('}') || line.contains("\"\"\"") || line.contains("'''");
+    let mut below = lines[at + 1..].iter().take_while(|line| !is_head(line));
+    let has_entries = is_head(line) && below.any(|line| is_live(line));
+    (is_toml(&lines[..at].concat()) && !is_open && !has_entries).then_some(at..at + 1)
+}
+
+fn is_head(line: &str) -> bool {
+    line.trim_start().starts_with('[')
 }
 
 fn is_toml(text: &str) -> bool {
@@ -251,15 +231,13 @@ fn is_live(line: &str) -> bool {
     !line.trim().is_empty() && !line.trim_start().starts_with('#')
 }
 
-/// Whether all that `held` and is not the default holds in this text too.
-fn keeps(held: &Config, text: &str, path: &Path) -> bool {
+/// Whether every setting of `before` that is not the default holds in this text too.
+fn keeps(before: &Config, text: &str, path: &Path) -> bool {
     let (now, _) = config::parse(text, path);
-    let settings = |config: &Config| config::print(&Config { servers: Vec::new(), ..config.clone() });
-    let (held_text, now_text, default) = (settings(held), settings(&now), settings(&Config::default()));
-    let all = held_text.lines().zip(now_text.lines()).zip(default.lines());
+    let settings = config::changed(&now);
     is_toml(text)
-        && all.into_iter().all(|((held, now), default)| held == now || held == default)
-        && held.servers.iter().all(|server| now.servers.contains(server))
+        && config::changed(before).iter().all(|setting| settings.contains(setting))
+        && before.servers.iter().all(|server| now.servers.contains(server))
 }
 
 #[cfg(test)]
@@ -281,22 +259,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_wrong_table_goes_with_it() {
+    fn the_content_of_a_wrong_table_is_commented_out_with_it() {
         let (text, lines) = fixed("[limits]\n[limts]\nfresh-stuck = \"90s\"\n\n[list]\nended-most = 3\n").unwrap();
         assert_eq!((text.contains("# fresh-stuck"), lines), (true, vec![2, 3]));
         assert!(text.ends_with("[list]\nended-most = 3\n"));
     }
 
     #[test]
-    fn a_value_of_several_lines_goes_as_a_whole_and_nothing_else_does() {
+    fn a_value_of_several_lines_is_commented_out_as_a_whole() {
         let homes = "homes = [\"/a\",\n 5]\n[limits]\nfresh-stuck = \"90s\"\n";
         assert_eq!(fixed(homes).unwrap().0, homes.replace("homes", "# homes").replace(" 5", "#  5"));
         let names = "[owners]\nnames = [\n  [\"a\"],\n\n  \"b\"\n]\n[actions]\nauto-reconnect = true\n";
         let (text, lines) = fixed(names).unwrap();
         assert_eq!(lines, [2, 3, 5, 6]);
         assert!(text.ends_with("#   \"b\"\n# ]\n[actions]\nauto-reconnect = true\n"), "{text}");
-        let torn = "[owners]\nnames = [ =\n  \"b\"\n]\n[actions]\nauto-reconnect = true\n";
-        assert_eq!(fixed(torn).unwrap().1, [2, 3, 4]);
         let wrong_table = "[limts]\nx = [\n[1],\n[2]]\n[list]\nended-most = 3\n";
         assert_eq!(fixed(wrong_table).unwrap().1, [1, 2, 3, 4]);
         assert_eq!(fixed("[[server]]\naddress = \"127.0.0.1:9\"\n[[server]]\ntoken-env = \"X\"\n").unwrap().1, [3, 4]);
@@ -304,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn where_something_good_would_go_too_nothing_does() {
+    fn nothing_is_done_where_something_right_would_be_lost() {
         for text in [
             "limits = { fresh-qiet = \"1s\", fresh-stuck = \"90s\" }\n",
             "homes = [\"/a\",\n[limits]\nfresh-stuck = \"90s\"\n",
@@ -314,13 +290,15 @@ mod tests {
             "bogus = \"\"\"\n[actions]\nauto-reconnect = true\n",
             "[owners]\nnames = [ =\n[\"limits\"]\n]\n[limits]\nfresh-stuck = \"90s\"\n",
             "[owners]\nnames = [ =\n[\"a\"]\n]\nnames = [\"b\"]\n",
+            "[owners]\nnames = [ =\n  \"b\"\n]\n[actions]\nauto-reconnect = true\n",
+            "[limits]\n[list\nended-most = 3\n",
         ] {
             assert_eq!(fixed(text), None, "{text}");
         }
     }
 
     #[test]
-    fn line_ends_and_the_mark_at_the_start_stay() {
+    fn line_ends_and_the_byte_order_mark_stay() {
         let (text, _) = fixed("\u{feff}bogus = [\r\n1]\r\n[limits]\r\n# a\r\n").unwrap();
         assert_eq!(text, "\u{feff}# bogus = [\r\n# 1]\r\n[limits]\r\n# a\r\n");
         assert_eq!(fixed("bogus = 1").unwrap().0, "# bogus = 1");
@@ -339,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_mended_meanwhile_is_not_moved() {
+    fn a_file_that_was_repaired_meanwhile_is_not_moved() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("seen.json");
         fs::write(&path, "{").unwrap();
@@ -372,7 +350,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_socket_on_which_somebody_listens_is_not_removed() {
+    fn a_socket_with_a_listener_is_not_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("s");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -380,6 +358,6 @@ mod tests {
         drop(listener);
         assert!(Fix::Socket(path.clone()).apply().is_ok() && !path.exists());
         fs::write(&path, "").unwrap();
-        assert!(Fix::Socket(path.clone()).apply().is_err() && path.exists(), "nor what is none");
+        assert!(Fix::Socket(path.clone()).apply().is_err() && path.exists(), "not a socket");
     }
 }

@@ -1,62 +1,54 @@
 //! The machine's limits: whether every session folder can be watched, and every owner waited for.
 
-use super::{Finding, Ground};
+use super::check::Ground;
+use super::finding::Finding;
 
-/// On Linux each session folder takes one watch, and all of them share the user's limit with every other program.
+/// Each session folder takes one inotify watch, and all programs of a user share one limit.
 #[cfg(target_os = "linux")]
 pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
     use crate::agent::copilot::store::{SESSIONS, session_ids};
     use rustix::fs::inotify;
-    use std::path::Path;
     const CHECK: &str = "watches";
-    /// A home, the folder of what was looked at, and that of the settings.
-    const BESIDE: usize = 3;
-    let folders: usize =
-        ground.homes.iter().map(|home| 1 + session_ids(&home.join(SESSIONS)).map_or(0, Iterator::count)).sum();
-    let need = folders + BESIDE;
+    /// A home, our state folder, and the folder of the settings.
+    const OTHERS: usize = 3;
+    let folders = ground.homes.iter().map(|home| 1 + session_ids(&home.join(SESSIONS)).map_or(0, Iterator::count));
+    let need = folders.sum::<usize>() + OTHERS;
     let limits = ["/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"];
-    let limit = limits.iter().filter_map(|path| number(Path::new(path))).min();
-    let instances = number(Path::new("/proc/sys/fs/inotify/max_user_instances"));
-    let mut findings = vec![match limit {
+    let finding = match limits.into_iter().filter_map(number).min() {
         None => Finding::warning(
             CHECK,
             format!("{need} needed; the limit cannot be read"),
-            "where they run out, Pilotlight says so and looks once a minute",
-        )
-        .told_to_all(),
+            "where they run out, Pilotlight says so and checks once a minute",
+        ),
         Some(limit) if limit < need => Finding::problem(
             CHECK,
             format!("{need} needed, but all your programs together may have only {limit}"),
             format!(
-                "raise the limit: `sudo sysctl fs.inotify.max_user_watches={}`; the sessions beyond it are looked at once a minute",
+                "raise the limit: `sudo sysctl fs.inotify.max_user_watches={}`; the sessions beyond it are checked once a minute",
                 (need * 2).next_power_of_two()
             ),
-        )
-        .told_to_all(),
+        ),
         Some(limit) if limit / 2 < need => Finding::warning(
             CHECK,
             format!("{need} needed, of {limit} for all your programs together"),
             format!("raise the limit before it is reached: `sudo sysctl fs.inotify.max_user_watches={}`", limit * 4),
-        )
-        .told_to_all(),
-        Some(limit) => Finding::ok(CHECK, format!("{need} needed, of {limit} allowed")).told_to_all(),
-    }];
-    // The only way to know whether one more may be had is to take it, and let it go.
+        ),
+        Some(limit) => Finding::ok(CHECK, format!("{need} needed, of {limit} allowed")),
+    };
+    let mut findings = vec![finding.public()];
+    // Whether another instance is available can only be found out by taking one.
     if let Err(error) = inotify::init(inotify::CreateFlags::CLOEXEC) {
-        let most = instances.map_or(String::new(), |most| format!(" (fs.inotify.max_user_instances is {most})"));
-        findings.push(
-            Finding::problem(
-                CHECK,
-                format!("file changes cannot be watched at all{most}: {error}"),
-                "sessions are looked at once a minute; end programs that watch files, or raise fs.inotify.max_user_instances",
-            )
-            .redacted(format!("file changes cannot be watched at all{most}")),
-        );
+        let most = number("/proc/sys/fs/inotify/max_user_instances");
+        let most = most.map_or(String::new(), |most| format!(" (fs.inotify.max_user_instances is {most})"));
+        let text = format!("file changes cannot be watched at all{most}");
+        let remedy =
+            "sessions are checked once a minute; end programs that watch files, or raise fs.inotify.max_user_instances";
+        findings.push(Finding::problem(CHECK, format!("{text}: {error}"), remedy).redacted(text));
     }
     findings
 }
 
-/// Every owner that is waited for takes a descriptor of the tray's.
+/// Each owner that is waited for takes one of the tray's descriptors.
 #[cfg(target_os = "linux")]
 pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
     use crate::system::descriptors::{limit, reserve};
@@ -70,52 +62,46 @@ pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
         let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
         Some((open, line.split_whitespace().next()?.parse::<u64>().unwrap_or(u64::MAX)))
     });
-    let Some((open, limit)) = tray else {
-        return vec![match limit() {
-            Some(limit) if limit < 256 => Finding::warning(
-                CHECK,
-                format!("your programs may open no more than {limit} files each"),
-                "with many sessions their owners are looked at every 2 s instead of waited for: raise the limit with `ulimit -n`",
-            )
-            .told_to_all(),
-            _ => Finding::ok(CHECK, "enough files may be open").told_to_all(),
-        }];
+    let finding = match (tray, limit()) {
+        (Some((open, limit)), _) => {
+            let text = format!("the tray has {open} files open, of {limit} that it may have");
+            if open + reserve(limit) >= limit {
+                let remedy = "owners beyond that are checked every 2 s instead of waited for: raise the limit (`ulimit -n`, or \
+                              LimitNOFILE= of a service) and start it again";
+                Finding::warning(CHECK, format!("{text}: it keeps the rest in reserve"), remedy)
+            } else {
+                Finding::ok(CHECK, text)
+            }
+        }
+        (None, Some(limit)) if limit < 256 => {
+            let remedy = "with many sessions their owners are checked every 2 s instead of waited for: raise the limit with \
+                          `ulimit -n`";
+            Finding::warning(CHECK, format!("your programs may open no more than {limit} files each"), remedy)
+        }
+        _ => Finding::ok(CHECK, "enough files may be open".to_owned()),
     };
-    vec![if open + reserve(limit) >= limit {
-        Finding::warning(
-            CHECK,
-            format!("the tray has {open} files open, of {limit} that it may have: it keeps the rest in reserve"),
-            "owners beyond that are looked at every 2 s instead of waited for: raise the limit (`ulimit -n`, or LimitNOFILE= of a service) and start it again",
-        )
-        .told_to_all()
-    } else {
-        Finding::ok(CHECK, format!("the tray has {open} files open, of {limit} that it may have")).told_to_all()
-    }]
+    vec![finding.public()]
 }
 
-/// Elsewhere an owner that is waited for takes none.
+#[cfg(target_os = "linux")]
+fn number(path: &str) -> Option<usize> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Elsewhere, waiting for an owner takes no descriptor.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn descriptors(_ground: &Ground) -> Vec<Finding> {
     Vec::new()
 }
 
-#[cfg(target_os = "linux")]
-fn number(path: &std::path::Path) -> Option<usize> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-/// The system watches whole trees, and knows no such limit.
+/// Elsewhere, the system watches whole trees and has no such limit.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn watches(_ground: &Ground) -> Vec<Finding> {
-    match notify::recommended_watcher(|_: notify::Result<notify::Event>| ()) {
-        Ok(_) => vec![Finding::ok("watches", "files can be watched").told_to_all()],
-        Err(error) => vec![
-            Finding::problem(
-                "watches",
-                format!("file changes cannot be watched: {error}"),
-                "sessions are looked at once a minute",
-            )
-            .redacted("file changes cannot be watched"),
-        ],
-    }
+    let text = "file changes cannot be watched";
+    vec![match notify::recommended_watcher(|_: notify::Result<notify::Event>| ()) {
+        Ok(_) => Finding::ok("watches", "files can be watched"),
+        Err(error) => {
+            Finding::problem("watches", format!("{text}: {error}"), "sessions are checked once a minute").redacted(text)
+        }
+    }]
 }

@@ -1,8 +1,9 @@
-//! Words for a stranger: what stands in a bug report is let through word by word, and what is not known is left out.
+//! The words of a bug report: only known words pass.
 //!
-//! Taking secrets out of a text means to know them all. Here it is the other way round: a line of our log is cut into words,
-//! and only those stay that our own messages are made of, with times and small numbers. Everything else, a path, a name, a
-//! piece of a command, becomes `…`. What a reader loses, an id for example, is replaced by a number that is the same each time.
+//! To remove secrets from a text, one would have to know them all. Instead, a line of our log is split into words, and
+//! only those pass that our own messages consist of, with times and small numbers. Everything else, such as a path, a
+//! name or a piece of a command, becomes `…`. An id becomes a number, the same each time, so that lines can still be
+//! related.
 
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
@@ -12,124 +13,76 @@ use std::collections::{HashMap, HashSet};
 const WORDS: &str = include_str!("words.txt");
 /// Fields of the log whose values are words of ours.
 const KEPT_FIELDS: [&str; 5] = ["tag", "was", "is", "action", "resend"];
-/// A number of at most so many digits counts seconds, minutes or sessions; a longer one may be anything.
+/// The most digits of a number that passes: it counts seconds, minutes or sessions. A longer one may be anything.
 const DIGITS: usize = 3;
-/// Desktops that are called by their name; any other is another one.
-const DESKTOPS: [&str; 18] = [
-    "GNOME",
-    "KDE",
-    "XFCE",
-    "LXQt",
-    "LXDE",
-    "MATE",
-    "X-Cinnamon",
-    "Cinnamon",
-    "Unity",
-    "Budgie",
-    "Pantheon",
-    "COSMIC",
-    "sway",
-    "i3",
-    "Hyprland",
-    "niri",
-    "river",
-    "ubuntu",
-];
-/// Notification servers that are.
-const SERVERS: [&str; 12] = [
-    "gnome-shell",
-    "Plasma",
-    "Xfce Notify Daemon",
-    "xfce4-notifyd",
-    "dunst",
-    "mako",
-    "swaync",
-    "notify-osd",
-    "lxqt-notificationd",
-    "cinnamon",
-    "mate-notification-daemon",
-    "quickshell",
-];
+/// Desktops that are named; any other is "another".
+const DESKTOPS: &str = "GNOME KDE XFCE LXQt LXDE MATE X-Cinnamon Cinnamon Unity Budgie Pantheon COSMIC sway i3 Hyprland niri \
+                        river ubuntu";
+/// Notification servers that are named.
+const SERVERS: &str = "gnome-shell, Plasma, Xfce Notify Daemon, xfce4-notifyd, dunst, mako, swaync, notify-osd, \
+                       lxqt-notificationd, cinnamon, mate-notification-daemon, quickshell";
 
-/// The name of a notification server, where it is a known one.
+/// The name and version of a notification server, if it is a known one.
 pub(crate) fn server(about: &str) -> String {
-    let known = |name: &&&str| about.to_lowercase().starts_with(&name.to_lowercase());
-    SERVERS.iter().find(known).map_or_else(|| "another server".to_owned(), |name| format!("{name} {}", version(about)))
+    let known = SERVERS.split(", ").find(|name| about.to_lowercase().starts_with(&name.to_lowercase()));
+    known.map_or("another server".to_owned(), |name| format!("{name} {}", version(about)))
 }
 
-/// The names of desktops, as `XDG_CURRENT_DESKTOP` lists them, where they are known ones.
+/// The known names among the desktops that `XDG_CURRENT_DESKTOP` lists.
 pub(crate) fn desktops(list: &str) -> String {
-    let known = |name: &str| DESKTOPS.iter().find(|known| known.eq_ignore_ascii_case(name)).copied();
-    let names: Vec<_> =
-        list.split(':').filter(|name| !name.is_empty()).map(|name| known(name).unwrap_or("another")).collect();
+    let known = |name: &str| DESKTOPS.split(' ').find(|known| known.eq_ignore_ascii_case(name)).unwrap_or("another");
+    let names: Vec<_> = list.split(':').filter(|name| !name.is_empty()).map(known).collect();
     if names.is_empty() { "none is named".into() } else { names.join(", ") }
 }
 
 /// The first number with dots in a text: `6.1.0`.
 pub(crate) fn version(text: &str) -> String {
-    let digits = |c: char| c.is_ascii_digit() || c == '.';
     let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
-    let number: String = text[start..].chars().take_while(|c| digits(*c)).take(16).collect();
+    let number: String = text[start..].chars().take_while(|c| c.is_ascii_digit() || *c == '.').take(16).collect();
     number.trim_end_matches('.').to_owned()
 }
 
-/// Lets through what a stranger may read of our log.
-pub(crate) struct Reader {
+/// Redacts lines of our log.
+pub(crate) struct Redactor {
     words: HashSet<&'static str>,
     ids: HashMap<String, usize>,
 }
 
-impl Default for Reader {
+impl Default for Redactor {
     fn default() -> Self {
         Self { words: WORDS.split_whitespace().collect(), ids: HashMap::new() }
     }
 }
 
-impl Reader {
-    /// A line of our log, word by word; `None` for what does not begin as a line of it does.
+impl Redactor {
+    /// A redacted line of our log; `None` for a text that does not begin like one.
     pub(crate) fn line(&mut self, line: &str) -> Option<String> {
-        let mut parts = line.split_whitespace();
-        let at = parts.next()?;
-        let at = Time::parse(at.as_bytes())?;
-        let level = parts.next().filter(|level| ["ERROR", "WARN", "INFO", "DEBUG", "TRACE"].contains(level))?;
-        let mut out = format!("{at} {level}");
-        let mut gap = false;
-        for part in parts {
-            match self.part(part) {
-                Some(kept) => {
-                    out.push(' ');
-                    out.push_str(&kept);
-                    gap = false;
-                }
-                None if gap => {}
-                None => {
-                    out.push_str(" …");
-                    gap = true;
-                }
-            }
-        }
-        Some(out)
+        let mut words = line.split_whitespace();
+        let at = Time::parse(words.next()?.as_bytes())?;
+        let level = words.next().filter(|level| ["ERROR", "WARN", "INFO", "DEBUG", "TRACE"].contains(level))?;
+        let mut passed: Vec<_> = words.map(|word| self.word(word).unwrap_or_else(|| "…".to_owned())).collect();
+        passed.dedup_by(|word, before| word == "…" && before == "…");
+        Some(format!("{at} {level} {}", passed.join(" ")).trim_end().to_owned())
     }
 
-    fn part(&mut self, part: &str) -> Option<String> {
-        if let Some((key, value)) = part.split_once('=') {
+    fn word(&mut self, word: &str) -> Option<String> {
+        if let Some((key, value)) = word.split_once('=') {
             let value = value.trim_matches('"');
             if key == "session" {
                 return Some(format!("session={}", self.number_of(value)));
             }
             return (KEPT_FIELDS.contains(&key) && self.is_known(value)).then(|| format!("{key}={value}"));
         }
-        let is_mark = |c: char| matches!(c, ',' | '.' | ';' | ':' | '(' | ')' | '"');
-        let bare = part.trim_matches(is_mark);
+        let bare = word.trim_matches([',', '.', ';', ':', '(', ')', '"']);
         let is_number = (1..=DIGITS).contains(&bare.len()) && bare.bytes().all(|byte| byte.is_ascii_digit());
-        (is_number || self.is_known(bare)).then(|| part.to_owned())
+        (is_number || self.is_known(bare)).then(|| word.to_owned())
     }
 
     fn is_known(&self, word: &str) -> bool {
         self.words.contains(word) || self.words.contains(word.to_lowercase().as_str())
     }
 
-    /// The same number for the same session, which is not told.
+    /// A number in place of a session's id, the same each time.
     fn number_of(&mut self, id: &str) -> String {
         let next = self.ids.len() + 1;
         let number = *self.ids.entry(id.to_owned()).or_insert(next);
@@ -142,14 +95,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_words_of_ours_pass() {
-        let mut reader = Reader::default();
+    fn only_known_words_pass() {
+        let mut redactor = Redactor::default();
         let id = "36535f61-5c7b-4f09-a70b-2f8aed970001";
         let line = format!(
             "2026-11-20T18:07:25.003Z  INFO silent 2 min, no tool used in this turn tag=\"status\" session={id} was=\"quiet\" is=\"stuck\""
         );
         assert_eq!(
-            reader.line(&line).unwrap(),
+            redactor.line(&line).unwrap(),
             "2026-11-20T18:07:25.003Z INFO silent 2 min, no tool used in this turn tag=status session=#1 was=quiet is=stuck"
         );
         for hostile in [
@@ -165,19 +118,19 @@ mod tests {
             "4155550123",
         ] {
             let line = format!("2026-11-20T18:07:25.003Z WARN the menu cannot be shown: {hostile} {hostile}");
-            let told = reader.line(&line).unwrap();
+            let redacted = redactor.line(&line).unwrap();
             for word in ["ghp_", "alice", "secret", "hunter2", "rm", "aunchcodes", "4155", "\u{1b}", "\u{202e}", "plan"]
             {
-                assert!(!told.contains(word), "{word} in {told}");
+                assert!(!redacted.contains(word), "{word} in {redacted}");
             }
-            assert!(told.contains("WARN the menu cannot be shown: "), "{told}");
+            assert!(redacted.contains("WARN the menu cannot be shown: "), "{redacted}");
         }
-        assert_eq!(reader.line("hunter2 is the password"), None, "no line of ours");
-        assert_eq!(reader.line("2026-11-20T18:07:25.003Z hunter2"), None);
+        assert_eq!(redactor.line("hunter2 is the password"), None, "not a line of ours");
+        assert_eq!(redactor.line("2026-11-20T18:07:25.003Z hunter2"), None);
     }
 
     #[test]
-    fn names_that_are_not_known_are_not_told() {
+    fn unknown_names_do_not_pass() {
         assert_eq!(desktops("ubuntu:GNOME"), "ubuntu, GNOME");
         assert_eq!(desktops("alices-desk"), "another");
         assert_eq!(server("dunst 1.9.2 of alice"), "dunst 1.9.2");

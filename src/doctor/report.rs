@@ -1,11 +1,11 @@
-//! The text of a bug report: what a maintainer needs, and a stranger may read. It is put together of words of ours, numbers
-//! and times, and is always shown before it goes anywhere.
+//! The text of a bug report: what a maintainer needs and a stranger may read. It consists of fixed words, numbers and
+//! times, and is always shown to the user before it goes anywhere.
 
-use super::redact::Reader;
+use super::check::{Examined, Ground};
+use super::redact::Redactor;
 #[cfg(target_os = "linux")]
 use super::redact::{desktops, version};
-use super::{Examined, Ground};
-use crate::config::changed;
+use crate::config::redacted;
 use crate::core::fleet::Kind;
 use crate::core::text::counted;
 use crate::core::verdict::Status;
@@ -13,100 +13,76 @@ use crate::system::clock::Clock;
 use crate::system::log;
 #[cfg(target_os = "linux")]
 use crate::system::state_file;
-use std::fmt::Write;
 use std::path::Path;
 
-/// So many of the last lines of our log are in it.
+/// How many of the last lines of our log are included.
 const LINES: usize = 60;
-/// The first line.
 const HEAD: &str = "Pilotlight diagnostics. No names, paths, prompts, commands, titles or tokens are in it: what is not known to be \
                     harmless is left out, marked with an ellipsis.";
 
-/// The report on what was found.
+/// The report on the results of the checks.
 pub(crate) fn report(ground: &Ground, examined: &Examined) -> String {
     let now = Clock::start().now();
-    let mut out = format!("{HEAD}\nMade {}\n\n", now.wall);
-    platform(&mut out);
-    out.push_str("\nChecks\n");
+    let mut out = format!("{HEAD}\nMade {}\n\n{}\nChecks\n", now.wall, platform());
     for finding in &examined.findings {
-        let _ = writeln!(out, "  {:<8} {:<14} {}", finding.level.word(), finding.check, finding.redacted);
+        out += &format!("  {:<8} {:<14} {}\n", finding.level.word(), finding.check, finding.redacted);
     }
-    let _ = writeln!(out, "\nSessions: {}", examined.sessions.len());
+    out += &format!("\nSessions: {}\n", examined.sessions.len());
     for status in Status::ALL {
-        let of_status: Vec<_> = examined
-            .sessions
-            .iter()
-            .filter(|session| session.is_listed() && session.row(now, &ground.config.limits).0.status == status)
-            .collect();
-        if of_status.is_empty() {
-            continue;
+        let listed = examined.sessions.iter().filter(|session| session.is_listed());
+        let with_status = listed.filter(|session| session.row(now, &ground.config.limits).0.status == status);
+        let kinds: Vec<_> = with_status.map(|session| session.about.kind).collect();
+        let of_kind = |kind| kinds.iter().filter(|one| **one == kind).count();
+        if !kinds.is_empty() {
+            let (all, terminal, sdk) = (kinds.len(), of_kind(Kind::Terminal), of_kind(Kind::Sdk));
+            out += &format!("  {status:<17}{all} ({terminal} in terminals, {sdk} over the SDK)\n");
         }
-        let of_kind = |kind| of_status.iter().filter(|session| session.about.kind == kind).count();
-        let (terminal, sdk) = (of_kind(Kind::Terminal), of_kind(Kind::Sdk));
-        let _ = writeln!(out, "  {status:<17}{} ({terminal} in terminals, {sdk} over the SDK)", of_status.len());
     }
-    settings(&mut out, ground);
-    own_log(&mut out, ground.state_folder.as_deref());
-    out
+    let settings = redacted(&ground.config);
+    out += &format!("\nSettings that are not the defaults: {}\n", settings.len());
+    for setting in settings {
+        out += &format!("  {setting}\n");
+    }
+    out + &own_log(ground.state_folder.as_deref())
 }
 
-fn platform(out: &mut String) {
+/// The system, the desktop and the encoding.
+fn platform() -> String {
     let env = |name: &str| std::env::var(name).unwrap_or_default();
-    let _ = writeln!(
-        out,
-        "Pilotlight {}, {} on {}",
-        env!("CARGO_PKG_VERSION"),
-        std::env::consts::ARCH,
-        std::env::consts::OS
-    );
+    let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
+    #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "only Linux has more to say"))]
+    let mut out = format!("Pilotlight {}, {arch} on {os}\n", env!("CARGO_PKG_VERSION"));
     #[cfg(target_os = "linux")]
     {
         let release = state_file::read(Path::new("/etc/os-release"));
         let field = |key: &str| {
-            let line = release.lines().find_map(|line| line.strip_prefix(key))?;
-            let value = line.trim_matches('"');
-            let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
-            (plain && value.len() <= 24).then(|| value.to_owned())
+            let value = release.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim_matches('"');
+            let is_plain = value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
+            if is_plain && (1..=24).contains(&value.len()) { value } else { "?" }
         };
-        let name = |value: Option<String>| value.unwrap_or_else(|| "?".into());
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        let _ =
-            writeln!(out, "System: {} {}, kernel {}", name(field("ID=")), name(field("VERSION_ID=")), version(&kernel));
+        out += &format!("System: {} {}, kernel {}\n", field("ID="), field("VERSION_ID="), version(&kernel));
+        let desktops = desktops(&env("XDG_CURRENT_DESKTOP"));
         let session = match env("XDG_SESSION_TYPE").as_str() {
             "x11" => "X11",
             "wayland" => "Wayland",
             "tty" => "a console",
-            "" => "not told",
+            "" => "unknown",
             _ => "another",
         };
-        let shown = |name: &str| if env(name).is_empty() { "no" } else { "yes" };
-        let _ = writeln!(
-            out,
-            "Desktop: {}; session: {session}; X display: {}; Wayland display: {}",
-            desktops(&env("XDG_CURRENT_DESKTOP")),
-            shown("DISPLAY"),
-            shown("WAYLAND_DISPLAY")
-        );
+        let is_set = |name: &str| if env(name).is_empty() { "no" } else { "yes" };
+        let (x11, wayland) = (is_set("DISPLAY"), is_set("WAYLAND_DISPLAY"));
+        out += &format!("Desktop: {desktops}; session: {session}; X display: {x11}; Wayland display: {wayland}\n");
     }
-    let locale = [env("LC_ALL"), env("LC_CTYPE"), env("LANG")].into_iter().find(|value| !value.is_empty());
-    let unicode = locale.is_some_and(|value| value.to_lowercase().replace('-', "").contains("utf8"));
-    let _ = writeln!(out, "Text is UTF-8: {}", if unicode { "yes" } else { "not told" });
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].map(env).into_iter().find(|value| !value.is_empty());
+    let is_utf8 = locale.is_some_and(|value| value.to_lowercase().replace('-', "").contains("utf8"));
+    out + "Text is UTF-8: " + if is_utf8 { "yes\n" } else { "unknown\n" }
 }
 
-fn settings(out: &mut String, ground: &Ground) {
-    let changed = changed(&ground.config);
-    let _ = writeln!(out, "\nSettings that are not the defaults: {}", changed.len());
-    for (name, value) in changed {
-        let _ = writeln!(out, "  {name} = {}", value.as_deref().unwrap_or("…"));
-    }
-}
-
-fn own_log(out: &mut String, state_folder: Option<&Path>) {
+fn own_log(state_folder: Option<&Path>) -> String {
     let lines = state_folder.map(|folder| log::last_lines(&folder.join(log::FILE), LINES)).unwrap_or_default();
-    let mut reader = Reader::default();
-    let told: Vec<_> = lines.iter().filter_map(|line| reader.line(line)).collect();
-    let _ = writeln!(out, "\nThe log's last {}", counted(told.len(), "line"));
-    for line in told {
-        let _ = writeln!(out, "  {line}");
-    }
+    let mut redactor = Redactor::default();
+    let redacted: Vec<_> = lines.iter().filter_map(|line| redactor.line(line)).collect();
+    let head = format!("\nThe log's last {}\n", counted(redacted.len(), "line"));
+    redacted.iter().fold(head, |out, line| format!("{out}  {line}\n"))
 }

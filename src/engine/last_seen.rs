@@ -1,7 +1,7 @@
-//! When the user last looked at each session, and when we last attached to it, kept over restarts in the state folder.
+//! When the user last saw each session, and when we last attached to it, kept across restarts in the state folder.
 //!
-//! A file that is broken counts as empty: what it says is a convenience, and a session shown as unseen once too often is no
-//! loss.
+//! A broken file counts as empty: its contents are a convenience, and it does no harm if a session is shown as unseen
+//! once too often.
 
 use crate::core::fleet::Session;
 use crate::core::time::Time;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// The file's name in the state folder.
 pub(crate) const FILE: &str = "seen.json";
-/// So many sessions are remembered, the last seen first.
+/// At most this many times are kept, the latest.
 const REMEMBERED: usize = 1000;
 
-/// When the user last looked at each session.
+/// When the user last saw each session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     path: Option<PathBuf>,
@@ -23,38 +23,38 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Reads what is kept at `path`; without one, nothing is remembered beyond this run.
+    /// Reads the file at `path`. Without a path, nothing is remembered beyond this run.
     pub(crate) fn load(path: Option<PathBuf>) -> Self {
         let text = path.as_deref().map(state_file::read).unwrap_or_default();
-        let kept: BTreeMap<Box<str>, String> = serde_json::from_str(&text).unwrap_or_default();
-        let at = kept.into_iter().filter_map(|(id, at)| Some((id, Time::parse(at.as_bytes())?))).collect();
+        let saved: BTreeMap<Box<str>, String> = serde_json::from_str(&text).unwrap_or_default();
+        let at = saved.into_iter().filter_map(|(id, at)| Some((id, Time::parse(at.as_bytes())?))).collect();
         Self { path, at }
     }
 
-    /// The file that it is kept in.
+    /// The path of the file.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Reads again what is kept, which another process may have written; what is only known here stays. Whether anything
-    /// was new.
+    /// Reads the file again, which another process may have written. The later of both times wins. Returns whether
+    /// anything was new.
     pub(crate) fn reload(&mut self) -> bool {
-        let kept = Self::load(self.path.clone()).at;
-        let mut news = false;
-        for (id, at) in kept {
+        let saved = Self::load(self.path.clone()).at;
+        let mut is_newer = false;
+        for (id, at) in saved {
             let known = self.at.entry(id).or_default();
-            news |= at > *known;
+            is_newer |= at > *known;
             *known = at.max(*known);
         }
-        news
+        is_newer
     }
 
-    /// When the user last looked at a session.
+    /// When the user last saw a session.
     pub(crate) fn at(&self, id: &str) -> Option<Time> {
         self.at.get(id).copied()
     }
 
-    /// The user looked at a session.
+    /// Notes that the user has seen a session.
     pub(crate) fn mark(&mut self, id: &str, at: Time) {
         self.at.insert(id.into(), at);
     }
@@ -64,17 +64,17 @@ impl Seen {
         self.at.get(&*attached_key(id)).copied()
     }
 
-    /// We attached to a session.
+    /// Notes that we have attached to a session.
     pub(crate) fn mark_attached(&mut self, id: &str, at: Time) {
         self.at.insert(attached_key(id), at);
     }
 
-    /// When we last reconnected a session without sending on what it had been told to do.
+    /// When we last reconnected a session without continuing what it had been told to do.
     pub(crate) fn left_undone(&self, id: &str) -> Option<Time> {
         self.at.get(&*undone_key(id)).copied()
     }
 
-    /// We reconnected a session, and did not send on what it had been told to do.
+    /// Notes that we have reconnected a session without continuing what it had been told to do.
     pub(crate) fn mark_left_undone(&mut self, id: &str, at: Time) {
         self.at.insert(undone_key(id), at);
     }
@@ -86,10 +86,10 @@ impl Seen {
         session.live.left_undone = self.left_undone(&session.id);
     }
 
-    /// Writes it down, with what other processes have written meanwhile.
+    /// Writes the file, merged with what other processes have written.
     ///
     /// # Errors
-    /// Where the state folder cannot be written; what was kept before is still there then.
+    /// If the state folder cannot be written. The old file then remains.
     pub(crate) fn save(&mut self) -> anyhow::Result<()> {
         let Some(path) = self.path.clone() else { return Ok(()) };
         self.reload();
@@ -101,17 +101,17 @@ impl Seen {
         }
         let failed = || format!("what you have seen cannot be saved in {}", path.display());
         let text = serde_json::to_vec_pretty(&self.at).with_context(failed)?;
-        // A click on a session marks it as seen first: what the click asks for does not wait for the disk.
-        state_file::replace_at_once(&path, &text).with_context(failed)
+        // A click first marks the session as seen. Its order must not wait for the disk, so the file is not synced.
+        state_file::replace_without_sync(&path, &text).with_context(failed)
     }
 }
 
-/// Under which a session's attaching is kept, beside when it was seen: no folder's name holds a slash.
+/// The key for the time of attaching, next to that of the last look. No folder's name contains a slash.
 fn attached_key(id: &str) -> Box<str> {
     format!("attached/{id}").into()
 }
 
-/// The same for what a reconnection left undone.
+/// The key for the time of a reconnection that left something undone.
 fn undone_key(id: &str) -> Box<str> {
     format!("undone/{id}").into()
 }
@@ -122,18 +122,18 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_was_seen_is_there_after_a_restart() {
+    fn seen_times_survive_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state").join(FILE);
         let mut seen = Seen::load(Some(path.clone()));
         seen.mark("a", Time(1_700_000_000_123));
         seen.save().unwrap();
         assert_eq!(Seen::load(Some(path.clone())).at("a"), Some(Time(1_700_000_000_123)));
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no other file is left");
     }
 
     #[test]
-    fn what_another_process_wrote_is_read_again() {
+    fn times_written_by_another_process_are_merged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         let (mut ours, mut theirs) = (Seen::load(Some(path.clone())), Seen::load(Some(path)));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_are_remembered() {
+    fn only_the_latest_times_are_kept() {
         let mut seen = Seen { path: Some(tempfile::tempdir().unwrap().path().join(FILE)), ..Seen::default() };
         for n in 0..1500 {
             seen.mark(&n.to_string(), Time(n));

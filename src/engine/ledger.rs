@@ -1,14 +1,16 @@
-//! What Pilotlight's processes must know of each other's doings: one page a session in the state folder, and the lock that lets
-//! one of them at a time act on that session.
+//! What Pilotlight's processes must know about each other: one page per session in the state folder, and the lock that
+//! lets only one of them at a time act on that session.
 //!
-//! A page is a small file, named by a hash of home and id. It holds sections, each with a name and a type of its own, and is
-//! replaced whole. Anybody may read it; only who holds the session's lock writes it. A page that is broken, or of another
-//! version, counts as empty and is replaced by the next write: what it says bounds what we do, and forgetting it once is no harm.
+//! A page is a small file, named by a hash of home and id. It has sections, each with a name and a type of its own, and
+//! is always replaced as a whole. Any process may read it; only the holder of the session's lock writes it. A page that
+//! is broken, or of another version, counts as empty and is replaced by the next write: its contents only limit what we
+//! do, and forgetting them once does no harm.
 //!
-//! The lock is the system's (`flock`), so it goes with its holder, however that ends, and what stands in the lock file decides
-//! nothing. Where the file cannot be opened (a link, a FIFO, another user's, a full disk), the session may neither be refused
-//! for ever nor be acted on twice at once: so the session's own folder is locked as well, which writes nothing there, and either
-//! lock is enough. Systems that lock no folders (Windows) have the file alone.
+//! The lock is the system's (`flock`), so it is released when its holder exits, for whatever reason; the contents of
+//! the lock file have no effect. If the file cannot be opened (a symlink, a FIFO, another user's file, a full disk),
+//! the session must neither be refused for ever nor be acted on twice at once. So the session's own folder is locked as
+//! well, which writes nothing there, and either lock is sufficient. Systems that cannot lock folders (Windows) have
+//! only the file.
 
 use crate::agent::copilot::store::SESSIONS;
 use crate::core::text::plain;
@@ -26,20 +28,20 @@ use std::time::Duration;
 
 /// The folder of the pages, in the state folder.
 pub(crate) const FOLDER: &str = "sessions";
-/// The form of a page. Another one counts as empty.
+/// The version of a page's format. A page of another version counts as empty.
 const VERSION: u32 = 1;
-/// With more files than this, those that nobody wrote to for [`FORGOTTEN`] are removed.
+/// If there are more files than this, those that were not written for [`UNUSED_AFTER`] are removed.
 #[cfg(unix)]
 const FILES_MAX: usize = 512;
-/// So old is what nobody asks for any more: 30 days.
+/// The age after which nobody needs a file any more: 30 days.
 #[cfg(unix)]
-const FORGOTTEN: Duration = Duration::from_secs(30 * 24 * 3600);
-/// A note in a lock file is at most so long, in bytes.
+const UNUSED_AFTER: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Maximum length of the note in a lock file, in bytes.
 const NOTE_MAX: u64 = 100;
-/// A lock file may be removed between its opening and its locking; so often it is opened anew.
-const TRIES: usize = 5;
+/// How often to open a lock file again that was removed between being opened and being locked.
+const LOCK_ATTEMPTS: usize = 5;
 
-/// One subject of a page.
+/// One section of a page.
 pub(crate) trait Section: Serialize + DeserializeOwned {
     /// Its name on the page.
     const NAME: &'static str;
@@ -57,29 +59,29 @@ pub(crate) struct Page {
     id: Box<str>,
     /// The session's own folder.
     session: PathBuf,
-    /// The page's path, without its ending; `None` where nothing can be kept.
+    /// The page's path without its extension; `None` if nothing can be kept.
     stem: Option<PathBuf>,
     key: String,
 }
 
-/// The right to act on a session, as long as this is held.
+/// The session's lock: the right to act on the session, as long as this value lives.
 #[derive(Debug)]
-pub(crate) struct Hold {
+pub(crate) struct LockGuard {
     page: Page,
     _file: Option<File>,
     _folder: Option<File>,
 }
 
-/// Why a session cannot be acted on now.
+/// Why a session's lock cannot be taken.
 #[derive(Debug)]
-pub(crate) enum Locked {
-    /// Another process acts on it: what that says of itself, "reconnect by process 4711"; empty where it says nothing.
-    ByAnother(String),
-    /// It cannot be known: which lock could not be had, and why.
+pub(crate) enum LockError {
+    /// Another process holds it. Contains its note, such as "reconnect by process 4711"; empty if there is none.
+    Held(String),
+    /// Neither lock can be taken: which one failed, and why.
     Unknown(PathBuf, io::Error),
 }
 
-/// A page as it is written.
+/// A page as it is written to disk.
 #[derive(Default, Serialize, Deserialize)]
 struct Contents {
     version: u32,
@@ -89,14 +91,14 @@ struct Contents {
 }
 
 impl Ledger {
-    /// The pages in this state folder; without one, nothing is kept, and only a session's own folder is locked.
+    /// The pages in this state folder. Without one, nothing is kept, and only a session's own folder is locked.
     pub(crate) fn new(state_folder: Option<&Path>) -> Self {
         Self { folder: state_folder.map(|folder| folder.join(FOLDER)) }
     }
 
     /// The page of a session. `home` is the Copilot home that has it.
     pub(crate) fn page(&self, home: &Path, id: &str) -> Page {
-        // One home has one page, by whichever of its names it is watched.
+        // A session has the same page under all names of its home.
         let canonical = home.canonicalize().unwrap_or_else(|_| home.to_owned());
         let key = key(&canonical, id);
         let stem = self.folder.as_ref().map(|folder| folder.join(&key));
@@ -104,9 +106,9 @@ impl Ledger {
         Page { id: id.into(), session, stem, key }
     }
 
-    /// This section of every page that has it and was written since `since`, by the wall clock: the page's key, the session's id,
-    /// and what it says.
-    pub(crate) fn lately<S: Section>(&self, since: Time) -> Vec<(Box<str>, Box<str>, S)> {
+    /// Reads this section of every page that was written since `since`, by the wall clock. Returns the page's key, the
+    /// session's id, and the section.
+    pub(crate) fn written_since<S: Section>(&self, since: Time) -> Vec<(Box<str>, Box<str>, S)> {
         let Some(entries) = self.folder.as_ref().and_then(|folder| fs::read_dir(folder).ok()) else {
             return Vec::new();
         };
@@ -127,47 +129,47 @@ impl Ledger {
 }
 
 impl Page {
-    /// A section of it, if it is there and is understood.
+    /// Reads a section, if it exists and is understood.
     pub(crate) fn read<S: Section>(&self) -> Option<S> {
         serde_json::from_value(self.contents().sections.remove(S::NAME)?).ok()
     }
 
-    /// What names the session, by home and id, wherever a short name is needed.
+    /// The session's short name, made of home and id.
     pub(crate) fn key(&self) -> &str {
         &self.key
     }
 
-    /// Takes the session's lock, if nobody has it. `doing` is what others are told meanwhile: "reconnect".
+    /// Takes the session's lock if it is free. `doing` is a note for other processes, such as "reconnect".
     ///
     /// # Errors
-    /// Where another process has it, and where neither lock can be had.
-    pub(crate) fn try_lock(&self, doing: &str) -> Result<Hold, Locked> {
-        let had = |lock: Result<File, TryLockError>| match lock {
+    /// If another process holds it, or neither lock can be taken.
+    pub(crate) fn try_lock(&self, doing: &str) -> Result<LockGuard, LockError> {
+        let outcome = |lock: Result<File, TryLockError>| match lock {
             Ok(lock) => Ok(Ok(lock)),
-            Err(TryLockError::WouldBlock) => Err(Locked::ByAnother(self.holder())),
+            Err(TryLockError::WouldBlock) => Err(LockError::Held(self.holder())),
             Err(TryLockError::Error(error)) => Ok(Err(error)),
         };
         let path = self.stem.as_ref().map(|stem| stem.with_extension("lock"));
-        let folder = had(lock_folder(&self.session))?;
-        let unkept = || Err(TryLockError::Error(io::ErrorKind::Unsupported.into()));
-        let file = had(path.as_deref().map_or_else(unkept, lock_file))?;
+        let folder = outcome(lock_folder(&self.session))?;
+        let unsupported = || Err(TryLockError::Error(io::ErrorKind::Unsupported.into()));
+        let file = outcome(path.as_deref().map_or_else(unsupported, lock_file))?;
         if let Ok(mut file) = file.as_ref() {
-            // Words for others: what cannot be written is not said.
+            // Only a note for other processes: failing to write it does no harm.
             let _ = file.set_len(0).and_then(|()| write!(file, "{doing} by process {}", std::process::id()));
         }
         match (file, folder) {
-            (Err(error), Err(_)) => Err(Locked::Unknown(path.unwrap_or_else(|| self.session.clone()), error)),
-            (file, folder) => Ok(Hold { page: self.clone(), _file: file.ok(), _folder: folder.ok() }),
+            (Err(error), Err(_)) => Err(LockError::Unknown(path.unwrap_or_else(|| self.session.clone()), error)),
+            (file, folder) => Ok(LockGuard { page: self.clone(), _file: file.ok(), _folder: folder.ok() }),
         }
     }
 
-    /// What the holder of the lock says of itself.
+    /// The note of the lock's holder.
     fn holder(&self) -> String {
         let mut note = String::new();
         if let Some(stem) = &self.stem
             && let Ok(file) = open(&stem.with_extension("lock"), false)
         {
-            let _ = file.take(NOTE_MAX).read_to_string(&mut note); // what is no text says nothing
+            let _ = file.take(NOTE_MAX).read_to_string(&mut note); // a note that is not text is ignored
         }
         plain(&note, NOTE_MAX as usize).into()
     }
@@ -182,7 +184,7 @@ impl Page {
         let Some(stem) = &self.stem else { return Ok(()) };
         let mut contents = Contents { version: VERSION, id: self.id.clone(), ..self.contents() };
         change(&mut contents.sections);
-        state_file::replace_at_once(&stem.with_extension("json"), &serde_json::to_vec(&contents)?)?;
+        state_file::replace_without_sync(&stem.with_extension("json"), &serde_json::to_vec(&contents)?)?;
         if let Some(folder) = stem.parent() {
             sweep(folder);
         }
@@ -190,16 +192,16 @@ impl Page {
     }
 }
 
-impl Hold {
-    /// The page that it is for.
+impl LockGuard {
+    /// The locked session's page.
     pub(crate) const fn page(&self) -> &Page {
         &self.page
     }
 
-    /// Writes a section, in place of what it said before.
+    /// Writes a section, replacing its previous contents.
     ///
     /// # Errors
-    /// Where it cannot be kept; what was kept before may be still there then.
+    /// If it cannot be saved. The previous contents may then remain.
     pub(crate) fn write<S: Section>(&self, section: &S) -> anyhow::Result<()> {
         let value = serde_json::to_value(section)?;
         self.page.write(|sections| drop(sections.insert(S::NAME.into(), value)))
@@ -208,7 +210,7 @@ impl Hold {
     /// Removes a section.
     ///
     /// # Errors
-    /// Where that cannot be kept.
+    /// If that cannot be saved.
     pub(crate) fn remove<S: Section>(&self) -> anyhow::Result<()> {
         if self.page.contents().sections.contains_key(S::NAME) {
             self.page.write(|sections| drop(sections.remove(S::NAME)))?;
@@ -225,7 +227,7 @@ fn key(home: &Path, id: &str) -> String {
     format!("{hash:016x}")
 }
 
-/// The file at `path`, opened without waiting for anybody and without following a link; only a plain file of that name counts.
+/// Opens the file at `path` without blocking and without following a symlink. Only a regular file is accepted.
 fn open(path: &Path, make: bool) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(make).create(make).truncate(false);
@@ -236,18 +238,19 @@ fn open(path: &Path, make: bool) -> io::Result<File> {
         options.mode(0o600).custom_flags(flags.bits().cast_signed());
     }
     let file = options.open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no plain file")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
-/// Opens the lock file, and locks it. The lock counts only if its file still stands there: a sweep may have removed it meanwhile.
+/// Opens and locks the lock file. The lock counts only if the file is still at its path: a sweep may have removed it in
+/// the meantime.
 fn lock_file(path: &Path) -> Result<File, TryLockError> {
     if let Some(folder) = path.parent() {
         paths::make_folder(folder).map_err(TryLockError::Error)?;
     }
-    for _ in 0..TRIES {
+    for _ in 0..LOCK_ATTEMPTS {
         let mut file = open(path, true).map_err(TryLockError::Error)?;
         file.try_lock()?;
-        if stands(&file, path).map_err(TryLockError::Error)? {
+        if is_still_at(&file, path).map_err(TryLockError::Error)? {
             file.rewind().map_err(TryLockError::Error)?;
             return Ok(file);
         }
@@ -256,18 +259,18 @@ fn lock_file(path: &Path) -> Result<File, TryLockError> {
 }
 
 #[cfg(unix)]
-fn stands(file: &File, path: &Path) -> io::Result<bool> {
+fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let ours = file.metadata()?;
     Ok(fs::symlink_metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
 }
 
 #[cfg(not(unix))]
-fn stands(_: &File, _: &Path) -> io::Result<bool> {
-    Ok(true) // nothing is swept here
+fn is_still_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true) // nothing is swept on this system
 }
 
-/// Locks a folder as it is.
+/// Locks a folder without changing it.
 #[cfg(unix)]
 fn lock_folder(folder: &Path) -> Result<File, TryLockError> {
     use std::os::unix::fs::OpenOptionsExt;
@@ -286,7 +289,7 @@ fn lock_folder(_: &Path) -> Result<File, TryLockError> {
     Err(TryLockError::Error(io::ErrorKind::Unsupported.into()))
 }
 
-/// Removes what nobody asks for any more, where there is much of it. A lock file goes only while it is locked by us.
+/// Removes files that nobody needs any more, if there are many. A lock file is removed only while we hold its lock.
 #[cfg(unix)]
 fn sweep(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
@@ -295,17 +298,17 @@ fn sweep(folder: &Path) {
         return;
     }
     let changed = |entry: &fs::DirEntry| entry.metadata().and_then(|meta| meta.modified()).ok();
-    // The page that was just written tells the time.
+    // The page that was just written has the current time.
     let Some(now) = entries.iter().filter_map(changed).max() else { return };
     let is_old = |entry: &fs::DirEntry| {
-        changed(entry).is_some_and(|changed| now.duration_since(changed).is_ok_and(|age| age > FORGOTTEN))
+        changed(entry).is_some_and(|changed| now.duration_since(changed).is_ok_and(|age| age > UNUSED_AFTER))
     };
     for path in entries.iter().filter(|entry| is_old(entry)).map(fs::DirEntry::path) {
         match path.extension().and_then(|ending| ending.to_str()) {
-            Some("json") => drop(fs::remove_file(path)), // what stays does no harm
+            Some("json") => drop(fs::remove_file(path)), // a file that remains does no harm
             Some("lock") => {
                 let locked = open(&path, true).ok().filter(|file| file.try_lock().is_ok());
-                if locked.is_some_and(|file| stands(&file, &path).unwrap_or(false)) {
+                if locked.is_some_and(|file| is_still_at(&file, &path).unwrap_or(false)) {
                     drop(fs::remove_file(path));
                 }
             }

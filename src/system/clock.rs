@@ -1,13 +1,13 @@
-//! The one place that reads a clock.
+//! The clocks. No other module reads them.
 
 use crate::core::time::{Moment, Span, Time};
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Both clocks of a running program.
+/// Reads both clocks: the wall clock and the awake clock.
 ///
-/// The awake clock starts at the wall clock's reading and then goes by the system's monotonic clock, which stands still while
-/// the machine sleeps and is not moved when the wall clock is set.
+/// The awake clock starts at the wall clock's time and then follows the system's monotonic clock, which stops while the
+/// machine sleeps and ignores changes of the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     started: Instant,
@@ -20,26 +20,26 @@ impl Clock {
         Self { started: Instant::now(), awake: wall() }
     }
 
-    /// A clock that goes on from what another one reads now.
-    pub(crate) fn going_on(now: Moment) -> Self {
+    /// A clock whose awake time continues from `now`, as read from another clock.
+    pub(crate) fn continuing(now: Moment) -> Self {
         Self { started: Instant::now(), awake: now.awake }
     }
 
-    /// Both clocks, now.
+    /// The current time on both clocks.
     pub fn now(&self) -> Moment {
         Moment { wall: wall(), awake: self.awake + span(self.started.elapsed()) }
     }
 
-    /// When the awake clock will read `at`.
+    /// Converts a time on the awake clock to an [`Instant`].
     pub(crate) fn instant(&self, at: Time) -> Instant {
         self.started + (at - self.awake).to_std()
     }
 }
 
-/// How long the machine has slept, counted from some moment in the past: only what it grows by means anything.
+/// How long the machine has slept in total, since an unspecified start: only differences are meaningful.
 ///
-/// On Linux by the clocks of the system, so that setting the wall clock is no sleep. Elsewhere by how far the wall clock is
-/// ahead of the awake one, which does not tell the two apart.
+/// Linux has clocks for this, so setting the wall clock does not count as sleep. Elsewhere it is the lead of the wall
+/// clock over the awake clock, which also grows when the wall clock is set forward.
 pub(crate) fn slept(now: Moment) -> Span {
     #[cfg(target_os = "linux")]
     {
@@ -49,7 +49,7 @@ pub(crate) fn slept(now: Moment) -> Span {
             Span(at.tv_sec * 1000 + at.tv_nsec / 1_000_000)
         };
         let _ = now;
-        // The former goes on while the machine sleeps, the latter does not.
+        // The first advances while the machine sleeps, the second does not.
         Span(read(ClockId::Boottime).0 - read(ClockId::Monotonic).0)
     }
     #[cfg(not(target_os = "linux"))]
@@ -58,7 +58,7 @@ pub(crate) fn slept(now: Moment) -> Span {
     }
 }
 
-/// What the clock on the user's wall reads.
+/// A time of day in the user's time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WallClock {
     /// Minutes since midnight.
@@ -66,21 +66,21 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    /// Its reading at a time, by the time zone that the system has now; UTC where it has none.
+    /// The time of day at `time`, in the system's current time zone, or UTC if that is unknown.
     pub fn at(time: Time) -> Self {
         let minute = local(time).map_or(0, |at| i32::from(at.hour()) * 60 + i32::from(at.minute()));
         Self { minute: u16::try_from(minute).unwrap_or_default() }
     }
 }
 
-/// As a clock shows it: `18:30`.
+/// Formats as `18:30`.
 impl fmt::Display for WallClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{:02}", self.minute / 60, self.minute % 60)
     }
 }
 
-/// When the clock on the user's wall next reads this full hour.
+/// When the user's local time is next this full hour.
 pub(crate) fn next(hour: i8, after: Time) -> Time {
     let next = || {
         let now = local(after)?;
@@ -91,7 +91,7 @@ pub(crate) fn next(hour: i8, after: Time) -> Time {
     next().unwrap_or_else(|| after + Span::hours(24))
 }
 
-/// When the clock on the user's wall reads this, on the day that it is `now`.
+/// This local time on the current day.
 pub(crate) fn today(hour: i8, minute: i8, now: Time) -> Option<Time> {
     let at = local(now)?.with().hour(hour).minute(minute).second(0).subsec_nanosecond(0).build().ok()?;
     Some(Time(at.timestamp().as_millisecond()))
@@ -107,7 +107,7 @@ fn span(duration: Duration) -> Span {
 }
 
 fn wall() -> Time {
-    #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else is given")]
+    #[expect(clippy::disallowed_methods, reason = "everything else is given this clock's time")]
     let now = SystemTime::now();
     match now.duration_since(UNIX_EPOCH) {
         Ok(age) => Time::default() + span(age),
@@ -119,10 +119,9 @@ fn wall() -> Time {
 mod tests {
     use super::*;
 
-    /// Case 68: a wall clock that is set is no sleep.
     #[cfg(target_os = "linux")]
     #[test]
-    fn case_68_a_wall_clock_that_is_set_is_no_sleep() {
+    fn case_68_setting_the_wall_clock_does_not_count_as_sleep() {
         let now = Clock::start().now();
         let before = slept(now);
         for hours in [-1, 1, 24] {

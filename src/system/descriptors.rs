@@ -1,24 +1,25 @@
-//! File descriptors: as many as the system allows, a reserve of them, and the old limit for what we start.
+//! The limit of file descriptors, and a reserve below it.
 //!
-//! Every owner costs a descriptor for as long as it lives, and many systems begin at 1,024 of them. So the soft limit is raised
-//! to the hard one at the start. What we start gets the old one back: programs that wait with `select` break above 1,024.
+//! Each watched owner takes a descriptor, and many systems start programs with a soft limit of 1,024. So at startup the
+//! soft limit is raised to the hard one. Child processes get the original limit back: programs that call `select` break
+//! above 1,024.
 //!
-//! What is kept open for long leaves a reserve free. Logs, `/proc` and the connections of commands need descriptors for
-//! moments, and would otherwise find none: a session could not be read because of the others.
+//! Long-lived descriptors leave a reserve free for short-lived ones: logs, `/proc` and the connections of commands.
+//! Otherwise many sessions could keep another one from being read.
 #![cfg_attr(unix, allow(unsafe_code))]
 
 #[cfg(unix)]
-pub(crate) use unix::{give_back, is_scarce, raise};
+pub(crate) use unix::{is_scarce, raise, restore};
 #[cfg(target_os = "linux")]
 pub(crate) use unix::{limit, reserve};
 
-/// Nothing to raise here.
+/// Does nothing: there is no such limit.
 #[cfg(not(unix))]
 pub(crate) fn raise() {}
 
-/// Nothing to give back here.
+/// Does nothing: there is no such limit.
 #[cfg(not(unix))]
-pub(crate) fn give_back(_command: &mut std::process::Command) {}
+pub(crate) fn restore(_command: &mut std::process::Command) {}
 
 #[cfg(unix)]
 mod unix {
@@ -28,41 +29,40 @@ mod unix {
     use std::process::Command;
     use std::sync::OnceLock;
 
-    /// So many descriptors stay free for what needs them for a moment.
+    /// How many descriptors are reserved for short-lived use.
     const RESERVE: u64 = 24;
-    /// macOS refuses a limit without an end, and more than this.
-    const MOST: Option<u64> = if cfg!(target_os = "macos") { Some(10_240) } else { None };
+    /// The highest limit to set. macOS refuses `unlimited`, and anything above `OPEN_MAX`.
+    const MAX: Option<u64> = if cfg!(target_os = "macos") { Some(10_240) } else { None };
 
-    /// The limits that we were started with.
+    /// The limits that this process was started with.
     static BEFORE: OnceLock<Rlimit> = OnceLock::new();
 
-    /// Raises the soft limit to the hard one, once.
+    /// Raises the soft limit to the hard one.
     pub(crate) fn raise() {
         let before = *BEFORE.get_or_init(|| getrlimit(Resource::Nofile));
-        let current = before.maximum.into_iter().chain(MOST).min();
-        // A system that refuses leaves it as it was.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current, ..before });
+        let current = before.maximum.into_iter().chain(MAX).min();
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, ..before }); // if refused, the limit stays as it was
     }
 
-    /// Has this command run with the limits that we were started with.
-    pub(crate) fn give_back(command: &mut Command) {
+    /// Makes a command run with the limits that this process was started with.
+    pub(crate) fn restore(command: &mut Command) {
         let Some(before) = BEFORE.get().copied() else { return };
-        let lower = move || Ok(setrlimit(Resource::Nofile, before)?);
+        let set_limits = move || Ok(setrlimit(Resource::Nofile, before)?);
         // SAFETY: between fork and exec only this one system call is made, and no memory is allocated.
-        unsafe { command.pre_exec(lower) };
+        unsafe { command.pre_exec(set_limits) };
     }
 
-    /// How many descriptors there may be, where that is bounded.
+    /// The soft limit. `None` if there is none.
     pub(crate) fn limit() -> Option<u64> {
         getrlimit(Resource::Nofile).current
     }
 
-    /// How many of so many stay free.
+    /// How many descriptors are reserved under this limit: at most 3 in 8.
     pub(crate) fn reserve(limit: u64) -> u64 {
         RESERVE.min(limit / 8 * 3)
     }
 
-    /// Whether this descriptor, which is new, was taken from the reserve: the system hands out the lowest number that is free.
+    /// Whether a new descriptor was taken from the reserve: the system assigns the lowest free number.
     pub(crate) fn is_scarce(descriptor: &impl AsFd) -> bool {
         let number = u64::try_from(descriptor.as_fd().as_raw_fd()).unwrap_or_default();
         limit().is_some_and(|limit| number >= limit - reserve(limit))
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_any_limit_is_reserved() {
+    fn part_of_any_limit_is_reserved() {
         assert_eq!([0, 8, 32, 64, 1024, 1 << 20].map(reserve), [0, 3, 12, 24, 24, 24]);
         assert!(!is_scarce(&std::io::stdin()));
     }

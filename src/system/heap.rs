@@ -1,19 +1,19 @@
-//! What was needed once goes back to the system.
+//! Returns memory to the system.
 //!
-//! The allocator keeps what a start or a storm needed, for the next one, which may be days away. It is asked to let go of it when
-//! much was looked at, and with the rescan: that takes it some 100 us, and wakes nobody.
+//! The allocator keeps freed memory for the next peak, such as a startup or a storm of events, which may be days away.
+//! So it is asked to return it after much was read, and with each rescan. This takes some 100 us and wakes nobody.
 //!
-//! Of the program file, the start reads the relocations whole, and with each piece of code that runs what stands around it is mapped
-//! as well. So the file is let go of at the same time, and the C library's with it: what runs on is mapped again as soon as it runs,
-//! for some 100 us in all, and the rest is the system's.
+//! At startup, the dynamic linker reads all relocations of the program file, and each page fault also maps the
+//! surrounding code. So the pages of the program file and of the C library are released at the same time. Code that is
+//! still in use is mapped again when it runs, which takes some 100 us in total.
 #![cfg_attr(target_os = "linux", allow(unsafe_code))]
 
-/// Gives back what nothing stands on, where that can be done.
-pub(crate) fn give_back() {
+/// Returns unused memory to the system, as far as the platform allows.
+pub(crate) fn release() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     trim();
     #[cfg(target_os = "linux")]
-    program::let_go();
+    program::release();
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -22,7 +22,7 @@ fn trim() {
         /// malloc_trim(3).
         fn malloc_trim(pad: usize) -> std::ffi::c_int;
     }
-    // SAFETY: it takes any number, may be called by any thread, and touches nothing that is in use.
+    // SAFETY: it accepts any number, may be called on any thread, and leaves memory that is in use alone.
     unsafe { malloc_trim(0) };
 }
 
@@ -31,29 +31,29 @@ mod program {
     use std::ffi::{c_int, c_void};
     use std::sync::OnceLock;
 
-    /// Lets go of what was read of the program file and of the C library, which stay mapped until the process ends.
-    pub(super) fn let_go() {
+    /// Releases the pages of the program file and of the C library. Both stay mapped until the process ends.
+    pub(super) fn release() {
         const DONT_NEED: c_int = 4;
         unsafe extern "C" {
             /// madvise(2).
             fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int;
         }
-        static PLACES: OnceLock<Vec<(usize, usize)>> = OnceLock::new();
-        // Where it cannot be read, everything stays.
+        static RANGES: OnceLock<Vec<(usize, usize)>> = OnceLock::new();
+        // If the maps cannot be read, nothing is released.
         let find = || {
             let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-            as_in_file(&maps, &[let_go as fn() as usize, madvise as *const () as usize])
+            unmodified(&maps, &[release as fn() as usize, madvise as *const () as usize])
         };
-        for (from, to) in PLACES.get_or_init(find) {
-            // SAFETY: these are pages of those two files, and stay so until the process ends. None of them was ever written, and none
-            // can be: whoever reads one next, at whatever time, finds in it what stood there before.
+        for (from, to) in RANGES.get_or_init(find) {
+            // SAFETY: these are mappings of those two files until the process ends. No page of them was ever written or
+            // is writable, so the next access reads the same bytes from the file.
             unsafe { madvise(std::ptr::without_provenance_mut(*from), to - from, DONT_NEED) };
         }
     }
 
-    /// Where the files that have code at these addresses are mapped so that nobody can write them, and nobody ever did: by smaps
-    /// of proc(5).
-    pub(super) fn as_in_file(maps: &str, code: &[usize]) -> Vec<(usize, usize)> {
+    /// The address ranges of read-only mappings without modified pages, of the files that contain these code addresses.
+    /// `maps` is `/proc/self/smaps`; proc(5).
+    pub(super) fn unmodified(maps: &str, code: &[usize]) -> Vec<(usize, usize)> {
         let (mut found, mut last, mut files) = (Vec::new(), None, Vec::new());
         for line in maps.lines() {
             let mut words = line.split_ascii_whitespace();
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_as_in_its_file_is_let_go_of() {
+    fn only_unmodified_pages_of_the_files_are_released() {
         let map =
             |head: &str, own: u32| format!("{head}\nSize: 8 kB\nRss: 8 kB\nAnonymous:        {own} kB\nVmFlags: rd\n");
         let maps = [
@@ -91,16 +91,16 @@ mod tests {
             map("8000-9000 r-xp 00000000 fe:00 79     /lib/a library", 0),
         ];
         let program = [(0x1000, 0x2000), (0x2000, 0x4000)];
-        assert_eq!(program::as_in_file(&maps.concat(), &[0x2345]), program);
+        assert_eq!(program::unmodified(&maps.concat(), &[0x2345]), program);
         assert_eq!(
-            program::as_in_file(&maps.concat(), &[0x2345, 0x8000]),
+            program::unmodified(&maps.concat(), &[0x2345, 0x8000]),
             [&program[..], &[(0x8000, 0x9000)]].concat()
         );
-        assert_eq!(program::as_in_file(&maps.concat(), &[0x9999]), []);
-        // Its own code goes on.
+        assert_eq!(program::unmodified(&maps.concat(), &[0x9999]), []);
+        // The code of this process survives a release.
         let own = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        let here = only_what_is_as_in_its_file_is_let_go_of as fn() as usize;
-        assert!(program::as_in_file(&own, &[here]).iter().any(|(from, to)| (*from..*to).contains(&here)), "{own}");
-        give_back();
+        let here = only_unmodified_pages_of_the_files_are_released as fn() as usize;
+        assert!(program::unmodified(&own, &[here]).iter().any(|(from, to)| (*from..*to).contains(&here)), "{own}");
+        release();
     }
 }

@@ -1,22 +1,22 @@
-//! Whether what stands somewhere is what stood there before.
+//! The identity of a file, to detect that it was replaced.
 
 use std::fs::Metadata;
 #[cfg(not(unix))]
 use std::time::UNIX_EPOCH;
 
-/// What tells a file or a folder from another of the same name.
+/// Distinguishes a file or folder from another one of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity(u64, u64);
 
 impl Identity {
-    /// Of what was looked at.
+    /// The device and the inode.
     #[cfg(unix)]
     pub(crate) fn of(meta: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
         Self(meta.dev(), meta.ino())
     }
 
-    /// Without an inode, the time of creation tells.
+    /// The time of creation, as there is no inode.
     #[cfg(not(unix))]
     pub(crate) fn of(meta: &Metadata) -> Self {
         let created = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());

@@ -1,12 +1,12 @@
-//! Our own log: warnings on standard error, and where the program runs without anybody reading that, in a file as well.
+//! Our own log: warnings on standard error, and for programs whose standard error nobody reads, a log file as well.
 //!
-//! The file is bounded: when it is full it is set aside, in place of the one that was set aside before, and begun anew. How much
-//! goes into it is set by `[log] level`, or by `PILOTLIGHT_LOG`, which also counts for standard error. What the bus library says
-//! is left out: that a bus went away, we say ourselves. Prompts, commands and answers are never logged, at any level.
+//! The file is bounded: when it is full it is rotated, replacing the previously rotated one. Its level is set by `[log]
+//! level`, or by `PILOTLIGHT_LOG`, which also applies to standard error. Messages of the bus library below errors are
+//! left out; we log ourselves that a bus is gone. Prompts, commands and answers are never logged, at any level.
 //!
-//! Each change of a status stands in it with its reason, in a form that [`story`] reads again: `pilotlight explain ID --at
-//! 12:03` answers from it. When a run began and ended, and how much was logged, stands in it at every level: else nobody could
-//! tell what was not logged from what was not so.
+//! Each change of status is logged with its reason, in a format that [`story`] parses: `pilotlight explain ID --at
+//! 12:03` answers from it. The start and end of a run and the level are logged at every level. Otherwise what was not
+//! logged could not be distinguished from what did not happen.
 
 mod capped;
 pub mod story;
@@ -30,17 +30,17 @@ pub(crate) use capped::last_lines;
 /// The file's name in the state folder.
 pub(crate) const FILE: &str = "pilotlight.log";
 
-/// How much is written to our log; each holds what those before it do.
+/// The level of our log. Each includes the ones before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogLevel {
-    /// What went wrong beyond repair.
+    /// Failures that cannot be recovered from.
     Error,
-    /// What went wrong.
+    /// Other failures.
     Warn,
-    /// Changes of status with their reasons, and what was done with sessions.
+    /// Changes of status with their reasons, and actions on sessions.
     #[default]
     Info,
-    /// What helps to find a fault.
+    /// Details for debugging.
     Debug,
 }
 
@@ -48,7 +48,7 @@ impl LogLevel {
     /// Every level.
     pub(crate) const ALL: [Self; 4] = [Self::Error, Self::Warn, Self::Info, Self::Debug];
 
-    /// Its word in the config.
+    /// Its name in the config.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -59,60 +59,63 @@ impl LogLevel {
     }
 }
 
-/// How much goes into the file.
-static KEPT: Mutex<Level> = Mutex::new(Level::INFO);
+/// The level of the file.
+static FILE_LEVEL: Mutex<Level> = Mutex::new(Level::INFO);
 
-/// Sets the level of the file, once there is one.
+/// Changes the level of the file. Set if there is a file whose level may change.
 static SET_LEVEL: OnceLock<Box<dyn Fn(LogLevel) + Send + Sync>> = OnceLock::new();
 
-/// Starts the log; once a run. What `file` cannot take goes to standard error alone.
+/// Starts the log; call it once. If `file` cannot be opened, only standard error is used.
 ///
-/// Each writer goes by a level of its own, below one filter for both: of filters a layer, one may take the other's word for
-/// its own, and a warning is lost.
+/// Each writer checks its own level, below one filter for both: with a filter per layer, one layer's cached decision
+/// may apply to the other, and a warning is lost.
 pub(crate) fn start(file: Option<&Path>, level: LogLevel) {
     let named: Option<Level> = std::env::var("PILOTLIGHT_LOG").ok().and_then(|level| level.parse().ok());
-    let told = named.unwrap_or(Level::WARN);
+    let stderr_level = named.unwrap_or(Level::WARN);
     let stderr = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr.with_max_level(told))
+        .with_writer(io::stderr.with_max_level(stderr_level))
         .with_target(false)
         .without_time()
         .with_ansi(false);
     let opened = file.map(Capped::open);
-    let mut trouble = None;
-    let opened = opened.and_then(|opened| opened.inspect_err(|error| trouble = Some(error.to_string())).ok());
-    keep(named.unwrap_or(level_of(level)));
-    let most = |kept: Level| up_to(if opened.is_some() { told.max(kept) } else { told });
-    let (filter, handle) = reload::Layer::new(most(kept()));
+    let mut open_error = None;
+    let opened = opened.and_then(|opened| opened.inspect_err(|error| open_error = Some(error.to_string())).ok());
+    replace_file_level(named.unwrap_or(level_of(level)));
+    let most_verbose = if opened.is_some() { stderr_level.max(file_level()) } else { stderr_level };
+    let (filter, handle) = reload::Layer::new(up_to(most_verbose));
     if named.is_none() && opened.is_some() {
         let set = move |level| {
-            let before = keep(level_of(level));
-            let _ = handle.reload(up_to(told.max(level_of(level)))); // fails only when nothing is logged any more
-            if before != kept() {
-                tracing::info!(target: story::TARGET, tag = story::LEVEL, level = self::level(), "the log's level was changed");
+            let before = replace_file_level(level_of(level));
+            // Fails only once nothing is logged any more.
+            let _ = handle.reload(up_to(stderr_level.max(level_of(level))));
+            if before != file_level() {
+                let level = self::level();
+                tracing::info!(target: story::TARGET, tag = story::LEVEL, level, "the log's level was changed");
             }
         };
-        let _ = SET_LEVEL.set(Box::new(set)); // a log is started once
+        let _ = SET_LEVEL.set(Box::new(set)); // a log is started only once
     }
     let to_file = opened.map(|file| {
-        let writer = Mutex::new(file).with_filter(|event| *event.level() <= kept() || event.target() == story::TARGET);
+        let writer =
+            Mutex::new(file).with_filter(|event| *event.level() <= file_level() || event.target() == story::TARGET);
         tracing_subscriber::fmt::layer().with_writer(writer).with_timer(Utc).with_target(false).with_ansi(false)
     });
     tracing_subscriber::registry().with(filter).with(to_file).with(stderr).init();
-    if let Some(error) = trouble {
+    if let Some(error) = open_error {
         tracing::warn!("no log is kept: {error}");
     }
 }
 
-/// From now on so much goes into the file; `PILOTLIGHT_LOG` counts more.
+/// Changes the level of the file. `PILOTLIGHT_LOG` takes precedence.
 pub(crate) fn set_level(level: LogLevel) {
     if let Some(set) = SET_LEVEL.get() {
         set(level);
     }
 }
 
-/// How much goes into the file, as [`story`] reads it.
+/// The level of the file, as [`story`] parses it.
 pub(crate) fn level() -> &'static str {
-    match kept() {
+    match file_level() {
         Level::ERROR => "error",
         Level::WARN => "warn",
         Level::INFO => "info",
@@ -121,13 +124,13 @@ pub(crate) fn level() -> &'static str {
     }
 }
 
-fn kept() -> Level {
-    *KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+fn file_level() -> Level {
+    *FILE_LEVEL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets how much goes into the file; what it was before.
-fn keep(level: Level) -> Level {
-    std::mem::replace(&mut *KEPT.lock().unwrap_or_else(PoisonError::into_inner), level)
+/// Sets the level of the file. Returns the previous one.
+fn replace_file_level(level: Level) -> Level {
+    std::mem::replace(&mut *FILE_LEVEL.lock().unwrap_or_else(PoisonError::into_inner), level)
 }
 
 const fn level_of(level: LogLevel) -> Level {
@@ -146,7 +149,7 @@ fn up_to(level: Level) -> Targets {
     ours.with_target("github_copilot_sdk", LevelFilter::OFF)
 }
 
-/// RFC 3339, as everywhere.
+/// Timestamps in RFC 3339, as everywhere.
 struct Utc;
 
 impl FormatTime for Utc {

@@ -1,9 +1,10 @@
-//! The operating system, and no agent: processes, the clock and the timer, signals, places, the small files that we
-//! keep, our own log, and what may run short.
+//! The operating system, independent of any agent: processes, clock and timer, signals, paths, small state files, our
+//! own log, and limited resources (memory, threads, file descriptors).
 //!
 //! May import: core.
 
 pub mod clock;
+pub(crate) mod deadline;
 pub mod descriptors;
 pub(crate) mod heap;
 pub mod identity;

@@ -1,7 +1,7 @@
-//! Where things are: the homes of Copilot that are watched, our config file, our folder for state.
+//! Paths: Copilot's homes that are watched, our config file, and our folders.
 //!
-//! What the environment says enters as arguments, so that each rule can be tested; [`user_home`] and [`project`] alone ask
-//! the system.
+//! Environment variables are passed as arguments, so that each rule can be tested. Only [`user_home`] and [`project`]
+//! ask the system.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -9,41 +9,40 @@ use std::path::{Component, Path, PathBuf, Prefix};
 
 use directories::{BaseDirs, ProjectDirs};
 
-/// The user's home folder, if the system knows one.
+/// The user's home folder. `None` if it is unknown.
 pub(crate) fn user_home() -> Option<PathBuf> {
     BaseDirs::new().map(|dirs| dirs.home_dir().to_owned())
 }
 
-/// The folders that the system's conventions give us: the XDG base directories on Linux, `Application Support` on macOS,
-/// `AppData` on Windows. `None` where the user has no home folder.
+/// Our folders by the system's conventions: the XDG base directories on Linux, `Application Support` on macOS,
+/// `AppData` on Windows. `None` if the user has no home folder.
 pub(crate) fn project() -> Option<ProjectDirs> {
     ProjectDirs::from("", "", "pilotlight")
 }
 
-/// The config file: what `PILOTLIGHT_CONFIG` names (`env_config`; empty counts as unset), else `config.toml` in our folder
-/// of settings.
+/// The config file: the value of `PILOTLIGHT_CONFIG` (`env_config`; empty counts as unset), else `config.toml` in our
+/// config folder.
 pub(crate) fn config_file(env_config: Option<OsString>, project: Option<&ProjectDirs>) -> Option<PathBuf> {
     let named = env_config.map(PathBuf::from).and_then(|path| absolute(&path));
     named.or_else(|| Some(project?.config_dir().join("config.toml")))
 }
 
-/// The folder for what is remembered over restarts. Systems that know no such folder have it where data goes that belongs
-/// to this machine alone.
+/// The folder for state that survives restarts. On systems that define no such folder, the one for local data.
 pub(crate) fn state_folder(project: &ProjectDirs) -> PathBuf {
     project.state_dir().unwrap_or_else(|| project.data_local_dir()).to_owned()
 }
 
-/// The folders for what is of this login session alone (a lock, a note, a socket), the best first: that of the system, where
-/// it has one, and that for state. The first one counts that [is ours alone](crate::system::runtime).
+/// The candidates for the folder of this login session's files (a lock, a note, a socket), best first: the system's
+/// runtime folder, if there is one, and the state folder. The first that [belongs to us alone](crate::system::runtime)
+/// is used.
 pub(crate) fn runtime_folders(project: &ProjectDirs) -> Vec<PathBuf> {
     project.runtime_dir().map(Path::to_owned).into_iter().chain([state_folder(project)]).collect()
 }
 
-/// Makes a folder of ours where there is none, and what is missing above it, for nobody but the user: other users may not
-/// even look into it, whatever the umask says.
+/// Creates a folder of ours and its missing parents, if necessary. Only the user can access it, whatever the umask is.
 ///
 /// # Errors
-/// Where it cannot be made.
+/// It cannot be created.
 pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -51,11 +50,11 @@ pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// The homes of Copilot to watch: those of the command line (`--home`) replace all others; else `COPILOT_HOME` (empty
-/// counts as unset), else `.copilot` in the user's home, and with it those that the config adds, where a leading `~` is the
-/// user's home.
+/// Copilot's homes to watch. Those on the command line (`--home`) replace all others. Otherwise `COPILOT_HOME` (empty
+/// counts as unset) or, without it, `.copilot` in the user's home, and those that the config adds, in which a leading
+/// `~` is the user's home.
 ///
-/// All are absolute; one that is the same folder as another, be it by a link, is left out. They need not exist.
+/// All are absolute, and need not exist. If two are the same folder, even by a symlink, only the first is kept.
 pub(crate) fn homes(
     cli: &[PathBuf],
     env_copilot_home: Option<OsString>,
@@ -71,7 +70,7 @@ pub(crate) fn homes(
     };
     let (mut homes, mut seen) = (Vec::new(), BTreeSet::new());
     for home in wanted.iter().filter_map(|path| absolute(path)) {
-        // What does not exist has no canonical form; it may come to exist, and is told apart by its name until then.
+        // A folder that does not exist yet has no canonical path, and is identified by its name.
         if seen.insert(home.canonicalize().unwrap_or_else(|_| home.clone())) {
             homes.push(home);
         }
@@ -79,7 +78,12 @@ pub(crate) fn homes(
     homes
 }
 
-/// The path with a leading `~` replaced by the user's home; `None` where that is not known.
+/// The real path of a folder, to compare folders that may be named differently. If it does not exist, the path itself.
+pub(crate) fn canonical(folder: &Path) -> Box<str> {
+    folder.canonicalize().as_deref().unwrap_or(folder).to_string_lossy().into()
+}
+
+/// Replaces a leading `~` by the user's home. `None` if that is unknown.
 pub(crate) fn expand(path: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
     match path.strip_prefix("~") {
         Ok(rest) => Some(user_home?.join(rest)),
@@ -87,45 +91,45 @@ pub(crate) fn expand(path: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
-/// The file of a program, as the system would find it: a path stands for itself, a name for the first such program in
-/// `path`, the value of `PATH`. Folders in it that are not absolute are left out: what is found must not depend on where we
-/// were started.
+/// Finds a program's file as the system would: by its absolute path, or by its name in `path`, the value of `PATH`.
+/// Relative folders in `path` are skipped, so that the result does not depend on the current folder.
 pub(crate) fn program(name: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
-    /// A program that was started from the Finder or the Dock is not given the folders that a shell adds.
-    const MORE: &[&str] = if cfg!(target_os = "macos") { &["/opt/homebrew/bin", "/usr/local/bin"] } else { &[] };
+    /// A program started from the Finder or the Dock lacks the folders that a shell adds to `PATH`.
+    const EXTRA_FOLDERS: &[&str] =
+        if cfg!(target_os = "macos") { &["/opt/homebrew/bin", "/usr/local/bin"] } else { &[] };
     if name.is_absolute() {
-        return with_ending(name);
+        return with_extension(name);
     }
     let mut parts = name.components();
     let is_name = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
-    let folders = path.into_iter().flat_map(std::env::split_paths).chain(MORE.iter().map(PathBuf::from));
-    folders.filter(|folder| is_name && folder.is_absolute()).find_map(|folder| with_ending(&folder.join(name)))
+    let folders = path.into_iter().flat_map(std::env::split_paths).chain(EXTRA_FOLDERS.iter().map(PathBuf::from));
+    folders.filter(|folder| is_name && folder.is_absolute()).find_map(|folder| with_extension(&folder.join(name)))
 }
 
-/// The program at `path`, on Windows with the ending that may be left out.
-fn with_ending(path: &Path) -> Option<PathBuf> {
+/// The program at `path`; on Windows also with an extension that was left out.
+fn with_extension(path: &Path) -> Option<PathBuf> {
     #[cfg(unix)]
     let is_program = |path: &Path| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
     #[cfg(not(unix))]
     let is_program = Path::is_file;
-    let endings: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ".bat"] } else { &[] };
-    let bare = !cfg!(windows) || path.extension().is_some();
-    let with = endings.iter().map(|ending| {
+    let extensions: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ".bat"] } else { &[] };
+    let is_complete = !cfg!(windows) || path.extension().is_some();
+    let extended = extensions.iter().map(|extension| {
         let mut path = path.as_os_str().to_owned();
-        path.push(ending);
+        path.push(extension);
         PathBuf::from(path)
     });
-    bare.then(|| path.to_owned()).into_iter().chain(with).find(|path| is_program(path))
+    is_complete.then(|| path.to_owned()).into_iter().chain(extended).find(|path| is_program(path))
 }
 
-/// The path from the root on, without `.` and closing slashes, links left as they are; `None` for an empty one, and where
-/// a relative one is given and the current folder is gone.
+/// The absolute path, without `.` and trailing slashes; symlinks are not resolved. `None` if it is empty, or relative
+/// and the current folder is gone.
 fn absolute(path: &Path) -> Option<PathBuf> {
     Some(std::path::absolute(path).ok()?.components().collect())
 }
 
-/// Where this program is, for others to start it. After an upgrade Linux says of the program that runs that it is deleted,
-/// though its successor has its place.
+/// The path of this program's file, for others to start it. After an upgrade, Linux reports the running program's file
+/// as deleted; then it is the path of the new one.
 pub(crate) fn own_program() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     Some(successor(&program).unwrap_or(program))
@@ -144,14 +148,14 @@ fn successor(_program: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Whether this is the path, from the root on, of a folder that is here. One that leads to another machine or a device by its
-/// form alone (`\\server\share`, `\\.\pipe`) is not even looked at.
+/// Whether this is the absolute path of a folder on this machine. A path that names another machine or a device
+/// (`\\server\share`, `\\.\pipe`) is not accessed at all.
 pub(crate) fn is_local_folder(path: &Path) -> bool {
-    let is_here = match path.components().next() {
+    let is_local = match path.components().next() {
         Some(Component::Prefix(prefix)) => matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_)),
         _ => true,
     };
-    is_here && path.is_absolute() && path.is_dir()
+    is_local && path.is_absolute() && path.is_dir()
 }
 
 #[cfg(test)]
@@ -162,7 +166,7 @@ mod tests {
         paths.iter().map(PathBuf::from).collect()
     }
 
-    /// A user's home that exists nowhere, absolute on every system.
+    /// A home folder that does not exist, absolute on every system.
     fn home() -> PathBuf {
         std::env::temp_dir().join("pilotlight-no-such-home")
     }
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn copilot_home_comes_before_the_usual_one_and_the_config_adds() {
+    fn copilot_home_replaces_the_default_home_and_the_config_adds_homes() {
         let (env, added) = (home().join("env"), home().join("added"));
         let env_var = Some(env.clone().into_os_string());
         assert_eq!(homes(&[], env_var, std::slice::from_ref(&added), Some(home())), [env, added.clone()]);
@@ -195,7 +199,7 @@ mod tests {
             homes(&[], None, &config, Some(home())),
             [home().join(".copilot"), home().join("a").join("b"), home(), there.join("~user").join("x")]
         );
-        assert_eq!(homes(&[], None, &paths(&["~/a"]), None), paths(&[]), "no home to put in its place");
+        assert_eq!(homes(&[], None, &paths(&["~/a"]), None), paths(&[]), "the home is unknown");
     }
 
     #[test]
@@ -218,12 +222,12 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_home_behind_a_link_is_the_same_home() {
+    fn a_home_behind_a_symlink_is_the_same_home() {
         let folder = tempfile::tempdir().unwrap();
         let (real, link) = (folder.path().join("real"), folder.path().join("link"));
         std::fs::create_dir(&real).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        assert_eq!(homes(&[link.clone(), real], None, &[], None), [link], "the first one, as it was named");
+        assert_eq!(homes(&[link.clone(), real], None, &[], None), [link], "the first one, by its given name");
     }
 
     #[cfg(unix)]
@@ -248,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn state_is_kept_in_a_folder_of_ours() {
+    fn the_state_folder_is_named_after_us() {
         let project = ProjectDirs::from_path("pilotlight".into()).unwrap();
         let folder = state_folder(&project);
         assert!(folder.components().any(|part| part.as_os_str() == "pilotlight"), "{folder:?}");
@@ -257,7 +261,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_program_is_found_where_the_system_would() {
+    fn a_program_is_found_as_the_system_would() {
         use std::os::unix::fs::PermissionsExt;
         let scratch = tempfile::tempdir().unwrap();
         let put = |folder: &str, name: &str, mode| {
@@ -278,21 +282,21 @@ mod tests {
         for nothing in ["", ".", "..", "absent", "two/x", "./x", "/", scratch.path().to_str().unwrap()] {
             assert_eq!(find(nothing), None, "{nothing}");
         }
-        assert_eq!(program(Path::new("Cargo.toml"), Some(OsStr::new("."))), None, "not where we were started");
+        assert_eq!(program(Path::new("Cargo.toml"), Some(OsStr::new("."))), None, "not in the current folder");
         assert_eq!(program(Path::new("x"), None), None);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn an_upgraded_program_is_still_where_it_was() {
+    fn an_upgraded_program_keeps_its_path() {
         let scratch = tempfile::tempdir().unwrap();
         let program = scratch.path().join("pilotlight");
         let gone = scratch.path().join("pilotlight (deleted)");
-        assert_eq!(successor(&gone), None, "removed, and nothing came in its place");
+        assert_eq!(successor(&gone), None, "removed and not replaced");
         std::fs::write(&program, "").unwrap();
         assert_eq!(successor(&gone), Some(program.clone()));
         assert_eq!(successor(&program), None);
         std::fs::write(&gone, "").unwrap();
-        assert_eq!(successor(&gone), None, "a program may be called so");
+        assert_eq!(successor(&gone), None, "that is the program's real name");
     }
 }

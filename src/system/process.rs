@@ -17,15 +17,13 @@
 
 mod ancestry;
 mod cpu;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod exits;
 #[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
-#[path = "process/linux.rs"]
-mod platform;
-#[cfg(not(target_os = "linux"))]
-#[path = "process/elsewhere.rs"]
-mod platform;
+mod linux;
 mod ports;
 mod reading;
 mod scripts;
@@ -37,6 +35,11 @@ pub(crate) mod testing;
 mod tests;
 
 use crate::core::time::Time;
+
+#[cfg(not(target_os = "linux"))]
+use elsewhere as platform;
+#[cfg(target_os = "linux")]
+use linux as platform;
 
 pub use ancestry::ancestors;
 pub use cpu::CpuSample;

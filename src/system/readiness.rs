@@ -1,4 +1,4 @@
-//! Descriptors of ours among what the runtime waits for.
+//! Registers descriptors of ours with the async runtime.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Has the runtime that this is called in wait for a descriptor as well.
-#[expect(deprecated, reason = "what replaces it is unsafe, for types whose descriptor may change: this one cannot")]
+/// Registers a descriptor with the current runtime.
+#[expect(deprecated, reason = "the replacement is unsafe, for types whose descriptor may change; this one cannot")]
 pub(crate) fn wait_for(file: Arc<OwnedFd>, interest: Interest) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     AsyncFd::with_interest(file, interest)
 }

@@ -1,31 +1,32 @@
-//! The runtime folder: where the tray that runs keeps its lock, the note that says where its light is, and its socket.
+//! The runtime folder, in which the running tray keeps its lock, its note (who runs, and where its light is) and its
+//! socket.
 //!
-//! Other users may be able to put something in its place: a runtime folder that the environment names can lie anywhere. So
-//! nothing in it is opened before the folder was found to be ours alone, and what stands in it to be what we put there: no
-//! links, no FIFO that an open would wait for, nothing of another user's. A folder that is not so is left alone, and said; the
-//! next one of [`runtime_folders`](crate::system::paths::runtime_folders) is used instead.
+//! An environment variable may name a runtime folder that other users can write to. So nothing in it is opened before
+//! two things are verified: the folder belongs to us alone, and its files are ours, not symlinks, FIFOs that would
+//! block an open, or another user's files. A folder that fails this is left alone and reported, and the next of
+//! [`runtime_folders`](crate::system::paths::runtime_folders) is used instead.
 
 use crate::system::paths;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The lock of the tray that runs.
+/// The running tray's lock.
 pub(crate) const LOCK: &str = "pilotlight.lock";
-/// Says who holds the lock, and where its light is.
+/// Names the lock's holder, and where its light is.
 pub(crate) const NOTE: &str = "pilotlight.pid";
 /// The note while it is written.
 const NEW_NOTE: &str = "pilotlight.pid.new";
 /// The control socket.
 pub(crate) const SOCKET: &str = "pilotlight.sock";
-/// The control socket while it is made. No longer than its name, as the system bounds the path of a socket (108 bytes on
-/// Linux, 104 on macOS).
+/// The control socket while it is created. Not longer than the final name, because the path of a socket is limited (108
+/// bytes on Linux, 104 on macOS).
 pub(crate) const NEW_SOCKET: &str = "pilotlight.new";
 
-/// So much of a note is read, in bytes.
+/// The most bytes of a note that are read.
 const NOTE_MAX: u64 = 4096;
 
-/// A runtime folder that is ours alone.
+/// A runtime folder that belongs to us alone.
 #[derive(Debug)]
 pub(crate) struct Runtime {
     #[cfg(unix)]
@@ -35,55 +36,55 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    /// Looks at a runtime folder, and at what stands in it, without opening any of that. `None` where there is no such folder.
+    /// Opens a runtime folder and verifies it and its files, without opening these. `None` if it does not exist.
     ///
     /// # Errors
-    /// Where it is not ours alone, or holds what we did not put there; in words for the user, with what to do.
+    /// It does not belong to us alone, or contains files that are not ours: in words for the user, with what to do.
     #[cfg(unix)]
     pub(crate) fn open(folder: &Path) -> io::Result<Option<Self>> {
         unix::open(folder).map(|folder| folder.map(|folder| Self { folder }))
     }
 
-    /// The same where folders below the user's own are private.
+    /// Opens a runtime folder. `None` if it does not exist. Here, folders below the user's own are private.
     ///
     /// # Errors
-    /// Where it cannot be looked at.
+    /// Never; the signature is that of the other systems.
     #[cfg(not(unix))]
     pub(crate) fn open(folder: &Path) -> io::Result<Option<Self>> {
         Ok(folder.is_dir().then(|| Self { folder: folder.to_owned() }))
     }
 
-    /// Makes the folder where there is none, and sees to it that others may not even look into it.
+    /// Creates the folder if necessary, and makes it private.
     ///
     /// # Errors
-    /// Where it cannot be made, and as [`open`](Self::open).
+    /// It cannot be created; and those of [`open`](Self::open).
     pub(crate) fn make(folder: &Path) -> io::Result<Self> {
         paths::make_folder(folder)?;
         let runtime = Self::open(folder)?.ok_or(io::ErrorKind::NotFound)?;
         #[cfg(unix)]
-        unix::close_to_others(&runtime.folder);
+        unix::make_private(&runtime.folder);
         Ok(runtime)
     }
 
-    /// The lock's file, made where there is none.
+    /// Opens the lock's file, and creates it if necessary.
     ///
     /// # Errors
-    /// Where it cannot be opened, or is no plain file of ours.
+    /// It cannot be opened, or is not a regular file of ours.
     pub(crate) fn lock_file(&self) -> io::Result<File> {
         self.file(LOCK, true)
     }
 
-    /// What the note says; empty where there is none.
+    /// The note's text. Empty if there is none.
     pub(crate) fn note(&self) -> String {
         let mut text = Vec::new();
         let read = self.file(NOTE, false).and_then(|note| note.take(NOTE_MAX).read_to_end(&mut text));
         if read.is_ok() { String::from_utf8_lossy(&text).into_owned() } else { String::new() }
     }
 
-    /// Writes the note; whoever reads meanwhile reads the whole of the one or the other.
+    /// Replaces the note atomically.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// It cannot be written.
     pub(crate) fn write_note(&self, text: &str) -> io::Result<()> {
         let mut note = self.file(NEW_NOTE, true)?;
         note.set_len(0)?;
@@ -91,12 +92,12 @@ impl Runtime {
         self.rename(NEW_NOTE, NOTE)
     }
 
-    /// Takes the note away, if there is one.
+    /// Removes the note, if there is one.
     pub(crate) fn remove_note(&self) {
         self.remove(NOTE);
     }
 
-    /// Takes a lock's file away that somebody else holds.
+    /// Removes the lock's file, even if another process holds the lock.
     pub(crate) fn remove_lock_file(&self) {
         self.remove(LOCK);
     }
@@ -132,18 +133,18 @@ impl Runtime {
     }
 }
 
-/// The process that a note names.
+/// The process named in a note.
 pub(crate) fn process_in(note: &str) -> Option<u32> {
     note.strip_prefix("process ")?.split(',').next()?.parse().ok()
 }
 
-/// Whether a process is stopped, by a signal or a debugger. Told on Linux alone.
+/// Whether a process is stopped, by a signal or a debugger. Always `false` on systems other than Linux.
 pub(crate) fn is_stopped(process: u32) -> bool {
     if !cfg!(target_os = "linux") {
         return false;
     }
     let stat = std::fs::read(format!("/proc/{process}/stat")).unwrap_or_default();
-    // 4711 (a name that may hold anything) T 1 ...
+    // Such as `4711 (name) T 1 ...`; the name may contain anything.
     let after_name = stat.iter().rposition(|&byte| byte == b')').map(|at| &stat[at..]);
     after_name.is_some_and(|rest| matches!(rest.get(2), Some(b'T' | b't')))
 }
@@ -159,9 +160,10 @@ mod unix {
     use std::os::fd::OwnedFd;
     use std::path::Path;
 
-    /// The right of the group and of others to write.
+    /// Write permission of the group and of others.
     const WRITABLE_BY_OTHERS: RawMode = 0o022;
-    const OF_OTHERS: RawMode = 0o077;
+    /// All permissions of the group and of others.
+    const ACCESSIBLE_TO_OTHERS: RawMode = 0o077;
 
     pub(super) fn open(folder: &Path) -> io::Result<Option<OwnedFd>> {
         let shown = folder.display();
@@ -171,7 +173,7 @@ mod unix {
         let opened = match rustix::fs::open(folder, flags, Mode::empty()) {
             Ok(opened) => opened,
             Err(Errno::NOENT) => return Ok(None),
-            // Which of the two a link gives differs between systems.
+            // Systems report a symlink by different errors.
             Err(Errno::LOOP | Errno::NOTDIR | Errno::MLINK) => {
                 return refuse(format!("{shown} is not a folder, or a link to one: move it away"));
             }
@@ -206,7 +208,7 @@ mod unix {
         Ok(Some(opened))
     }
 
-    /// Why a file is none that we put there.
+    /// Why a file is not ours. `None` if it is.
     fn foreign(meta: &Stat, kind: FileType) -> Option<String> {
         let found = FileType::from_raw_mode(meta.st_mode);
         if found != kind {
@@ -224,16 +226,16 @@ mod unix {
         (!is_ours).then(|| format!("belongs to another user (number {})", meta.st_uid))
     }
 
-    /// A folder that others can look into is ours all the same, as nobody else could write there.
-    pub(super) fn close_to_others(folder: &OwnedFd) {
-        if fstat(folder).is_ok_and(|meta| meta.st_mode & OF_OTHERS != 0) {
-            let _ = fchmod(folder, Mode::RWXU); // what others may see there are names
+    /// Removes the permissions of others. A folder that they can only read is trusted, because they cannot write to it.
+    pub(super) fn make_private(folder: &OwnedFd) {
+        if fstat(folder).is_ok_and(|meta| meta.st_mode & ACCESSIBLE_TO_OTHERS != 0) {
+            let _ = fchmod(folder, Mode::RWXU); // if refused, others still see only names
         }
     }
 
     pub(super) fn file(folder: &OwnedFd, name: &str, make: bool) -> io::Result<File> {
-        let how = if make { OFlags::RDWR | OFlags::CREATE } else { OFlags::RDONLY };
-        let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let access = if make { OFlags::RDWR | OFlags::CREATE } else { OFlags::RDONLY };
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?;
         match foreign(&fstat(&file)?, FileType::RegularFile) {
             None => Ok(file.into()),
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_our_own_is_made_closed_and_used() {
+    fn a_folder_of_our_own_is_created_private_and_used() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("made").join("when needed");
         assert!(Runtime::open(&folder).unwrap().is_none());
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn case_143_a_folder_that_is_not_ours_alone_is_refused() {
+    fn case_143_a_folder_that_does_not_belong_to_us_alone_is_refused() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("folder");
         Runtime::make(&folder).unwrap();
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn case_143_what_we_did_not_put_there_is_refused_before_it_is_opened() {
+    fn case_143_files_that_are_not_ours_are_refused_before_they_are_opened() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("folder");
         let runtime = Runtime::make(&folder).unwrap();
@@ -313,7 +315,7 @@ mod tests {
             fs::remove_file(&path).unwrap();
             mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
             assert!(refused(&folder).contains(&format!("{name} is a FIFO")), "{}", refused(&folder));
-            // Though it was put there after the folder was looked at, nobody waits for it.
+            // A FIFO that is created after the folder was verified does not block an open.
             assert!(runtime.file(name, true).is_err() && runtime.file(name, false).is_err());
             fs::remove_file(&path).unwrap();
             fs::create_dir(&path).unwrap();

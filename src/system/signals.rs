@@ -1,21 +1,21 @@
-//! The signals that end the program, or tell it that its terminal changed, as a future.
+//! Signals to the program, as a future: to exit, to suspend, and that its terminal has changed.
 
 use std::io;
 
-/// What a signal asks for.
+/// A signal, by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// Somebody pressed Ctrl-C.
+    /// Ctrl-C was pressed.
     Interrupt,
-    /// End the program.
+    /// The program must exit.
     End,
-    /// The terminal has another size now, or is ours again.
+    /// The terminal was resized, or the program was continued: redraw.
     Redraw,
-    /// Give the terminal back and stop until continued.
+    /// Ctrl-Z was pressed: restore the terminal and stop until continued.
     Suspend,
 }
 
-/// Waits for signals.
+/// Receives signals.
 #[cfg(unix)]
 pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
@@ -29,10 +29,10 @@ pub(crate) struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    /// From now on the signals are waited for, and have no other effect.
+    /// Starts to receive signals, which then no longer have their default effects.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// The system refuses a handler.
     pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
@@ -60,18 +60,18 @@ impl Signals {
     }
 }
 
-/// Stops this process until it is continued, as Ctrl-Z does by itself where nobody waits for it.
+/// Stops this process until it is continued: the default effect of Ctrl-Z.
 #[cfg(unix)]
 pub(crate) fn suspend() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
 }
 
-/// There is no such signal here.
+/// Does nothing: there is no such signal.
 #[cfg(not(unix))]
 pub(crate) fn suspend() {}
 
 impl Signals {
-    /// Waits for a signal that ends a program; Ctrl-Z works meanwhile as it does elsewhere.
+    /// Waits for a signal to exit. Until then, Ctrl-Z has its default effect.
     pub(crate) async fn end(&mut self) {
         loop {
             match self.next().await {
@@ -83,21 +83,18 @@ impl Signals {
     }
 }
 
-/// Waits for Ctrl-C.
+/// Receives Ctrl-C, the only signal here.
 #[cfg(not(unix))]
 pub(crate) struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    /// Nothing can fail here; the signature is that of the other systems.
-    ///
-    /// # Errors
-    /// None.
+    /// Never fails; the signature is that of the other systems.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self)
     }
 
-    /// The next signal. A new size is not told here: the next redraw takes it.
+    /// The next signal. A resize is not reported: the next redraw notices it.
     pub(crate) async fn next(&mut self) -> Signal {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;

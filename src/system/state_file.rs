@@ -1,7 +1,7 @@
-//! Small files in the state folder: read whole, replaced whole.
+//! Small files in the state folder, read and replaced as a whole.
 //!
-//! A file is replaced by rename, so that a crash or a full disk leaves the old one. What a process that was killed had half
-//! written stays beside it, and is taken away by the next that writes.
+//! A file is replaced by rename, so that after a crash or on a full disk the old one remains. A process that is killed
+//! while writing leaves a partial file, which the next writer removes.
 
 use crate::system::paths;
 use anyhow::Context;
@@ -10,12 +10,12 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A larger file is not ours. In bytes.
+/// The most bytes that are read. Our files are smaller.
 const LENGTH_MAX: u64 = 1 << 20;
-/// What was begun so long before is not written on: writing takes milliseconds.
+/// The age from which a partial file counts as abandoned: writing one takes milliseconds.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-/// What is kept there. A file that cannot be read is as good as none.
+/// Reads a file. Empty if it cannot be read.
 pub(crate) fn read(path: &Path) -> String {
     let mut text = String::new();
     if path.is_file() {
@@ -24,35 +24,35 @@ pub(crate) fn read(path: &Path) -> String {
     text
 }
 
-/// Keeps this there from now on, for whom the file that was there before was.
+/// Replaces a file, keeping its permissions.
 ///
 /// # Errors
-/// Where it cannot be written; what was kept before is still there then.
+/// It cannot be written. The old file is unchanged.
 pub(crate) fn replace(path: &Path, text: &[u8]) -> anyhow::Result<()> {
     write(path, text, File::sync_all)
 }
 
-/// The same for what may be lost where the machine goes down: whoever writes does not wait for the disk.
+/// Like [`replace`], without waiting for the disk: the change may be lost if the machine crashes.
 ///
 /// # Errors
-/// Where it cannot be written; what was kept before is still there then.
-pub(crate) fn replace_at_once(path: &Path, text: &[u8]) -> anyhow::Result<()> {
+/// It cannot be written. The old file is unchanged.
+pub(crate) fn replace_without_sync(path: &Path, text: &[u8]) -> anyhow::Result<()> {
     write(path, text, |_| Ok(()))
 }
 
-fn write(path: &Path, text: &[u8], settle: impl FnOnce(&File) -> std::io::Result<()>) -> anyhow::Result<()> {
+fn write(path: &Path, text: &[u8], sync: impl FnOnce(&File) -> std::io::Result<()>) -> anyhow::Result<()> {
     let folder = path.parent().context("the file has no folder")?;
     paths::make_folder(folder)?;
-    let (beside, mut file) = beside(path)?;
-    sweep(path, &file);
+    let (temporary, mut file) = create_temporary(path)?;
+    remove_abandoned(path, &file);
     let written = keep_permissions(path, &file)
         .and_then(|()| file.write_all(text))
-        .and_then(|()| settle(&file))
-        .and_then(|()| fs::rename(&beside, path));
-    written.inspect_err(|_| drop(fs::remove_file(&beside))).map_err(Into::into)
+        .and_then(|()| sync(&file))
+        .and_then(|()| fs::rename(&temporary, path));
+    written.inspect_err(|_| drop(fs::remove_file(&temporary))).map_err(Into::into)
 }
 
-/// A private file does not become one for all to read.
+/// Copies the permissions of the old file, so that a private file does not become readable by everybody.
 fn keep_permissions(before: &Path, file: &File) -> std::io::Result<()> {
     #[cfg(unix)]
     if let Ok(before) = fs::metadata(before).map(|meta| meta.permissions())
@@ -65,31 +65,31 @@ fn keep_permissions(before: &Path, file: &File) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A new file next to `path`, of this process alone.
-fn beside(path: &Path) -> anyhow::Result<(PathBuf, File)> {
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
-    let file = File::create(&beside).with_context(|| format!("cannot write {}", beside.display()))?;
-    Ok((beside, file))
+/// Creates a file next to `path`, named after this process.
+fn create_temporary(path: &Path) -> anyhow::Result<(PathBuf, File)> {
+    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+    let file = File::create(&temporary).with_context(|| format!("cannot write {}", temporary.display()))?;
+    Ok((temporary, file))
 }
 
-/// Takes away what processes that were killed had begun to write in place of `path`, long before `ours` was made.
-fn sweep(path: &Path, ours: &File) {
+/// Removes the partial files that killed processes left next to `path`, if they are much older than `ours`.
+fn remove_abandoned(path: &Path, ours: &File) {
     let (Some(folder), Some(stem), Ok(now)) =
         (path.parent(), path.file_stem(), ours.metadata().and_then(|meta| meta.modified()))
     else {
         return;
     };
-    let is_of_another = |name: &Path| {
+    let is_temporary = |name: &Path| {
         let pid = name.file_stem().map(Path::new);
         let digits =
             pid.and_then(Path::extension).is_some_and(|pid| pid.as_encoded_bytes().iter().all(u8::is_ascii_digit));
         name.extension().is_some_and(|end| end == "new") && digits && pid.and_then(Path::file_stem) == Some(stem)
     };
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let begun = entry.metadata().and_then(|meta| meta.modified());
-        let is_old = begun.is_ok_and(|begun| now.duration_since(begun).is_ok_and(|age| age > ABANDONED));
-        if is_old && is_of_another(Path::new(&entry.file_name())) {
-            let _ = fs::remove_file(entry.path()); // what cannot be taken away does no harm
+        let modified = entry.metadata().and_then(|meta| meta.modified());
+        let is_old = modified.is_ok_and(|modified| now.duration_since(modified).is_ok_and(|age| age > ABANDONED));
+        if is_old && is_temporary(Path::new(&entry.file_name())) {
+            let _ = fs::remove_file(entry.path()); // a leftover does no harm
         }
     }
 }
@@ -100,7 +100,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     #[test]
-    fn what_a_killed_process_left_behind_is_taken_away_and_nothing_else() {
+    fn only_abandoned_partial_files_are_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("seen.json");
         let names = ["seen.1.new", "seen.2.new", "seen.new", "seen.x.new", "other.1.new", "seen.1.json"];
@@ -111,8 +111,8 @@ mod tests {
             }
         }
         replace(&path, b"{}").unwrap();
-        let stands = |name: &&str| scratch.path().join(name).exists();
-        assert_eq!(names.iter().filter(|name| !stands(name)).collect::<Vec<_>>(), [&"seen.1.new"]);
+        let exists = |name: &&str| scratch.path().join(name).exists();
+        assert_eq!(names.iter().filter(|name| !exists(name)).collect::<Vec<_>>(), [&"seen.1.new"]);
         assert_eq!(read(&path), "{}");
     }
 }

@@ -1,13 +1,13 @@
-//! A timer that wakes the program once.
+//! A timer that wakes its thread only once.
 //!
-//! Tokio's own timers are kept in wheels: one that is a minute away wakes its thread up to twice on the way, to be moved to a
-//! finer wheel. For a program that sleeps for minutes that is most of what it does. On Linux the system's own timer is waited
-//! for instead; elsewhere, and where it cannot be had, tokio's.
+//! Tokio keeps timers in hierarchical wheels: a timer that is due in a minute wakes its thread up to twice before, to
+//! be moved to a finer wheel. For a program that sleeps for minutes, this is most of its wakeups. So on Linux a timerfd
+//! is used instead; elsewhere, and if there is none, tokio's timer.
 
 use std::time::Instant;
 use tokio::time::sleep_until;
 
-/// One alarm clock, set anew as often as one likes. It goes by the monotonic clock, as [`Instant`] does.
+/// A reusable timer on the monotonic clock, like [`Instant`].
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     #[cfg(target_os = "linux")]
@@ -15,7 +15,7 @@ pub(crate) struct Alarm {
 }
 
 impl Alarm {
-    /// Waits until then. May be dropped at any time, and called again with the same or another time.
+    /// Waits until `at`. Cancel-safe; may be called again with the same or another time.
     pub(crate) async fn until(&mut self, at: Instant) {
         #[cfg(target_os = "linux")]
         if self.timer.until(at).await.is_ok() {
@@ -35,10 +35,11 @@ mod linux {
     use std::time::Instant;
     use tokio::io::unix::AsyncFd;
 
-    /// The system's timer, made when it is first waited for: it belongs to the runtime that waits.
+    /// A timerfd, created at the first wait because it is registered with the runtime that waits.
     #[derive(Debug, Default)]
     pub(super) struct Timer {
         timer: Option<AsyncFd<OwnedFd>>,
+        /// The time for which it is set.
         set: Option<Instant>,
     }
 
@@ -62,7 +63,7 @@ mod linux {
                     self.set = Some(at);
                 }
                 let mut ready = timer.readable().await?;
-                // It may have rung for an earlier time: then there is nothing to read, and it is set once more.
+                // If it expired for an earlier time, there is nothing to read, and it is set again.
                 let _ = rustix::io::read(ready.get_inner(), &mut [0; 8]);
                 ready.clear_ready();
                 self.set = None;
@@ -70,7 +71,7 @@ mod linux {
         }
     }
 
-    #[expect(deprecated, reason = "what replaces it is unsafe, for types whose descriptor may change: this one cannot")]
+    #[expect(deprecated, reason = "the replacement is unsafe, for types whose descriptor may change; this one cannot")]
     fn create() -> io::Result<AsyncFd<OwnedFd>> {
         AsyncFd::new(timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?)
     }
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn it_rings_when_it_is_due_and_not_before() {
+    fn an_alarm_expires_when_it_is_due_and_not_before() {
         block_on(async {
             let mut alarm = Alarm::default();
             for wait in [20, 1, 0] {
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn it_may_be_set_anew_before_it_rang() {
+    fn an_alarm_may_be_changed_before_it_expires() {
         block_on(async {
             let mut alarm = Alarm::default();
             let begun = Instant::now();
@@ -114,16 +115,16 @@ mod tests {
             alarm.until(soon).await;
             let at = Instant::now() + Duration::from_millis(10);
             tokio::select! {
-                () = alarm.until(late) => panic!("an earlier ringing is no ringing of this one"),
+                () = alarm.until(late) => panic!("it expired for the earlier time"),
                 () = sleep_until(at.into()) => {}
             }
         });
     }
 
-    /// Tokio's own timer comes back up to three times for the same wait.
+    /// Tokio's own timer wakes up to three times for the same wait.
     #[cfg(target_os = "linux")]
     #[test]
-    fn it_wakes_its_thread_once() {
+    fn an_alarm_wakes_its_thread_once() {
         let sleeps = || -> u64 {
             let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
             let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
@@ -131,14 +132,15 @@ mod tests {
         };
         block_on(async {
             let mut alarm = Alarm::default();
-            // A wait for memory or for the disk counts too, on a busy machine at nearly every turn: the best is what the timer takes.
-            let (mut took, begun) = (Vec::new(), Instant::now());
-            while !took.contains(&1) && begun.elapsed() < Duration::from_secs(30) {
+            // On a busy machine, nearly every wait includes waits for memory or the disk, which count as well. The
+            // lowest count is the timer's own.
+            let (mut wakeups, begun) = (Vec::new(), Instant::now());
+            while !wakeups.contains(&1) && begun.elapsed() < Duration::from_secs(30) {
                 let before = sleeps();
                 alarm.until(Instant::now() + Duration::from_millis(150)).await;
-                took.push(sleeps() - before);
+                wakeups.push(sleeps() - before);
             }
-            assert_eq!(took.iter().min(), Some(&1), "{took:?}");
+            assert_eq!(wakeups.iter().min(), Some(&1), "{wakeups:?}");
         });
     }
 }

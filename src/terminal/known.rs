@@ -1,83 +1,84 @@
-//! The terminals that are known: how each is told where to open and what to run.
+//! The known terminals, with the command line that each takes for a folder and a command.
 //!
-//! Most take the words after their option as they are. Some join them to a line that a shell, or what resembles one, takes
-//! apart again, and there `$(...)` would run: what each can be trusted with is part of the list. It was tried with words made
-//! to break it, on the releases in Debian 12, but for those marked (read), which is what their documentation says.
+//! Most take the words after their option as they are. Some join them into a line that a shell or a similar parser
+//! splits again, in which `$(...)` would run. So the list also says which words are safe for each. It was tested with
+//! hostile words on the releases in Debian 12, except for the entries marked (read), which follow the documentation.
 
+use super::quote::is_literal;
 use crate::config::{COMMAND, FOLDER};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// A terminal that is known.
+/// A known terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     /// Its program's file name.
     pub(super) name: &'static str,
-    /// What must come right after the program.
+    /// The word that must follow the program.
     subcommand: Option<&'static str>,
-    /// The words that say where to open, in which [`FOLDER`] stands for the folder; it is put behind a last `=`. Not needed
-    /// where the window opens in the process that is started, in its working directory.
+    /// The words that set the folder. [`FOLDER`] stands for the folder, which is also appended to a word that ends in
+    /// `=`. Empty if the window opens in the started process, and so in its working directory.
     folder: &'static [&'static str],
-    /// What comes before the command.
-    before: Option<&'static str>,
-    /// Whether it hands a word of the command on as it is.
-    takes: fn(&OsStr) -> bool,
+    /// The option that precedes the command.
+    command_option: Option<&'static str>,
+    /// Whether it passes a word of the command on unchanged.
+    is_safe: fn(&OsStr) -> bool,
     /// What it draws on.
-    pub(super) on: On,
+    pub(super) display: Display,
 }
 
 /// What a terminal draws on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum On {
-    /// Any display.
+pub(super) enum Display {
+    /// X11 or Wayland.
     Any,
     /// X11 alone.
     X11,
     /// Wayland alone.
     Wayland,
-    /// What it draws on is its own affair: it is only used where it is named.
-    Own,
+    /// Unknown. Such a terminal is only used if the user names it.
+    Unknown,
 }
 
 const HERE: &[&str] = &[];
 const WORKING: &[&str] = &["--working-directory="];
 
-const fn any(name: &'static str, folder: &'static [&'static str], before: Option<&'static str>) -> Known {
-    Known { name, subcommand: None, folder, before, takes: |_| true, on: On::Any }
+const fn any(name: &'static str, folder: &'static [&'static str], command_option: Option<&'static str>) -> Known {
+    Known { name, subcommand: None, folder, command_option, is_safe: |_| true, display: Display::Any }
 }
 
-const fn x11(name: &'static str, folder: &'static [&'static str], before: &'static str) -> Known {
-    Known { on: On::X11, ..any(name, folder, Some(before)) }
+const fn x11(name: &'static str, folder: &'static [&'static str], command_option: &'static str) -> Known {
+    Known { display: Display::X11, ..any(name, folder, Some(command_option)) }
 }
 
-/// One that is not looked for: it needs another program to run, or another may have its name.
+/// A terminal that is not searched for: it depends on another running program, or other programs have its name.
 const fn named(known: Known) -> Known {
-    Known { on: On::Own, ..known }
+    Known { display: Display::Unknown, ..known }
 }
 
-/// One that may take its command for a line of text.
-const fn line(name: &'static str, folder: &'static [&'static str], before: Option<&'static str>) -> Known {
-    Known { takes: plain, ..any(name, folder, before) }
+/// A terminal that may parse its command as one line of text.
+const fn line(name: &'static str, folder: &'static [&'static str], command_option: Option<&'static str>) -> Known {
+    Known { is_safe: is_literal, ..any(name, folder, command_option) }
 }
 
-/// All of them; where there is no other sign of the user's liking, the first that is there is taken.
+/// All known terminals, in order of preference.
 pub(super) static KNOWN: &[Known] = &[
-    any("ghostty", WORKING, Some("-e")).only(plain), // (read) before 1.2 it made a line of the words
+    any("ghostty", WORKING, Some("-e")).only(is_literal), // (read) joined the words into a line before 1.2
     any("kitty", &["--directory="], None),
     Known { subcommand: Some("start"), ..any("wezterm", &["--cwd", FOLDER], Some("--")) }, // (read)
     any("alacritty", &["--working-directory", FOLDER], Some("-e")),
-    Known { on: On::Wayland, ..any("foot", WORKING, None) }, // (read)
-    named(any("footclient", WORKING, None)),                 // (read)
-    any("ptyxis", WORKING, Some("--")),                      // (read)
+    Known { display: Display::Wayland, ..any("foot", WORKING, None) }, // (read)
+    named(any("footclient", WORKING, None)),                           // (read)
+    any("ptyxis", WORKING, Some("--")),                                // (read)
     any("gnome-terminal", WORKING, Some("--")),
     any("kgx", WORKING, Some("--")),
-    any("konsole", &["--workdir", FOLDER], Some("-e")).only(no_variable), // puts in values for `$NAME`
+    any("konsole", &["--workdir", FOLDER], Some("-e")).only(no_variable), // expands `$NAME`
     any("xfce4-terminal", WORKING, Some("-x")),                           // its `-e` takes a line
     any("mate-terminal", WORKING, Some("-x")),                            // the same
     line("tilix", WORKING, Some("-e")),
     line("terminator", WORKING, Some("-x")),
     any("lxterminal", WORKING, Some("-e")),
-    any("qterminal", &["-w", FOLDER], Some("-e")).only(no_variable), // the same as konsole
+    any("qterminal", &["-w", FOLDER], Some("-e")).only(no_variable), // as konsole
     line("cosmic-term", HERE, Some("-e")),                           // (read)
     line("io.elementary.terminal", WORKING, Some("-x")),             // (read)
     line("deepin-terminal", &["-w", FOLDER], Some("-e")),            // (read)
@@ -92,19 +93,19 @@ pub(super) static KNOWN: &[Known] = &[
     x11("uxterm", HERE, "-e"),
     x11("lxterm", HERE, "-e"),
     x11("xterm", HERE, "-e"),
-    // Choosers: what comes in the end may be any of the above.
+    // These start another terminal, which may be any of the above.
     line("xdg-terminal-exec", HERE, None),
     line("x-terminal-emulator", HERE, Some("-e")),
-    // `.` is the working directory. A `;` begins a new command even inside a word, and `%NAME%` is a variable (read).
-    named(any("wt", &["-d", "."], None).only(no_sign_of_wt)),
+    // `.` is the working directory. A `;` starts a new command even inside a word, and `%NAME%` is a variable (read).
+    named(any("wt", &["-d", "."], None).only(safe_for_wt)),
 ];
 
-/// What is not known is told as most are, and trusted with nothing that a shell could make something of.
-static UNKNOWN: Known = Known { on: On::Own, ..line("", HERE, Some("-e")) };
+/// The assumptions for an unknown terminal: the most common option, and only words that no shell interprets.
+static UNKNOWN: Known = Known { display: Display::Unknown, ..line("", HERE, Some("-e")) };
 
 impl Known {
-    const fn only(self, takes: fn(&OsStr) -> bool) -> Self {
-        Self { takes, ..self }
+    const fn only(self, is_safe: fn(&OsStr) -> bool) -> Self {
+        Self { is_safe, ..self }
     }
 
     /// The terminal of this file name.
@@ -115,11 +116,11 @@ impl Known {
     }
 }
 
-/// The words that run `command` in the terminal that `words` start. These begin with its program; they may hold further words
-/// of the user's, with the placeholders of the settings.
+/// The command line that runs `command` in a terminal. `words` are the terminal's program and further words of the
+/// user's, which may contain the placeholders of the settings.
 ///
 /// # Errors
-/// The word of the command that this terminal would not hand on as it is.
+/// The word of the command that is not safe for this terminal.
 pub(super) fn words<'c>(
     known: Option<&Known>,
     words: &[OsString],
@@ -127,15 +128,15 @@ pub(super) fn words<'c>(
     command: &'c [OsString],
 ) -> Result<Vec<OsString>, &'c OsStr> {
     let Some((program, rest)) = words.split_first() else { return Ok(command.to_vec()) };
-    let is_placed = rest.iter().any(|word| word == COMMAND);
-    // Of a terminal that is not known, a user who says where the command comes is taken to know it.
-    if !(known.is_none() && is_placed) {
-        let takes = known.unwrap_or(&UNKNOWN).takes;
-        command.iter().find(|word| !takes(word)).map_or(Ok(()), |word| Err(word.as_os_str()))?;
+    let has_placeholder = rest.iter().any(|word| word == COMMAND);
+    // A user who places the command on an unknown terminal's command line is trusted to know that terminal.
+    if !(known.is_none() && has_placeholder) {
+        let is_safe = known.unwrap_or(&UNKNOWN).is_safe;
+        command.iter().find(|word| !is_safe(word)).map_or(Ok(()), |word| Err(word.as_os_str()))?;
     }
     let with_folder = |word: &OsString| if word == FOLDER { folder.into() } else { word.clone() };
     let mut out = vec![program.clone()];
-    if is_placed {
+    if has_placeholder {
         for word in rest {
             if word == COMMAND { out.extend_from_slice(command) } else { out.push(with_folder(word)) }
         }
@@ -158,30 +159,22 @@ pub(super) fn words<'c>(
     }
     out.extend(rest.iter().map(with_folder));
     let has = |wanted: &[&str]| rest.iter().any(|word| wanted.iter().any(|wanted| word == wanted));
-    match known.before {
+    match known.command_option {
         Some(_) if known.name.is_empty() && has(&["-e", "-x", "--"]) => {}
-        Some(before) if !has(&[before]) => out.push(before.into()),
+        Some(option) if !has(&[option]) => out.push(option.into()),
         _ => {}
     }
     out.extend_from_slice(command);
     Ok(out)
 }
 
-/// A word that means itself to every shell, and to all that takes lines apart as one does. One of hyphens alone may end a
-/// terminal's own options.
-pub(super) fn plain(word: &OsStr) -> bool {
-    let is_plain = |c: char| c.is_alphanumeric() || "_@+=:,./-".contains(c) || (cfg!(windows) && c == '\\');
-    let is_word = |word: &str| word.chars().all(is_plain) && !word.starts_with('=') && word.chars().any(|c| c != '-');
-    word.to_str().is_some_and(is_word)
-}
-
-/// A word without anything that could name a variable.
+/// Whether a word has no `$`, which could start a variable.
 fn no_variable(word: &OsStr) -> bool {
     !word.as_encoded_bytes().contains(&b'$')
 }
 
-/// A word in which Windows Terminal sees no sign of its own.
-fn no_sign_of_wt(word: &OsStr) -> bool {
+/// Whether a word has nothing that Windows Terminal interprets.
+fn safe_for_wt(word: &OsStr) -> bool {
     let bytes = word.as_encoded_bytes();
     !bytes.is_empty() && !bytes.iter().any(|byte| b";%\"\n\r".contains(byte)) && !bytes.ends_with(b"\\")
 }

@@ -1,8 +1,10 @@
-//! Terminals of the Mac: Terminal, iTerm and others run a script that is opened with them. AppleScript would need the command as
-//! text within text; a script needs it quoted once, and `'` is the only sign that quoting has to know.
+//! Terminals on macOS: Terminal, iTerm and others run a script that is opened with them. AppleScript would need the
+//! command quoted twice; a shell script needs it quoted once, and `'` is the only character to escape.
 //!
-//! The script lies in the user's own folder for what is temporary, is readable by nobody else, and removes itself first.
+//! The script is in the user's temporary folder, is accessible to nobody else, and first removes itself.
 
+#[cfg(target_os = "macos")]
+use super::start::{WATCH_TIME, run};
 use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -10,24 +12,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Opens a terminal that runs `command` in `folder`: the application of this name, or whichever opens scripts.
+/// Opens a terminal that runs `command` in `folder`: the application of this name, or the default one for scripts.
 ///
 /// # Errors
-/// Where the script cannot be written, or nothing opens it.
+/// If the script cannot be written, or nothing opens it.
 #[cfg(target_os = "macos")]
 pub(super) fn open(app: Option<&str>, command: &[OsString], folder: &Path) -> Result<(), String> {
-    let script = written(&script(command, folder)).map_err(|error| format!("the script for the terminal: {error}"))?;
+    let script =
+        write_script(&script(command, folder)).map_err(|error| format!("the script for the terminal: {error}"))?;
     let mut words = vec![OsString::from("/usr/bin/open")];
     if let Some(app) = app {
         words.extend(["-a".into(), app.into()]);
     }
     words.push(script.clone().into_os_string());
-    super::start::run(app.unwrap_or("the terminal"), &words, Path::new("/"), &[], super::WATCHED).inspect_err(|_| {
+    run(app.unwrap_or("the terminal"), &words, Path::new("/"), &[], WATCH_TIME).inspect_err(|_| {
         let _ = std::fs::remove_file(&script);
     })
 }
 
-/// What the terminal's shell runs: the command takes its place.
+/// The script, which replaces its shell by the command.
 pub(super) fn script(command: &[OsString], folder: &Path) -> Vec<u8> {
     let mut out = b"#!/bin/sh\nrm -f -- \"$0\"\ncd -- ".to_vec();
     quote(folder.as_os_str(), &mut out);
@@ -48,13 +51,13 @@ fn quote(word: &OsStr, out: &mut Vec<u8>) {
     out.push(b'\'');
 }
 
-/// A new file with this script, which is a program.
-pub(super) fn written(script: &[u8]) -> io::Result<PathBuf> {
+/// Writes the script to a new executable file.
+pub(super) fn write_script(script: &[u8]) -> io::Result<PathBuf> {
     let folder = std::env::temp_dir();
     let mut number = 0;
     let (mut file, path) = loop {
         let path = folder.join(format!("pilotlight-{}-{number}.command", std::process::id()));
-        // Never an existing file, nor what a link leads to.
+        // Never opens an existing file, nor the target of a link.
         match OpenOptions::new().write(true).create_new(true).mode(0o700).open(&path) {
             Ok(file) => break (file, path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => number += 1,

@@ -1,62 +1,62 @@
-//! Starting a terminal: a process that owes us nothing.
+//! Starts a terminal as an independent process.
 //!
 //! On Unix it gets a session of its own, so that neither a signal to our process group nor the end of our own terminal
-//! reaches it. It has nothing to read from or write to. A thread waits for its end, for otherwise it would stay as a zombie
-//! until ours.
+//! reaches it. Its standard streams are the null device. A thread waits for its end, because it would otherwise remain
+//! as a zombie.
 #![cfg_attr(unix, allow(unsafe_code))]
 
 use super::known::Known;
-use super::shown;
+use super::quote::shown;
 use crate::agent::copilot::identity::AGENT_MARKS;
-use crate::system::descriptors::give_back;
+use crate::system::deadline::run_within;
+use crate::system::descriptors;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc;
 use std::time::Duration;
 
-/// Runs the words in `folder`, with `env` set, and watches for as long as `watched`. The first word is the path of a program.
+/// How long a new terminal is watched for errors. Without a display or a bus, terminals fail within a few hundred
+/// milliseconds.
+pub(super) const WATCH_TIME: Duration = Duration::from_secs(1);
+
+/// Runs the words in `folder`, with `env` set, and watches the process for `watch_time`. The first word is the path of
+/// a program.
 ///
 /// # Errors
-/// Where they cannot be started, or end at once with an error.
+/// If the process cannot be started, or fails within that time.
 pub(super) fn run(
     name: &str,
     words: &[OsString],
     folder: &Path,
     env: &[(OsString, OsString)],
-    watched: Duration,
+    watch_time: Duration,
 ) -> Result<(), String> {
     let Some((program, arguments)) = words.split_first() else { return Err("there is nothing to run".into()) };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder).envs(env.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if cfg!(unix) {
-        command.env("PWD", folder); // what a shell would have said
+        command.env("PWD", folder); // as a shell would set it
     }
-    // A new window is in no tmux, even where we are; but a program that opens one in ours has to find it.
+    // A new window is not inside our tmux. But a program other than a terminal may be one that opens a window in it.
     if Known::of(Path::new(program).file_name().unwrap_or_default()).is_some() {
         command.env_remove("TMUX").env_remove("TMUX_PANE");
     }
-    // A terminal of the user's is no tool's, even where a tool started us: see `watch::process::copilot_ancestor`.
+    // A terminal that the user opens is not a tool of Copilot's, even if such a tool started us: see
+    // `process::copilot_ancestor`.
     for mark in AGENT_MARKS {
         command.env_remove(mark);
     }
     detach(&mut command);
-    give_back(&mut command);
+    descriptors::restore(&mut command);
     let spawned = command.spawn();
     let mut child = spawned.map_err(|error| format!("{name} cannot be started in {}: {error}", shown(folder)))?;
     let unwatched = |error| format!("{name} was started, but cannot be watched: {error}");
-    let (tell, told) = mpsc::channel();
-    let wait = move || {
-        let _ = tell.send(child.wait()); // nobody listens any more once it has lasted
-    };
-    std::thread::Builder::new().name("terminal".into()).spawn(wait).map_err(unwatched)?;
-    match told.recv_timeout(watched) {
-        // Lasting, or one that has asked another process for a window.
-        Err(_) => Ok(()),
-        Ok(Ok(status)) if status.success() => Ok(()),
-        Ok(Ok(status)) => Err(format!("{name} ended at once, {}", worded(status))),
-        Ok(Err(error)) => Err(unwatched(error)),
+    match run_within("terminal", watch_time, move || child.wait()).map_err(unwatched)? {
+        None => Ok(()),                                 // it runs
+        Some(Ok(status)) if status.success() => Ok(()), // it has asked another process for a window
+        Some(Ok(status)) => Err(format!("{name} ended at once, {}", describe(status))),
+        Some(Err(error)) => Err(unwatched(error)),
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn run(
 fn detach(command: &mut Command) {
     use std::os::unix::process::CommandExt;
     let leave = || rustix::process::setsid().map(drop).map_err(std::io::Error::from);
-    // SAFETY: between fork and exec only this one system call is made, and no memory is allocated.
+    // SAFETY: only this system call is made between fork and exec, and nothing is allocated.
     unsafe { command.pre_exec(leave) };
 }
 
@@ -75,7 +75,7 @@ fn detach(command: &mut Command) {
     command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP);
 }
 
-fn worded(status: ExitStatus) -> String {
+fn describe(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return format!("by signal {signal}");

@@ -1,5 +1,4 @@
-//! Terminals that write down what they are told, in place of real ones. What real ones make of it is for
-//! `tests/visible/terminal.sh`, which runs the test at the end.
+//! Tests with fake terminals that record how they were started. `tests/visible/terminal.sh` tests real ones.
 
 mod choosing;
 mod display;
@@ -12,11 +11,11 @@ use std::process::Command;
 use std::time::Instant;
 use tempfile::TempDir;
 
-/// How long a test waits for what should come at once: only a failure takes it.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a test waits for something that should happen at once. Only a failure takes this long.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Words that mean something to terminals, shells or the system. Each has to arrive as it is, and nothing called `pwned` may
-/// come to be.
+/// Words that terminals, shells or the system may interpret. Each must arrive unchanged, and no file called `pwned` may
+/// be created.
 const HOSTILE: &[&str] = &[
     "-e",
     "--",
@@ -39,7 +38,7 @@ const HOSTILE: &[&str] = &[
     "ä\u{202e}",
 ];
 
-/// A folder of programs, and a folder of a session whose name is hostile itself.
+/// A folder of programs, a home, and a session folder with a hostile name.
 struct Scene {
     scratch: TempDir,
 }
@@ -65,21 +64,21 @@ impl Scene {
         self.scratch.path().join("-e $(touch pwned) a b;c\n'\"")
     }
 
-    /// A program on PATH: a script of the shell.
+    /// Adds a program to PATH: a shell script.
     fn program(&self, name: &str, script: &str) -> PathBuf {
         let path = self.bin().join(name);
         write_program(&path, &format!("#!/bin/sh\n{script}\n"));
         path
     }
 
-    /// A program that writes down where it is and what it is told, and does as `then` says.
+    /// Adds a program that records its working folder and arguments, and then runs `then`.
     fn recorder(&self, name: &str, then: &str) -> PathBuf {
         let record = self.scratch.path().join("record");
         let record = record.display();
         self.program(name, &format!("printf '%s\\0' \"$PWD\" \"$@\" >{record}.new\nmv {record}.new {record}\n{then}"))
     }
 
-    /// Where the recorder was, and what it was told.
+    /// The recorded working folder and arguments.
     fn recorded(&self) -> (PathBuf, Vec<String>) {
         let record = self.scratch.path().join("record");
         wait_until("the record", || record.exists());
@@ -88,37 +87,43 @@ impl Scene {
         (words.next().unwrap().into(), words.collect())
     }
 
-    /// Terminals that know these programs alone. One that ends is seen to end, however long that takes it.
+    /// Terminals with only these programs on PATH. The watch time is long enough for every fake to end.
     fn terminals(&self, setting: &[&str]) -> Terminals {
         let setting = setting.iter().map(|&word| word.to_owned()).collect();
         let (home, settings) = (Some(self.home()), Some(self.home().join(".config")));
         Terminals {
             setting,
-            around: Around { path: Some(self.bin().into()), x11: true, home, settings, ..Around::default() },
-            watched: PATIENCE,
+            environment: Environment {
+                path: Some(self.bin().into()),
+                x11: true,
+                home,
+                settings,
+                ..Environment::default()
+            },
+            watch_time: TIMEOUT,
         }
     }
 
-    /// Nothing that was handed over has run.
-    fn is_unharmed(&self) {
+    /// Asserts that no argument was executed.
+    fn assert_unharmed(&self) {
         for folder in [self.scratch.path().to_owned(), self.bin(), self.home(), self.folder(), ".".into()] {
             assert!(!folder.join("pwned").exists(), "{}", folder.display());
         }
     }
 }
 
-/// Writes a program without ever having it open: a process that another test starts at this moment would have it open too,
-/// and what somebody may write to cannot be run.
+/// Writes a program through another process. If this process had it open for writing, a child that another test forks
+/// at that moment would inherit the descriptor, and executing the program would fail (ETXTBSY).
 pub(super) fn write_program(path: &Path, text: &str) {
     let script = "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"";
     let written = Command::new("/bin/sh").args(["-c", script, "sh"]).arg(path).arg(text).status().unwrap();
     assert!(written.success());
 }
 
-pub(super) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+pub(super) fn wait_until(description: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + TIMEOUT;
     while !condition() {
-        assert!(Instant::now() < deadline, "waited {PATIENCE:?} for: {what}");
+        assert!(Instant::now() < deadline, "waited {TIMEOUT:?} for: {description}");
         std::thread::park_timeout(Duration::from_millis(2));
     }
 }
@@ -136,8 +141,8 @@ fn hostile_words_and_folders_arrive_as_they_are() {
         let command: Vec<&str> = std::iter::once("copilot").chain(HOSTILE.iter().copied()).collect();
         let env = [(OsString::from("COPILOT_HOME"), OsString::from("$(touch pwned) b;c"))];
         let mut terminals = scene.terminals(&setting);
-        terminals.around.terminal = setting.is_empty().then(|| name.into());
-        terminals.watched = WATCHED;
+        terminals.environment.terminal = setting.is_empty().then(|| name.into());
+        terminals.watch_time = WATCH_TIME;
         let opened = terminals.open(&os(&command), Some(&scene.folder()), &env).unwrap();
         assert_eq!(opened, Opened { terminal: name.into(), elsewhere: None });
         let folder = scene.folder();
@@ -149,36 +154,36 @@ fn hostile_words_and_folders_arrive_as_they_are() {
         let set = ["/usr/bin/env", "COPILOT_HOME=$(touch pwned) b;c", &program];
         let words: Vec<_> = first.iter().copied().chain(set).chain(HOSTILE.iter().copied()).collect();
         assert_eq!(scene.recorded(), (folder.clone(), words.iter().map(|&word| word.to_owned()).collect()));
-        scene.is_unharmed();
+        scene.assert_unharmed();
     }
 }
 
-/// Those that make a line of their command, which a shell then takes apart.
+/// Terminals that join their command into a line for a shell.
 #[test]
-fn a_terminal_that_would_make_something_else_of_a_word_is_not_used() {
+fn a_terminal_is_not_used_for_a_word_that_is_unsafe_for_it() {
     let scene = Scene::new();
     scene.recorder("terminology", "");
     scene.recorder("konsole", "");
     scene.program("copilot", "");
     for word in HOSTILE {
-        if known::plain(OsStr::new(word)) {
+        if quote::is_literal(OsStr::new(word)) {
             continue;
         }
         for setting in [&["terminology"][..], &["terminology", "-e", "{command}"], &["odd"]] {
             scene.recorder("odd", "");
             let refused = scene.terminals(setting).open(&os(&["copilot", word]), None, &[]).unwrap_err();
-            assert!(refused.contains(" its command as a line of text, which "), "{refused}");
+            assert!(refused.contains(" its command as one line of text, in which "), "{refused}");
         }
-        let other = scene.terminals(&[]).start(&os(&["copilot", word]), &scene.home(), &[]);
-        let konsole = !word.contains('$');
-        assert_eq!(other.is_ok_and(|start| start.name == "konsole"), konsole, "{word:?}");
+        let launch = scene.terminals(&[]).launch(&os(&["copilot", word]), &scene.home(), &[]);
+        let is_safe_for_konsole = !word.contains('$');
+        assert_eq!(launch.is_ok_and(|launch| launch.name == "konsole"), is_safe_for_konsole, "{word:?}");
     }
     assert!(!scene.scratch.path().join("record").exists());
-    scene.is_unharmed();
+    scene.assert_unharmed();
 }
 
 #[test]
-fn what_is_opened_owes_us_nothing() {
+fn an_opened_terminal_is_independent_of_us() {
     let scene = Scene::new();
     let about = scene.scratch.path().join("about");
     let files = "files=$(readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2)";
@@ -196,7 +201,7 @@ fn what_is_opened_owes_us_nothing() {
 }
 
 #[test]
-fn what_fails_is_told_with_the_command_to_type() {
+fn errors_include_the_command_to_type() {
     let scene = Scene::new();
     let program = scene.program("copilot", "");
     let (command, type_it) = (os(&["copilot", "--resume=1"]), ". In a terminal, type: cd ");
@@ -205,7 +210,7 @@ fn what_fails_is_told_with_the_command_to_type() {
     let typed = format!("{type_it}{} && copilot --resume=1", home.display());
     assert_eq!(
         open(&["absent"]),
-        format!("the terminal of the settings, absent (actions.terminal), is not here{typed}")
+        format!("the terminal in the settings, absent (actions.terminal), was not found{typed}")
     );
     scene.program("xterm", "exit 3");
     assert_eq!(open(&["xterm"]), format!("xterm ended at once, with the exit code 3{typed}"));
@@ -218,15 +223,15 @@ fn what_fails_is_told_with_the_command_to_type() {
     assert!(gone.starts_with("there is no program copilot here (actions.copilot can name it)."), "{gone}");
 }
 
-/// One that asks a process that runs already for a window ends at once, and well.
+/// A terminal that asks a running process for a window exits at once, with success.
 #[test]
-fn a_terminal_that_ends_well_or_lasts_has_opened() {
+fn a_terminal_that_succeeds_or_keeps_running_has_opened() {
     let scene = Scene::new();
     scene.program("copilot", "");
     for then in ["exit 0", "exec sleep 8"] {
         scene.program("gnome-terminal", then);
         let begun = Instant::now();
-        let terminals = Terminals { watched: WATCHED, ..scene.terminals(&[]) };
+        let terminals = Terminals { watch_time: WATCH_TIME, ..scene.terminals(&[]) };
         terminals.open(&os(&["copilot"]), Some(&scene.home()), &[]).unwrap();
         assert!(begun.elapsed() < Duration::from_secs(6), "its end is not waited for");
     }
@@ -240,7 +245,7 @@ fn without_a_display_the_command_is_named() {
     scene.program("copilot", "");
     let open = |setting: &[&str]| {
         let mut terminals = scene.terminals(setting);
-        terminals.around.x11 = false;
+        terminals.environment.x11 = false;
         terminals.open(&os(&["copilot", "--resume=1"]), None, &[])
     };
     assert_eq!(
@@ -254,7 +259,7 @@ fn without_a_display_the_command_is_named() {
 }
 
 #[test]
-fn a_folder_that_is_not_here_is_not_opened() {
+fn a_missing_folder_is_replaced_by_the_home() {
     let scene = Scene::new();
     scene.program("copilot", "");
     let file = scene.bin().join("copilot");
@@ -265,33 +270,33 @@ fn a_folder_that_is_not_here_is_not_opened() {
         let opened = scene.terminals(&["xterm"]).open(&os(&["copilot"]), folder, &[]).unwrap();
         assert_eq!(scene.recorded().0, scene.home());
         fs::remove_file(scene.scratch.path().join("record")).unwrap();
-        let said = opened.to_string();
-        assert!(said.starts_with("opened in xterm, in your home, because ") && !said.contains('\n'), "{said}");
+        let message = opened.to_string();
+        assert!(message.starts_with("opened in xterm, in your home, because ") && !message.contains('\n'), "{message}");
     }
 }
 
 #[test]
-fn a_new_window_is_in_no_tmux() {
+fn a_new_terminal_does_not_inherit_tmux() {
     let scene = Scene::new();
     scene.program("copilot", "");
-    let inside = format!("printf %s \"$TMUX\" >{0}/inside\n: >{0}/told", scene.scratch.path().display());
+    let script = format!("printf %s \"$TMUX\" >{0}/inside\n: >{0}/done", scene.scratch.path().display());
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["terminal::tests::opens_what_it_is_told", "--exact", "--ignored"]);
+    command.args(["terminal::tests::opens_the_named_terminal", "--exact", "--ignored"]);
     for (name, expected) in [("xterm", ""), ("mine", "/tmp/s,1,2")] {
-        let terminal = scene.program(name, &inside);
+        let terminal = scene.program(name, &script);
         command.env("TMUX", "/tmp/s,1,2").env("DISPLAY", ":0").env("OPEN", terminal);
         assert!(command.output().unwrap().status.success());
-        let (inside, told) = (scene.scratch.path().join("inside"), scene.scratch.path().join("told"));
-        wait_until("what it found", || told.exists());
+        let (inside, done) = (scene.scratch.path().join("inside"), scene.scratch.path().join("done"));
+        wait_until("the terminal's environment", || done.exists());
         assert_eq!(fs::read_to_string(inside).unwrap(), expected);
-        fs::remove_file(told).unwrap();
+        fs::remove_file(done).unwrap();
     }
 }
 
-/// A part of the test above, in a process with an environment of its own.
+/// Part of the test above, in a process with an environment of its own.
 #[test]
 #[ignore = "started by another test"]
-fn opens_what_it_is_told() {
+fn opens_the_named_terminal() {
     if let Ok(terminal) = std::env::var("OPEN") {
         Terminals::new(Some(vec![terminal])).open(&os(&["/bin/true"]), None, &[]).unwrap();
     }

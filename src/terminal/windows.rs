@@ -1,15 +1,14 @@
-//! A console window of its own for a command on Windows: which terminal draws it is the user's setting there.
+//! Opens a console window for a command on Windows. The user's Windows settings decide which terminal draws it.
 //!
-//! The standard library would hand our own console on to the new process, which would then write into that one. So the
-//! system's call is made here, with no handle inherited, and with a command line that is taken apart again into exactly the
-//! words that it was made of.
+//! The standard library would let the new process inherit our console's handles and write to it. So this calls the
+//! system directly, with no inherited handles, and with a command line that splits into exactly the given words.
 #![cfg_attr(windows, allow(unsafe_code))]
 
 #[cfg(windows)]
 pub(super) use console::open;
 
-/// Adds a word to a command line, so that `CommandLineToArgvW` and every C library find it there as it was: a quote is marked
-/// with a backslash, and so are the backslashes before a quote, but no others.
+/// Appends a word to a command line, quoted for `CommandLineToArgvW` and every C library: a quote is escaped with a
+/// backslash, and so are the backslashes before a quote, but no others.
 pub(super) fn quote(word: impl Iterator<Item = u16>, line: &mut Vec<u16>) {
     const QUOTE: u16 = b'"' as u16;
     const BACKSLASH: u16 = b'\\' as u16;
@@ -36,8 +35,8 @@ pub(super) fn quote(word: impl Iterator<Item = u16>, line: &mut Vec<u16>) {
 #[cfg(windows)]
 mod console {
     use super::super::choice::is_batch;
-    use super::super::known::plain;
-    use super::super::{WATCHED, shown};
+    use super::super::quote::{is_literal, shown};
+    use super::super::start::WATCH_TIME;
     use super::quote;
     use std::collections::BTreeMap;
     use std::ffi::{OsStr, OsString};
@@ -52,11 +51,11 @@ mod console {
         STARTUPINFOW, WaitForSingleObject,
     };
 
-    /// Runs the command, whose first word is the path of a program, in a console window of its own, and watches it for a
-    /// while.
+    /// Runs the command in a console window of its own, and watches it for a while. The first word is the path of a
+    /// program.
     ///
     /// # Errors
-    /// Where it cannot be started as it is, or ends at once with an error.
+    /// If it cannot be started with these words, or fails at once.
     pub(in super::super) fn open(
         command: &[OsString],
         folder: &Path,
@@ -68,17 +67,17 @@ mod console {
         if command.iter().chain(set).any(|word| word.encode_wide().any(|unit| unit == 0)) {
             return Err(format!("{name} cannot be given a null character"));
         }
-        // The system gives such a file to its shell, which has a mind of its own about most signs.
-        let is_odd = |c: char| c.is_control() || "\"%&|<>^!".contains(c);
+        // Windows runs a batch file with its shell, which interprets most punctuation.
+        let is_special = |c: char| c.is_control() || "\"%&|<>^!".contains(c);
         if is_batch(command)
-            && (program.to_string_lossy().contains(is_odd) || !arguments.iter().all(|word| plain(word)))
+            && (program.to_string_lossy().contains(is_special) || !arguments.iter().all(|word| is_literal(word)))
         {
             return Err(format!("{name} is a batch file, which cannot be given these words as they are"));
         }
         let failed = |error: io::Error| format!("{name} cannot be started in {}: {error}", shown(folder));
         let process = create(command, folder, env).map_err(failed)?;
-        let milliseconds = u32::try_from(WATCHED.as_millis()).unwrap_or(u32::MAX);
-        // SAFETY: the handle is open, and may be waited for and asked by those who made the process.
+        let milliseconds = u32::try_from(WATCH_TIME.as_millis()).unwrap_or(u32::MAX);
+        // SAFETY: the handle is open, and has the access rights of the process's creator.
         let code = unsafe {
             let mut code = 0;
             let ended = WaitForSingleObject(process.as_raw_handle(), milliseconds) == WAIT_OBJECT_0;
@@ -97,10 +96,10 @@ mod console {
         let folder: Vec<u16> = folder.as_os_str().encode_wide().chain([0]).collect();
         let block = block(env);
         let startup = STARTUPINFOW { cb: size_of::<STARTUPINFOW>() as u32, ..Default::default() };
-        let mut made = PROCESS_INFORMATION::default();
+        let mut process = PROCESS_INFORMATION::default();
         let flags = CREATE_NEW_CONSOLE | CREATE_UNICODE_ENVIRONMENT;
-        // SAFETY: all texts end in a null and outlive the call, which may write into the command line; no handle is
-        // inherited; both handles that come back are ours, and closed when dropped.
+        // SAFETY: all strings are null-terminated and outlive the call, which may write to the command line; no handle
+        // is inherited; both returned handles are ours, and are closed on drop.
         unsafe {
             let (line, env) = (line.as_mut_ptr(), block.as_ptr().cast());
             let started = CreateProcessW(
@@ -113,17 +112,17 @@ mod console {
                 env,
                 folder.as_ptr(),
                 &raw const startup,
-                &raw mut made,
+                &raw mut process,
             );
             if started == 0 {
                 return Err(io::Error::last_os_error());
             }
-            drop(OwnedHandle::from_raw_handle(made.hThread));
-            Ok(OwnedHandle::from_raw_handle(made.hProcess))
+            drop(OwnedHandle::from_raw_handle(process.hThread));
+            Ok(OwnedHandle::from_raw_handle(process.hProcess))
         }
     }
 
-    /// Our environment with `env` set, as the system takes it: sorted without regard to case.
+    /// Our environment with `env` set, as an environment block: sorted, ignoring case.
     fn block(env: &[(OsString, OsString)]) -> Vec<u16> {
         let key = |name: &OsStr| name.to_string_lossy().to_uppercase();
         let mut all: BTreeMap<String, (OsString, OsString)> =

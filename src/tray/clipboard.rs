@@ -1,38 +1,38 @@
 //! The clipboard.
 //!
-//! A thread of its own copies: a clipboard that does not answer may not hold the menu. Under Wayland, `wl-copy` does it
-//! where it is installed, as a program without a window of its own has no other way that every compositor offers; without
-//! it, XWayland's clipboard does.
+//! Copying runs on its own thread, so that a clipboard that does not answer does not block the menu. On Wayland,
+//! `wl-copy` is used if installed: every compositor supports it, while a program without a window has no other way that
+//! all of them offer. The fallback is XWayland's clipboard.
 
 #[cfg(target_os = "linux")]
 use crate::system::descriptors;
 use std::sync::mpsc::{Sender, channel};
 
-/// The clipboard. On X11 what was copied is there for as long as the program that copied it: it is kept open.
+/// The clipboard. It is kept open because on X11 a copied text is lost when its owner closes the clipboard.
 #[derive(Debug, Default)]
 pub(super) struct Clipboard {
     copies: Option<Sender<String>>,
 }
 
 impl Clipboard {
-    /// Copies text. `failed` is called, on another thread, with the reason where that cannot be done.
+    /// Copies text. If that fails, `failed` is called with the reason, on another thread.
     pub(super) fn copy(&mut self, text: String, failed: impl Fn(String) + Send + 'static) {
         let unsent = match &self.copies {
             Some(copies) => copies.send(text).err().map(|unsent| unsent.0),
             None => Some(text),
         };
         let Some(text) = unsent else { return };
-        let (copies, wanted) = channel();
+        let (copies, requests) = channel();
         let _ = copies.send(text); // the receiver is right here
-        let keeper = move || {
+        let work = move || {
             let mut board = None;
-            while let Ok(text) = wanted.recv() {
+            while let Ok(text) = requests.recv() {
                 if let Err(error) = copy(&mut board, text) {
                     failed(error);
                 }
             }
         };
-        let started = std::thread::Builder::new().name("clipboard".into()).spawn(keeper);
+        let started = std::thread::Builder::new().name("clipboard".into()).spawn(work);
         self.copies = started.is_ok().then_some(copies);
     }
 }
@@ -43,7 +43,7 @@ fn copy(board: &mut Option<arboard::Clipboard>, text: String) -> Result<(), Stri
     #[cfg(not(target_os = "linux"))]
     let wayland = false;
     #[cfg(target_os = "linux")]
-    if wayland && by_program(std::process::Command::new("wl-copy"), &text).is_ok() {
+    if wayland && pipe_to(std::process::Command::new("wl-copy"), &text).is_ok() {
         return Ok(());
     }
     let copied = match board {
@@ -58,14 +58,14 @@ fn copy(board: &mut Option<arboard::Clipboard>, text: String) -> Result<(), Stri
     })
 }
 
-/// Has a program copy what it reads. It goes on in the background to hand the text out, and is not ended by a Ctrl-C that is
-/// for us.
+/// Pipes text to a program that copies it. Its background process, which serves the text, is in its own process group,
+/// so that a Ctrl-C for us does not end it.
 #[cfg(target_os = "linux")]
-fn by_program(mut program: std::process::Command, text: &str) -> std::io::Result<()> {
+fn pipe_to(mut program: std::process::Command, text: &str) -> std::io::Result<()> {
     use std::io::Write;
     use std::os::unix::process::CommandExt;
     use std::process::Stdio;
-    descriptors::give_back(&mut program);
+    descriptors::restore(&mut program);
     let mut running =
         program.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()?;
     let written = running.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
@@ -74,13 +74,14 @@ fn by_program(mut program: std::process::Command, text: &str) -> std::io::Result
     if status.success() { Ok(()) } else { Err(std::io::Error::other(status.to_string())) }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
-    use super::by_program;
+    use super::pipe_to;
     use std::process::Command;
 
     #[test]
-    fn a_program_is_given_the_text_and_its_failure_is_told() {
+    fn the_program_gets_the_text_and_its_failure_is_reported() {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("copied");
         let shell = |script: &str| {
@@ -88,9 +89,9 @@ mod tests {
             command.args(["-c", script]).env("FILE", &file);
             command
         };
-        by_program(shell("cat > \"$FILE\""), "copilot --resume=1").unwrap();
+        pipe_to(shell("cat > \"$FILE\""), "copilot --resume=1").unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "copilot --resume=1");
-        assert!(by_program(shell("exit 1"), "text").is_err());
-        assert!(by_program(Command::new("/nonexistent/wl-copy"), "text").is_err());
+        assert!(pipe_to(shell("exit 1"), "text").is_err());
+        assert!(pipe_to(Command::new("/nonexistent/wl-copy"), "text").is_err());
     }
 }

@@ -1,12 +1,11 @@
-//! What the main thread holds: the tray, as long as there is a place for it, what it shows, and the hands that do what a
-//! click asks for.
+//! The state of the main thread: the tray, while a panel shows it, the current view, and the handler that carries out
+//! clicks.
 
 use super::autostart::Login;
 use super::clipboard::Clipboard;
-use super::feed::News;
+use super::messages::{DesktopEvent, NotifierEvent, NotifierSender};
 #[cfg(not(target_os = "linux"))]
 use super::native::Tray;
-use super::notifier::Word;
 use super::notify::{Note, NoteSender};
 use super::open;
 use super::open_files::OpenFiles;
@@ -14,8 +13,10 @@ use super::open_files::OpenFiles;
 use super::sni::Tray;
 use super::view::{Effect, ItemId, MenuView};
 use crate::agent::copilot::bridge::files::Files;
+use crate::control::PendingOrder;
+use crate::core::action::Trait;
 use crate::core::alert::Detail;
-use crate::core::order::{Ask, Given, Order, Outcome, Report};
+use crate::core::order::{Order, Outcome, Report};
 use crate::core::text::is_uuid;
 use crate::engine::{Command, Key};
 use crate::system::paths::{self, own_program};
@@ -27,70 +28,51 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
-/// What the main thread is told.
-#[derive(Clone, Debug)]
-pub(crate) enum Told {
-    /// Show this from now on.
-    View(Arc<MenuView>),
-    /// An item was clicked.
-    Item {
-        /// Its name.
-        item: String,
-        /// Who clicked has seen what stood there: the menu did not change under the pointer.
-        aimed: bool,
-    },
-    /// What became of the session bus.
-    #[cfg(target_os = "linux")]
-    Bus(super::bus::Bus),
-    /// The engine has ended.
-    End,
-}
-
-/// The tray and what it shows.
+/// The tray and its current view.
 pub(crate) struct TrayController {
     tray: Option<Tray>,
     view: Arc<MenuView>,
     click_handler: ClickHandler,
-    news: Box<dyn Fn(News)>,
+    report: Box<dyn Fn(DesktopEvent)>,
     has_icon: Arc<AtomicBool>,
 }
 
 impl TrayController {
-    /// A controller that is not lit. `news` tells where it is lit and why not.
-    pub(crate) fn new(click_handler: ClickHandler, news: Box<dyn Fn(News)>) -> Self {
-        let view = Arc::new(MenuView::before_the_first_look());
-        Self { tray: None, view, click_handler, news, has_icon: Arc::default() }
+    /// Creates a controller without an icon. `report` is called with whether the icon is shown, and if not, why.
+    pub(crate) fn new(click_handler: ClickHandler, report: Box<dyn Fn(DesktopEvent)>) -> Self {
+        let view = Arc::new(MenuView::initial());
+        Self { tray: None, view, click_handler, report, has_icon: Arc::default() }
     }
 
-    /// Whether the icon is up, for other threads to look at.
+    /// Whether the icon is shown, for other threads to read.
     pub(crate) fn has_icon(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.has_icon)
     }
 
-    /// Puts the icon up, where it is not, with `raise`.
+    /// Shows the icon with `create`, unless it is shown already.
     ///
     /// # Errors
     /// Where the desktop has no place for it.
-    pub(crate) fn light(&mut self, raise: impl FnOnce(&MenuView) -> anyhow::Result<Tray>) -> anyhow::Result<()> {
+    pub(crate) fn show_icon(&mut self, create: impl FnOnce(&MenuView) -> anyhow::Result<Tray>) -> anyhow::Result<()> {
         if self.tray.is_none() {
-            self.tray = Some(raise(&self.view)?);
+            self.tray = Some(create(&self.view)?);
         }
         self.has_icon.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Takes the icon down: where it stood is gone.
-    pub(crate) fn put_out(&mut self) {
+    /// Removes the icon, as its panel is gone.
+    pub(crate) fn remove_icon(&mut self) {
         self.has_icon.store(false, Ordering::Release);
         self.tray = None;
     }
 
-    /// Tells where the icon is, or why there is none.
-    pub(crate) fn tell(&self, news: News) {
-        (self.news)(news);
+    /// Reports that the icon is shown, or why it is not.
+    pub(crate) fn report(&self, event: DesktopEvent) {
+        (self.report)(event);
     }
 
-    /// Shows this from now on.
+    /// Replaces the view.
     pub(crate) fn show(&mut self, view: Arc<MenuView>) {
         if let Some(tray) = &mut self.tray
             && let Err(error) = tray.show(&view)
@@ -100,9 +82,9 @@ impl TrayController {
         self.view = view;
     }
 
-    /// An item was clicked; `aimed`, if the menu did not change under the pointer. What it is for is looked up now, in what is
-    /// shown now.
-    pub(crate) fn item(&mut self, name: &str, aimed: bool) {
+    /// Handles a click on an item; `aimed` is false if the menu may have changed under the pointer. The item's effect
+    /// is looked up in the current view.
+    pub(crate) fn click(&mut self, name: &str, aimed: bool) {
         let Ok(id) = name.parse::<ItemId>() else { return };
         match self.view.effect_of(&id) {
             Some(effect) if id.session.is_some() && !aimed => {
@@ -117,20 +99,20 @@ impl TrayController {
             }
             Some(effect) => {
                 self.click_handler.act(id.session.as_ref(), effect.clone());
-                self.show_again();
+                self.restore_menu();
             }
             None => tracing::debug!("a click on something that is no longer shown"),
         }
     }
 
-    /// The tray, where it is up.
+    /// The tray, while it is shown.
     #[cfg(not(target_os = "linux"))]
     pub(crate) const fn tray(&self) -> Option<&Tray> {
         self.tray.as_ref()
     }
 
-    /// A click may have changed a check mark, whatever came of it: what is shown is put right.
-    fn show_again(&mut self) {
+    /// Shows the view again: a click may have toggled a check mark in the panel although nothing changed.
+    fn restore_menu(&mut self) {
         if let Some(tray) = &mut self.tray
             && let Err(error) = tray.show(&self.view)
         {
@@ -139,36 +121,33 @@ impl TrayController {
     }
 }
 
-/// Does what a click asks for.
+/// Carries out clicks.
 pub(crate) struct ClickHandler {
     commander: UnboundedSender<Command>,
     note_sender: NoteSender,
     clipboard: Clipboard,
     runtime: Handle,
     own_log: Option<PathBuf>,
-    /// Shared with all twins: settings change while the program runs.
-    tools: Arc<Mutex<Tools>>,
-    notifier: Ear,
+    /// Shared by all duplicates, as settings change while the program runs.
+    settings: Arc<Mutex<ClickSettings>>,
+    notifier: NotifierSender,
     login: Login,
     open_files: OpenFiles,
 }
 
-/// What is handed to a terminal.
+/// The settings that clicks depend on.
 #[derive(Debug, Default)]
-struct Tools {
+struct ClickSettings {
     homes: Vec<PathBuf>,
     terminal: Vec<String>,
-    /// How much of a session a popup shows.
+    /// How much a popup says about a session.
     detail: Detail,
 }
 
-/// Where the notifier is told something.
-pub(crate) type Ear = Arc<dyn Fn(Word) + Send + Sync>;
-
 impl ClickHandler {
-    /// What commands the engine, and says with notifications what went wrong. `homes` and `terminal` are for what is shown
-    /// in a terminal; `notifier` is told what the user wants to hear; `open_files` is what is opened in an editor.
-    #[expect(clippy::too_many_arguments, reason = "each is another one's, and they meet only here")]
+    /// Creates a handler that sends commands to the engine and reports failures as notifications. `homes` and
+    /// `terminal` are for commands run in a terminal; `notifier` receives mutes and pauses.
+    #[expect(clippy::too_many_arguments, reason = "each has a different owner, and only this type needs them all")]
     pub(crate) fn new(
         commander: UnboundedSender<Command>,
         note_sender: NoteSender,
@@ -176,40 +155,41 @@ impl ClickHandler {
         own_log: Option<PathBuf>,
         homes: Vec<PathBuf>,
         terminal: Vec<String>,
-        notifier: Ear,
+        notifier: NotifierSender,
         login: Login,
         open_files: OpenFiles,
     ) -> Self {
-        let tools = Arc::new(Mutex::new(Tools { homes, terminal, detail: Detail::default() }));
+        let settings = Arc::new(Mutex::new(ClickSettings { homes, terminal, detail: Detail::default() }));
         Self {
             commander,
             note_sender,
             clipboard: Clipboard::default(),
             runtime,
             own_log,
-            tools,
+            settings,
             notifier,
             login,
             open_files,
         }
     }
 
-    /// Goes by these settings from now on, and so do all twins.
+    /// Applies new settings to this handler and all its duplicates.
     pub(super) fn configure(&self, homes: &[PathBuf], terminal: &[String], detail: Detail) {
-        let tools = Tools { homes: homes.to_vec(), terminal: terminal.to_vec(), detail };
-        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools;
+        let settings = ClickSettings { homes: homes.to_vec(), terminal: terminal.to_vec(), detail };
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
-    /// Further hands that do the same, for another thread.
-    pub(crate) fn twin(&self) -> Self {
-        let Self { commander, note_sender, clipboard: _, runtime, own_log, tools, notifier, login, open_files } = self;
+    /// A handler that does the same, for another thread. It has a clipboard of its own.
+    pub(crate) fn duplicate(&self) -> Self {
+        let Self { commander, note_sender, clipboard: _, runtime, own_log, settings, notifier, login, open_files } =
+            self;
         Self {
             commander: commander.clone(),
             note_sender: note_sender.clone(),
             clipboard: Clipboard::default(),
             runtime: runtime.clone(),
             own_log: own_log.clone(),
-            tools: Arc::clone(tools),
+            settings: Arc::clone(settings),
             notifier: Arc::clone(notifier),
             login: login.clone(),
             open_files: open_files.clone(),
@@ -225,10 +205,10 @@ impl ClickHandler {
         self.note_sender.send(note, || ());
     }
 
-    /// Does what a click asks for; `session` is the one that was clicked at.
+    /// Carries out a click; `session` is the session that the item belongs to.
     pub(super) fn act(&mut self, session: Option<&Key>, effect: Effect) {
         if let Some(key) = session {
-            // Whatever is clicked in a session's menu, the session was looked at.
+            // Any click in a session's submenu marks the session as seen.
             self.command(Command::Seen(vec![key.clone()]));
         }
         match effect {
@@ -238,7 +218,7 @@ impl ClickHandler {
             Effect::Quit => self.command(Command::Quit),
             Effect::Act(order) => self.order(*order),
             Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(order)),
-            Effect::Mute(mute) => (self.notifier)(Word::Mute(mute)),
+            Effect::Mute(mute) => (self.notifier)(NotifierEvent::Mute(mute)),
             Effect::TestNote => self.note(&Note::test()),
             Effect::Details { id, request } => self.details(&["approve", "--ask"], &id, &request),
             Effect::Answer { id, request } => self.details(&["answer"], &id, &request),
@@ -246,7 +226,7 @@ impl ClickHandler {
             Effect::OpenLog(path) => self.open(path, open::log),
             Effect::StartAtLogin(on) => {
                 if let Err(error) = self.login.set(on) {
-                    self.trouble()(format!("{error:#}"));
+                    self.failure_reporter()(format!("{error:#}"));
                 }
                 self.command(Command::Redraw);
             }
@@ -256,8 +236,8 @@ impl ClickHandler {
                         title: "The bridge is renewed".into(),
                         body: "Sessions that you start in terminals from now on have it.".into(),
                     }),
-                    Some(Err(error)) => self.trouble()(format!("{error:#}")),
-                    None => self.trouble()("there is no folder to put the bridge into: set HOME".into()),
+                    Some(Err(error)) => self.failure_reporter()(format!("{error:#}")),
+                    None => self.failure_reporter()("there is no folder to put the bridge into: set HOME".into()),
                 }
                 self.command(Command::Redraw);
             }
@@ -267,47 +247,47 @@ impl ClickHandler {
             }
             Effect::OwnLog => match self.own_log.clone() {
                 Some(path) => self.open(path, open::log),
-                None => self.trouble()("there is no folder to keep a log in".into()),
+                None => self.failure_reporter()("there is no folder to keep a log in".into()),
             },
-            Effect::OpenSettings => self.open_files.open_settings(self.trouble()),
-            Effect::ShowDiagnostics => self.open_files.show_diagnostics(self.trouble()),
+            Effect::OpenSettings => self.open_files.open_settings(self.failure_reporter()),
+            Effect::ShowDiagnostics => self.open_files.show_diagnostics(self.failure_reporter()),
             Effect::CopyDiagnostics => match self.open_files.shown() {
-                Some(text) => self.clipboard.copy(text, self.trouble()),
+                Some(text) => self.clipboard.copy(text, self.failure_reporter()),
                 None => self.note(&Note {
                     title: "Nothing was copied".into(),
                     body: "Look at the diagnostics first, with \u{201c}Show diagnostics\u{201d}: what was shown is what is copied."
                         .into(),
                 }),
             },
-            Effect::Copy(text) => self.clipboard.copy(text, self.trouble()),
+            Effect::Copy(text) => self.clipboard.copy(text, self.failure_reporter()),
         }
     }
 
-    /// Has something done with a session, and says what came of it, unless that opens a window.
+    /// Sends an order to the engine and reports the outcome, unless a success opens a window and so shows itself.
     fn order(&self, order: Order) {
-        let is_seen = matches!(order.ask, Ask::ShowTerminal | Ask::Resume);
+        let opens_window = order.ask.action().is(Trait::OpensWindow);
         let who = order.who.clone();
         let (reply, mut reports) = mpsc::unbounded_channel();
-        self.command(Command::Act(Given::by_us(order, reply)));
-        let click_handler = self.twin();
+        self.command(Command::Act(PendingOrder::by_us(order, reply)));
+        let click_handler = self.duplicate();
         self.runtime.spawn(async move {
             while let Some(report) = reports.recv().await {
                 match report {
-                    Report::End(Outcome::Done(_)) if is_seen => {}
-                    Report::End(outcome) => click_handler.tell(&who, &outcome),
+                    Report::End(Outcome::Done(_)) if opens_window => {}
+                    Report::End(outcome) => click_handler.report_outcome(&who, &outcome),
                     _ => {}
                 }
             }
         });
     }
 
-    /// Says what came of something that was asked of a session, which is named if popups may name it.
-    pub(super) fn tell(&self, who: &str, outcome: &Outcome) {
-        let names = self.tools.lock().unwrap_or_else(PoisonError::into_inner).detail != Detail::None;
-        self.note(&Note::after(if names && !who.is_empty() { who } else { "Pilotlight" }, outcome));
+    /// Reports the outcome of an order; names the session only if popups may.
+    pub(super) fn report_outcome(&self, who: &str, outcome: &Outcome) {
+        let may_name = self.settings.lock().unwrap_or_else(PoisonError::into_inner).detail != Detail::None;
+        self.note(&Note::after(if may_name && !who.is_empty() { who } else { "Pilotlight" }, outcome));
     }
 
-    /// Shows a request or a question whole in a terminal, where it can be answered: this program does, asked for that one.
+    /// Runs this program in a terminal to show one request or question in full and answer it.
     fn details(&self, verb: &[&str], id: &str, request: &str) {
         self.in_terminal(|program, homes| details_command(program, verb, homes, id, request));
     }
@@ -315,32 +295,34 @@ impl ClickHandler {
     /// Runs this program in a terminal.
     fn in_terminal(&self, command: impl Fn(OsString, &[PathBuf]) -> Option<Vec<OsString>>) {
         let Some(program) = own_program() else {
-            return self.trouble()("this program has been moved or deleted since it started: start it again".into());
+            return self.failure_reporter()(
+                "this program has been moved or deleted since it started: start it again".into(),
+            );
         };
-        let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(command) = command(program.into(), &tools.homes) else {
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(command) = command(program.into(), &settings.homes) else {
             let why = "the id of the session or of its request is not in Copilot's form, and nothing else is passed to a terminal; answer it where it was asked";
-            return self.trouble()(why.into());
+            return self.failure_reporter()(why.into());
         };
-        let (terminals, failed) = (Terminals::new(Some(tools.terminal.clone())), self.trouble());
+        let (terminals, failed) = (Terminals::new(Some(settings.terminal.clone())), self.failure_reporter());
         let work = move || {
             if let Err(reason) = terminals.open(&command, None, &[]) {
                 failed(reason);
             }
         };
         if let Err(error) = std::thread::Builder::new().name("terminal".into()).spawn(work) {
-            self.trouble()(error.to_string());
+            self.failure_reporter()(error.to_string());
         }
     }
 
     fn open(&self, path: PathBuf, open: fn(&std::path::Path) -> anyhow::Result<()>) {
-        if let Err(error) = open::apart(path, open, self.trouble()) {
-            self.trouble()(error.to_string());
+        if let Err(error) = open::spawn(path, open, self.failure_reporter()) {
+            self.failure_reporter()(error.to_string());
         }
     }
 
-    /// Says what a click could not do.
-    fn trouble(&self) -> impl Fn(String) + Send + use<> {
+    /// Returns a function that reports why a click failed.
+    fn failure_reporter(&self) -> impl Fn(String) + Send + use<> {
         let note_sender = self.note_sender.clone();
         move |reason| {
             tracing::warn!("{reason}");
@@ -349,8 +331,8 @@ impl ClickHandler {
     }
 }
 
-/// This program, asked to show one request, or one question, and to answer it. `None` where an id has not the form of Copilot's:
-/// nothing else reaches a command line.
+/// The command that shows one request or question and answers it. `None` if an id does not have the form of Copilot's:
+/// nothing else may reach a command line.
 fn details_command(
     program: OsString,
     verb: &[&str],
@@ -368,7 +350,7 @@ fn details_command(
     Some(command)
 }
 
-/// This program, asked to switch the bridge on or off, and to wait until that was read.
+/// The command that installs or removes the bridge and then waits until the user has read its output.
 fn bridge_command(program: OsString, verb: &str, homes: &[PathBuf]) -> Vec<OsString> {
     let homes = homes.iter().flat_map(|home| ["--home".into(), home.clone().into_os_string()]);
     [program].into_iter().chain(homes).chain(["bridge", verb, "--wait"].map(OsString::from)).collect()
@@ -379,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_ids_of_copilots_form_reach_a_command_line() {
+    fn only_well_formed_ids_reach_a_command_line() {
         const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed972800";
         let command = |id: &str, request: &str| {
             details_command("pilotlight".into(), &["approve", "--ask"], &["/h".into()], id, request)

@@ -1,6 +1,6 @@
-//! What is known of one session, in words: for `Why` in its submenu, and for the notification that a click on its popup raises.
+//! The details of one session, worded for `Why` in its submenu and for the notification after a click on its popup.
 
-use super::mute::Notices;
+use super::notifications::NotificationState;
 use super::view::{COLUMNS, Summary, Text};
 use crate::core::action::{ServerState, bridge_words};
 use crate::core::alert::Detail;
@@ -13,44 +13,45 @@ use crate::core::time::Moment;
 use crate::engine::Key;
 use std::path::Path;
 
-/// What a submenu is made of.
+/// A session, as the menu is built from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// Which session.
+    /// The key of the session.
     pub key: &'a Key,
-    /// What is shown of it everywhere.
+    /// Its row, as all lists show it.
     pub row: &'a Row,
-    /// What was observed of it.
+    /// What is known about it.
     pub session: &'a Session,
     /// Its folder.
     pub path: &'a Path,
 }
 
-/// What words depend on beside the session.
+/// What the details depend on besides the session.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Words<'a> {
-    /// The limits that statuses rest on.
+pub(crate) struct DetailsContext<'a> {
+    /// The limits of the verdict.
     pub limits: &'a Limits,
-    /// The user's home, which is written `~`.
+    /// The user's home, which is shown as `~`.
     pub user_home: Option<&'a str>,
     /// What is muted.
-    pub notices: &'a Notices,
+    pub notifications: &'a NotificationState,
 }
 
-/// Why it has its status: in at most so many lines, the ages of which are true when they are read. `named`: with the status.
-pub(crate) fn reason(row: &Row, named: bool, most: usize) -> Vec<Text> {
+/// The reason for the status, in at most `max` lines whose ages are worded when they are shown. `named`: with the
+/// status.
+pub(crate) fn reason(row: &Row, named: bool, max: usize) -> Vec<Text> {
     let named = |words: &str| if named { format!("{}: {words}", row.status) } else { words.to_owned() };
     match &row.gist {
         gist @ Gist::Silent { what, .. } => {
-            let what = lines(&named(what), COLUMNS, most.saturating_sub(1)).into_iter().map(Text::from);
+            let what = lines(&named(what), COLUMNS, max.saturating_sub(1)).into_iter().map(Text::from);
             std::iter::once(Text::age(gist.clone())).chain(what).collect()
         }
-        _ => lines(&named(&plain(&row.because, 300)), COLUMNS, most).into_iter().map(Text::from).collect(),
+        _ => lines(&named(&plain(&row.because, 300)), COLUMNS, max).into_iter().map(Text::from).collect(),
     }
 }
 
-/// What its status rests on, what would change it, and what else is known of it.
-pub(crate) fn why(source: &Source<'_>, words: &Words<'_>) -> Vec<Text> {
+/// The reason for the status, what would change it, and further details.
+pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text> {
     let Source { row, session, .. } = *source;
     let mut texts = reason(row, true, 3);
     let mut say = |text: String| texts.extend(lines(&plain(&text, 200), COLUMNS, 2).into_iter().map(Text::from));
@@ -61,7 +62,7 @@ pub(crate) fn why(source: &Source<'_>, words: &Words<'_>) -> Vec<Text> {
         && turn.question().is_none()
         && session.facts.requests.is_empty()
     {
-        let (situation, quiet, stuck) = turn.silence_limits(words.limits);
+        let (situation, quiet, stuck) = turn.silence_limits(context.limits);
         say(format!("Silence: quiet after {quiet}, stuck after {stuck} ({situation})"));
     }
     let denied = session.facts.denials.after(session.live.attached);
@@ -72,13 +73,13 @@ pub(crate) fn why(source: &Source<'_>, words: &Words<'_>) -> Vec<Text> {
         say(part);
     }
     let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
-    say(format!("Folder: {}{branch}", folder(row, words.user_home)));
+    say(format!("Folder: {}{branch}", folder(row, context.user_home)));
     say(format!("Owner: {}", owner(&session.owner)));
     say(format!("Model: {}", session.facts.model.as_deref().unwrap_or("not known")));
     if let Some(background) = background(row) {
         say(format!("Background: {background}"));
     }
-    if words.notices.quiet.is_muted(&row.id, row.cwd.as_deref()) {
+    if context.notifications.quiet.is_muted(&row.id, row.cwd.as_deref()) {
         say("Muted: no popups".into());
     }
     if let Some(last) = row.last_progress {
@@ -87,14 +88,14 @@ pub(crate) fn why(source: &Source<'_>, words: &Words<'_>) -> Vec<Text> {
     texts
 }
 
-/// The session in the words of a notification: as many of them as the user wants to have on the screen.
-pub(crate) fn summary(source: &Source<'_>, words: &Words<'_>, now: Moment) -> Summary {
+/// The session, worded for a notification, in as much detail as the user allows on the screen.
+pub(crate) fn summary(source: &Source<'_>, context: &DetailsContext<'_>, now: Moment) -> Summary {
     let Source { row, session, .. } = *source;
     let title = format!("{} {}: {}", mark(row.status).0, row.status, row.label.cut(80));
-    let (title, body) = match words.notices.detail {
+    let (title, body) = match context.notifications.detail {
         Detail::Full => {
             let because = plain(&row.reason(now.wall), 200);
-            let (folder, doing) = (folder(row, words.user_home), doing(session));
+            let (folder, doing) = (folder(row, context.user_home), doing(session));
             let now = doing.unwrap_or_else(|| "no turn is open".into());
             (title, format!("{because}\nFolder: {folder}\nNow: {now}"))
         }
@@ -114,7 +115,7 @@ fn folder(row: &Row, home: Option<&str>) -> String {
     }
 }
 
-/// The tool that is open and what it works on.
+/// The current activity: the last open tool and its command.
 fn doing(session: &Session) -> Option<String> {
     let facts = &session.facts;
     if facts.compaction.is_some() {
@@ -145,18 +146,18 @@ fn background(row: &Row) -> Option<String> {
     (!parts.is_empty()).then(|| listed(&parts))
 }
 
-/// What our part in the session is: attached, and what came of the last thing that was done.
+/// Our connection to the session, and the outcome of the last order.
 fn control(source: &Source<'_>) -> Option<String> {
     let control = &source.session.control;
     let bridge = bridge_words(source.session);
     let server = match &control.server {
         ServerState::Hosted(_) => "it runs in a server of ours",
         ServerState::Attached => "attached to its server",
-        ServerState::Listens => "its server can be reached",
+        ServerState::Listening => "its server can be reached",
         ServerState::Refused(_) => "its server refused us",
-        ServerState::Nowhere | ServerState::Unknown if let Some(bridge) = &bridge => bridge,
-        ServerState::Nowhere | ServerState::Unknown if control.outcome.is_none() => return None,
-        ServerState::Nowhere | ServerState::Unknown => "it is only watched",
+        ServerState::NotListening | ServerState::Unknown if let Some(bridge) = &bridge => bridge,
+        ServerState::NotListening | ServerState::Unknown if control.outcome.is_none() => return None,
+        ServerState::NotListening | ServerState::Unknown => "it is only watched",
     };
     let outcome = control.outcome.as_ref().map(|(_, words)| format!("; {words}")).unwrap_or_default();
     Some(format!("Pilotlight: {server}{outcome}"))

@@ -1,7 +1,7 @@
-//! The main thread on macOS and Windows: winit's loop, which sleeps until it is told something.
+//! The main thread on macOS and Windows: winit's loop, which sleeps until an event arrives.
 
-use super::controller::{Told, TrayController};
-use super::feed::News;
+use super::controller::TrayController;
+use super::messages::{DesktopEvent, MainEvent};
 use super::native::Tray;
 use anyhow::Context;
 use tray_icon::menu::MenuEvent;
@@ -12,16 +12,16 @@ use winit::window::WindowId;
 
 /// The loop of the main thread.
 pub(super) struct Loop {
-    events: EventLoop<Told>,
+    events: EventLoop<MainEvent>,
 }
 
 impl Loop {
-    /// An event loop without a window.
+    /// Creates an event loop without a window.
     ///
     /// # Errors
-    /// Where the system has no desktop for us.
+    /// Where there is no desktop.
     pub(super) fn new() -> anyhow::Result<Self> {
-        let mut builder = EventLoop::<Told>::with_user_event();
+        let mut builder = EventLoop::<MainEvent>::with_user_event();
         #[cfg(target_os = "macos")]
         {
             use winit::platform::macos::{ActivationPolicy, EventLoopBuilderExtMacOS};
@@ -32,11 +32,11 @@ impl Loop {
         Ok(Self { events })
     }
 
-    /// Tells this loop something, from any thread.
-    pub(super) fn sender(&self) -> impl Fn(Told) + Clone + Send + Sync + use<> {
-        let proxy: EventLoopProxy<Told> = self.events.create_proxy();
-        move |told| {
-            let _ = proxy.send_event(told); // fails only when the loop has ended
+    /// Returns a function that sends events to this loop, from any thread.
+    pub(super) fn sender(&self) -> impl Fn(MainEvent) + Clone + Send + Sync + use<> {
+        let proxy: EventLoopProxy<MainEvent> = self.events.create_proxy();
+        move |event| {
+            let _ = proxy.send_event(event); // fails only when the loop has ended
         }
     }
 
@@ -45,8 +45,10 @@ impl Loop {
     /// # Errors
     /// Where the system ends the loop.
     pub(super) fn run(self, controller: TrayController) -> anyhow::Result<()> {
-        let item = self.sender();
-        MenuEvent::set_event_handler(Some(move |event: MenuEvent| item(Told::Item { item: event.id.0, aimed: true })));
+        let send = self.sender();
+        MenuEvent::set_event_handler(Some(move |event: MenuEvent| {
+            send(MainEvent::Click { item: event.id.0, aimed: true });
+        }));
         self.events.run_app(&mut App { controller }).context("the desktop ended the event loop")
     }
 }
@@ -55,26 +57,28 @@ struct App {
     controller: TrayController,
 }
 
-impl ApplicationHandler<Told> for App {
+impl ApplicationHandler<MainEvent> for App {
     fn new_events(&mut self, _events: &ActiveEventLoop, cause: StartCause) {
         if cause == StartCause::Init {
-            let news = match self.controller.light(Tray::new) {
-                Ok(()) => News::Lit,
-                Err(error) => News::Dark(format!("no icon ({error:#}); `pilotlight live`, `status` and `watch` work")),
+            let event = match self.controller.show_icon(Tray::new) {
+                Ok(()) => DesktopEvent::IconShown,
+                Err(error) => DesktopEvent::IconMissing(format!(
+                    "no icon ({error:#}); `pilotlight live`, `status` and `watch` work"
+                )),
             };
-            self.controller.tell(news);
+            self.controller.report(event);
         }
     }
 
-    fn user_event(&mut self, events: &ActiveEventLoop, told: Told) {
-        match told {
-            Told::View(view) => self.controller.show(view),
-            Told::Item { item, aimed } => {
-                let aimed = aimed && self.controller.tray().is_some_and(Tray::has_rested);
-                self.controller.item(&item, aimed);
+    fn user_event(&mut self, events: &ActiveEventLoop, event: MainEvent) {
+        match event {
+            MainEvent::View(view) => self.controller.show(view),
+            MainEvent::Click { item, aimed } => {
+                let aimed = aimed && self.controller.tray().is_some_and(Tray::has_settled);
+                self.controller.click(&item, aimed);
             }
-            Told::End => {
-                self.controller.put_out();
+            MainEvent::End => {
+                self.controller.remove_icon();
                 events.exit();
             }
         }

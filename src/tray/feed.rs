@@ -1,12 +1,13 @@
-//! The engine's view: makes a menu of what the engine sees, and hands it to the thread that owns the tray when it differs.
-//! The [`notifier`](super::notifier) tells what is to be told beside it.
+//! The engine's view: builds the menu from the fleet, and sends it to the thread that owns the tray when it differs.
+//! The [`notifier`](super::notifier) raises popups from the same updates.
 //!
-//! What becomes of the desktop comes in beside it, as [`News`], because what to say of it depends on what there is to say it
-//! on: where no panel shows the light, the terminal does.
+//! Changes of the desktop arrive here as [`DesktopEvent`]s: while no panel shows the icon, the terminal shows the
+//! sessions.
 
 use super::autostart::Login;
 use super::details::Source;
 use super::menu::{Bridge, Menu};
+use super::messages::DesktopEvent;
 use super::notifier::Notifier;
 use super::notify::{Note, NoteSender};
 use super::view::MenuView;
@@ -25,103 +26,94 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::SystemTime;
 
-/// What becomes of the desktop.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum News {
-    /// The icon stands in the panel.
-    Lit,
-    /// There is no place for the icon, in words for the user: what is missing, and what still works.
-    Dark(String),
-    /// The display has room for a menu of so many entries.
-    Room(usize),
-}
-
-/// What the user is told beside the menu.
-pub(crate) trait Tell: Send {
-    /// A line, where no panel shows anything.
-    fn dark(&mut self, line: &str);
-    /// The icon came.
-    fn lit(&mut self);
-    /// A line, once.
-    fn say(&mut self, line: &str);
-    /// What else shows the sessions meanwhile.
+/// The terminal that this program was started from, for what the menu cannot show.
+pub(crate) trait Console: Send {
+    /// The icon is not shown, for the reason in this line.
+    fn icon_missing(&mut self, line: &str);
+    /// The icon is shown.
+    fn icon_shown(&mut self);
+    /// Prints a line.
+    fn print(&mut self, line: &str);
+    /// The table that shows the sessions while there is no icon.
     fn table(&mut self) -> Option<&mut dyn View>;
 }
 
-/// What lies on our disk of the bridge, and whether it is this version's: that is read again where it was written again.
+/// The files of the bridge, and whether they are of this version. Read again when the extension's modification time
+/// changes.
 struct BridgeFiles {
     files: Files,
-    written: Option<SystemTime>,
+    modified: Option<SystemTime>,
     is_current: bool,
 }
 
 impl BridgeFiles {
     const fn new(files: Files) -> Self {
-        Self { files, written: None, is_current: false }
+        Self { files, modified: None, is_current: false }
     }
 
     fn state(&mut self) -> Bridge {
         if !self.files.key.is_file() {
             return Bridge::Off;
         }
-        let written = std::fs::metadata(self.files.extension()).and_then(|meta| meta.modified()).ok();
-        if written != self.written {
-            (self.written, self.is_current) = (written, self.files.is_current());
+        let modified = std::fs::metadata(self.files.extension()).and_then(|meta| meta.modified()).ok();
+        if modified != self.modified {
+            (self.modified, self.is_current) = (modified, self.files.is_current());
         }
         if self.is_current { Bridge::On } else { Bridge::Old }
     }
 }
 
-/// Makes menus of what the engine sees.
+/// Builds the menu from what the engine knows.
 pub(crate) struct Feed {
     menu: Menu,
     notifier: Notifier,
     login: Login,
-    /// What lies on our disk of the bridge to terminals, where that can be switched on.
+    /// The bridge to terminals, where it can be switched on.
     bridge: Option<BridgeFiles>,
     send: Box<dyn Fn(Arc<MenuView>) + Send>,
-    news: Receiver<News>,
-    tell: Box<dyn Tell>,
-    lit: Option<bool>,
+    desktop: Receiver<DesktopEvent>,
+    console: Box<dyn Console>,
+    /// Whether the icon is shown; `None` until that is known.
+    has_icon: Option<bool>,
     welcome: Option<Welcome>,
-    /// What ended with Pilotlight before, still to be told.
+    /// Sessions that ended with an earlier run of Pilotlight and were not reported yet.
     ended: Vec<String>,
-    /// When what else shows the sessions wants to be called.
+    /// When the table wants to be redrawn.
     table_at: Option<Time>,
-    /// Until when, by the awake clock, the menu rests.
-    rests_until: Time,
-    /// How long the last one rests.
-    rest: Span,
-    /// When, by the awake clock, the last one was sent.
+    /// No menu is sent before this, by the awake clock.
+    throttled_until: Time,
+    /// The current minimum interval between menus.
+    interval: Span,
+    /// When the last menu was sent, by the awake clock.
     sent: Option<Time>,
-    /// Something happened meanwhile.
-    owes: bool,
+    /// Something changed during the interval.
+    pending: bool,
 }
 
-/// A menu that was sent rests for so long, however much happens: nobody reads faster, and the panel draws each one.
-const REST: Span = Span(100);
-/// The same, where something happens all the time.
-const REST_MOST: Span = Span(400);
-/// When nothing was sent for so long, what happens next is shown at once.
+/// Minimum interval between two menus: nobody reads faster, and the panel draws each one.
+const MIN_INTERVAL: Span = Span(100);
+/// The interval to which the throttle backs off while changes keep coming.
+const MAX_INTERVAL: Span = Span(400);
+/// After this long without a menu, the throttle starts at [`MIN_INTERVAL`] again.
 const CALM: Span = Span::seconds(1);
 
-/// The welcome of the first run.
+/// The notification of the first run.
 pub(crate) struct Welcome {
-    /// The file that says that it was given.
+    /// The file that marks the first run as done.
     pub marker: PathBuf,
     /// Sends the notification.
     pub note_sender: NoteSender,
 }
 
 impl Feed {
-    /// Sends the menus with `send`; `welcome` where this is the first run.
+    /// Sends menus with `send`; `welcome` is given on the first run.
     pub(crate) fn new(
         menu: Menu,
         notifier: Notifier,
         login: Login,
         send: impl Fn(Arc<MenuView>) + Send + 'static,
-        news: Receiver<News>,
-        tell: Box<dyn Tell>,
+        desktop: Receiver<DesktopEvent>,
+        console: Box<dyn Console>,
         welcome: Option<Welcome>,
     ) -> Self {
         Self {
@@ -130,40 +122,40 @@ impl Feed {
             login,
             bridge: None,
             send: Box::new(send),
-            news,
-            tell,
-            lit: None,
+            desktop,
+            console,
+            has_icon: None,
             welcome,
             ended: Vec::new(),
             table_at: None,
-            rests_until: Time::default(),
-            rest: REST,
+            throttled_until: Time::default(),
+            interval: MIN_INTERVAL,
             sent: None,
-            owes: false,
+            pending: false,
         }
     }
 
-    /// Tells this at the first look.
-    pub(crate) fn telling(self, ended: Vec<String>) -> Self {
+    /// Reports these sessions, which ended with an earlier run, at the first update.
+    pub(crate) fn with_exit_notes(self, ended: Vec<String>) -> Self {
         Self { ended, ..self }
     }
 
-    /// Says in the menu whether the bridge is on.
+    /// Shows the state of the bridge in the menu.
     pub(crate) fn with_bridge(self, bridge: Option<Files>) -> Self {
         Self { bridge: bridge.map(BridgeFiles::new), ..self }
     }
 
-    /// Takes away what was shown, for the end of the program.
-    pub(crate) async fn end(self) {
-        let Self { notifier, tell, .. } = self;
-        drop(tell); // the terminal is as it was before
-        notifier.end().await;
+    /// Restores the terminal and closes all popups, at exit.
+    pub(crate) async fn close(self) {
+        let Self { notifier, console, .. } = self;
+        drop(console); // restores the terminal
+        notifier.close().await;
     }
 
     fn update_menu(&mut self, fleet: &Fleet, now: Moment) {
-        self.menu.note(self.notifier.notices());
-        self.menu.note_login(self.login.state());
-        self.menu.note_bridge(self.bridge.as_mut().map(BridgeFiles::state));
+        self.menu.set_notifications(self.notifier.notifications());
+        self.menu.set_login(self.login.state());
+        self.menu.set_bridge(self.bridge.as_mut().map(BridgeFiles::state));
         let sources = fleet.entries().map(|(key, entry)| Source {
             key,
             row: &entry.row,
@@ -172,50 +164,50 @@ impl Feed {
         });
         if let Some(view) = self.menu.update(sources, now) {
             (self.send)(view);
-            // Each menu is laid out, compared and drawn by two programs: while change follows on change, some are left out.
+            // Each menu costs work here and in the panel, so the interval doubles while changes keep coming.
             let calm = self.sent.is_none_or(|sent| sent + CALM <= now.awake);
-            self.rest = if calm { REST } else { REST_MOST.min(self.rest + self.rest) };
-            self.rests_until = now.awake + self.rest;
+            self.interval = if calm { MIN_INTERVAL } else { MAX_INTERVAL.min(self.interval + self.interval) };
+            self.throttled_until = now.awake + self.interval;
             self.sent = Some(now.awake);
         }
     }
 
-    fn follow_news(&mut self) {
-        while let Ok(news) = self.news.try_recv() {
-            match news {
-                News::Lit => {
-                    self.lit = Some(true);
-                    self.tell.lit();
+    fn handle_desktop_events(&mut self) {
+        while let Ok(event) = self.desktop.try_recv() {
+            match event {
+                DesktopEvent::IconShown => {
+                    self.has_icon = Some(true);
+                    self.console.icon_shown();
                 }
-                News::Dark(line) => {
-                    self.lit = Some(false);
-                    self.tell.dark(&line);
+                DesktopEvent::IconMissing(line) => {
+                    self.has_icon = Some(false);
+                    self.console.icon_missing(&line);
                 }
-                News::Room(most) => self.menu.make_room(most),
+                DesktopEvent::MenuCapacity(entries) => self.menu.set_capacity(entries),
             }
         }
     }
 
-    /// Once in a lifetime, as soon as it is known where the light is and what there is to see.
+    /// Welcomes the user on the first run, once it is known whether there is an icon and which sessions there are.
     fn welcome(&mut self, fleet: &Fleet) {
-        let Some(lit) = self.lit else { return };
+        let Some(has_icon) = self.has_icon else { return };
         let Some(Welcome { marker, note_sender }) = self.welcome.take() else { return };
         let rows: Vec<_> = fleet.rows().filter(|row| row.status != Status::Ended).collect();
-        let note = words_of_welcome(&rows, lit);
-        if let Err(error) = note_down(&marker) {
+        let note = welcome_note(&rows, has_icon);
+        if let Err(error) = write_marker(&marker) {
             tracing::warn!("the first run cannot be noted, so the next one is welcomed too: {error}");
         }
-        if lit {
+        if has_icon {
             let line = format!("{}. {}", note.title, note.body.replace('\n', " "));
             note_sender.send(&note, move || tracing::info!("{line}"));
         } else {
-            self.tell.say(&format!("{}. {}", note.title, note.body.replace('\n', " ")));
+            self.console.print(&format!("{}. {}", note.title, note.body.replace('\n', " ")));
         }
     }
 }
 
 impl View for Feed {
-    fn reconnects_by_itself(&self) -> bool {
+    fn may_auto_reconnect(&self) -> bool {
         true
     }
 
@@ -227,66 +219,65 @@ impl View for Feed {
         if !settings.at_start && !lines.is_empty() {
             self.notifier.note(&Note { title: "Pilotlight's settings".into(), body: lines.join("\n") });
         }
-        if let Some(table) = self.tell.table() {
+        if let Some(table) = self.console.table() {
             table.configure(settings);
         }
     }
 
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()> {
         for line in std::mem::take(&mut self.ended) {
-            self.tell.say(&line);
+            self.console.print(&line);
             self.notifier.note(&Note { title: "Ended with Pilotlight".into(), body: line });
         }
         self.notifier.update(fleet, &self.menu, now);
-        self.owes = now.awake < self.rests_until;
-        if !self.owes {
+        self.pending = now.awake < self.throttled_until;
+        if !self.pending {
             self.update_menu(fleet, now);
         }
-        self.follow_news();
+        self.handle_desktop_events();
         self.welcome(fleet);
-        let Some(table) = self.tell.table() else { return ControlFlow::Continue(()) };
+        let Some(table) = self.console.table() else { return ControlFlow::Continue(()) };
         let flow = table.show(fleet, changed, removed, now);
         self.table_at = table.redraw_at();
         flow
     }
 
-    fn part(&mut self, line: &str) {
-        self.tell.say(line);
+    fn show_exit_notice(&mut self, line: &str) {
+        self.console.print(line);
     }
 
     fn suspend(&mut self) {
-        if let Some(table) = self.tell.table() {
+        if let Some(table) = self.console.table() {
             table.suspend();
         }
     }
 
     fn resume(&mut self) {
-        if let Some(table) = self.tell.table() {
+        if let Some(table) = self.console.table() {
             table.resume();
         }
     }
 
     fn redraw_at(&self) -> Option<Time> {
-        let menu = if self.owes { Some(self.rests_until) } else { self.menu.wake_at() };
+        let menu = if self.pending { Some(self.throttled_until) } else { self.menu.wake_at() };
         [menu, self.notifier.wake_at(), self.table_at].into_iter().flatten().min()
     }
 }
 
-/// Whether nobody was welcomed yet.
+/// Whether this is the first run.
 pub(crate) fn is_first_run(marker: &Path) -> bool {
     !marker.exists()
 }
 
-fn note_down(marker: &Path) -> std::io::Result<()> {
+fn write_marker(marker: &Path) -> std::io::Result<()> {
     if let Some(folder) = marker.parent() {
         paths::make_folder(folder)?;
     }
     std::fs::write(marker, "the first run was welcomed\n")
 }
 
-fn words_of_welcome(rows: &[&Row], lit: bool) -> Note {
-    let needs = rows.iter().filter(|row| row.needs_you()).count();
-    let needs = match needs {
+fn welcome_note(rows: &[&Row], has_icon: bool) -> Note {
+    let needs = match rows.iter().filter(|row| row.needs_you()).count() {
         0 => "none needs you".to_owned(),
         1 => "1 needs you".to_owned(),
         n => format!("{n} need you"),
@@ -296,7 +287,7 @@ fn words_of_welcome(rows: &[&Row], lit: bool) -> Note {
     } else {
         format!("{}, {needs}", counted(rows.len(), "Copilot session"))
     };
-    let place = if lit {
+    let place = if has_icon {
         "The icon in your panel shows how they are. Click it for the menu."
     } else {
         "No panel shows the icon yet. `pilotlight live` shows them as a table."
@@ -311,18 +302,15 @@ mod tests {
     use crate::core::limits::Limits;
 
     #[test]
-    fn the_welcome_says_what_was_found() {
+    fn the_welcome_counts_the_sessions() {
         let row = |status| Row { status, ..Session::default().row(Moment::default(), &Limits::default()).0 };
         let rows = [row(Status::Working), row(Status::Stuck), row(Status::Idle), row(Status::Idle)];
         let rows: Vec<_> = rows.iter().collect();
-        assert_eq!(words_of_welcome(&rows, true).title, "Pilotlight is running: 4 Copilot sessions, 1 needs you");
-        assert_eq!(
-            words_of_welcome(&rows[..1], true).title,
-            "Pilotlight is running: 1 Copilot session, none needs you"
-        );
-        assert_eq!(words_of_welcome(&[], false).title, "Pilotlight is running: No Copilot session is open");
-        for lit in [true, false] {
-            assert_eq!(words_of_welcome(&rows, lit).body.lines().count(), 1, "two lines in all");
+        assert_eq!(welcome_note(&rows, true).title, "Pilotlight is running: 4 Copilot sessions, 1 needs you");
+        assert_eq!(welcome_note(&rows[..1], true).title, "Pilotlight is running: 1 Copilot session, none needs you");
+        assert_eq!(welcome_note(&[], false).title, "Pilotlight is running: No Copilot session is open");
+        for has_icon in [true, false] {
+            assert_eq!(welcome_note(&rows, has_icon).body.lines().count(), 1, "two lines in all");
         }
     }
 
@@ -331,7 +319,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let marker = scratch.path().join("made").join("welcomed");
         assert!(is_first_run(&marker));
-        note_down(&marker).unwrap();
+        write_marker(&marker).unwrap();
         assert!(!is_first_run(&marker));
     }
 }

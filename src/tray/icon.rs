@@ -1,17 +1,20 @@
-//! The icon: a pilot flame that tells four states by its shape as well as by its colour, and carries a mark when something
-//! happened that nobody has looked at yet, and another while notifications are paused. `badge` draws what stands beside a row.
+//! The icon: a pilot flame whose shape and colour show four states, with marks for unseen changes and paused
+//! notifications. `badge` draws the pictures next to rows.
 //!
-//! The pictures are drawn in `assets/icon/*.svg` and rendered by `assets/icon/render.sh`; the rendered ones are part of the
-//! program. macOS takes the black ones, of which it uses the outline alone, and paints them as its menu bar wants.
+//! The pictures are drawn in `assets/icon/*.svg` and rendered by `assets/icon/render.sh`; the program embeds the
+//! rendered ones. macOS gets black templates: it uses only their outline, and colours it to suit the menu bar.
 
 mod badge;
+mod picture;
 
 #[cfg(target_os = "linux")]
 pub(crate) use badge::badge;
+pub(crate) use picture::Picture;
 
 pub(crate) use crate::core::fleet::State;
+use picture::decode;
 
-/// A picture of `assets/icon` as it was rendered for this system, as PNG.
+/// A rendered picture of `assets/icon` for this system, as PNG.
 macro_rules! rendered {
     ($name:literal) => {
         rendered!($name, "")
@@ -28,39 +31,28 @@ macro_rules! rendered {
     }};
 }
 
-/// What the icon shows.
+/// The content of the icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Icon {
-    /// Its shape and colour.
+    /// The state, which decides shape and colour.
     pub state: State,
-    /// Something happened since the user last looked.
+    /// Whether there are unseen changes.
     pub unseen: bool,
-    /// Notifications are paused: two bars at the upper left.
+    /// Whether notifications are paused: two bars at the upper left.
     pub paused: bool,
-    /// How many need the user, where that is to be shown; 0 shows no number.
+    /// The number of sessions that need the user; 0 shows no number.
     pub count: usize,
-    /// In black and white, by shape alone.
+    /// Whether it is black and white, so that states differ by shape alone.
     pub contrast: bool,
 }
 
-/// A picture: rows of pixels, each red, green, blue, opacity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Picture {
-    /// Width in pixels.
-    pub width: u32,
-    /// Height in pixels.
-    pub height: u32,
-    /// The pixels, four bytes each.
-    pub rgba: Vec<u8>,
-}
-
 impl Icon {
-    /// The icon of a state, with nothing else to tell.
+    /// The icon of a state, without any marks.
     pub(crate) const fn of(state: State) -> Self {
         Self { state, unseen: false, paused: false, count: 0, contrast: false }
     }
 
-    /// The number that goes on it, as PNG.
+    /// The number on it, as PNG.
     const fn number(self) -> Option<&'static [u8]> {
         Some(match self.count {
             0 => return None,
@@ -102,85 +94,17 @@ impl Icon {
     /// The rendered picture.
     ///
     /// # Errors
-    /// Where it is no PNG of eight bits a channel with opacity; a test reads them all.
+    /// Where an asset is not an RGBA PNG with 8 bits per channel; a test reads them all.
     pub(crate) fn picture(self) -> anyhow::Result<Picture> {
         let mut picture = decode(self.png())?;
         if let Some(number) = self.number() {
-            picture.put(&decode(number)?);
+            picture.overlay_number(&decode(number)?);
         }
         if self.paused {
-            picture.pause();
+            picture.draw_pause();
         }
         Ok(picture)
     }
-}
-
-impl Picture {
-    /// The picture as PNG.
-    ///
-    /// # Errors
-    /// Where it has not as many pixels as it says.
-    pub(crate) fn png(&self) -> Result<Vec<u8>, png::EncodingError> {
-        let mut out = Vec::new();
-        let mut encoder = png::Encoder::new(&mut out, self.width, self.height);
-        encoder.set_color(png::ColorType::Rgba);
-        encoder.write_header()?.write_image_data(&self.rgba)?;
-        Ok(out)
-    }
-
-    /// Draws the two bars of a pause, and what sets them off from the flame: an outline; around those of a template, a gap.
-    fn pause(&mut self) {
-        let [around, bar] = match cfg!(target_os = "macos") {
-            true => [[0, 0, 0, 0], [0, 0, 0, 255]],
-            false => [[16, 20, 31, 255], [255, 255, 255, 255]],
-        };
-        // In 48ths of the picture, as the flames are drawn: left, top, width and height of a bar, and its outline.
-        for left in [3, 12] {
-            self.fill([left - 2, 1, 9, 20], around);
-        }
-        for left in [3, 12] {
-            self.fill([left, 3, 5, 16], bar);
-        }
-    }
-
-    fn fill(&mut self, area: [u32; 4], colour: [u8; 4]) {
-        let [left, top, width, height] = area.map(|length| length * self.width / 48);
-        for pixel in (top..top + height).flat_map(|y| (left..left + width).map(move |x| (x, y))) {
-            let at = (pixel.1 * self.width + pixel.0) as usize * 4;
-            if let Some(place) = self.rgba.get_mut(at..at + 4) {
-                place.copy_from_slice(&colour);
-            }
-        }
-    }
-
-    /// Puts the disc with a number on it, and cuts out what is next to the disc.
-    fn put(&mut self, number: &Self) {
-        /// Where the middle of the disc is, and how far from it nothing else may be; of 48, as in `count.svg`.
-        const DISC: (f32, f32, f32) = (35.5, 35.8, 14.0);
-        let (scale, width) = (48.0 / self.width as f32, self.width as usize);
-        for (n, (pixel, above)) in self.rgba.chunks_exact_mut(4).zip(number.rgba.chunks_exact(4)).enumerate() {
-            let (x, y) = (((n % width) as f32 + 0.5) * scale, ((n / width) as f32 + 0.5) * scale);
-            let distance = (x - DISC.0).hypot(y - DISC.1) - DISC.2;
-            let left = distance.clamp(0.0, 1.0);
-            pixel[3] = (f32::from(pixel[3]) * left).round() as u8;
-            // Beside what was cut out, one of the two is clear: the more opaque one counts.
-            if above[3] >= pixel[3] {
-                pixel.copy_from_slice(above);
-            }
-        }
-    }
-}
-
-fn decode(png: &[u8]) -> anyhow::Result<Picture> {
-    let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info()?;
-    let mut rgba = vec![0; reader.output_buffer_size().unwrap_or_default()];
-    let info = reader.next_frame(&mut rgba)?;
-    anyhow::ensure!(
-        (info.color_type, info.bit_depth) == (png::ColorType::Rgba, png::BitDepth::Eight),
-        "the icon is not a picture with colour and opacity"
-    );
-    rgba.truncate(info.buffer_size());
-    Ok(Picture { width: info.width, height: info.height, rgba })
 }
 
 #[cfg(test)]
@@ -189,15 +113,15 @@ mod tests {
 
     const ALL: [State; 4] = [State::Well, State::Working, State::NeedsYou, State::Trouble];
 
-    /// The share of pixels that are opaque in one picture and not in the other.
-    fn outlines_differ(a: &Picture, b: &Picture) -> usize {
+    /// The percentage of pixels that are opaque in only one of the pictures.
+    fn outline_difference(a: &Picture, b: &Picture) -> usize {
         let opaque = |picture: &Picture| -> Vec<bool> { picture.rgba.chunks(4).map(|pixel| pixel[3] > 127).collect() };
         let differ = opaque(a).iter().zip(opaque(b)).filter(|(a, b)| *a != b).count();
         differ * 100 / (a.width * a.height) as usize
     }
 
     #[test]
-    fn every_icon_is_a_picture() {
+    fn every_icon_can_be_rendered() {
         for state in ALL {
             for unseen in [false, true] {
                 for (contrast, count) in
@@ -212,33 +136,32 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_shows() {
+    fn a_pause_is_visible() {
         for state in ALL {
             let [plain, paused] = [false, true].map(|paused| Icon { paused, ..Icon::of(state) }.picture().unwrap());
-            assert!(outlines_differ(&plain, &paused) >= 2, "{state:?}");
+            assert!(outline_difference(&plain, &paused) >= 2, "{state:?}");
         }
     }
 
-    /// A number hides neither the state nor the mark, and each is another picture.
     #[test]
-    fn a_number_is_put_beside_the_rest() {
+    fn every_number_is_distinct_and_hides_neither_the_state_nor_the_mark() {
         for state in [State::NeedsYou, State::Trouble] {
             let of = |count| Icon { count, ..Icon::of(state) }.picture().unwrap();
             let (none, pictures): (_, Vec<_>) = (of(0), (1..=10).map(of).collect());
             for (n, one) in pictures.iter().enumerate() {
                 assert!(pictures[n + 1..].iter().all(|other| other != one) && *one != none, "{n}");
                 let upper = 4 * one.width as usize * one.height as usize * 2 / 5;
-                assert_eq!(one.rgba[..upper], none.rgba[..upper], "the upper part is as it was");
+                assert_eq!(one.rgba[..upper], none.rgba[..upper], "the upper part is unchanged");
             }
         }
         let shapes =
             [State::NeedsYou, State::Trouble].map(|state| Icon { count: 3, contrast: true, ..Icon::of(state) });
         let [needs, trouble] = shapes.map(|icon| icon.picture().unwrap());
         let differ = needs.rgba.chunks(4).zip(trouble.rgba.chunks(4)).filter(|(a, b)| a != b).count();
-        assert!(differ * 100 / (needs.rgba.len() / 4) >= 4, "without colours they differ by {differ} pixels");
+        assert!(differ * 100 / (needs.rgba.len() / 4) >= 4, "in black and white they differ by only {differ} pixels");
     }
 
-    /// For `tests/visible/icons.sh`, which shows them on panels.
+    /// Writes the pictures for `tests/visible/icons.sh`, which shows them on panels.
     #[test]
     #[ignore = "writes pictures to look at, to the folder that PILOTLIGHT_PICTURES names"]
     fn pictures_to_look_at() {
@@ -255,7 +178,7 @@ mod tests {
                 (6, false, 7, true),
             ] {
                 if count > 0 && matches!(state, State::Well | State::Working) {
-                    continue; // where nobody needs the user there is no number
+                    continue; // these states never show a number
                 }
                 let picture = Icon { state, unseen, paused: false, count, contrast }.picture().unwrap();
                 let file = std::fs::File::create(folder.join(format!("{name}{variant}.png"))).unwrap();
@@ -266,9 +189,8 @@ mod tests {
         }
     }
 
-    /// The templates have no colours: what tells them apart is their shape.
     #[test]
-    fn the_icons_differ_without_their_colours() {
+    fn the_templates_differ_by_their_shape() {
         let names = ["well", "working", "needs-you", "trouble"];
         let names = names.into_iter().flat_map(|name| [name.to_owned(), format!("{name}-unseen")]);
         let pictures: Vec<_> = names
@@ -279,7 +201,7 @@ mod tests {
             .collect();
         for (a, one) in &pictures {
             for (b, other) in &pictures {
-                assert!(a == b || outlines_differ(one, other) >= 2, "{a} and {b}");
+                assert!(a == b || outline_difference(one, other) >= 2, "{a} and {b}");
             }
         }
     }

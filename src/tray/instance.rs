@@ -1,8 +1,8 @@
-//! One light at a time: a second start says where the first is.
+//! One tray per user: a second start reports where the first one is.
 //!
-//! The first one holds a lock on a file, which the system lets go of however the process ends, so nothing is ever left
-//! behind that would have to be cleaned up. Beside it lies a note that says who holds it. Both lie in the
-//! [runtime folder](crate::system::runtime), which is looked at before either is opened.
+//! The first one holds a lock on a file. The system releases it however the process ends, so there is never a stale
+//! lock to clean up. A note next to it names the holder. Both are in the [runtime folder](crate::system::runtime),
+//! which is checked before either is opened.
 
 use crate::core::text;
 use crate::system::runtime::Runtime;
@@ -10,7 +10,7 @@ use anyhow::Context;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-/// The one that runs. Its end, in whatever way, lets the next one start.
+/// The claim of the running tray. However it ends, the next one can start.
 #[derive(Debug)]
 pub(crate) struct Instance {
     _lock: File,
@@ -18,42 +18,42 @@ pub(crate) struct Instance {
     folder: PathBuf,
 }
 
-/// What a start finds.
+/// The result of [`Instance::claim`].
 #[derive(Debug)]
 pub(crate) enum Claim {
-    /// Nobody runs yet; now we do.
+    /// No other tray was running; this one is now.
     Ours(Instance),
-    /// Somebody does: its note, "process 4711, its icon is in the panel".
+    /// Another tray is running, with this note: "process 4711, its icon is in the panel".
     Theirs(String),
 }
 
 impl Instance {
-    /// Tries to be the one that runs. `folder` is the user's own, and is made if it does not exist.
+    /// Tries to become the running tray. `folder` must belong to the user alone; it is created if it does not exist.
     ///
     /// # Errors
-    /// Where the folder is not ours alone or cannot be written, so that nobody can know. In words for the user.
+    /// Where the folder is not ours alone or not writable, so that this cannot be determined. Worded for the user.
     pub(crate) fn claim(folder: &Path) -> anyhow::Result<Claim> {
         let failed = || format!("cannot find out whether Pilotlight is already running: {}", folder.display());
         let runtime = match Runtime::make(folder) {
             Ok(runtime) => runtime,
-            // Its words name the folder, and what to do.
+            // The message already names the folder and what to do.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && error.get_ref().is_some() => {
                 return Err(error.into());
             }
             Err(error) => return Err(error).with_context(failed),
         };
         let mut lock = runtime.lock_file().with_context(failed)?;
-        let mut tried = lock.try_lock();
-        if matches!(tried, Err(TryLockError::WouldBlock)) && is_held_by_another_user(&lock) {
-            // Whoever could open the file once can hold its lock for ever; a new file is ours.
+        let mut locked = lock.try_lock();
+        if matches!(locked, Err(TryLockError::WouldBlock)) && is_held_by_another_user(&lock) {
+            // Anybody who could once open the file can hold its lock for ever. A new file is ours.
             runtime.remove_lock_file();
             lock = runtime.lock_file().with_context(failed)?;
-            tried = lock.try_lock();
+            locked = lock.try_lock();
         }
-        match tried {
+        match locked {
             Ok(()) => {
                 let instance = Self { _lock: lock, runtime, folder: folder.to_owned() };
-                instance.tell("its icon is on its way");
+                instance.write_note("its icon is on its way");
                 Ok(Claim::Ours(instance))
             }
             Err(TryLockError::WouldBlock) => {
@@ -64,14 +64,14 @@ impl Instance {
         }
     }
 
-    /// Says where the light is now.
-    pub(crate) fn tell(&self, place: &str) {
+    /// Writes where the tray can be seen into the note.
+    pub(crate) fn write_note(&self, place: &str) {
         if let Err(error) = self.runtime.write_note(&format!("process {}, {place}\n", std::process::id())) {
-            tracing::debug!(path = %self.folder.display(), %error, "where the icon is cannot be noted");
+            tracing::debug!(path = %self.folder.display(), %error, "the note cannot be written");
         }
     }
 
-    /// The runtime folder that it is in.
+    /// The runtime folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -79,11 +79,11 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        self.runtime.remove_note(); // a note without a lock says nothing, and the next one overwrites it
+        self.runtime.remove_note(); // without the lock it means nothing, and the next tray overwrites it
     }
 }
 
-/// Whether the lock's holder is known, and is another user's process.
+/// Whether the lock's holder is known to be another user's process.
 #[cfg(target_os = "linux")]
 fn is_held_by_another_user(lock: &File) -> bool {
     use crate::system::process::is_of_our_user;
@@ -100,7 +100,7 @@ fn is_held_by_another_user(lock: &File) -> bool {
     holder.filter(is_shown).is_some_and(|pid| !is_of_our_user(pid))
 }
 
-/// Other systems do not tell who holds a lock.
+/// Other systems do not report who holds a lock.
 #[cfg(not(target_os = "linux"))]
 fn is_held_by_another_user(_lock: &File) -> bool {
     false
@@ -111,17 +111,16 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Case 107.
     #[test]
-    fn case_107_the_second_is_told_where_the_first_is_and_the_third_may_start_when_it_is_gone() {
+    fn case_107_the_second_tray_learns_where_the_first_is_and_a_third_may_start_when_it_is_gone() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("made").join("when needed");
         let Ok(Claim::Ours(first)) = Instance::claim(&folder) else { panic!("nobody runs") };
-        first.tell("its icon is in the panel");
+        first.write_note("its icon is in the panel");
         let Ok(Claim::Theirs(note)) = Instance::claim(&folder) else { panic!("one runs") };
         assert_eq!(note, format!("process {}, its icon is in the panel", std::process::id()));
         drop(first);
-        // A test that forks at this moment holds the lock, too, until it execs.
+        // Another test that forks right now inherits the lock until it execs.
         let begun = std::time::Instant::now();
         while !matches!(Instance::claim(&folder), Ok(Claim::Ours(_))) {
             assert!(begun.elapsed() < std::time::Duration::from_secs(30), "the first is gone");
@@ -130,22 +129,22 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_an_error() {
+    fn a_folder_that_cannot_be_created_is_an_error() {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(Instance::claim(&file.join("below")).is_err());
     }
 
-    /// A lock is held by whoever opened the file once, be it only to read.
+    /// Having once opened the file, even only for reading, is enough to hold its lock.
     #[cfg(target_os = "linux")]
     #[test]
-    fn case_143_another_users_hold_on_the_lock_is_no_reason_not_to_start() {
+    fn case_143_a_lock_held_by_another_user_does_not_keep_the_tray_from_starting() {
         use std::io::{BufRead, BufReader};
         use std::os::unix::fs::PermissionsExt;
         use std::process::{Command, Stdio};
         if !rustix::process::geteuid().is_root() {
-            return; // another user's process cannot be made without being root
+            return; // only root can start another user's process
         }
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("folder");
@@ -158,9 +157,9 @@ mod tests {
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "perl", "-MFcntl=:flock", "-e"]);
         command.arg("$| = 1; open F, '<', $ARGV[0] or die; flock F, LOCK_EX or die; print qq(held\\n); <STDIN>");
         let mut holder = command.arg(&path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut said = String::new();
-        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        assert_eq!(said, "held\n");
+        let mut line = String::new();
+        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "held\n");
         let claimed = Instance::claim(&folder).unwrap();
         let second = Instance::claim(&folder).unwrap();
         holder.kill().unwrap();

@@ -1,13 +1,13 @@
-//! The main thread on Linux: a channel, what is told on it, and beside it the icon's connection to the session bus, in one
-//! runtime. No display is needed.
+//! The main thread on Linux: one runtime with an event channel and the icon's connection to the session bus. It needs
+//! no display.
 //!
-//! Putting the icon up talks to the panel and waits for its answer, without a limit. It is done here all the same, because
-//! this thread does nothing else; that the panel does not answer is noticed, and said, by who watches the bus.
+//! Showing the icon calls the panel and waits for its answer without a timeout. That may block this thread, which does
+//! nothing else; the bus monitor notices a panel that does not answer, and reports it.
 
-use super::bus::{self, Bus};
-use super::controller::{Told, TrayController};
-use super::feed::News;
-use super::sni::{Tell, Tray};
+use super::bus;
+use super::controller::TrayController;
+use super::messages::{BusEvent, DesktopEvent, EventSender, MainEvent};
+use super::sni::Tray;
 use super::view::MenuView;
 use crate::engine::Command;
 use std::future::Future;
@@ -18,66 +18,66 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-const STILL: &str = "`pilotlight live`, `status` and `watch` still work";
+const WORKS_WITHOUT_ICON: &str = "`pilotlight live`, `status` and `watch` still work";
 
 /// The loop of the main thread.
 pub(super) struct Loop {
     runtime: Rc<Runtime>,
-    told: UnboundedReceiver<Told>,
-    tell: UnboundedSender<Told>,
-    /// Where the icon's picture is put for panels that want a file.
+    receiver: UnboundedReceiver<MainEvent>,
+    sender: UnboundedSender<MainEvent>,
+    /// The folder for the icon's file, which some panels need.
     state_folder: Option<PathBuf>,
 }
 
 impl Loop {
-    /// A loop that is told nothing yet.
+    /// Creates the loop.
     ///
     /// # Errors
     /// Where the system refuses what a runtime needs.
     pub(super) fn new() -> anyhow::Result<Self> {
-        let (tell, told) = mpsc::unbounded_channel();
+        let (sender, receiver) = mpsc::unbounded_channel();
         Ok(Self {
             runtime: Rc::new(Builder::new_current_thread().enable_all().build()?),
-            told,
-            tell,
+            receiver,
+            sender,
             state_folder: None,
         })
     }
 
-    /// The same, where things can be put into this folder.
+    /// The same loop, with a folder for the icon's file.
     pub(super) fn with_state_folder(self, state_folder: Option<PathBuf>) -> Self {
         Self { state_folder, ..self }
     }
 
-    /// Tells this loop something, from any thread.
-    pub(super) fn sender(&self) -> impl Fn(Told) + Clone + Send + Sync + use<> {
-        let tell = self.tell.clone();
-        move |told| {
-            let _ = tell.send(told); // fails only when the loop has ended
+    /// Returns a function that sends events to this loop, from any thread.
+    pub(super) fn sender(&self) -> impl Fn(MainEvent) + Clone + Send + Sync + use<> {
+        let sender = self.sender.clone();
+        move |event| {
+            let _ = sender.send(event); // fails only when the loop has ended
         }
     }
 
     /// Runs until the engine has ended.
     pub(super) fn run(mut self, mut controller: TrayController) -> anyhow::Result<()> {
-        let clicks: Tell = Arc::new(self.sender());
+        let clicks: EventSender = Arc::new(self.sender());
         let runtime = Rc::clone(&self.runtime);
         let folder = self.state_folder.take();
-        let raise = |view: &MenuView| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks), folder.as_deref());
-        if let Err(error) = controller.light(raise) {
-            tracing::debug!("no icon yet: {error:#}"); // why is found out, and said, by who follows the bus
+        let create = |view: &MenuView| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks), folder.as_deref());
+        if let Err(error) = controller.show_icon(create) {
+            tracing::debug!("no icon yet: {error:#}"); // the bus monitor reports why
         }
-        while let Some(told) = runtime.block_on(self.told.recv()) {
-            // Of several views that wait only the last one counts; a click counts in the view that came before it.
+        while let Some(event) = runtime.block_on(self.receiver.recv()) {
+            // Of several queued views only the last one is shown; a click applies to the view queued before it.
             let mut view = None;
-            for told in std::iter::once(told).chain(std::iter::from_fn(|| self.told.try_recv().ok())) {
-                match told {
-                    Told::View(next) => view = Some(next),
+            for event in std::iter::once(event).chain(std::iter::from_fn(|| self.receiver.try_recv().ok())) {
+                match event {
+                    MainEvent::View(next) => view = Some(next),
                     other => {
                         show(&mut controller, view.take());
                         match other {
-                            Told::Item { item, aimed } => controller.item(&item, aimed),
-                            Told::Bus(bus) => follow(&mut controller, &bus, raise),
-                            Told::End | Told::View(_) => return Ok(()),
+                            MainEvent::Click { item, aimed } => controller.click(&item, aimed),
+                            MainEvent::Bus(event) => handle_bus(&mut controller, &event, create),
+                            MainEvent::End | MainEvent::View(_) => return Ok(()),
                         }
                     }
                 }
@@ -94,60 +94,74 @@ fn show(controller: &mut TrayController, view: Option<Arc<MenuView>>) {
     }
 }
 
-fn follow(controller: &mut TrayController, bus: &Bus, raise: impl FnOnce(&MenuView) -> anyhow::Result<Tray>) {
-    match bus {
-        Bus::There { panel: true } => {}
-        // Another one than before, perhaps: what was registered with that is gone with it.
-        Bus::Panel(true) => controller.put_out(),
-        // At the start, too: the one that took the icon may have gone since.
-        Bus::There { panel: false } | Bus::Panel(false) | Bus::Lost => return controller.put_out(),
-        Bus::Missing(_) | Bus::Deaf | Bus::Room(_) | Bus::SessionOver => return,
+fn handle_bus(
+    controller: &mut TrayController,
+    event: &BusEvent,
+    create: impl FnOnce(&MenuView) -> anyhow::Result<Tray>,
+) {
+    match event {
+        BusEvent::Connected { panel: true } => {}
+        // It may be a new panel, where the icon is not registered.
+        BusEvent::Panel(true) => controller.remove_icon(),
+        // Also at the start: the panel that took the icon may have gone since.
+        BusEvent::Connected { panel: false } | BusEvent::Panel(false) | BusEvent::Lost => {
+            return controller.remove_icon();
+        }
+        BusEvent::Unavailable(_) | BusEvent::PanelUnresponsive | BusEvent::MenuCapacity(_) | BusEvent::SessionOver => {
+            return;
+        }
     }
-    match controller.light(raise) {
-        Ok(()) => controller.tell(News::Lit),
-        Err(error) => controller.tell(News::Dark(format!("the panel refuses the icon ({error:#}); {STILL}"))),
+    match controller.show_icon(create) {
+        Ok(()) => controller.report(DesktopEvent::IconShown),
+        Err(error) => {
+            let line = format!("the panel refuses the icon ({error:#}); {WORKS_WITHOUT_ICON}");
+            controller.report(DesktopEvent::IconMissing(line));
+        }
     }
 }
 
-/// Follows the bus, on the engine's thread: what is missing is said from there, because the main thread may be waiting for
-/// the panel.
+/// Monitors the bus, on the engine's thread: the main thread, which may be blocked on the panel, could not report what
+/// is missing.
 pub(super) fn follow_bus(
-    to_main: impl Fn(Told) + Send + Sync + 'static,
-    news: impl Fn(News) + Send + Sync + 'static,
+    to_main: impl Fn(MainEvent) + Send + Sync + 'static,
+    report_desktop: impl Fn(DesktopEvent) + Send + Sync + 'static,
     commander: UnboundedSender<Command>,
     has_icon: Arc<AtomicBool>,
 ) -> impl Future<Output = ()> + Send + 'static {
-    let report = move |bus: Bus| {
-        if let Bus::Room(most) = bus {
-            return news(News::Room(most));
+    let report = move |event: BusEvent| {
+        if let BusEvent::MenuCapacity(entries) = event {
+            return report_desktop(DesktopEvent::MenuCapacity(entries));
         }
-        if let Some(line) = missing(&bus) {
-            news(News::Dark(line));
+        if let Some(line) = missing(&event) {
+            report_desktop(DesktopEvent::IconMissing(line));
         }
-        if bus == Bus::SessionOver {
+        if event == BusEvent::SessionOver {
             let _ = commander.send(Command::Quit); // fails only when the engine has ended
         } else {
-            to_main(Told::Bus(bus));
+            to_main(MainEvent::Bus(event));
         }
     };
-    // Now, before anybody sees the icon: whoever does may end the session.
+    // Checked now, before the icon is visible: whoever sees it may end the session.
     let had_display = bus::has_display() == Some(true);
-    async move { bus::follow(report, || has_icon.load(Ordering::Acquire), had_display).await }
+    async move { bus::monitor(report, || has_icon.load(Ordering::Acquire), had_display).await }
 }
 
-/// What is missing, and what still works.
-fn missing(bus: &Bus) -> Option<String> {
-    Some(match bus {
-        Bus::Missing(reason) => {
-            format!("no icon and no notifications, because there is no session bus ({reason}); {STILL}")
+/// The line for the user: what is missing, and what still works.
+fn missing(event: &BusEvent) -> Option<String> {
+    Some(match event {
+        BusEvent::Unavailable(reason) => {
+            format!("no icon and no notifications, because there is no session bus ({reason}); {WORKS_WITHOUT_ICON}")
         }
-        Bus::There { panel: false } => format!(
+        BusEvent::Connected { panel: false } => format!(
             "no icon yet, because no panel with a tray is here (GNOME needs its AppIndicator extension); it comes when one \
-             does, and {STILL}"
+             does, and {WORKS_WITHOUT_ICON}"
         ),
-        Bus::Panel(false) => format!("the panel went away; the icon comes back with it, and {STILL}"),
-        Bus::Lost => format!("the session bus went away; the icon comes back with it, and {STILL}"),
-        Bus::Deaf => format!("no icon, because the panel does not answer; {STILL}"),
-        Bus::There { panel: true } | Bus::Panel(true) | Bus::Room(_) | Bus::SessionOver => return None,
+        BusEvent::Panel(false) => format!("the panel went away; the icon comes back with it, and {WORKS_WITHOUT_ICON}"),
+        BusEvent::Lost => format!("the session bus went away; the icon comes back with it, and {WORKS_WITHOUT_ICON}"),
+        BusEvent::PanelUnresponsive => format!("no icon, because the panel does not answer; {WORKS_WITHOUT_ICON}"),
+        BusEvent::Connected { panel: true }
+        | BusEvent::Panel(true)
+        | BusEvent::MenuCapacity(_)
+        | BusEvent::SessionOver => return None,
     })
 }

@@ -1,12 +1,12 @@
-//! The menu: which sessions have a row, in which order, and what stands around them.
+//! The menu: which sessions have a row, in which order, and which entries surround them.
 //!
-//! Those that need the user come first, by how much and how long, with what puts three of them right below their rows. Then what
-//! works; what rests is folded into one submenu as soon as there is more than a little of it. However many sessions there are,
-//! the menu fits a small screen.
+//! Sessions that need the user come first, by urgency and then by how long they have waited; up to three have a remedy
+//! below their row. Working sessions follow. Idle ones are folded into a submenu if there are more than a few. However
+//! many sessions there are, the menu fits a small screen.
 //!
-//! Everything here is pure: sessions and the time come in, a [`MenuView`] goes out, or nothing where it equals the last. The order
-//! is always that of now; that nothing moves under the pointer is for whoever shows the menu, who alone knows whether it is open.
-//! Further changes of places are at least a second apart.
+//! Everything here is pure: sessions and the time go in, a [`MenuView`] comes out, or nothing if it equals the last
+//! one. The order is always the current one. Only the code that shows the menu knows whether it is open, so that code
+//! must keep entries from moving under the pointer. Changes of shape are at least a second apart.
 
 mod footer;
 
@@ -17,9 +17,9 @@ mod tests;
 
 use super::actions;
 use super::autostart::State as Login;
-use super::details::{self, Source, Words};
+use super::details::{self, DetailsContext, Source};
 use super::icon::Icon;
-use super::mute::Notices;
+use super::notifications::NotificationState;
 use super::view::{DEMO, Effect, Item, ItemId, Kind, MenuView, ROWS, Summary, Text, fold};
 use crate::config::{Config, List, Tray};
 use crate::core::action::{Action, ServerState, offer};
@@ -31,24 +31,25 @@ use crate::core::time::{Moment, Span, Time};
 use crate::system::clock::Clock;
 use std::sync::Arc;
 
-/// Two changes of shape are at least this far apart.
-const SHAPE_REST: Span = Span::seconds(1);
-/// Where no panel says when it opens the menu, its ages are worded anew this often, if something wakes us then.
-const AGE_REST: Span = Span::seconds(59);
-/// So many entries fit a display of 600 lines, beside the panel, on all desktops but GNOME ([`Menu::make_room`]).
-const MOST: usize = 18;
-/// With fewer, there would be none for what needs the user.
-const LEAST: usize = 12;
-/// So many of those that need the user have a row at once.
-const NEED: usize = 8;
-/// So many of them have what puts them right below their row.
-const REMEDIES: usize = 3;
-/// So many that rest have a row of their own; more of them are folded.
-const IDLE: usize = 3;
-/// So many sessions are in the menu at all. Panels build all of it at once.
-const SESSIONS: usize = 60;
+/// Minimum interval between two changes of shape.
+const SHAPE_INTERVAL: Span = Span::seconds(1);
+/// Where opening the menu is not reported, its ages are updated this often, if something wakes us anyway.
+const AGE_INTERVAL: Span = Span::seconds(59);
+/// Maximum number of entries: what fits a display of 600 lines with a panel, on all desktops but GNOME
+/// ([`Menu::set_capacity`]).
+const ENTRIES_MAX: usize = 18;
+/// Minimum capacity: with fewer entries there would be none for sessions that need the user.
+const ENTRIES_MIN: usize = 12;
+/// Maximum number of sessions that need the user with a row of their own.
+const NEED_MAX: usize = 8;
+/// Maximum number of remedies.
+const REMEDIES_MAX: usize = 3;
+/// Maximum number of idle sessions with a row of their own; more are folded.
+const IDLE_MAX: usize = 3;
+/// Maximum number of sessions in the menu, as panels build all of it at once.
+const SESSIONS_MAX: usize = 60;
 
-/// The menu, and what it depends on beside the sessions.
+/// Builds the menu, and holds what it depends on besides the sessions.
 #[derive(Debug)]
 pub struct Menu {
     limits: Limits,
@@ -57,23 +58,24 @@ pub struct Menu {
     user_home: Option<String>,
     approves_all: bool,
     demo: bool,
-    notices: Notices,
+    notifications: NotificationState,
     login: Login,
-    /// Whether sessions in plain terminals can be answered; `None` where that cannot be changed.
+    /// The bridge to terminals; `None` if it can be neither installed nor removed.
     bridge: Option<Bridge>,
-    /// What is wrong with the settings.
-    wrong: Option<String>,
-    /// So many entries have room on the display.
-    most: usize,
+    /// An error in the settings.
+    settings_error: Option<String>,
+    /// How many entries fit the display.
+    capacity: usize,
     clock: Option<Clock>,
     shown: Option<Arc<MenuView>>,
-    /// When, by the awake clock, it was last sent, and last laid out anew.
+    /// When it was last sent, by the awake clock.
     sent: Time,
+    /// When its shape last changed, by the awake clock.
     shaped: Time,
     wake_at: Option<Time>,
 }
 
-/// Sessions by where they belong.
+/// The sessions by group.
 struct Sorted<'a> {
     need: Vec<&'a Source<'a>>,
     busy: Vec<&'a Source<'a>>,
@@ -83,8 +85,8 @@ struct Sorted<'a> {
 }
 
 impl Menu {
-    /// A menu that has shown nothing. `list` says which ended sessions are listed; `user_home` is written `~`; `approves_all`:
-    /// whatever attached sessions ask for is allowed, which is said wherever one is.
+    /// Creates a menu. `list` decides which ended sessions are listed; `user_home` is shown as `~`. `approves_all` is
+    /// whether all requests of attached sessions are approved; the menu warns of that while a session is attached.
     pub fn new(limits: Limits, list: List, user_home: Option<String>, approves_all: bool) -> Self {
         Self {
             limits,
@@ -93,11 +95,11 @@ impl Menu {
             user_home,
             approves_all,
             demo: false,
-            notices: Notices::default(),
+            notifications: NotificationState::default(),
             login: Login::default(),
             bridge: None,
-            wrong: None,
-            most: MOST,
+            settings_error: None,
+            capacity: ENTRIES_MAX,
             clock: None,
             shown: None,
             sent: Time::default(),
@@ -106,77 +108,77 @@ impl Menu {
         }
     }
 
-    /// The same, of sessions that play themselves, or not.
+    /// The same menu, labelled as a demo or not.
     #[must_use]
-    pub(crate) fn of_demo(self, demo: bool) -> Self {
+    pub(crate) fn for_demo(self, demo: bool) -> Self {
         Self { demo, ..self }
     }
 
-    /// The same menu, with an icon as the user wants it.
+    /// The same menu, with these settings of the icon.
     pub(crate) const fn with_icon(mut self, tray: Tray) -> Self {
         self.tray = tray;
         self
     }
 
-    /// Goes by these settings from the next update on; `wrong` is what is wrong with what the user wrote.
-    pub(crate) fn configure(&mut self, config: &Config, wrong: Option<String>) {
-        (self.limits, self.list, self.tray, self.wrong) = (config.limits, config.list, config.tray, wrong);
+    /// Applies new settings, from the next update on; `error` is a mistake in the settings file.
+    pub(crate) fn configure(&mut self, config: &Config, error: Option<String>) {
+        (self.limits, self.list, self.tray, self.settings_error) = (config.limits, config.list, config.tray, error);
     }
 
-    /// Says this of notifications, from the next update on.
-    pub(crate) fn note(&mut self, notices: &Notices) {
-        if self.notices != *notices {
-            self.notices.clone_from(notices);
+    /// Sets the state of notifications, from the next update on.
+    pub(crate) fn set_notifications(&mut self, notifications: &NotificationState) {
+        if self.notifications != *notifications {
+            self.notifications.clone_from(notifications);
         }
     }
 
-    /// Says this of the start at login, from the next update on.
-    pub(crate) fn note_login(&mut self, login: Login) {
+    /// Sets the state of the start at login, from the next update on.
+    pub(crate) fn set_login(&mut self, login: Login) {
         self.login = login;
     }
 
-    /// Says this of the bridge to terminals, from the next update on.
-    pub(crate) const fn note_bridge(&mut self, bridge: Option<Bridge>) {
+    /// Sets the state of the bridge to terminals, from the next update on.
+    pub(crate) const fn set_bridge(&mut self, bridge: Option<Bridge>) {
         self.bridge = bridge;
     }
 
-    /// Has no more entries than this, lines not counted, from the next update on: the display has room for no more.
-    pub(crate) fn make_room(&mut self, most: usize) {
-        self.most = most.clamp(LEAST, MOST);
+    /// Sets how many entries fit the display, not counting separators, from the next update on.
+    pub(crate) fn set_capacity(&mut self, entries: usize) {
+        self.capacity = entries.clamp(ENTRIES_MIN, ENTRIES_MAX);
     }
 
-    /// A session in the words of a notification.
+    /// A session, worded for a notification.
     pub(crate) fn details(&self, source: &Source<'_>, now: Moment) -> Summary {
-        details::summary(source, &self.words(), now)
+        details::summary(source, &self.details_context(), now)
     }
 
-    /// When, by the awake clock, [`update`](Self::update) is to be called though nothing changed.
+    /// When [`update`](Self::update) must be called even if nothing changed, by the awake clock.
     pub(crate) const fn wake_at(&self) -> Option<Time> {
         self.wake_at
     }
 
-    /// The menu for these sessions, where it differs from the last one.
+    /// Returns the menu for these sessions, if it differs from the last one.
     pub fn update<'a>(&mut self, sources: impl Iterator<Item = Source<'a>>, now: Moment) -> Option<Arc<MenuView>> {
-        // Its places rest: whatever it becomes until then, it would not be shown.
+        // A change of shape is pending, so no view would be sent before its time.
         if self.wake_at.is_some_and(|at| now.awake < at) {
             return None;
         }
         let mut sources: Vec<_> = sources.collect();
-        sources.sort_by(|a, b| (a.row.place(), a.key).cmp(&(b.row.place(), b.key)));
-        let clock = *self.clock.get_or_insert_with(|| Clock::going_on(now));
+        sources.sort_by(|a, b| (a.row.sort_key(), a.key).cmp(&(b.row.sort_key(), b.key)));
+        let clock = *self.clock.get_or_insert_with(|| Clock::continuing(now));
         let view = Arc::new(self.view(&sources, now, clock));
         self.wake_at = None;
         if let Some(shown) = &self.shown {
             if view == *shown {
-                let renews =
-                    cfg!(not(target_os = "linux")) && self.sent + AGE_REST <= now.awake && has_age(&view.items);
-                self.sent = if renews { now.awake } else { self.sent };
-                return renews.then_some(view);
+                let ages_due =
+                    cfg!(not(target_os = "linux")) && self.sent + AGE_INTERVAL <= now.awake && has_age(&view.items);
+                self.sent = if ages_due { now.awake } else { self.sent };
+                return ages_due.then_some(view);
             }
             if !view.has_shape_of(shown) {
-                let rested = self.shaped + SHAPE_REST;
-                if now.awake < rested {
-                    self.wake_at = Some(rested);
+                let due = self.shaped + SHAPE_INTERVAL;
+                if now.awake < due {
+                    self.wake_at = Some(due);
                     return None;
                 }
                 self.shaped = now.awake;
@@ -189,13 +191,14 @@ impl Menu {
         Some(view)
     }
 
-    fn words(&self) -> Words<'_> {
-        Words { limits: &self.limits, user_home: self.user_home.as_deref(), notices: &self.notices }
+    fn details_context(&self) -> DetailsContext<'_> {
+        let (limits, notifications) = (&self.limits, &self.notifications);
+        DetailsContext { limits, user_home: self.user_home.as_deref(), notifications }
     }
 
     fn view(&self, sources: &[Source<'_>], now: Moment, clock: Clock) -> MenuView {
         let glance = Glance::of(sources.iter().map(|source| source.row));
-        let paused = self.notices.paused();
+        let paused = self.notifications.paused();
         let icon = Icon {
             state: glance.state,
             unseen: glance.unseen > 0,
@@ -209,23 +212,23 @@ impl Menu {
         for more in approves.map(str::to_owned).into_iter().chain(paused) {
             tooltip = format!("{tooltip}; {more}");
         }
-        let mut items: Vec<_> = self.wrong.as_deref().map(footer::wrong).into_iter().collect();
+        let mut items: Vec<_> = self.settings_error.as_deref().map(footer::settings_error).into_iter().collect();
         items.push(Item::text(capital(&if self.demo { format!("{DEMO}{glance}") } else { glance.to_string() })));
         items.extend(approves.map(|approves| Item::text(capital(approves))));
         if self.demo {
             items.push(Item::text("These sessions play themselves"));
         }
         let reopen = actions::reopen(left_open(sources));
-        let left = self.most.saturating_sub(items.len() + usize::from(reopen.is_some()) + 3);
+        let left = self.capacity.saturating_sub(items.len() + usize::from(reopen.is_some()) + 3);
         items.push(Item::Separator);
         items.extend(self.rows(&self.sorted(sources, now), left, &glance));
         items.push(Item::Separator);
-        // For a single one whose remedy stands below its row, it would be the same entry twice.
+        // For a single session whose row has a remedy, it would be the same entry twice.
         items.extend(reopen.filter(|reopen| !is_remedy(reopen, &items)));
         let ends: Vec<_> = sources.iter().filter(|source| ends_with_us(source)).collect();
         let unseen = glance.unseen > 0
-            || sources.iter().any(|source| source.row.needs_you() && source.row.is_put_aside_when_seen());
-        items.extend(footer::footer(unseen, &ends, &self.notices, &self.login, self.bridge));
+            || sources.iter().any(|source| source.row.needs_you() && source.row.is_set_aside_when_seen());
+        items.extend(footer::footer(unseen, &ends, &self.notifications, &self.login, self.bridge));
         MenuView { icon, tooltip, items, clock }
     }
 
@@ -241,7 +244,7 @@ impl Menu {
                     }
                     continue;
                 }
-                _ if n >= SESSIONS => {
+                _ if n >= SESSIONS_MAX => {
                     sorted.left_out += 1;
                     continue;
                 }
@@ -254,20 +257,20 @@ impl Menu {
         sorted
     }
 
-    /// The rows of the sessions, for which so many entries are left.
-    fn rows(&self, sorted: &Sorted<'_>, most: usize, glance: &Glance) -> Vec<Item> {
-        let words = self.words();
-        let row = |source: &&Source<'_>| session::row(source, &words);
+    /// The rows of the sessions, in at most `max` entries.
+    fn rows(&self, sorted: &Sorted<'_>, max: usize, glance: &Glance) -> Vec<Item> {
+        let context = self.details_context();
+        let row = |source: &&Source<'_>| session::row(source, &context);
         let folded = |text: String, number, rows: Vec<Item>| {
             Item::submenu(ItemId::own(Kind::Fold(number)), text, fold(rows, ROWS, None, number + 1))
         };
         let Sorted { need, busy, idle, ended, left_out } = sorted;
         let (mut items, mut shown, mut remedies) = (Vec::new(), 0, 0);
-        // What works and what rests have an entry each at the least.
+        // Working and resting sessions need at least one entry each.
         let others = [!busy.is_empty(), !idle.is_empty() || !ended.is_empty(), *left_out > 0];
-        let room = most.saturating_sub(others.into_iter().map(usize::from).sum());
-        for source in need.iter().take(NEED) {
-            let remedy = actions::remedy(source).filter(|_| remedies < REMEDIES);
+        let room = max.saturating_sub(others.into_iter().map(usize::from).sum());
+        for source in need.iter().take(NEED_MAX) {
+            let remedy = actions::remedy(source).filter(|_| remedies < REMEDIES_MAX);
             let takes = 1 + usize::from(remedy.is_some()) + usize::from(shown + 1 < need.len());
             if shown > 0 && items.len() + takes > room {
                 break;
@@ -281,8 +284,8 @@ impl Menu {
             let rest: Vec<_> = need[shown..].iter().map(row).collect();
             items.push(folded(format!("{} more", rest.len()), 0, rest));
         }
-        let left = most.saturating_sub(items.len() + usize::from(*left_out > 0));
-        let all_fit = idle.len() <= IDLE && busy.len() + idle.len() + usize::from(!ended.is_empty()) <= left;
+        let left = max.saturating_sub(items.len() + usize::from(*left_out > 0));
+        let all_fit = idle.len() <= IDLE_MAX && busy.len() + idle.len() + usize::from(!ended.is_empty()) <= left;
         let idle_folded = if all_fit { 0 } else { idle.len() };
         let left = left.saturating_sub(usize::from(idle_folded + ended.len() > 0)).max(1);
         let mut others = Vec::new();
@@ -291,7 +294,7 @@ impl Menu {
         } else {
             others.extend(busy[..left - 1].iter().map(row));
             let rest = &busy[left - 1..];
-            // By themselves they are counted as in the header.
+            // If all of them are folded, they are counted as in the header.
             let text = match left {
                 1 => Glance::of(rest.iter().map(|source| source.row)).to_string(),
                 _ => format!("{} more", rest.len()),
@@ -323,10 +326,10 @@ impl Menu {
     }
 }
 
-/// Said where whatever attached sessions ask for is allowed.
+/// The warning that all requests of attached sessions are approved.
 const APPROVES: &str = "approving all that attached sessions ask for";
 
-/// Whether one of these does the same.
+/// Whether one of these items does the same.
 fn is_remedy(reopen: &Item, items: &[Item]) -> bool {
     let Item::Action { effect: Effect::Reopen(orders), .. } = reopen else { return false };
     let [order] = &orders[..] else { return false };
@@ -338,7 +341,7 @@ fn has_age(items: &[Item]) -> bool {
     items.iter().any(|item| item.words().is_some_and(Text::has_age) || has_age(item.children()))
 }
 
-/// The sessions whose process went without a word: what was open when the machine went down.
+/// Orders to resume the sessions whose process died without a shutdown, as all do when the machine goes down.
 fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
     let was_open = |source: &&Source<'_>| {
         let session = source.session;
@@ -348,12 +351,12 @@ fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
             && !session.unread
             && offer(Action::Resume, session, source.row.status).is_ok()
     };
-    let mut left: Vec<_> = sources.iter().filter(was_open).collect();
-    left.sort_by_key(|source| source.key);
-    left.iter().map(|source| Order::new(&source.row.id, Ask::Resume).to(&source.row.label)).collect()
+    let mut open: Vec<_> = sources.iter().filter(was_open).collect();
+    open.sort_by_key(|source| source.key);
+    open.iter().map(|source| Order::new(&source.row.id, Ask::Resume).to(&source.row.label)).collect()
 }
 
-/// Whether a session's work ends when we let go of it, as far as can be told: who else is attached to its server cannot.
+/// Whether a session's work may end when we detach. Other clients attached to its server are unknown.
 fn ends_with_us(source: &Source<'_>) -> bool {
     match source.session.control.server {
         ServerState::Hosted(_) => true,
@@ -368,11 +371,11 @@ fn capital(text: &str) -> String {
 }
 
 impl MenuView {
-    /// What is shown before the first look at the sessions.
-    pub(crate) fn before_the_first_look() -> Self {
+    /// The view before the first scan.
+    pub(crate) fn initial() -> Self {
         let icon = Icon::of(State::Well);
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
-        items.extend(footer::footer(false, &[], &Notices::default(), &Login::default(), None));
+        items.extend(footer::footer(false, &[], &NotificationState::default(), &Login::default(), None));
         Self { icon, tooltip: "looking for sessions".into(), items, clock: Clock::start() }
     }
 }

@@ -1,18 +1,20 @@
-//! The light itself: an icon in the panel whose menu says what `pilotlight status` says.
+//! The tray: an icon in the panel whose menu shows the same as `pilotlight status`.
 //!
-//! Two threads. The main thread owns the tray, which may not change hands: winit's loop on macOS and Windows, on Linux, where
-//! no display is needed, a channel and the session bus. The engine runs on the other one, with a [`feed::Feed`] as its view.
-//! Menus go one way as values ([`view`]), clicks come back as names of items, are looked up in the view that is shown when
-//! they arrive, and leave as commands to the engine or as effects.
+//! There are two threads. The main thread owns the tray, which must stay on one thread: on macOS and Windows it runs
+//! winit's loop; on Linux, which needs no display, a channel and the session bus. The engine runs on the other thread,
+//! with a [`feed::Feed`] as its view. Menus go to the main thread as values ([`view`]). Clicks come back as item ids,
+//! are looked up in the view shown at that time, and leave as commands to the engine or as effects.
 //!
-//! - [`view`] is the menu as a value; [`menu`] the rules of places; [`details`] the words of one session; [`icon`] the flame.
-//!   None of them knows a desktop, and all are tested without one.
-//! - `native`, on Linux `sni`, makes a view stand in the panel, [`controller`] holds what the main thread needs, and `linux` or
-//!   `elsewhere` is its loop.
-//! - [`notifier`] raises popups and does what is clicked on them; [`mute`] is what the menu has to quieten it.
-//! - [`feed`] is the engine's view. `bus` tells what becomes of the session bus on Linux.
-//! - [`autostart`] is what starts this program at login; `start_menu` is what else Windows must know of it.
-//! - [`notify`], [`open`] and [`open_files`] are what a click may lead to; [`instance`] sees that there is one light.
+//! - [`view`] is the menu as a value; [`menu`] decides which rows it has and where; [`details`] words one session;
+//!   [`icon`] is the flame. None of them depends on a desktop, and all are tested without one.
+//! - `native`, or `sni` on Linux, puts a view into the panel; [`controller`] is the main thread's state, and `linux` or
+//!   `elsewhere` its loop.
+//! - [`notifier`] raises popups and acts on clicks on them; [`notifications`] holds the menu entries that silence it,
+//!   [`mute`] what they change.
+//! - [`messages`] is what these send each other.
+//! - [`feed`] is the engine's view. `bus` monitors the session bus on Linux.
+//! - [`autostart`] starts this program at login; `start_menu` integrates it with the Windows desktop.
+//! - [`notify`], [`open`] and [`open_files`] carry out clicks; [`instance`] allows one tray per user.
 //!
 //! May import: core, system, agent, config, terminal, control, engine.
 
@@ -31,9 +33,11 @@ pub mod instance;
 #[cfg(target_os = "linux")]
 mod linux;
 pub mod menu;
+mod messages;
 pub mod mute;
 #[cfg(not(target_os = "linux"))]
 pub mod native;
+mod notifications;
 pub mod notifier;
 pub mod notify;
 pub mod open;
@@ -47,17 +51,18 @@ pub mod view;
 use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::identity::copilot_ancestor;
 use crate::config::Notifications;
-use crate::control::caller::Judge;
-use crate::control::{self, Served};
-use crate::engine::ended;
-use crate::engine::ended::Ended;
+use crate::control::caller::CallerPolicy;
+use crate::control::{self, ControlServer};
+use crate::engine::exit_note;
+use crate::engine::exit_note::ExitNote;
 use crate::engine::{Command, Engine};
 use crate::system::signals::Signals;
 use autostart::Login;
-use controller::{ClickHandler, Told, TrayController};
-use feed::{Feed, News, Tell, Welcome};
-use notifier::{Notifier, Word};
-use notify::{Means, NoteSender, Popups};
+use controller::{ClickHandler, TrayController};
+use feed::{Console, Feed, Welcome};
+use messages::{DesktopEvent, MainEvent, NotifierEvent, NotifierSender};
+use notifier::Notifier;
+use notify::{NoteSender, PopupConfig, Popups};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -69,50 +74,50 @@ use elsewhere::Loop;
 #[cfg(target_os = "linux")]
 use linux::Loop;
 
-/// The main thread may be held by a panel that does not answer; it is waited for this long at the end.
-const PATIENCE: Duration = Duration::from_millis(300);
-/// The file in the state folder that says that the user was welcomed.
+/// How long the exit waits for the main thread, which may be blocked on a panel that does not answer.
+const MAIN_THREAD_TIMEOUT: Duration = Duration::from_millis(300);
+/// The file in the state folder that marks the first run as done.
 pub(crate) const WELCOMED: &str = "welcomed";
 
-/// What the light needs to run.
+/// What the tray needs to run.
 pub(crate) struct Start {
-    /// Looks at the sessions.
+    /// Watches the sessions.
     pub engine: Engine,
-    /// Makes menus of them.
+    /// Builds the menus.
     pub menu: menu::Menu,
-    /// What the user is told beside the menu.
-    pub tell: Box<dyn Tell>,
-    /// Where our log is.
+    /// The terminal, for what the menu cannot show.
+    pub console: Box<dyn Console>,
+    /// The path of our own log.
     pub own_log: Option<PathBuf>,
-    /// Where things are remembered.
+    /// The folder for state that survives a restart.
     pub state_folder: Option<PathBuf>,
-    /// The homes that are watched.
+    /// The watched homes.
     pub homes: Vec<PathBuf>,
-    /// The user's terminal, as it is set.
+    /// The user's terminal, as configured.
     pub terminal: Vec<String>,
-    /// Where the control socket is served.
+    /// The folder of the control socket.
     pub control_folder: Option<PathBuf>,
-    /// What counts as started by Copilot, and answers no permission request.
-    pub judge: Judge,
-    /// What is told beside the menu.
+    /// Decides which callers count as started by Copilot and so may not answer permission requests.
+    pub judge: CallerPolicy,
+    /// The settings of notifications.
     pub notifications: Notifications,
-    /// What is opened in an editor.
+    /// The files that open in an editor.
     pub open_files: open_files::OpenFiles,
-    /// What starts this program at login.
+    /// Whether this program starts at login.
     pub login: Login,
-    /// What lies on our disk of the bridge to terminals, where that can be switched on.
+    /// The files of the bridge to terminals, where it can be switched on.
     pub bridge: Option<Files>,
 }
 
-/// Runs until Quit, a signal, or the end of the desktop session. Call it on the main thread.
+/// Runs until Quit, a signal, or the end of the desktop session. Must be called on the main thread.
 ///
 /// # Errors
-/// Where the system refuses what every program needs: threads, signals, on macOS and Windows an event loop.
+/// Where the system refuses a thread, a signal handler or, on macOS and Windows, an event loop.
 pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     let Start {
         engine,
         menu,
-        tell,
+        console,
         own_log,
         state_folder,
         homes,
@@ -125,11 +130,12 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
         bridge,
     } = start;
     #[cfg(windows)]
-    start_menu::settle();
-    let ended = state_folder.as_deref().map(ended::take).unwrap_or_default();
-    let ended: Vec<_> = ended.iter().map(Ended::words).collect();
+    start_menu::integrate();
+    let ended = state_folder.as_deref().map(exit_note::take_all).unwrap_or_default();
+    let ended: Vec<_> = ended.iter().map(ExitNote::words).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // Before the icon is shown: who sees it may end us, and a signal that was ignored where we were started would be lost.
+    // Before the icon is shown: whoever sees it may signal us, and a signal that our parent had set to be ignored would
+    // be lost.
     let signals = {
         let _entered = runtime.enter();
         Signals::new()?
@@ -137,19 +143,18 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     let main_loop = Loop::new()?;
     #[cfg(target_os = "linux")]
     let main_loop = main_loop.with_state_folder(state_folder.clone());
-    let (to_main, commander) = (main_loop.sender(), engine.commander());
-    let (news, news_of_desktop) = mpsc::channel();
+    let (to_main, commander) = (main_loop.sender(), engine.command_sender());
+    let (desktop_tx, desktop_rx) = mpsc::channel();
     let note_sender = NoteSender::new(runtime.handle().clone());
-    let (say, words) = mpsc::channel();
-    let tell_herald: controller::Ear = {
+    let (notifier_tx, notifier_rx) = mpsc::channel();
+    let to_notifier: NotifierSender = {
         let commander = commander.clone();
-        Arc::new(move |word| {
+        Arc::new(move |event| {
             // Both fail only when the engine has ended.
-            let _ = say.send(word);
+            let _ = notifier_tx.send(event);
             let _ = commander.send(Command::Redraw);
         })
     };
-    let ear = Arc::clone(&tell_herald);
     let click_handler = ClickHandler::new(
         commander.clone(),
         note_sender.clone(),
@@ -157,43 +162,44 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
         own_log,
         homes,
         terminal,
-        ear,
+        Arc::clone(&to_notifier),
         login.clone(),
         open_files,
     );
     let names = judge.names.clone();
-    let popups = Popups::start(Means {
+    let popups = Popups::start(PopupConfig {
         runtime: runtime.handle().clone(),
         bus: None,
         may_answer: Box::new(move |pid| copilot_ancestor(pid, &names).is_none()),
         now: Box::new(Instant::now),
-        clicked: Box::new(move |id, clicked| tell_herald(Word::Clicked(id, clicked))),
+        clicked: Box::new(move |id, event| to_notifier(NotifierEvent::Popup(id, event))),
     });
-    let notifier = Notifier::new(&notifications, popups, words, click_handler.twin(), state_folder.as_deref());
-    let tell_news = move |it: News| {
+    let notifier =
+        Notifier::new(&notifications, popups, notifier_rx, click_handler.duplicate(), state_folder.as_deref());
+    let report_desktop = move |event: DesktopEvent| {
         // Both fail only when the engine has ended.
-        let _ = news.send(it);
+        let _ = desktop_tx.send(event);
         let _ = commander.send(Command::Redraw);
     };
-    let controller = TrayController::new(click_handler, Box::new(tell_news.clone()));
+    let controller = TrayController::new(click_handler, Box::new(report_desktop.clone()));
     let marker = state_folder.map(|folder| folder.join(WELCOMED)).filter(|marker| feed::is_first_run(marker));
     let welcome = marker.map(|marker| Welcome { marker, note_sender });
     #[cfg(target_os = "linux")]
-    let follow_bus = linux::follow_bus(to_main.clone(), tell_news, engine.commander(), controller.has_icon());
+    let follow_bus = linux::follow_bus(to_main.clone(), report_desktop, engine.command_sender(), controller.has_icon());
     #[cfg(target_os = "linux")]
     let follow_login = {
-        let commander = engine.commander();
+        let commander = engine.command_sender();
         login.clone().follow(move || {
             let _ = commander.send(Command::Redraw); // fails only when the engine has ended
         })
     };
-    let (main_is_back, back) = mpsc::channel::<()>();
-    let orders = engine.commander();
+    let (main_returned, main_done) = mpsc::channel::<()>();
+    let orders = engine.command_sender();
     let work = move || {
         let send = to_main.clone();
         let mut feed =
-            Feed::new(menu, notifier, login, move |view| send(Told::View(view)), news_of_desktop, tell, welcome)
-                .telling(ended)
+            Feed::new(menu, notifier, login, move |view| send(MainEvent::View(view)), desktop_rx, console, welcome)
+                .with_exit_notes(ended)
                 .with_bridge(bridge);
         runtime.block_on(async {
             #[cfg(target_os = "linux")]
@@ -203,40 +209,40 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
             }
             let _served = control_folder.and_then(|folder| serve(&folder, judge, orders));
             engine.run(signals, &mut feed).await;
-            feed.end().await;
+            feed.close().await;
         });
-        to_main(Told::End);
-        if back.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-            leave();
+        to_main(MainEvent::End);
+        if main_done.recv_timeout(MAIN_THREAD_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
+            exit_now();
         }
-        // Lookups of host names and the like that still run are not waited for.
+        // Does not wait for blocking tasks that still run, such as host name lookups.
         runtime.shutdown_background();
     };
     let engine = std::thread::Builder::new().name("engine".into()).spawn(work)?;
     let ran = main_loop.run(controller);
-    drop(main_is_back);
+    drop(main_returned);
     engine.join().map_err(|_| anyhow::anyhow!("the engine broke down"))?;
     ran
 }
 
-/// Serves the control socket, over which commands hand in what they were asked to do. Where it cannot be, commands do it
+/// Serves the control socket, over which commands hand over their orders. Without it, commands carry them out
 /// themselves.
-fn serve(folder: &Path, judge: Judge, commander: UnboundedSender<Command>) -> Option<Served> {
-    let orders = move |given| {
-        let _ = commander.send(Command::Act(given)); // fails only when the engine has ended
+fn serve(folder: &Path, judge: CallerPolicy, commander: UnboundedSender<Command>) -> Option<ControlServer> {
+    let handle = move |request: control::Request| {
+        let _ = commander.send(request.into()); // fails only when the engine has ended
     };
-    control::serve(folder, judge, orders)
+    control::serve(folder, judge, handle)
         .inspect_err(|error| tracing::warn!("commands cannot reach this tray: {error}"))
         .ok()
 }
 
-/// Ends the program past a main thread that does not come back. Everything that must be put in order has been: the engine is
-/// gone, the terminal restored, the lock goes with the process.
+/// Exits although the main thread does not return. Nothing is left to clean up: the engine has ended, the terminal is
+/// restored, and the system releases the lock.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the panel may hold the main thread for ever, and Quit must not wait for it"
+    reason = "the panel may block the main thread for ever, and Quit must not wait for it"
 )]
-fn leave() -> ! {
+fn exit_now() -> ! {
     tracing::debug!("the panel does not answer; quitting without waiting for it");
     std::process::exit(0)
 }

@@ -1,7 +1,6 @@
-//! The icon and its menu on macOS and Windows. Nothing is decided here: a [`MenuView`] comes in and is made to stand there.
+//! The icon and its menu on macOS and Windows; on Linux that is `sni`. Decides nothing: it shows a [`MenuView`].
 //!
-//! Where only words changed they are set in place, so that an open menu stays open. Another shape is a new menu. On Linux it is
-//! `sni` that does this.
+//! If only texts changed, they are set in place, so that an open menu stays open. A different shape needs a new menu.
 
 use super::icon::Icon;
 use super::view::{Item, MenuView};
@@ -11,26 +10,26 @@ use std::time::{Duration, Instant};
 use tray_icon::menu::{CheckMenuItem, IsMenuItem, Menu, MenuItem, PredefinedMenuItem, Submenu};
 use tray_icon::{TrayIcon, TrayIconBuilder};
 
-/// Our name among the icons.
+/// The id of the icon.
 pub(crate) const ID: &str = "pilotlight";
 
-/// For so long after another menu was put up, a click may have been meant for what stood there before.
-const SETTLES: Duration = Duration::from_millis(1200);
+/// For this long after a new menu is set, a click may have been meant for an entry of the old one.
+const SETTLE_TIME: Duration = Duration::from_millis(1200);
 
-/// The icon, its menu, and what they show.
+/// The icon and its menu.
 pub(crate) struct Tray {
     icon: TrayIcon,
-    /// When this menu was put up.
-    laid_out: Instant,
+    /// When this menu was set.
+    menu_set: Instant,
     shown: MenuView,
-    /// The entries that have words, in the order of [`MenuView`], depth first.
+    /// The entries that have a text, depth first in the order of [`MenuView`].
     entries: Vec<Entry>,
 }
 
-/// An entry, and its words as they were last set.
+/// An entry, and its text as last set.
 struct Entry {
     widget: Widget,
-    says: String,
+    text: String,
 }
 
 enum Widget {
@@ -40,7 +39,7 @@ enum Widget {
 }
 
 impl Tray {
-    /// Puts the icon up.
+    /// Shows the icon.
     ///
     /// # Errors
     /// Where the desktop has no place for it.
@@ -53,21 +52,21 @@ impl Tray {
         let builder = builder.with_icon(picture(view.icon)?);
         Ok(Self {
             icon: builder.build().context("the icon cannot be shown")?,
-            laid_out: Instant::now(),
+            menu_set: Instant::now(),
             shown: view.clone(),
             entries,
         })
     }
 
-    /// Whether the menu has stood as it is for as long as a click wants.
-    pub(crate) fn has_rested(&self) -> bool {
-        self.laid_out.elapsed() >= SETTLES
+    /// Whether the menu has been unchanged long enough for a click to be meant for the entry that it hits.
+    pub(crate) fn has_settled(&self) -> bool {
+        self.menu_set.elapsed() >= SETTLE_TIME
     }
 
-    /// Shows another view; what is equal is left alone.
+    /// Shows another view; changes only what differs.
     ///
     /// # Errors
-    /// Where the desktop refuses; what it shows then is not known.
+    /// Where the desktop refuses; it may then show a part of the new view.
     pub(crate) fn show(&mut self, view: &MenuView) -> anyhow::Result<()> {
         let now = view.clock.now();
         if view.has_shape_of(&self.shown) {
@@ -78,7 +77,7 @@ impl Tray {
             let (menu, entries) = build(&view.items, now)?;
             self.icon.set_menu(Some(Box::new(menu)));
             self.entries = entries;
-            self.laid_out = Instant::now();
+            self.menu_set = Instant::now();
         }
         if view.icon != self.shown.icon {
             let picture = Some(picture(view.icon)?);
@@ -97,28 +96,29 @@ impl Tray {
 
 impl Entry {
     fn update(&mut self, item: &Item, now: Moment) {
-        let says = label(item, now);
-        let other = says != self.says;
+        let text = label(item, now);
+        let changed = text != self.text;
         match &self.widget {
-            Widget::Item(entry) if other => entry.set_text(&says),
-            Widget::Submenu(entry) if other => entry.set_text(&says),
+            Widget::Item(entry) if changed => entry.set_text(&text),
+            Widget::Submenu(entry) if changed => entry.set_text(&text),
             Widget::Item(_) | Widget::Submenu(_) => {}
             Widget::Check(entry) => {
-                if other {
-                    entry.set_text(&says);
+                if changed {
+                    entry.set_text(&text);
                 }
                 entry.set_enabled(item.is_enabled());
-                // A click changes the mark before anything was done: what counts is not what we showed last.
+                // A click has toggled the mark already, so this compares with the widget and not with what was last
+                // set.
                 if entry.is_checked() != is_checked(item) {
                     entry.set_checked(is_checked(item));
                 }
             }
         }
-        self.says = says;
+        self.text = text;
     }
 }
 
-/// The words of an entry as they are true now, as menus read them.
+/// The text of an entry with its age as of now, escaped for menus.
 fn label(item: &Item, now: Moment) -> String {
     item.words().map(|text| escaped(&text.at(now))).unwrap_or_default()
 }
@@ -127,7 +127,7 @@ const fn is_checked(item: &Item) -> bool {
     matches!(item, Item::Check { checked: true, .. })
 }
 
-/// The entries that have words, depth first.
+/// The items that have a text, depth first.
 fn flat(items: &[Item]) -> Vec<&Item> {
     let mut out = Vec::new();
     for item in items.iter().filter(|item| !matches!(item, Item::Separator)) {
@@ -150,27 +150,27 @@ fn fill(
     append: &mut dyn FnMut(&dyn IsMenuItem) -> tray_icon::menu::Result<()>,
 ) -> anyhow::Result<()> {
     for item in items {
-        let (says, enabled) = (label(item, now), item.is_enabled());
+        let (text, enabled) = (label(item, now), item.is_enabled());
         let name = item.id().map(ToString::to_string);
         match item {
             Item::Separator => append(&PredefinedMenuItem::separator())?,
             Item::Text(_) | Item::Action { .. } => {
                 let entry = match name {
-                    Some(name) => MenuItem::with_id(name, &says, enabled, None),
-                    None => MenuItem::new(&says, enabled, None),
+                    Some(name) => MenuItem::with_id(name, &text, enabled, None),
+                    None => MenuItem::new(&text, enabled, None),
                 };
                 append(&entry)?;
-                entries.push(Entry { widget: Widget::Item(entry), says });
+                entries.push(Entry { widget: Widget::Item(entry), text });
             }
             Item::Check { .. } => {
                 let name = name.unwrap_or_default();
-                let entry = CheckMenuItem::with_id(name, &says, enabled, is_checked(item), None);
+                let entry = CheckMenuItem::with_id(name, &text, enabled, is_checked(item), None);
                 append(&entry)?;
-                entries.push(Entry { widget: Widget::Check(entry), says });
+                entries.push(Entry { widget: Widget::Check(entry), text });
             }
             Item::Submenu { items, .. } => {
-                let menu = Submenu::with_id(name.unwrap_or_default(), &says, enabled);
-                entries.push(Entry { widget: Widget::Submenu(menu.clone()), says });
+                let menu = Submenu::with_id(name.unwrap_or_default(), &text, enabled);
+                entries.push(Entry { widget: Widget::Submenu(menu.clone()), text });
                 fill(items, now, entries, &mut |item| menu.append(item))?;
                 append(&menu)?;
             }
@@ -179,7 +179,7 @@ fn fill(
     Ok(())
 }
 
-/// An ampersand marks the letter behind it as a key of the menu; two of them are one.
+/// Doubles ampersands: a single one marks the next letter as a mnemonic.
 fn escaped(text: &str) -> String {
     text.replace('&', "&&")
 }
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ampersand_is_no_key() {
+    fn an_ampersand_is_no_mnemonic() {
         assert_eq!(escaped("a & b && c"), "a && b &&&& c");
     }
 }

@@ -1,7 +1,7 @@
-//! What is opened in an editor: the settings, and what a bug report needs.
+//! Opens the settings and the diagnostics in the default text program.
 //!
-//! A bug report is shown before it can be copied: it is written into a file of ours, opened in whatever shows text, and kept as
-//! it was shown. What is copied is that, and not what would be found a moment later.
+//! Diagnostics are shown before they can be copied: they are written to a file, opened, and kept. What is copied is
+//! exactly what was shown, and not newly collected.
 
 use super::open;
 use crate::config;
@@ -9,10 +9,10 @@ use crate::system::state_file;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The file in the state folder that a bug report is shown from.
+/// The file of the diagnostics, in the state folder.
 pub(crate) const DIAGNOSTICS: &str = "diagnostics.txt";
 
-/// The papers of one user. All clones share what was shown.
+/// The files that can be opened. All clones share the diagnostics that were shown.
 #[derive(Clone)]
 pub(crate) struct OpenFiles {
     config: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub(crate) struct OpenFiles {
 }
 
 impl OpenFiles {
-    /// `config` is the file of the settings; `diagnose` makes the text of a bug report, and may take seconds.
+    /// `config` is the settings file; `diagnose` collects the diagnostics, which may take seconds.
     pub(crate) fn new(
         config: Option<PathBuf>,
         state_folder: Option<PathBuf>,
@@ -31,16 +31,16 @@ impl OpenFiles {
         Self { config, state_folder, diagnose: Arc::new(diagnose), shown: Arc::default() }
     }
 
-    /// Opens the settings, on a thread of its own. `failed` is called where that cannot be done.
+    /// Opens the settings on its own thread. `failed` is called if that fails.
     pub(super) fn open_settings(&self, failed: impl Fn(String) + Send + 'static) {
         let Some(path) = self.config.clone() else { return failed("no folder for settings is known".into()) };
-        apart(failed, move || {
+        spawn(failed, move || {
             make_config(&path)?;
             open::text(&path)
         });
     }
 
-    /// Makes the text of a bug report and opens it, on a thread of its own. `failed` is called where that cannot be done.
+    /// Collects the diagnostics and opens them on its own thread. `failed` is called if that fails.
     pub(super) fn show_diagnostics(&self, failed: impl Fn(String) + Send + 'static) {
         let Some(path) = self.state_folder.as_ref().map(|folder| folder.join(DIAGNOSTICS)) else {
             return failed(
@@ -48,7 +48,7 @@ impl OpenFiles {
             );
         };
         let (diagnose, shown) = (Arc::clone(&self.diagnose), Arc::clone(&self.shown));
-        apart(failed, move || {
+        spawn(failed, move || {
             let text = diagnose();
             state_file::replace(&path, text.as_bytes())?;
             open::text(&path)?;
@@ -57,13 +57,14 @@ impl OpenFiles {
         });
     }
 
-    /// The text that was shown last.
+    /// The diagnostics that were last shown.
     pub(super) fn shown(&self) -> Option<String> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Makes the file of the settings where there is none: all keys, with their meaning, as comments. Whether it was made.
+/// Creates the settings file if there is none, with all keys and their meaning as comments. Returns whether it was
+/// created.
 ///
 /// # Errors
 /// Where it cannot be written.
@@ -75,7 +76,7 @@ pub(crate) fn make_config(path: &Path) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-fn apart(failed: impl Fn(String) + Send + 'static, work: impl FnOnce() -> anyhow::Result<()> + Send + 'static) {
+fn spawn(failed: impl Fn(String) + Send + 'static, work: impl FnOnce() -> anyhow::Result<()> + Send + 'static) {
     let work = move || {
         if let Err(error) = work() {
             failed(format!("{error:#}"));

@@ -1,25 +1,26 @@
-//! The icon and its menu on a Linux desktop: a StatusNotifierItem on the session bus. Nothing is decided here: a [`MenuView`]
-//! comes in and is made to stand there.
+//! The icon and its menu on a Linux desktop: a StatusNotifierItem and a dbusmenu on the session bus. Decides nothing:
+//! it shows a [`MenuView`].
 //!
-//! All of it lives on the thread that owns the tray, in its runtime: what a panel asks is answered there, whatever the engine
-//! is busy with, and a new view is one message on the bus for everything whose words changed.
+//! All of it runs on the thread that owns the tray, in its runtime, so that panels are answered however busy the engine
+//! is. When only labels change, a new view is one message on the bus.
 //!
-//! It is written over `zbus` by ourselves, because a click must do what its entry said: the libraries for it number the entries
-//! by their places, so that after a change of places a click that is on its way hits whatever stands there now, and they do not
-//! tell when the menu is open (`layout`).
+//! This is written directly over `zbus` because a click must do what its entry said. The existing libraries number
+//! entries by position, so that a click in flight while the menu changes hits whatever took that position; and they do
+//! not report when the menu is open (`layout`).
 
-mod forms;
 mod item;
 mod layout;
 mod menu;
 mod pictures;
+mod property;
+mod sent_types;
 
-use super::controller::Told;
 use super::icon::Icon;
+use super::messages::EventSender;
 use super::view::MenuView;
 use anyhow::Context;
-use item::{Face, Item, PATH, drawn};
-use menu::{Menu, PATH as MENU_PATH, Said, Shown, lock};
+use item::{Item, ItemState, PATH, render};
+use menu::{Menu, MenuState, PATH as MENU_PATH, Update, lock};
 use pictures::Pictures;
 use std::path::Path;
 use std::rc::Rc;
@@ -29,85 +30,81 @@ use tokio::runtime::Runtime;
 use zbus::Connection;
 use zbus::object_server::SignalEmitter;
 
-/// Where icons are registered.
+/// The bus name where items are registered.
 const WATCHER: &str = "org.kde.StatusNotifierWatcher";
-/// How long the bus may take to let go of us.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// How long closing the connection may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Tells the main thread's loop what was clicked.
-pub(crate) type Tell = Arc<dyn Fn(Told) + Send + Sync>;
-
-/// The icon with its menu, for as long as it stands in the panel.
+/// The icon with its menu. Dropping it removes both from the panel.
 pub(crate) struct Tray {
     connection: Connection,
-    face: Arc<Mutex<Face>>,
-    shown: Arc<Mutex<Shown>>,
-    /// The icon that is drawn.
+    item: Arc<Mutex<ItemState>>,
+    menu: Arc<Mutex<MenuState>>,
+    /// The icon that is rendered.
     icon: Icon,
     pictures: Pictures,
     runtime: Rc<Runtime>,
 }
 
 impl Tray {
-    /// Puts the icon up, and its picture into `state_folder` for panels that want a file. This talks to the panel, and waits
-    /// for it for as long as it takes to answer.
+    /// Shows the icon, and writes its picture into `state_folder` for panels that need a file. Calls the panel and
+    /// waits for its answer without a timeout.
     ///
     /// # Errors
     /// Where the desktop has no place for it: no session bus, one that refuses, or no panel.
     pub(crate) fn new(
         view: &MenuView,
         runtime: Rc<Runtime>,
-        tell: Tell,
+        send: EventSender,
         state_folder: Option<&Path>,
     ) -> anyhow::Result<Self> {
-        let pictures = Pictures::below(state_folder);
-        let face = Face::of(view, drawn(view.icon, &pictures)?, pictures.folder());
-        let face = Arc::new(Mutex::new(face));
-        let shown = Arc::new(Mutex::new(Shown::new(view, Instant::now())));
-        let item = Item(Arc::clone(&face));
-        let menu = Menu { shown: Arc::clone(&shown), tell };
-        let connection = runtime.block_on(register(item, menu))?;
-        Ok(Self { connection, face, shown, icon: view.icon, pictures, runtime })
+        let pictures = Pictures::new(state_folder);
+        let item = ItemState::of(view, render(view.icon, &pictures)?, pictures.folder());
+        let item = Arc::new(Mutex::new(item));
+        let menu = Arc::new(Mutex::new(MenuState::new(view, Instant::now())));
+        let registered = register(Item(Arc::clone(&item)), Menu { state: Arc::clone(&menu), send });
+        let connection = runtime.block_on(registered)?;
+        Ok(Self { connection, item, menu, icon: view.icon, pictures, runtime })
     }
 
-    /// Shows another view; what is equal is left alone.
+    /// Shows another view; sends only what changed.
     ///
     /// # Errors
-    /// Where there is no picture of the icon; what was shown before stays.
+    /// Where the icon cannot be rendered; the previous view stays.
     pub(crate) fn show(&mut self, view: &MenuView) -> anyhow::Result<()> {
-        let (redrawn, retold) = {
-            let mut face = self.face.lock().unwrap_or_else(PoisonError::into_inner);
-            let redrawn = view.icon != self.icon;
-            let drawn = if redrawn { drawn(view.icon, &self.pictures)? } else { face.drawn.clone() };
-            let next = Face::of(view, drawn, self.pictures.folder());
-            let retold = (face.title != next.title, face.tooltip != next.tooltip);
-            *face = next;
-            (redrawn, retold)
+        let (icon_changed, title_changed, tooltip_changed) = {
+            let mut item = self.item.lock().unwrap_or_else(PoisonError::into_inner);
+            let icon_changed = view.icon != self.icon;
+            let icon = if icon_changed { render(view.icon, &self.pictures)? } else { item.icon.clone() };
+            let next = ItemState::of(view, icon, self.pictures.folder());
+            let changed = (icon_changed, item.title != next.title, item.tooltip != next.tooltip);
+            *item = next;
+            changed
         };
         self.icon = view.icon;
-        let (said, waits) = {
-            let mut shown = lock(&self.shown);
-            (shown.show(view, Instant::now()), shown.waits_until())
+        let (update, deadline) = {
+            let mut menu = lock(&self.menu);
+            (menu.show(view, Instant::now()), menu.pending_deadline())
         };
-        let told = async {
+        let emitted = async {
             let item = SignalEmitter::new(&self.connection, PATH)?;
-            if redrawn {
+            if icon_changed {
                 Item::new_icon(&item).await?;
             }
-            // MATE's indicators read with the title what a screen reader says of the picture.
-            if retold.0 || retold.1 {
+            // MATE's indicators read the accessible description, which contains the tooltip, only with the title.
+            if title_changed || tooltip_changed {
                 Item::new_title(&item).await?;
             }
-            if retold.1 {
+            if tooltip_changed {
                 Item::new_tool_tip(&item).await?;
             }
-            say(&self.connection, said).await
+            emit(&self.connection, update).await
         };
-        if let Err(error) = self.runtime.block_on(told) {
-            tracing::debug!("the panel could not be told: {error}"); // the bus is gone: noticed by who follows it
+        if let Err(error) = self.runtime.block_on(emitted) {
+            tracing::debug!("the panel cannot be notified: {error}"); // the bus is gone, which its monitor reports
         }
-        if let Some(at) = waits {
-            self.runtime.spawn(wait_no_longer(self.connection.clone(), Arc::clone(&self.shown), at));
+        if let Some(deadline) = deadline {
+            self.runtime.spawn(apply_overdue(self.connection.clone(), Arc::clone(&self.menu), deadline));
         }
         Ok(())
     }
@@ -116,12 +113,13 @@ impl Tray {
 impl Drop for Tray {
     fn drop(&mut self) {
         let close = self.connection.clone().close();
-        // Where the bus does not answer it is gone with the program.
-        let _ = self.runtime.block_on(async { tokio::time::timeout(FAREWELL, close).await });
+        // A bus that does not answer drops the connection when the program exits.
+        let _ = self.runtime.block_on(async { tokio::time::timeout(CLOSE_TIMEOUT, close).await });
     }
 }
 
-/// Puts both on the bus, under no name but the connection's own: GNOME's extension loses one in three icons that take another.
+/// Registers both under the connection's unique name: GNOME's extension loses one in three icons that own a well-known
+/// one.
 async fn register(item: Item, menu: Menu) -> anyhow::Result<Connection> {
     let built = zbus::connection::Builder::session()?.serve_at(PATH, item)?.serve_at(MENU_PATH, menu)?.build().await;
     let connection = built.context("the icon cannot be shown")?;
@@ -138,23 +136,23 @@ async fn register(item: Item, menu: Menu) -> anyhow::Result<Connection> {
     }
 }
 
-/// Says what changed.
-async fn say(connection: &Connection, said: Said) -> zbus::Result<()> {
+/// Emits the signals of an update.
+async fn emit(connection: &Connection, update: Update) -> zbus::Result<()> {
     let emitter = SignalEmitter::new(connection, MENU_PATH)?;
-    if !said.changes.is_empty() {
-        Menu::items_properties_updated(&emitter, said.changes.set, said.changes.unset).await?;
+    if !update.changes.is_empty() {
+        Menu::items_properties_updated(&emitter, update.changes.set, update.changes.unset).await?;
     }
-    match said.laid_out {
-        Some(revision) => Menu::layout_updated(&emitter, revision, layout::ROOT).await,
+    match update.revision {
+        Some(revision) => Menu::layout_updated(&emitter, revision, property::ROOT).await,
         None => Ok(()),
     }
 }
 
-/// Lays out what waits for a menu to be closed, where a panel does not say that it was.
-async fn wait_no_longer(connection: Connection, shown: Arc<Mutex<Shown>>, at: Instant) {
-    tokio::time::sleep_until(at.into()).await;
-    let said = lock(&shown).wait_no_longer(Instant::now());
-    if let Some(said) = said {
-        let _ = say(&connection, said).await; // fails only with the bus
+/// Shows the pending menu after a deadline: the panel has not reported that the open menu was closed.
+async fn apply_overdue(connection: Connection, menu: Arc<Mutex<MenuState>>, deadline: Instant) {
+    tokio::time::sleep_until(deadline.into()).await;
+    let update = lock(&menu).apply_overdue(Instant::now());
+    if let Some(update) = update {
+        let _ = emit(&connection, update).await; // fails only with the bus
     }
 }

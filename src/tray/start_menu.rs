@@ -1,10 +1,10 @@
-//! What a Windows desktop must know of the program: its name in notifications, its entry in the Start menu, and that the light
-//! needs no console window.
+//! Integrates the program with a Windows desktop: its name in notifications, its entry in the Start menu, and no
+//! console window for the tray.
 //!
-//! Windows decides by a mark in the file whether a program gets a console, before the program can say what it is going to do.
-//! So there are two of them, as many have it: `pilotlight.exe` has one and is for commands, `pilotlightw.exe` has none and is
-//! what the Start menu and the login start. Started from elsewhere than a terminal, the first one asks for none as well (its
-//! manifest does, since Windows 11 24H2), or closes the one that it was given.
+//! Windows decides by a flag in the executable whether a program gets a console, before it runs. So there are two
+//! programs, as is common: `pilotlight.exe` has a console and is for commands; `pilotlightw.exe` has none, and is
+//! started by the Start menu and at login. Outside a terminal the former gets no console either, by its manifest from
+//! Windows 11 24H2 on; before that, it closes the one that it got.
 #![allow(unsafe_code)]
 
 use crate::system::paths::own_program;
@@ -19,21 +19,21 @@ use windows::Win32::UI::Shell::{IShellLinkW, SetCurrentProcessExplicitAppUserMod
 use windows::core::{HSTRING, Interface, Result, w};
 use windows_sys::Win32::System::Console::{FreeConsole, GetConsoleProcessList};
 
-/// Who sends our notifications, to Windows. The installer gives its shortcut the same one.
+/// The AppUserModelID by which Windows attributes our notifications. The installer's shortcut has the same one.
 pub(crate) const APP_ID: &str = "Pilotlight.Pilotlight";
-/// The program without a console, beside the one with it.
+/// The program without a console, in the same folder as the one with it.
 const WINDOWLESS: &str = "pilotlightw.exe";
-/// Where the Start menu's entries are, below the folder of settings of a user, or of all.
+/// The Start menu's folder, below the application data folder of a user or of all users.
 const PROGRAMS: &str = r"Microsoft\Windows\Start Menu\Programs";
 
-/// Makes the program at home on the desktop, before the icon is put up. What cannot be done is logged, and lacks.
-pub(crate) fn settle() {
+/// Integrates the program with the desktop, before the icon is shown. Failures are only logged.
+pub(crate) fn integrate() {
     close_own_console();
-    // SAFETY: takes a text that lives as long as the call.
+    // SAFETY: the string outlives the call.
     if let Err(error) = unsafe { SetCurrentProcessExplicitAppUserModelID(&HSTRING::from(APP_ID)) } {
-        tracing::info!("notifications have another program's name: {error}");
+        tracing::info!("notifications appear under another program's name: {error}");
     }
-    // A program that is being developed has no place in the Start menu.
+    // Development builds get no entry in the Start menu.
     if cfg!(debug_assertions) {
         return;
     }
@@ -42,36 +42,36 @@ pub(crate) fn settle() {
     let [own, all] = folders.map(|folder| Some(folder?.join(PROGRAMS).join("Pilotlight.lnk")));
     let Some(link) = own.filter(|link| !link.exists() && !all.is_some_and(|all| all.exists())) else { return };
     let work = move || {
-        if let Err(error) = put(&link, &program) {
-            tracing::info!("there is no entry in the Start menu: {} cannot be made: {error}", link.display());
+        if let Err(error) = create_shortcut(&link, &program) {
+            tracing::info!("there is no entry in the Start menu: {} cannot be created: {error}", link.display());
         }
     };
-    // On a thread of its own: the main one is set up for windows by who owns it.
+    // On its own thread: the event loop initializes COM on the main thread.
     let _ = std::thread::Builder::new().name("start menu".into()).spawn(work);
 }
 
-/// The program that is to be started for the light: the one without a console, where it stands beside this one.
+/// The program to start for the tray: the one without a console, if it is in the same folder.
 pub(crate) fn for_the_tray(program: PathBuf) -> PathBuf {
     let windowless = program.with_file_name(WINDOWLESS);
     if windowless.is_file() { windowless } else { program }
 }
 
-/// Closes a console window that was opened for this program alone. One that a shell shares with us is the user's.
+/// Closes a console that was opened for this program alone. One shared with a shell is the user's.
 fn close_own_console() {
     let mut users = [0; 2];
-    // SAFETY: the list is as long as is said. Its value is how many there are, 0 where there is no console.
+    // SAFETY: the length is that of the array. Returns the number of processes, 0 without a console.
     if unsafe { GetConsoleProcessList(users.as_mut_ptr(), 2) } == 1 {
-        // SAFETY: takes nothing.
+        // SAFETY: takes no arguments.
         unsafe { FreeConsole() };
     }
 }
 
-/// Makes a shortcut that starts the light, and carries [`APP_ID`]: by it Windows knows whose notifications these are.
-fn put(link: &Path, program: &Path) -> Result<()> {
-    // SAFETY: this thread is ours, and every object is gone before the library is.
+/// Creates a shortcut that starts the tray and carries [`APP_ID`], by which Windows attributes notifications.
+fn create_shortcut(link: &Path, program: &Path) -> Result<()> {
+    // SAFETY: this is our own thread, and every COM object is dropped before `CoUninitialize`.
     unsafe {
         CoInitializeEx(None, COINIT_APARTMENTTHREADED).ok()?;
-        let made = (|| {
+        let result = (|| {
             let shortcut: IShellLinkW = CoCreateInstance(&ShellLink, None, CLSCTX_INPROC_SERVER)?;
             shortcut.SetPath(&HSTRING::from(program))?;
             shortcut.SetArguments(w!("tray"))?;
@@ -82,6 +82,6 @@ fn put(link: &Path, program: &Path) -> Result<()> {
             shortcut.cast::<IPersistFile>()?.Save(&HSTRING::from(link), true)
         })();
         CoUninitialize();
-        made
+        result
     }
 }

@@ -1,15 +1,15 @@
-//! The menu as a value: what the tray shows, before any desktop is involved.
+//! The menu as a value, independent of any desktop.
 //!
-//! A [`MenuView`] is made on the engine's thread, compared with the last one, and sent to the thread that owns the tray only
-//! when it differs. It holds words and effects, nothing that is alive. An age in it is a point in time, and worded when the menu
-//! is about to be shown: no view differs from another because time has passed. Two views have the same *shape* when the same
-//! things stand in the same places: then only words change, and a menu that is open stays open.
+//! A [`MenuView`] is built on the engine's thread, compared with the last one, and sent to the thread that owns the
+//! tray only if it differs. It is plain data. An age in it is a point in time, which is worded when the menu is about
+//! to be shown: views do not differ just because time has passed. Two views have the same *shape* if they have the same
+//! items in the same order; then only texts change, and an open menu stays open.
 
 mod id;
 
 use super::icon::Icon;
 use super::mute::Mute;
-use crate::core::fleet::TOLD_APART;
+use crate::core::fleet::LABEL_DISTINCT_WIDTH;
 use crate::core::gist::Gist;
 use crate::core::order::Order;
 use crate::core::text::fit;
@@ -22,139 +22,139 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use unicode_width::UnicodeWidthStr;
 
-/// How what the icon says begins, where the sessions play themselves.
+/// The start of the tooltip in a demo.
 pub(crate) const DEMO: &str = "demo: ";
-/// No row is wider, in columns: a submenu opens beside it, and never under the pointer.
+/// Maximum width of an entry, in columns: its submenu must open next to it, never under the pointer.
 pub(crate) const COLUMNS: usize = 48;
-/// No submenu has more entries.
+/// Maximum number of entries in a submenu.
 pub(crate) const ROWS: usize = 10;
-/// Stands in a row before the name of a session that has news.
-pub(crate) const NEWS: &str = "● ";
-const JOINT: &str = " — ";
+/// The marker in front of the name of an unseen session.
+pub(crate) const UNSEEN: &str = "● ";
+const SEPARATOR: &str = " — ";
 
 /// Everything that the tray shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MenuView {
     /// The icon.
     pub icon: Icon,
-    /// What the icon says when it is pointed at.
+    /// The tooltip of the icon.
     pub tooltip: String,
     /// The menu, from the top down.
     pub items: Vec<Item>,
-    /// What ages are counted by.
+    /// The clock for ages.
     pub clock: Clock,
 }
 
-/// The words of an item, which may end in an age.
+/// The text of an item, which may end with an age.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Text {
     head: Arc<str>,
     gist: Option<Gist>,
 }
 
-/// A session in the words of a notification.
+/// A session, worded for a notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Summary {
     /// Its mark, status and name.
     pub title: String,
-    /// Why, and where.
+    /// The reason for the status, and the folder.
     pub body: String,
 }
 
 /// One entry of the menu.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// Words that nothing happens on.
+    /// Text that cannot be clicked.
     Text(Text),
-    /// A line between groups.
+    /// A separator between groups.
     Separator,
-    /// Something to click.
+    /// An entry to click.
     Action {
-        /// Which one.
+        /// The id.
         id: ItemId,
-        /// Its words.
+        /// The text.
         text: Text,
-        /// What a click does.
+        /// The effect of a click.
         effect: Effect,
     },
-    /// Something that is so or not, and is changed by a click.
+    /// An entry with a check mark, which a click toggles.
     Check {
-        /// Which one.
+        /// The id.
         id: ItemId,
-        /// Its words.
+        /// The text.
         text: Text,
         /// Whether it can be clicked now.
         enabled: bool,
-        /// Whether it is so.
+        /// Whether it is checked.
         checked: bool,
-        /// What a click does.
+        /// The effect of a click.
         effect: Effect,
     },
-    /// A menu in the menu.
+    /// A submenu.
     Submenu {
-        /// Which one.
+        /// The id.
         id: ItemId,
-        /// Its words.
+        /// The text.
         text: Text,
-        /// The status whose picture stands beside it.
+        /// The status whose picture is shown next to it.
         picture: Option<Status>,
-        /// What is in it.
+        /// The entries.
         items: Vec<Self>,
     },
 }
 
-/// What a click does.
+/// The effect of a click.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// This session was looked at.
+    /// Marks the session as seen.
     Seen,
-    /// All sessions were looked at.
+    /// Marks all sessions as seen.
     SeenAll,
-    /// Everything is looked at now.
+    /// Rescans everything now.
     Refresh,
-    /// Something is done with a session.
+    /// Gives an order to a session.
     Act(Box<Order>),
-    /// A permission request is shown whole, and answered, in a terminal.
+    /// Shows a permission request in full in a terminal, to be answered there.
     Details {
         /// The session's id.
         id: Box<str>,
-        /// The request's.
+        /// The request's id.
         request: Box<str>,
     },
-    /// A question is shown whole, and answered, in a terminal.
+    /// Shows a question in full in a terminal, to be answered there.
     Answer {
         /// The session's id.
         id: Box<str>,
-        /// The question's.
+        /// The question's id.
         request: Box<str>,
     },
-    /// These sessions are resumed.
+    /// Resumes these sessions.
     Reopen(Vec<Order>),
-    /// A folder is opened in the file manager.
+    /// Opens a folder in the file manager.
     OpenFolder(PathBuf),
-    /// A log is opened in whatever shows text.
+    /// Opens a log in the default text viewer.
     OpenLog(PathBuf),
-    /// The user wants to hear less, or more.
+    /// Mutes, unmutes, pauses or resumes notifications.
     Mute(Mute),
-    /// A notification is sent, to see whether any are shown.
+    /// Sends a test notification.
     TestNote,
-    /// The desktop starts this program from now on, or no longer.
+    /// Turns the start at login on or off.
     StartAtLogin(bool),
-    /// In a terminal, the bridge to terminals is switched on, or off: what that takes is shown there, and asked.
+    /// Installs or removes the bridge, in a terminal that shows what this changes and asks for confirmation.
     Bridge(bool),
-    /// What lies on our disk of the bridge becomes this version's.
+    /// Replaces the bridge's files with those of this version.
     RenewBridge,
-    /// Our own log is opened.
+    /// Opens our own log.
     OwnLog,
-    /// The settings are opened in an editor.
+    /// Opens the settings in an editor.
     OpenSettings,
-    /// What a bug report needs is gathered, and shown.
+    /// Collects the diagnostics for a bug report and shows them.
     ShowDiagnostics,
-    /// What was shown of it goes into the clipboard.
+    /// Copies the diagnostics that were shown.
     CopyDiagnostics,
-    /// Text goes into the clipboard.
+    /// Copies text.
     Copy(String),
-    /// The program ends.
+    /// Ends the program.
     Quit,
 }
 
@@ -171,53 +171,53 @@ impl From<&str> for Text {
 }
 
 impl Text {
-    /// What it is, and why: `▶ ml-train · Train again — 40 s`.
+    /// The name and the reason for the status: `▶ ml-train · Train again — 40 s`.
     pub(crate) fn row(head: String, gist: Gist) -> Self {
         Self { head: head.into(), gist: Some(gist) }
     }
 
-    /// Words that are an age, or end in one.
+    /// A text that is an age, or ends with one.
     pub(crate) fn age(gist: Gist) -> Self {
         Self::row(String::new(), gist)
     }
 
-    /// As they are true now, within [`COLUMNS`].
+    /// The text with its age as of now, within [`COLUMNS`].
     pub(crate) fn at(&self, now: Moment) -> String {
         let Some(gist) = &self.gist else { return fit(&self.head, COLUMNS) };
         let words = gist.words(now);
         if self.head.is_empty() || words.is_empty() {
             return fit(&format!("{}{words}", self.head), COLUMNS);
         }
-        let room = COLUMNS - JOINT.width();
-        // Which session it is, is told however long the reason: by its mark, and by what tells its name from others.
-        let mark = 2 + if self.head.contains(NEWS) { NEWS.width() } else { 0 };
-        let head = fit(&self.head, (mark + TOLD_APART).max(room.saturating_sub(words.width())));
-        format!("{head}{JOINT}{}", fit(&words, room - head.width()))
+        let room = COLUMNS - SEPARATOR.width();
+        // However long the reason, the mark and the distinctive part of the name are always shown.
+        let mark = 2 + if self.head.contains(UNSEEN) { UNSEEN.width() } else { 0 };
+        let head = fit(&self.head, (mark + LABEL_DISTINCT_WIDTH).max(room.saturating_sub(words.width())));
+        format!("{head}{SEPARATOR}{}", fit(&words, room - head.width()))
     }
 
-    /// Whether time changes them.
+    /// Whether the text contains an age.
     pub(crate) fn has_age(&self) -> bool {
         self.gist.as_ref().is_some_and(Gist::has_age)
     }
 }
 
 impl Item {
-    /// Words that nothing happens on.
+    /// Text that cannot be clicked.
     pub(crate) fn text(text: impl Into<Text>) -> Self {
         Self::Text(text.into())
     }
 
-    /// Something to click.
+    /// An entry to click.
     pub(crate) fn action(id: ItemId, text: impl Into<Text>, effect: Effect) -> Self {
         Self::Action { id, text: text.into(), effect }
     }
 
-    /// A menu in the menu.
+    /// A submenu without a picture.
     pub(crate) fn submenu(id: ItemId, text: impl Into<Text>, items: Vec<Self>) -> Self {
         Self::Submenu { id, text: text.into(), picture: None, items }
     }
 
-    /// What is in it.
+    /// The entries of a submenu.
     pub fn children(&self) -> &[Self] {
         match self {
             Self::Submenu { items, .. } => items,
@@ -225,7 +225,7 @@ impl Item {
         }
     }
 
-    /// Its name, where it has one.
+    /// The id, if it has one.
     pub const fn id(&self) -> Option<&ItemId> {
         match self {
             Self::Action { id, .. } | Self::Check { id, .. } | Self::Submenu { id, .. } => Some(id),
@@ -233,7 +233,7 @@ impl Item {
         }
     }
 
-    /// Its words, where it has any.
+    /// The text, if it has one.
     pub(crate) const fn words(&self) -> Option<&Text> {
         match self {
             Self::Text(text) | Self::Action { text, .. } | Self::Check { text, .. } | Self::Submenu { text, .. } => {
@@ -243,7 +243,7 @@ impl Item {
         }
     }
 
-    /// Whether it can be used. Words alone cannot.
+    /// Whether it is enabled. Text is not.
     pub(crate) const fn is_enabled(&self) -> bool {
         match self {
             Self::Text(_) => false,
@@ -259,16 +259,16 @@ impl Item {
     }
 }
 
-/// Whether the same things stand in the same places.
+/// Whether both have the same items in the same order.
 pub(crate) fn same_shape(one: &[Item], other: &[Item]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.has_shape_of(b))
 }
 
-/// At most so many entries: those that do not fit stand in a submenu at the end, and so on. `number` is the list's own, and
-/// those of the submenus count on from it.
-pub(crate) fn fold(mut items: Vec<Item>, most: usize, session: Option<&Key>, number: u8) -> Vec<Item> {
-    if items.len() > most {
-        let rest = items.split_off(most - 1);
+/// Limits a list to `max` entries: the others go into a submenu at its end, recursively. `number` identifies the list;
+/// its submenus get the following numbers.
+pub(crate) fn fold(mut items: Vec<Item>, max: usize, session: Option<&Key>, number: u8) -> Vec<Item> {
+    if items.len() > max {
+        let rest = items.split_off(max - 1);
         let more = format!("{} more", rest.len());
         let id = ItemId { session: session.cloned(), kind: Kind::Fold(number) };
         items.push(Item::submenu(id, more, fold(rest, ROWS, session, number.wrapping_add(1))));
@@ -277,17 +277,17 @@ pub(crate) fn fold(mut items: Vec<Item>, most: usize, session: Option<&Key>, num
 }
 
 impl MenuView {
-    /// The effect of the item with this name, if it is shown and can be clicked now.
+    /// The effect of the item with this id, if it is in the menu and can be clicked.
     pub(crate) fn effect_of(&self, id: &ItemId) -> Option<&Effect> {
         find(&self.items, id)
     }
 
-    /// Whether the same things stand in the same places.
+    /// Whether both have the same items in the same order.
     pub fn has_shape_of(&self, other: &Self) -> bool {
         same_shape(&self.items, &other.items)
     }
 
-    /// Whether its sessions play themselves.
+    /// Whether this is a demo.
     pub(crate) fn is_demo(&self) -> bool {
         self.tooltip.starts_with(DEMO)
     }
@@ -309,7 +309,7 @@ mod tests {
     use crate::core::time::Time;
 
     #[test]
-    fn what_stands_in_a_place_belongs_to_the_shape_its_words_do_not() {
+    fn the_shape_depends_on_the_order_but_not_on_the_texts() {
         let row =
             |id: &str, text: &str| Item::submenu(ItemId::of(&(0, id.into()), Kind::Row), text, vec![Item::text("x")]);
         let one = [row("a", "1"), row("b", "2")];
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_keeps_to_its_columns_and_its_name_and_reason_are_both_there() {
+    fn a_long_row_is_cut_in_both_its_name_and_its_reason() {
         let begun = Moment::of(Time(0));
         let row = |head: &str, gist: &str| Text::row(head.into(), Gist::of(gist)).at(begun);
         assert_eq!(row("▶ a", "40 s"), "▶ a — 40 s");

@@ -1,4 +1,4 @@
-//! Answers whose turn was never closed, and sessions that ask the user something.
+//! Answers whose turn was never closed, and sessions that ask their user something.
 
 use super::story::Story;
 use pilotlight::core::time::Span;
@@ -17,15 +17,15 @@ fn case_78_an_answer_that_never_closes_its_turn_is_idle_after_5_min() {
     Story::after_a_tool(1).round_end(1).round(1).answer(10, "Done.").turns(310, Finishing, Idle);
 }
 
-/// GW: an answer that asks waits for the user all the same.
+/// GW.
 #[test]
 fn case_78_an_answer_that_asks_and_never_closes_needs_input_after_5_min() {
     Story::prompted().answer(10, "Shall I go on?").turns(310, Finishing, NeedsInput);
 }
 
-/// GW: what comes late belongs to a turn that is over.
+/// GW.
 #[test]
-fn case_78_what_comes_after_the_5_min_does_not_bring_the_turn_back() {
+fn case_78_events_after_the_5_min_do_not_reopen_the_turn() {
     let story = Story::prompted().answer(10, "Done.");
     story.clone().sign(320).is(319, Idle).is(320, Idle).is(700, Idle);
     story.clone().part(320).is(319, Idle).is(320, Idle);
@@ -34,7 +34,7 @@ fn case_78_what_comes_after_the_5_min_does_not_bring_the_turn_back() {
 
 /// GW.
 #[test]
-fn case_79_without_an_answer_the_rule_never_holds() {
+fn case_79_without_an_answer_the_rule_never_applies() {
     Story::prompted().is(300, Stuck).is(400, Stuck);
     Story::prompted().requests(1, &["bash"]).is(301, Stuck).is(400, Stuck);
     Story::after_a_tool(1).round_end(1).round(1).is(301, Quiet).is(400, Quiet);
@@ -43,7 +43,7 @@ fn case_79_without_an_answer_the_rule_never_holds() {
 
 /// GW.
 #[test]
-fn case_80_metrics_do_not_stop_that_clock() {
+fn case_80_metrics_do_not_stop_the_clock() {
     let mut story = Story::prompted().answer(10, "Done.");
     for at in (20..=600).step_by(20) {
         story = story.metric(at).event(at, "session.usage_checkpoint", json!({}));
@@ -51,9 +51,9 @@ fn case_80_metrics_do_not_stop_that_clock() {
     story.turns(310, Finishing, Idle);
 }
 
-/// Only what was said or done in the turn keeps it `finishing`, not what is written beside it.
+/// Only messages, tools and requests of the turn keep it `finishing`.
 #[test]
-fn case_147_what_is_written_beside_the_turn_does_not_keep_it_open() {
+fn case_147_unrelated_records_do_not_keep_a_turn_open() {
     let mut story = Story::prompted().answer(10, "Done.");
     for at in (60..=600).step_by(60) {
         story = story.event(at, "session.info", json!({ "message": "still here" }));
@@ -65,9 +65,9 @@ fn case_147_what_is_written_beside_the_turn_does_not_keep_it_open() {
     Story::prompted().answer(10, "Done.").steers(100).is(310, Finishing).turns(400, Finishing, Idle);
 }
 
-/// GW: finishing counts from the answer, whatever else is written meanwhile.
+/// GW: whatever is written after it.
 #[test]
-fn case_80_finishing_lasts_since_the_answer() {
+fn case_80_finishing_begins_at_the_answer() {
     let story = Story::prompted().answer(10, "Done.").sign(100);
     assert_eq!(story.verdict(101).since, story.moment(10).wall);
 }
@@ -80,30 +80,29 @@ fn case_81_an_open_request_or_question_is_never_finishing() {
     Story::prompted().tool(1, "t1", "ask_user").answer(2, "Done.").is(3, NeedsInput).is(9000, NeedsInput);
 }
 
-/// GW: nor does the 5 min rule, which ends `finishing`, take away what waits for the user.
+/// GW: the 5 min rule, which ends `finishing`, does not close a request.
 #[test]
 fn case_81_an_open_request_outlasts_the_5_min() {
     let request = Story::prompted().answer(1, "Done.").permission(2, "r1", "t1");
     request.is(302, NeedsPermission).is(9000, NeedsPermission);
 }
 
-/// Questions.
 #[test]
 fn case_95_an_open_tool_that_asks_needs_input() {
     for tool in ["ask_user", "exit_plan_mode"] {
         let story = Story::prompted().requests(1, &[tool]).tool(1, "t1", tool).done(4000, "t1");
         story.says(1, NeedsInput, tool).is(120, NeedsInput).is(660, NeedsInput).is(3999, NeedsInput).is(4000, Working);
         assert_eq!(story.verdict(3999).since, story.moment(1).wall);
-        assert!(!story.verdict(1).by_message, "it rests on an open tool");
+        assert!(!story.verdict(1).by_message, "the question comes from an open tool");
     }
     Story::prompted().tool(1, "t1", "bash").tool(1, "t2", "ask_user").is(2, NeedsInput);
 }
 
+/// The status after an answer.
 fn after(content: &str) -> Status {
     Story::prompted().answers(1, content).status(2)
 }
 
-/// Questions.
 #[test]
 fn case_96_a_last_message_that_asks_needs_input() {
     for content in [
@@ -120,9 +119,8 @@ fn case_96_a_last_message_that_asks_needs_input() {
     }
 }
 
-/// Questions.
 #[test]
-fn case_96_code_and_quoted_questions_do_not_ask() {
+fn case_96_questions_in_code_or_quotes_do_not_count() {
     for content in [
         "",
         "Done.",
@@ -138,9 +136,9 @@ fn case_96_code_and_quoted_questions_do_not_ask() {
     }
 }
 
-/// Questions: however long the last paragraph is, and whatever stands in it.
+/// Whatever else is in it.
 #[test]
-fn case_96_a_long_last_paragraph_asks_too() {
+fn case_96_a_last_paragraph_of_any_length_can_ask() {
     for length in [10, 300, 590, 600, 610, 2000] {
         let words = "word ".repeat(length / 5);
         for content in [
@@ -154,7 +152,7 @@ fn case_96_a_long_last_paragraph_asks_too() {
     }
 }
 
-/// Questions: a question is open until something else is said or done.
+/// So does a new round, or anything else after it.
 #[test]
 fn case_96_the_next_prompt_answers_the_question() {
     let story = Story::prompted().answers(1, "Shall I?").prompt(10).round(10).answers(11, "Done.");
@@ -169,7 +167,7 @@ fn case_96_the_next_prompt_answers_the_question() {
     asked_before.ran(2, "t1").round_end(2).round(2).answers(3, "Done.").is(3, Idle);
 }
 
-/// What rests on the last message alone is settled by looking at it; a tool that asks is not.
+/// Unlike the question of a tool, which stays open.
 #[test]
 fn case_96_a_question_of_the_last_message_is_idle_when_seen() {
     let story = Story::prompted().answers(10, "Shall I?");
@@ -182,9 +180,9 @@ fn case_96_a_question_of_the_last_message_is_idle_when_seen() {
     again.is(31, NeedsInput);
 }
 
-/// Every status by time alone is told by a replay at its own millisecond.
+/// A replay dates changes that only time causes exactly.
 #[test]
-fn case_78_a_replay_tells_the_5_min_to_the_millisecond() {
+fn case_78_a_replay_dates_the_5_min_to_the_millisecond() {
     let story = Story::prompted().answer(10, "Done.");
     let changes = story.changes(Default::default(), Span::minutes(6));
     let last = changes.last().unwrap();

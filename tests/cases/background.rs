@@ -1,4 +1,4 @@
-//! Work beside the root's turn: sub-agents, in the foreground and the background, background shells, and compactions.
+//! Work outside the root's turn: sub-agents, in the foreground and the background, background shells, and compactions.
 
 use super::story::Story;
 use pilotlight::core::verdict::Status::{Finishing, Idle, Quiet, Stuck, Working};
@@ -52,21 +52,21 @@ fn case_54_a_background_agent_keeps_a_session_working() {
     two.says(3, Working, "2 background agents").says(30, Working, "1 background agent").is(40, Idle);
 }
 
-/// PP#375, #399, #403, #712: it became idle when the agent ended, not when the turn did.
+/// PP#375, #399, #403, #712: not since the end of its turn.
 #[test]
 fn case_54_a_session_is_idle_since_its_last_agent_ended() {
     let story = with_agent().by("a1").sign(10).agent_done(30, "a1", "t1");
     assert_eq!(story.verdict(40).since, story.moment(30).wall);
 }
 
-/// PP#375, #399, #403, #712: what an agent writes behind its end does not bring it back.
+/// PP#375, #399, #403, #712.
 #[test]
-fn case_54_an_agent_that_ended_has_ended() {
+fn case_54_events_of_an_agent_after_its_end_do_not_revive_it() {
     let story = with_agent().agent_done(30, "a1", "t1").by("a1").event(30.001, "hook.end", json!({ "success": true }));
     story.is(31, Idle).is(1000, Idle);
 }
 
-/// PP#375, #399, #403, #712: the agent's end writes a notification, and Copilot goes on by itself.
+/// PP#375, #399, #403, #712: the agent's end is logged as a notification, and Copilot continues by itself.
 #[test]
 fn case_54_the_turn_after_an_agents_end_needs_no_prompt() {
     let story = with_agent()
@@ -81,7 +81,7 @@ fn case_54_the_turn_after_an_agents_end_needs_no_prompt() {
         .done(30.05, "t2")
         .round(30.06)
         .answers(31, "Noted.");
-    assert_eq!(story.told(), [Idle, Working, Finishing, Working, Idle, Working, Finishing, Idle]);
+    assert_eq!(story.statuses(), [Idle, Working, Finishing, Working, Idle, Working, Finishing, Idle]);
 }
 
 /// PP#375, #399, #403, #712.
@@ -95,7 +95,7 @@ fn case_55_a_background_shell_leaves_a_session_idle() {
     let because = over.verdict(22).because;
     assert!(!because.contains("shell"), "{because}");
     let open = Story::prompted().tool(1, "t1", "bash").answers(2, "Done.").verdict(2).because;
-    assert!(!open.contains("shell"), "a plain shell that was cut off is none: {open}");
+    assert!(!open.contains("shell"), "a foreground shell that was cut off does not count: {open}");
 }
 
 /// PP#511, #530.
@@ -108,9 +108,9 @@ fn case_77_a_background_agent_silent_for_20_min_no_longer_counts() {
     assert!(!because.contains("agent"), "{because}");
 }
 
-/// PP#511, #530: of two agents each has its own silence; the root's signs are not theirs.
+/// PP#511, #530: an event of one agent, or of the root, is no progress of another.
 #[test]
-fn case_77_every_agent_has_its_own_silence() {
+fn case_77_the_silence_of_each_agent_is_measured_separately() {
     let story = with_agent().agent_started(3, "a2", "t2", "background").by("a2").sign(600).sign(1100);
     story
         .says(1200, Working, "2 background agents")
@@ -118,15 +118,15 @@ fn case_77_every_agent_has_its_own_silence() {
         .turns(1800, Working, Idle);
 }
 
-/// PP#511, #530: wherever an agent is mentioned, the verdict must be looked at again when it no longer counts.
+/// PP#511, #530: a verdict that mentions an agent must be rechecked when the agent no longer counts.
 #[test]
-fn case_77_an_agent_is_mentioned_for_as_long_as_it_counts() {
+fn case_77_an_agent_is_mentioned_exactly_as_long_as_it_counts() {
     let tool = with_agent().prompt(1000).tool(1000, "t2", "bash");
     let compacting = with_agent().compacts(1000);
     for story in [tool, compacting] {
         story.says(1200, Working, "1 background agent");
         let recheck = story.verdict(1200).recheck_at;
-        assert!(recheck.is_some_and(|at| at <= story.moment(1201).awake), "to be looked at again at {recheck:?}");
+        assert!(recheck.is_some_and(|at| at <= story.moment(1201).awake), "rechecked at {recheck:?}");
         let because = story.verdict(1201).because;
         assert!(!because.contains("agent"), "{because}");
     }
@@ -134,7 +134,7 @@ fn case_77_an_agent_is_mentioned_for_as_long_as_it_counts() {
 
 /// UP, sub-agents.
 #[test]
-fn case_93_a_sub_agents_rounds_leave_the_root_turn_open() {
+fn case_93_a_sub_agents_rounds_leave_the_roots_turn_open() {
     let story = Story::prompted()
         .requests(1, &["task"])
         .tool(1, "t1", "task")
@@ -157,14 +157,14 @@ fn case_93_a_sub_agents_rounds_leave_the_root_turn_open() {
         .round_end(5)
         .agent_done(6, "a1", "t1");
     story.says(6, Working, "task").turns(606, Working, Quiet).turns(666, Quiet, Stuck);
-    assert_eq!(story.told(), [Idle, Working], "no finishing, no idle, no question");
+    assert_eq!(story.statuses(), [Idle, Working], "no finishing, no idle, no question");
     let facts = story.facts(6);
-    assert_eq!(facts.turn.unwrap().tools.len(), 1, "the root's tool alone");
+    assert_eq!(facts.turn.unwrap().tools.len(), 1, "only the root's tool");
 }
 
-/// UP, sub-agents: nothing that a sub-agent writes opens or closes the root's turn.
+/// UP, sub-agents.
 #[test]
-fn case_93_a_sub_agent_opens_no_root_turn() {
+fn case_93_a_sub_agent_neither_opens_nor_closes_the_roots_turn() {
     let agent = |story: Story| story.by("a1").prompt(10).by("a1").round(10).by("a1").tool(10, "s1", "bash");
     assert!(agent(Story::new()).facts(10).turn.is_none());
     let story =
@@ -173,7 +173,6 @@ fn case_93_a_sub_agent_opens_no_root_turn() {
     story.is(14, Working);
 }
 
-/// A compaction is work, with the limits of an open tool.
 #[test]
 fn a_compaction_is_working_with_the_limits_of_a_tool() {
     let story = Story::prompted().answers(1, "Done.").compacts(10);

@@ -1,30 +1,30 @@
-//! Every way a turn can end, against everything that belongs to a turn: whatever was open, said or counted in it is gone
-//! when it is over, and the next turn begins like the first one.
+//! Every way in which a turn can end, combined with everything that belongs to a turn: the end clears all of it, and
+//! the next turn begins like the first one.
 
 use super::story::Story;
 use pilotlight::core::verdict::Status::{self, Crashed, Ended, Failed, Idle, NeedsInput, Working};
 use serde_json::json;
 
-/// Something that belongs to a turn, brought about in the turn prompted at 0.
+/// Something that belongs to a turn, in the turn prompted at 0.
 struct Fact {
     name: &'static str,
-    /// An answer was given: no work is lost with the owner.
+    /// An answer was given, so the end of the owner loses no work.
     answered: bool,
-    /// A tool or a request is open: no end of a round ends the turn.
+    /// A tool or a request is open, so the end of a round does not end the turn.
     open: bool,
-    brought: fn(Story) -> Story,
+    add: fn(Story) -> Story,
 }
 
-const fn fact(name: &'static str, brought: fn(Story) -> Story) -> Fact {
-    Fact { name, answered: false, open: false, brought }
+const fn fact(name: &'static str, add: fn(Story) -> Story) -> Fact {
+    Fact { name, answered: false, open: false, add }
 }
 
-const fn open(name: &'static str, brought: fn(Story) -> Story) -> Fact {
-    Fact { name, answered: false, open: true, brought }
+const fn open(name: &'static str, add: fn(Story) -> Story) -> Fact {
+    Fact { name, answered: false, open: true, add }
 }
 
-const fn answer(name: &'static str, brought: fn(Story) -> Story) -> Fact {
-    Fact { name, answered: true, open: false, brought }
+const fn answer(name: &'static str, add: fn(Story) -> Story) -> Fact {
+    Fact { name, answered: true, open: false, add }
 }
 
 const FACTS: [Fact; 17] = [
@@ -52,15 +52,15 @@ const FACTS: [Fact; 17] = [
     fact("a compaction", |story| story.compacts(5)),
 ];
 
-/// A way to end a turn, at 20; what holds 10 s later.
+/// A way to end a turn, at 20, and the status 10 s later.
 struct End {
     name: &'static str,
-    came: fn(Story) -> Story,
+    apply: fn(Story) -> Story,
     status: Status,
 }
 
-const fn end(name: &'static str, status: Status, came: fn(Story) -> Story) -> End {
-    End { name, came, status }
+const fn end(name: &'static str, status: Status, apply: fn(Story) -> Story) -> End {
+    End { name, apply, status }
 }
 
 const ENDS: [End; 8] = [
@@ -74,13 +74,13 @@ const ENDS: [End; 8] = [
     end("the owner's end", Crashed, Story::owner_gone),
 ];
 
-/// Whether it is an end only where nothing is open.
+/// Whether this ends a turn only if nothing is open.
 fn ends_a_round(end: &End) -> bool {
     matches!(end.name, "an answer" | "a round without a message")
 }
 
-/// The two pairs whose end leaves something: a compaction is not part of the turn that an answer ends.
-fn stays(fact: &Fact, end: &End) -> bool {
+/// Whether the fact survives the end: a compaction is not part of a turn that ends with a round.
+fn survives(fact: &Fact, end: &End) -> bool {
     fact.name == "a compaction" && end.status == Idle && end.name != "an abort" && end.name != "a resume"
 }
 
@@ -90,31 +90,31 @@ fn case_12_every_end_of_a_turn_clears_what_belonged_to_it() {
     let mut wrong = Vec::new();
     for fact in &FACTS {
         for end in &ENDS {
-            let story = (end.came)((fact.brought)(Story::prompted()));
+            let story = (end.apply)((fact.add)(Story::prompted()));
             if fact.open && ends_a_round(end) {
                 if story.facts(30).turn.is_none() {
-                    wrong.push(format!("{}, ended by {}: something of it is open", fact.name, end.name));
+                    wrong.push(format!("{}, ended by {}: it ended despite something open", fact.name, end.name));
                 }
                 continue;
             }
-            let mut check = |holds: bool, what: String| {
+            let mut check = |holds: bool, message: String| {
                 if !holds {
-                    wrong.push(format!("{}, ended by {}: {what}", fact.name, end.name));
+                    wrong.push(format!("{}, ended by {}: {message}", fact.name, end.name));
                 }
             };
             let expected = match (end.status, fact.answered) {
                 (Crashed, true) => Ended,
-                (Idle, _) if stays(fact, end) => Working,
+                (Idle, _) if survives(fact, end) => Working,
                 (status, _) => status,
             };
             let verdict = story.verdict(30);
             check(verdict.status == expected, format!("{expected}, not {} ({})", verdict.status, verdict.because));
             if end.status == Crashed {
-                continue; // the log says nothing of it: see below
+                continue; // not in the log: see the last test
             }
-            let facts = story.sign(30).facts(30); // what time alone has closed is closed in the facts, too
+            let facts = story.sign(30).facts(30); // the next event also closes in the facts what only time has closed
             check(facts.requests.is_empty(), "a request is left".to_owned());
-            check(facts.compaction.is_none() || stays(fact, end), "a compaction is left".to_owned());
+            check(facts.compaction.is_none() || survives(fact, end), "a compaction is left".to_owned());
             let fresh = (end.status == Working).then(|| Story::new().prompt(20).round(20).facts(30).turn).flatten();
             check(facts.turn == fresh, format!("a turn is left: {:?}", facts.turn));
         }
@@ -122,38 +122,38 @@ fn case_12_every_end_of_a_turn_clears_what_belonged_to_it() {
     assert!(wrong.is_empty(), "{} pairs:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// PP#158, #164: what was in the air before does not show in the next turn.
+/// PP#158, #164.
 #[test]
 fn case_12_the_turn_after_every_end_is_like_the_first() {
     let first = Story::new().prompt(100).round(100);
     let mut wrong = Vec::new();
     for fact in &FACTS {
         for end in &ENDS {
-            let mut story = (end.came)((fact.brought)(Story::prompted()));
+            let mut story = (end.apply)((fact.add)(Story::prompted()));
             if end.status == Crashed {
                 story = story.new_owner(80).resume(90);
             }
             let story = story.prompt(100).round(100);
             let mut differs = (story.facts(100).turn != first.facts(100).turn).then(|| "the turn itself".to_owned());
             for at in [100.0, 130.0, 159.999, 160.0, 219.999, 220.0, 4000.0] {
-                let (verdict, like) = (story.verdict(at), first.verdict(at));
-                if (verdict.status, &verdict.because) != (like.status, &like.because) {
+                let (verdict, expected) = (story.verdict(at), first.verdict(at));
+                if (verdict.status, &verdict.because) != (expected.status, &expected.because) {
                     differs.get_or_insert(format!("at {at} s {} ({})", verdict.status, verdict.because));
                 }
             }
-            wrong.extend(differs.map(|what| format!("{}, ended by {}: {what}", fact.name, end.name)));
+            wrong.extend(differs.map(|difference| format!("{}, ended by {}: {difference}", fact.name, end.name)));
         }
     }
     assert!(wrong.is_empty(), "{} pairs:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// PP#158, #164: a tool's completion, or a permission's, that comes after the end changes nothing.
+/// PP#158, #164.
 #[test]
-fn case_12_what_comes_late_opens_nothing() {
+fn case_12_late_completions_open_nothing() {
     let is_end = |end: &&End| end.status != Crashed && end.status != Working && !ends_a_round(end);
     for end in ENDS.iter().filter(is_end) {
         let story = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1");
-        let story = (end.came)(story).permission_done(25, "r1", "t1", "approved").done(26, "t1").round_end(27).fails(
+        let story = (end.apply)(story).permission_done(25, "r1", "t1", "approved").done(26, "t1").round_end(27).fails(
             28,
             "t1",
             "denied",
@@ -163,17 +163,17 @@ fn case_12_what_comes_late_opens_nothing() {
         assert_eq!(facts.turn, None, "{}", end.name);
         assert!(facts.denials.of() == 0 && facts.requests.is_empty(), "{}", end.name);
         if end.status != Failed {
-            assert_eq!(story.status(30), Idle, "{}", end.name); // a shutdown is undone by what is written after it
+            assert_eq!(story.status(30), Idle, "{}", end.name); // anything written after a shutdown undoes it
         }
     }
 }
 
-/// PP#158, #164: after the owner's end the next owner finds nothing open.
+/// PP#158, #164.
 #[test]
-fn case_12_the_owners_end_leaves_nothing_to_the_next_owner() {
+fn case_12_the_owners_end_leaves_nothing_open_for_the_next_owner() {
     let mut wrong = Vec::new();
     for fact in &FACTS {
-        let story = (fact.brought)(Story::prompted()).new_owner(20);
+        let story = (fact.add)(Story::prompted()).new_owner(20);
         let expected = if fact.name.contains("asks") { NeedsInput } else { Idle };
         let verdict = story.verdict(50);
         if verdict.status != expected {

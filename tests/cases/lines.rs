@@ -1,5 +1,4 @@
-//! Lines as they should not be: torn, broken, repeated, forked, huge. None is fatal, each is counted, and what comes after
-//! them is read.
+//! Bad lines: torn, broken, repeated, forked, huge. None is fatal, each is counted, and the lines after them are read.
 
 use super::story::Story;
 use pilotlight::core::event::{Body, Event, end_of, is_fresh_prompt, parse, parse_ends};
@@ -13,7 +12,7 @@ fn line(kind: &str, data: &str) -> String {
     )
 }
 
-/// A turn in which `broken` comes before a permission request: the request must be read, and every line be counted.
+/// A turn with `broken` before a permission request: the request must be read, and every line counted.
 #[track_caller]
 fn is_survived(broken: impl Into<Vec<u8>>) -> Story {
     let broken = broken.into();
@@ -27,7 +26,7 @@ fn is_survived(broken: impl Into<Vec<u8>>) -> Story {
 
 #[track_caller]
 fn is_skipped(broken: impl Into<Vec<u8>>) {
-    assert_eq!(is_survived(broken).facts(7).skipped, 1, "it is no event");
+    assert_eq!(is_survived(broken).facts(7).skipped, 1, "it counts as skipped");
 }
 
 /// UP, files.
@@ -41,9 +40,9 @@ fn case_84_a_run_of_nuls_is_skipped() {
     is_skipped(torn);
 }
 
-/// UP, files: the next writer goes on right behind what the last one left of a line.
+/// UP, files: the next writer appends directly to the torn line.
 #[test]
-fn case_84_a_line_behind_a_torn_one_is_read() {
+fn case_84_a_line_after_a_torn_one_is_read() {
     let whole =
         line("permission.requested", r#"{"requestId":"r1","permissionRequest":{"kind":"shell","toolCallId":"t1"}}"#);
     for front in [
@@ -55,7 +54,7 @@ fn case_84_a_line_behind_a_torn_one_is_read() {
         r#"{"ty"#,
     ] {
         let story = Story::prompted().raw(5, format!("{front}{whole}"));
-        assert_eq!(story.facts(5).requests.len(), 1, "behind {front:?}");
+        assert_eq!(story.facts(5).requests.len(), 1, "after {front:?}");
     }
 }
 
@@ -78,7 +77,7 @@ fn case_84_broken_json_is_skipped() {
 
 /// UP, files.
 #[test]
-fn case_84_invalid_utf_8_is_survived() {
+fn case_84_invalid_utf_8_does_no_harm() {
     let mut bytes = line("assistant.message", r#"{"content":"a?b","toolRequests":[]}"#).into_bytes();
     let at = bytes.iter().position(|&byte| byte == b'?').unwrap();
     for byte in [0x80, 0xC3, 0xFF] {
@@ -89,9 +88,9 @@ fn case_84_invalid_utf_8_is_survived() {
     is_survived(b"\xEF\xBB\xBF".to_vec());
 }
 
-/// UP, files: Unicode's line separators are no line ends.
+/// UP, files: they do not end a line.
 #[test]
-fn case_84_line_separators_inside_strings_are_text() {
+fn case_84_unicode_line_separators_inside_strings_are_text() {
     let data = json!({ "content": "a\u{2028}b\u{2029}c\u{85}d", "toolRequests": [] });
     let story = Story::prompted().event(5, "assistant.message", data).round_end(6);
     assert_eq!(story.facts(6).skipped, 0);
@@ -100,13 +99,13 @@ fn case_84_line_separators_inside_strings_are_text() {
 
 /// UP, files.
 #[test]
-fn case_84_carriage_returns_and_blanks_around_a_line_are_nothing() {
+fn case_84_carriage_returns_and_blanks_around_a_line_are_ignored() {
     let plain = line("assistant.message", r#"{"content":"Shall I?","toolRequests":[]}"#);
     for dressed in [format!("{plain}\r"), format!("  {plain}\t\r\n"), plain.replace(',', " ,\r ").replace(':', " : ")] {
         if let (Ok(dressed), Ok(plain)) = (parse(dressed.as_bytes()), parse(plain.as_bytes())) {
             assert_eq!((dressed.body, dressed.id), (plain.body, plain.id));
         } else {
-            // The last form moves blanks into the timestamp, too.
+            // The last form puts blanks into the timestamp, too.
             assert!(dressed.contains(" : 00 : "), "{dressed}");
         }
     }
@@ -124,9 +123,9 @@ fn case_84_an_unknown_type_is_a_sign_of_life() {
     fields.is(50, Idle);
 }
 
-/// UP, files: without the id that pairs it, an event means nothing.
+/// UP, files: an event that has to be paired is useless without its id.
 #[test]
-fn case_84_missing_fields_are_skipped() {
+fn case_84_events_without_required_fields_are_skipped() {
     for kind in ["tool.execution_start", "tool.execution_complete", "permission.requested", "permission.completed"] {
         is_skipped(line(kind, "{}"));
         is_skipped(line(kind, "null"));
@@ -146,7 +145,7 @@ fn case_84_missing_fields_are_skipped() {
 
 /// UP, files.
 #[test]
-fn case_84_numbers_for_strings_are_skipped_or_passed_over() {
+fn case_84_fields_of_a_wrong_type_are_ignored_or_skip_the_line() {
     for (kind, field) in [
         ("tool.execution_start", "toolCallId"),
         ("tool.execution_complete", "toolCallId"),
@@ -168,7 +167,7 @@ fn case_84_numbers_for_strings_are_skipped_or_passed_over() {
     is_survived(line("assistant.message", r#"{"content":null,"toolRequests":7}"#));
 }
 
-/// UP, files: in whatever order the fields stand, they mean the same.
+/// UP, files.
 #[test]
 fn case_84_the_order_of_fields_does_not_matter() {
     let bodies = [
@@ -207,7 +206,7 @@ fn case_84_the_order_of_fields_does_not_matter() {
 
 /// UP, files.
 #[test]
-fn case_85_the_same_id_twice_is_counted_once() {
+fn case_85_the_same_id_twice_counts_once() {
     let story = Story::prompted().tool(1, "t1", "bash");
     let lines: Vec<_> = story.lines().map(<[u8]>::to_vec).collect();
     let twice = lines.iter().fold(story.clone(), |story, line| story.raw(2, line.clone()));
@@ -224,7 +223,7 @@ fn case_85_the_same_id_twice_is_counted_once() {
 
 /// UP, files.
 #[test]
-fn case_87_two_writers_that_go_on_from_the_same_line_are_a_conflict() {
+fn case_87_two_writers_that_continue_from_the_same_line_are_a_conflict() {
     let chained = Story::prompted().tool(1, "t1", "bash").sign(2);
     assert!(!chained.verdict(2).because.contains("conflict"));
     let forked = chained.forked(2).sign(3);
@@ -234,34 +233,34 @@ fn case_87_two_writers_that_go_on_from_the_same_line_are_a_conflict() {
     assert!(!because.contains("conflict"), "since the last resume: {because}");
 }
 
-/// UP, files: Copilot says it, too.
+/// UP, files: Copilot itself logs this.
 #[test]
 fn case_87_a_session_opened_while_in_use_is_a_conflict() {
     let resume = json!({ "selectedModel": "fake-model", "alreadyInUse": true });
     Story::prompted().answers(1, "Done.").event(5, "session.resume", resume).says(5, Idle, "conflict");
 }
 
-/// UP, files: lines of 50 KB, 430 KB and 20 MB tell their type, their time and what they say.
+/// UP, files: lines of 50 KB, 430 KB and 20 MB.
 #[test]
 fn case_65_a_huge_line_is_read() {
     for size in [50_000, 430_000, 20_000_000] {
         let text = "s".repeat(size);
         let story = Story::prompted().answer(1, &text);
         story.is(1, pilotlight::core::verdict::Status::Finishing);
-        let told = story.lines().last().unwrap();
-        assert!(end_of(told).is_some() && !is_fresh_prompt(told));
+        let answer = story.lines().last().unwrap();
+        assert!(end_of(answer).is_some() && !is_fresh_prompt(answer));
         let system = Story::prompted().event(100, "system.message", json!({ "content": text }));
         system.is(100, Working);
-        let (head, tail) = told.split_at(2000);
+        let (head, tail) = answer.split_at(2000);
         let ends = parse_ends(head, &tail[tail.len() - 2000..]).unwrap();
-        assert_eq!((ends.at, ends.id), parse(told).map(|event| (event.at, event.id)).unwrap());
+        assert_eq!((ends.at, ends.id), parse(answer).map(|event| (event.at, event.id)).unwrap());
         assert!(!matches!(ends.body, Body::Prompt { .. }));
     }
 }
 
-/// What a log read backwards looks for.
+/// A log read backwards is read back to such a prompt.
 #[test]
-fn a_prompt_that_closes_what_was_open_is_told_from_others() {
+fn a_prompt_that_closes_everything_open_is_recognised() {
     let fresh = |story: &Story| is_fresh_prompt(story.lines().last().unwrap());
     assert!(fresh(&Story::cut().prompt(0)));
     assert!(!fresh(&Story::cut().steers(0)));
@@ -270,7 +269,7 @@ fn a_prompt_that_closes_what_was_open_is_told_from_others() {
     assert!(!is_fresh_prompt(b"{\"type\":\"user.message\""));
 }
 
-/// An escape inside a string is no end of it, and no envelope inside a string is one.
+/// An escaped quote does not end a string, and an envelope inside a string is no event.
 #[test]
 fn case_84_an_event_quoted_in_an_event_is_text() {
     let inner = line("session.shutdown", "{}");

@@ -1,7 +1,7 @@
-//! What a row is called: its title, else its folder; and rows that read alike are told apart.
+//! Names of rows: the title, else the folder, and how names that read alike are distinguished.
 
 use super::story::{START, Story};
-use pilotlight::core::fleet::{About, Row, Session, TOLD_APART, distinguish, short_id};
+use pilotlight::core::fleet::{About, LABEL_DISTINCT_WIDTH, Row, Session, distinguish, short_id};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -43,14 +43,14 @@ fn a_row_is_named_by_its_title_else_its_folder() {
 }
 
 #[test]
-fn case_111_people_are_shown_the_folder_first_then_the_title() {
+fn case_111_a_label_has_the_folder_first_then_the_title() {
     let label = |title: &str, folder: &str| row(A, title, folder, "main").label.to_string();
     assert_eq!(label("Write the migration", "/home/dev/billing-api"), "billing-api · Write the migration");
     assert_eq!(label("billing-api", "/home/dev/billing-api"), "billing-api");
     assert_eq!(label("", "/home/dev/billing-api"), "billing-api");
     assert_eq!(label("Write the migration", ""), "Write the migration");
     assert_eq!(label("", ""), "aaaaaaaa");
-    // A name that nobody sees is none.
+    // An invisible name does not count.
     for blank in ["\u{3164}", "\u{2800}\u{2800}", "\u{200d}", " \n"] {
         assert_eq!(label(blank, "/home/dev/shed"), "shed");
         assert_eq!(label(blank, &format!("/home/{blank}")), "aaaaaaaa");
@@ -58,7 +58,7 @@ fn case_111_people_are_shown_the_folder_first_then_the_title() {
 }
 
 #[test]
-fn case_111_what_tells_labels_apart_stands_before_any_cut() {
+fn case_111_what_distinguishes_labels_precedes_any_cut() {
     let title = "Write the migration of the billing tables to the new schema, and its tests";
     let two = |a: [&str; 2], b: [&str; 2]| labels(vec![row(A, title, a[0], a[1]), row(B, title, b[0], b[1])]);
     let starts = |labels: Vec<String>, starts: [&str; 2]| {
@@ -102,7 +102,7 @@ fn rows_of_one_folder_get_their_branch() {
     let names = named(vec![row(A, "Paint", "/home/shed", "main"), row(B, "Paint", "/home/shed", "green")]);
     assert!(names[0].contains("main") && names[1].contains("green"), "{names:?}");
     assert!(!names[0].contains("aaaaaaaa"), "the id is not needed: {names:?}");
-    assert!(!names[0].contains("shed"), "the folder tells nothing apart: {names:?}");
+    assert!(!names[0].contains("shed"), "the folder does not distinguish them: {names:?}");
     let names = named(vec![row(A, "", "/home/shed", "main"), row(B, "", "/home/shed", "green")]);
     assert!(names[0].contains("shed") && names[0].contains("main") && names[1].contains("green"), "{names:?}");
 }
@@ -115,16 +115,15 @@ fn rows_of_one_branch_get_their_short_id() {
     assert!(names[0].contains("aaaaaaaa") && names[1].contains("bbbbbbbb"), "{names:?}");
 }
 
-/// Where the first part of an id does not tell them apart, it takes more of it.
 #[test]
-fn rows_whose_ids_begin_alike_differ_too() {
+fn rows_whose_ids_begin_alike_get_more_of_the_id() {
     let alike = "aaaaaaaa-1111-4000-8000-000000000009";
     let names = named(vec![row(A, "Paint", "/home/shed", "main"), row(alike, "Paint", "/home/shed", "main")]);
     assert_ne!(names[0], names[1]);
 }
 
 #[test]
-fn some_rows_of_a_group_may_lack_what_tells_the_others_apart() {
+fn some_rows_of_a_group_may_lack_what_distinguishes_the_others() {
     let names =
         named(vec![row(A, "Paint", "/home/shed", ""), row(B, "Paint", "", ""), row(C, "Paint", "/home/shed", "x")]);
     assert_eq!(names.iter().collect::<HashSet<_>>().len(), 3, "{names:?}");
@@ -133,7 +132,6 @@ fn some_rows_of_a_group_may_lack_what_tells_the_others_apart() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// However rows read before, no two read alike after.
     #[test]
     fn no_two_rows_read_alike(rows in prop::collection::vec(("[ab]?", "(/[abc]){0,2}", "[ab]?"), 0..12)) {
         let rows: Vec<_> = rows
@@ -149,7 +147,7 @@ proptest! {
         }
     }
 
-    /// However rows read before, no two labels read alike after, as far as they are ever cut.
+    /// At every width that labels are cut to.
     #[test]
     fn case_111_no_two_labels_read_alike_when_cut(
         rows in prop::collection::vec(("[ab]{0,30}", "(/[abc請]{1,30}){0,2}", "([ab]{1,20})?"), 0..12),
@@ -163,14 +161,13 @@ proptest! {
                 .collect();
             let mut rows = rows;
             distinguish(&mut rows);
-            for columns in [TOLD_APART, 30, 36, 44, 60, 120] {
+            for columns in [LABEL_DISTINCT_WIDTH, 30, 36, 44, 60, 120] {
                 let cut: HashSet<_> = rows.iter().map(|row| row.label.cut(columns)).collect();
                 prop_assert_eq!(cut.len(), rows.len(), "{} columns: {:?}", columns, cut);
             }
         }
     }
 
-    /// What a row is called does not depend on the order of the rows.
     #[test]
     fn a_name_does_not_depend_on_the_order(rows in prop::collection::vec(("[ab]?", "(/[abc]){0,2}", "[ab]?"), 0..8)) {
         let rows: Vec<_> = rows
@@ -178,12 +175,12 @@ proptest! {
             .enumerate()
             .map(|(n, (title, folder, branch))| row(&format!("{n:08x}-0000-4000-8000-000000000000"), title, folder, branch))
             .collect();
-        let other_way = |name: fn(Vec<Row>) -> Vec<String>| {
+        let reversed = |name: fn(Vec<Row>) -> Vec<String>| {
             let mut names = name(rows.iter().rev().cloned().collect());
             names.reverse();
             names
         };
-        prop_assert_eq!(named(rows.clone()), other_way(named));
-        prop_assert_eq!(labels(rows.clone()), other_way(labels));
+        prop_assert_eq!(named(rows.clone()), reversed(named));
+        prop_assert_eq!(labels(rows.clone()), reversed(labels));
     }
 }

@@ -1,4 +1,4 @@
-//! What a session is when its owner lives, is gone, cannot be read, or was never known.
+//! The status of a session whose owner lives, is gone, cannot be inspected, or was never known.
 
 use super::story::{PID, START, Story};
 use pilotlight::core::fleet::{About, Session};
@@ -19,14 +19,14 @@ fn gone_at(story: &Story, at: i32) -> Story {
 
 /// PP#141, tiers.
 #[test]
-fn case_3_an_owner_that_dies_in_the_middle_of_a_turn_crashed() {
+fn case_3_an_owner_that_dies_mid_turn_is_crashed() {
     Story::prompted().owner_gone().is(1, Crashed);
     Story::prompted().answer(1, "Done.").ran(2, "t1").round(3).owner_gone().is(4, Crashed);
     let request = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1").owner_gone();
     request.is(3, Crashed);
     Story::prompted().tool(1, "t1", "ask_user").owner_gone().is(3, Crashed);
-    let told = Story::prompted().changes(OwnerStory::Dead, Span::seconds(1));
-    let last = told.last().unwrap();
+    let changes = Story::prompted().changes(OwnerStory::Dead, Span::seconds(1));
+    let last = changes.last().unwrap();
     assert_eq!((last.status, last.at), (Crashed, START + Span(1)), "1 ms after the last event");
 }
 
@@ -37,26 +37,26 @@ fn case_13_an_open_turn_without_any_owner_is_not_working_after_601_s() {
     story.is(601, Stuck).is(601.001, Ended).says(602, Ended, "no process").is(90_000, Ended);
     let waits = Story::prompted().tool(1, "t1", "bash").permission(1, "r1", "t1").owned(Owner::Never);
     waits.is(601, NeedsPermission).is(601.001, Ended);
-    mid_tool().owned(Owner::Never).says(700, Ended, "bash"); // unfinished work is kept in mind
+    mid_tool().owned(Owner::Never).says(700, Ended, "bash"); // the reason keeps unfinished work
     let failed = Story::prompted().round_end(1).error(1).owned(Owner::Never);
-    failed.is(601, Failed).says(700, Ended, "500"); // and so is a last error
+    failed.is(601, Failed).says(700, Ended, "500"); // and a last error
     Story::prompted().answers(1, "Done.").owned(Owner::Never).is(601, Idle).is(601.001, Ended);
 }
 
 /// PP#391 and others, interrupted tools.
 #[test]
-fn case_58_a_shutdown_with_its_owner_gone_is_ended() {
+fn case_58_a_shutdown_without_an_owner_is_ended() {
     let story = Story::prompted().answers(1, "Done.").shutdown(2);
     story.is(2, Ended).is(9000, Ended);
     story.clone().owner_gone().is(3, Ended).is(9000, Ended);
     story.clone().owned(Owner::Never).is(3, Ended);
     assert_eq!(story.verdict(9000).since, story.moment(2).wall);
-    story.prompt(10).is(10, Working); // something was written since
+    story.prompt(10).is(10, Working); // written to since
 }
 
 /// PP#391 and others, interrupted tools.
 #[test]
-fn case_60_a_tool_that_only_started_with_its_owner_dead_crashed() {
+fn case_60_an_unfinished_tool_and_a_dead_owner_is_crashed() {
     mid_tool().owner_gone().says(2, Crashed, "unfinished: bash");
     mid_tool().round_end(2).owner_gone().is(3, Crashed);
     mid_tool().abort(2).owner_gone().is(3, Ended);
@@ -64,7 +64,7 @@ fn case_60_a_tool_that_only_started_with_its_owner_dead_crashed() {
 
 /// PP#391 and others, interrupted tools.
 #[test]
-fn case_61_a_tool_that_only_started_and_a_shutdown_is_ended() {
+fn case_61_an_unfinished_tool_and_a_shutdown_is_ended() {
     let story = mid_tool().shutdown(3);
     story.says(3, Ended, "unfinished: bash").is(9000, Ended);
     story.owner_gone().says(4, Ended, "unfinished: bash");
@@ -72,11 +72,11 @@ fn case_61_a_tool_that_only_started_and_a_shutdown_is_ended() {
     failed.says(3, Ended, "500");
 }
 
-/// PP#417, #370, owners: no work is lost where none was open.
+/// PP#417, #370, owners: without open work, nothing was lost, so it is no crash.
 #[test]
 fn case_71_a_dead_pid_is_not_running() {
     Story::prompted().answers(1, "Done.").owner_gone().is(2, Ended);
-    Story::prompted().answer(1, "Done.").owner_gone().is(2, Ended); // the answer is there
+    Story::prompted().answer(1, "Done.").owner_gone().is(2, Ended); // it was answered
     Story::prompted().answers(1, "Shall I?").owner_gone().is(2, Ended);
     Story::prompted().round_end(1).error(1).owner_gone().says(2, Ended, "500");
     Story::prompted().owner_gone().is(2, Crashed);
@@ -84,7 +84,7 @@ fn case_71_a_dead_pid_is_not_running() {
     denied.owner_gone().is(5, Ended);
 }
 
-/// PP#417, #370, owners: a crash is shown for a day, and kept in mind after it.
+/// PP#417, #370, owners: after a day, only the reason mentions the crash.
 #[test]
 fn case_71_a_crash_is_crashed_for_24_h_and_then_ended() {
     let day = 24 * 3600;
@@ -94,15 +94,15 @@ fn case_71_a_crash_is_crashed_for_24_h_and_then_ended() {
     assert_eq!(verdict.since, story.moment(10).wall);
 }
 
-/// PP#417, #370, owners: the day begins when the owner goes, not when the log last grew.
+/// PP#417, #370, owners: the day begins when the owner exits, not when the log last grew.
 #[test]
-fn case_71_an_owner_that_goes_after_a_day_of_silence_crashed() {
+fn case_71_an_owner_that_exits_after_a_day_of_silence_is_crashed() {
     let day = 24 * 3600;
     let story = gone_at(&mid_tool(), day + 3600);
     story.is(day + 3601, Crashed).is(2 * day, Crashed).is(2 * day + 3602, Ended);
 }
 
-/// PP#417, #370, owners: what the owner module found out is taken as it is: another program is a gone owner.
+/// PP#417, #370, owners: if another program has the pid, the owner module reports the owner as gone.
 #[test]
 fn case_72_a_recycled_pid_is_not_the_owner() {
     let recycled = Owner::Gone { pid: 1, at: None };
@@ -110,7 +110,7 @@ fn case_72_a_recycled_pid_is_not_the_owner() {
     Story::prompted().answers(1, "Done.").owned(recycled).is(2, Ended);
 }
 
-/// PP#417, #370, owners: of two locks the live one counts; that two processes live is said.
+/// PP#417, #370, owners: two live processes are reported as a conflict.
 #[test]
 fn case_73_with_two_locks_the_live_one_counts() {
     let story = mid_tool();
@@ -124,9 +124,8 @@ fn case_73_with_two_locks_the_live_one_counts() {
     assert!(row.because.contains("conflict"), "{}", row.because);
 }
 
-/// Safety: what cannot be read is not taken for gone.
 #[test]
-fn case_107g_an_owner_that_cannot_be_read_has_not_crashed() {
+fn case_107g_an_owner_that_cannot_be_inspected_is_not_crashed() {
     let unknown = Owner::Unknown { pid: PID };
     let story = mid_tool().owned(unknown.clone());
     story.is(2, Working).turns(601, Working, Quiet).turns(661, Quiet, Stuck).is(90_000, Stuck);
@@ -142,7 +141,7 @@ fn opened() -> Owner {
     Owner::Opened { pid: PID, started: Some(START + Span::seconds(100)) }
 }
 
-/// A terminal that was just resumed has not done anything: it waits for its user, whatever its session was when it was left.
+/// Whatever its status was when it was closed: a terminal that was just resumed waits for its user.
 #[test]
 fn case_119_a_session_that_was_just_opened_is_idle() {
     let words = "opened, not prompted yet";
@@ -161,20 +160,20 @@ fn case_119_a_session_that_was_just_opened_is_idle() {
         assert_eq!((verdict.since, verdict.recheck_at), (START + Span::seconds(100), None));
     }
     mid_tool().owned(opened()).says(101, Idle, "opened, not prompted yet; unfinished: bash");
-    // What it does from its first prompt on, its lock and its log say.
+    // From its first prompt on, its lock and its log count.
     mid_tool().owned(opened()).prompt(110).owned(Owner::Alive { pid: PID, started: None }).is(111, Working);
     let mut session = Session { facts: mid_tool().facts(2), owner: opened(), has_log: true, ..Session::default() };
     let row = |session: &Session| session.row(Story::new().moment(101), &Story::new().limits).0;
     assert_eq!(row(&session).owner.unwrap().state, "alive");
-    assert!(!row(&session).unseen, "whoever opened it has it before their eyes");
+    assert!(!row(&session).unseen, "whoever opened it sees it");
     session = Session { owner: opened(), ..Session::default() };
     assert!(session.is_listed());
     assert_eq!(row(&session).status, Idle);
 }
 
-/// Someone else's process: what the lock's process does is not this session's, and nothing is guessed from it.
+/// The lock names some other process, so nothing is concluded from that process.
 #[test]
-fn case_124_a_lock_whose_process_does_not_hold_it_is_said_and_proves_no_crash() {
+fn case_124_a_lock_not_held_by_its_process_is_reported_and_proves_no_crash() {
     let unheld = Owner::Unheld { pid: PID };
     mid_tool().owned(unheld.clone()).is(2, Working).turns(661, Quiet, Stuck).is(90_000, Stuck);
     Story::prompted().answers(1, "Done.").owned(unheld.clone()).is(90_000, Idle);

@@ -1,4 +1,4 @@
-//! Permission requests that wait, and permissions that are lost because nobody can be asked.
+//! Open permission requests, and permissions that are lost because nobody can be asked.
 
 use super::story::{At, Story};
 use pilotlight::core::owner::Owner;
@@ -13,7 +13,7 @@ fn results(pattern: &str) -> Story {
     })
 }
 
-/// Three tools that fail in the same way, and a verdict after each.
+/// Three tools that fail in the same way.
 fn thrice(fails: impl Fn(Story, At, &str) -> Story) -> Story {
     (1..4).fold(Story::prompted(), |story, at| fails(story, at.into(), &format!("t{at}")))
 }
@@ -36,15 +36,15 @@ fn case_30_three_of_five_denied_are_permission_lost() {
 
 /// PP#285, #305, permissions.
 #[test]
-fn case_31_denials_are_pushed_out_by_results() {
+fn case_31_later_results_push_denials_out() {
     results("DDoooD").is(6, Working);
     results("DDDoo").is(5, PermissionLost);
     results("DDDooo").is(5, PermissionLost).is(6, Working);
 }
 
-/// PP#285, #305, permissions: not a new loss, but the one that holds.
+/// PP#285, #305, permissions.
 #[test]
-fn case_32_further_denials_are_nothing_new() {
+fn case_32_further_denials_are_no_new_loss() {
     let story = results("DDDDDDDD");
     for at in 4..9 {
         let verdict = story.verdict(at);
@@ -54,7 +54,7 @@ fn case_32_further_denials_are_nothing_new() {
 
 /// PP#285, #305, permissions.
 #[test]
-fn case_33_a_result_that_contains_the_words_is_not_counted() {
+fn case_33_a_result_that_contains_the_words_does_not_count() {
     let words = "Permission denied and could not request permission from user; denied-no-approval-rule";
     let story = thrice(|story, at, call| {
         let data = json!({ "toolCallId": call, "success": true, "result": { "content": words, "kind": words } });
@@ -87,18 +87,18 @@ fn case_34_a_shells_eacces_is_a_failed_command() {
 
 const COULD_NOT: &str = "denied-no-approval-rule-and-could-not-request-from-user";
 
-/// PP#285, #305, permissions: the kind of the request's answer tells, whatever the tool's error says.
+/// PP#285, #305, permissions: the kind of the request's answer decides, whatever the tool's error says.
 #[test]
 fn case_35_signature_1_a_permission_that_could_not_be_requested() {
-    let told_by = |code: &'static str, message: &'static str| {
+    let story = |code: &'static str, message: &'static str| {
         thrice(move |story, at, call| {
             let story = story.tool(at, call, "bash").permission(at, call, call);
             story.permission_done(at, call, call, COULD_NOT).fails(at, call, code, message)
         })
     };
     let message = "Permission denied and could not request permission from user. Copilot needed the user's approval.";
-    told_by("denied", message).is(2, Working).is(3, PermissionLost);
-    told_by("other", "No.").is(2, Working).is(3, PermissionLost);
+    story("denied", message).is(2, Working).is(3, PermissionLost);
+    story("other", "No.").is(2, Working).is(3, PermissionLost);
 }
 
 /// PP#285, #305, permissions: `-p`.
@@ -132,7 +132,7 @@ fn case_35_the_kind_in_an_older_versions_error() {
 
 /// PP#285, #305, permissions.
 #[test]
-fn case_36_what_somebody_refused_is_not_lost() {
+fn case_36_a_refusal_by_a_user_or_a_rule_is_no_lost_permission() {
     let user = "The user rejected this tool call. User feedback: not now";
     for kind in [
         "denied-interactively-by-user",
@@ -148,16 +148,15 @@ fn case_36_what_somebody_refused_is_not_lost() {
     }
 }
 
-/// The loss holds until a prompt, a resume, or results push it out.
 #[test]
-fn case_29_a_prompt_or_a_resume_gives_another_try() {
+fn case_29_a_prompt_or_a_resume_ends_the_loss() {
     let story = results("DDD");
     story.clone().prompt(10).is(9, PermissionLost).is(10, Working);
     story.clone().resume(10).is(9, PermissionLost).is(10, Idle);
     story.prompt(10).denied(11, "t4").denied(12, "t5").is(12, Working);
 }
 
-/// Denials before we attached with a permission handler no longer count.
+/// Once attached, we answer the session's permission requests.
 #[test]
 fn case_29_denials_before_we_attached_no_longer_count() {
     let mut story = results("DDD").denied(20, "t4").denied(21, "t5").denied(22, "t6");
@@ -173,7 +172,7 @@ fn case_82_many_denials_and_then_silence_are_permission_lost() {
     results("DDD").answer(5, "I may not.").is(5, PermissionLost).is(9000, PermissionLost);
 }
 
-/// `copilot -p`, or a server's session: it shuts down while its permissions are lost.
+/// `copilot -p`, or a server's session, that shuts down while its permissions are lost.
 #[test]
 fn case_128_a_run_that_ends_denied_has_failed_until_seen_or_for_a_day() {
     let run = results("DDoDD").answers(6, "I may not.").shutdown(7).owned(Owner::Never);
@@ -191,7 +190,7 @@ fn case_128_a_run_that_ends_denied_has_failed_until_seen_or_for_a_day() {
 }
 
 #[test]
-fn case_128_a_run_that_was_denied_less_or_failed_otherwise_has_ended() {
+fn case_128_a_run_with_fewer_denials_or_another_failure_has_ended() {
     results("DDo").answers(6, "Done.").shutdown(7).says(8, Ended, "shut down");
     results("DDDooo").shutdown(7).is(8, Ended);
     results("DDD").error(5).shutdown(7).says(8, Ended, "shut down after an error");
@@ -200,24 +199,24 @@ fn case_128_a_run_that_was_denied_less_or_failed_otherwise_has_ended() {
     attached.is(8, Ended);
 }
 
-/// A long log is read from its end: of the first tool in sight only the result is.
+/// A long log is read only back to some point, which may be between the start of a tool and its result.
 #[test]
 fn case_148_a_denial_whose_start_was_cut_off_counts() {
     let message = "Permission denied because no interactive user response was available.";
-    let alone = |story: Story, at: i32| story.fails(at, &format!("t{at}"), "denied", message);
-    (1..4).fold(Story::cut(), alone).says(3, PermissionLost, "3 of the last 3");
-    let turn = alone(Story::cut().sign(0), 1).round_end(1).round(2).requests(2, &["bash"]);
+    let result = |story: Story, at: i32| story.fails(at, &format!("t{at}"), "denied", message);
+    (1..4).fold(Story::cut(), result).says(3, PermissionLost, "3 of the last 3");
+    let turn = result(Story::cut().sign(0), 1).round_end(1).round(2).requests(2, &["bash"]);
     turn.denied(3, "a").denied(4, "b").is(3, Working).says(4, PermissionLost, "3 of the last 3");
-    let late = alone(alone(Story::cut().round(0), 1), 2).denied(3, "a");
+    let late = result(result(Story::cut().round(0), 1), 2).denied(3, "a");
     late.says(3, PermissionLost, "3 of the last 3");
-    assert_eq!(late.facts(2).turn.map(|turn| turn.used), Some(2), "a tool whose start was cut off was used");
+    assert_eq!(late.facts(2).turn.map(|turn| turn.used), Some(2), "a tool whose start was cut off counts as used");
 
     let done = Story::cut().round(0).done(1, "t1").facts(1);
-    assert!(done.ran > 0, "its prompt is not to be sent again");
-    // What comes late of a turn whose successor was read from its start is not of that one.
-    let prompted = alone(Story::cut().prompt(0).round(0), 1).done(2, "t2").facts(2);
+    assert!(done.ran > 0, "its prompt must not be sent again");
+    // A late result does not belong to a turn that was read from its start.
+    let prompted = result(Story::cut().prompt(0).round(0), 1).done(2, "t2").facts(2);
     assert_eq!((prompted.denials.of(), prompted.ran), (0, 0));
-    let whole = alone(Story::new(), 1).facts(1);
+    let whole = result(Story::new(), 1).facts(1);
     assert_eq!(whole.denials.of(), 0);
 }
 
@@ -233,7 +232,7 @@ fn case_90_a_request_whose_tool_completed_is_closed() {
 
 /// UP, permissions.
 #[test]
-fn case_91_a_request_resolved_by_a_hook_is_silent() {
+fn case_91_a_request_resolved_by_a_hook_changes_nothing() {
     let asked = json!({ "kind": "shell", "toolCallId": "t1" });
     let story = Story::prompted()
         .tool(1, "t1", "bash")
@@ -253,9 +252,9 @@ fn case_91_a_request_resolved_by_a_hook_is_silent() {
     assert!(story.facts(1).requests.is_empty());
 }
 
-/// UP, permissions: at this level, a request that was answered is gone.
+/// UP, permissions.
 #[test]
-fn case_92_requests_are_paired_with_their_answers_by_their_id() {
+fn case_92_requests_and_answers_are_paired_by_id() {
     let story = Story::prompted()
         .tool(1, "t1", "bash")
         .tool(1, "t2", "bash")
@@ -285,9 +284,8 @@ fn case_94_a_sub_agents_request_needs_permission() {
     background.is(2, Working).is(3, NeedsPermission);
 }
 
-/// A request waits for as long as it takes: no silence makes it stuck.
 #[test]
-fn case_94_a_request_that_waits_is_never_stuck() {
+fn case_94_an_open_request_is_never_stuck() {
     let story = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1");
     for at in [60, 120, 600, 660, 3600, 90_000] {
         assert!(!matches!(story.status(at), Quiet | Stuck), "at {at} s");

@@ -1,4 +1,4 @@
-//! The places of the menu's rows, whatever happens to the sessions: an open menu must stay true under the pointer.
+//! The positions of the menu's rows, whatever happens to the sessions: an open menu must not move under the pointer.
 
 use pilotlight::config::List;
 use pilotlight::core::fleet::{About, Row, Session};
@@ -13,51 +13,51 @@ use proptest::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What happens to the sessions.
+/// A change to the sessions.
 #[derive(Clone, Debug)]
 enum Change {
-    /// One comes.
-    Comes(u8),
-    /// One has another status.
-    Is(u8, usize),
-    /// One goes with its folder.
-    Goes(u8),
+    /// One appears.
+    Appears(u8),
+    /// One changes its status.
+    Status(u8, usize),
+    /// One disappears with its folder.
+    Disappears(u8),
     Nothing,
 }
 
 fn changes() -> impl Strategy<Value = Vec<(Change, i64)>> {
     let change = prop_oneof![
-        2 => (0..8u8).prop_map(Change::Comes),
-        6 => (0..8u8, 0..Status::ALL.len()).prop_map(|(which, status)| Change::Is(which, status)),
-        1 => (0..8u8).prop_map(Change::Goes),
+        2 => (0..8u8).prop_map(Change::Appears),
+        6 => (0..8u8, 0..Status::ALL.len()).prop_map(|(which, status)| Change::Status(which, status)),
+        1 => (0..8u8).prop_map(Change::Disappears),
         1 => Just(Change::Nothing),
     ];
     let gap = prop::sample::select(vec![1, 40, 300, 999, 1000, 1001, 20_000, 59_999, 60_001]);
     prop::collection::vec((change, gap), 1..40)
 }
 
-/// What stands where: each item's name, by its way through the submenus.
-fn places(items: &[Item], way: &[usize], found: &mut Vec<(Vec<usize>, Option<ItemId>)>) {
+/// Collects each item's position, as its path of indices through the submenus, and its id.
+fn collect_positions(items: &[Item], path: &[usize], positions: &mut Vec<(Vec<usize>, Option<ItemId>)>) {
     for (index, item) in items.iter().enumerate() {
-        let way = [way, &[index]].concat();
-        found.push((way.clone(), item.id().cloned()));
-        places(item.children(), &way, found);
+        let path = [path, &[index]].concat();
+        positions.push((path.clone(), item.id().cloned()));
+        collect_positions(item.children(), &path, positions);
     }
 }
 
-fn all(view: &MenuView) -> Vec<(Vec<usize>, Option<ItemId>)> {
-    let mut found = Vec::new();
-    places(&view.items, &[], &mut found);
-    found
+fn positions(view: &MenuView) -> Vec<(Vec<usize>, Option<ItemId>)> {
+    let mut positions = Vec::new();
+    collect_positions(&view.items, &[], &mut positions);
+    positions
 }
 
-/// The sessions' rows at the top, in their order.
+/// The sessions' rows of the top level, in order.
 fn rows(view: &MenuView) -> Vec<Key> {
     let row = |item: &Item| item.id().filter(|id| id.kind == Kind::Row).and_then(|id| id.session.clone());
     view.items.iter().filter_map(row).collect()
 }
 
-fn made(which: u8, now: Moment) -> (Key, Session, Row) {
+fn session(which: u8, now: Moment) -> (Key, Session, Row) {
     let name = format!("session-{which}");
     let mut session = Session {
         id: name.clone().into(),
@@ -72,52 +72,52 @@ fn made(which: u8, now: Moment) -> (Key, Session, Row) {
 
 proptest! {
     #[test]
-    fn case_106_no_place_is_anothers_without_a_change_of_shape(changes in changes()) {
+    fn case_106_no_position_changes_its_item_without_a_new_layout(changes in changes()) {
         let mut menu = Menu::new(Limits::default(), List::default(), None, false);
         let mut sessions: Vec<(Key, Session, Row)> = Vec::new();
         let mut now = Moment::of(Time(1_795_197_600_000));
-        let (mut shown, mut shaped): (Option<Arc<MenuView>>, Option<Time>) = (None, None);
+        let (mut shown, mut laid_out): (Option<Arc<MenuView>>, Option<Time>) = (None, None);
         for (change, gap) in changes {
             now = now.plus(Span(gap));
             let is = |which: u8, key: &Key| *key.1 == *format!("session-{which}");
             match change {
-                Change::Comes(which) if !sessions.iter().any(|(key, ..)| is(which, key)) => {
-                    sessions.push(made(which, now));
+                Change::Appears(which) if !sessions.iter().any(|(key, ..)| is(which, key)) => {
+                    sessions.push(session(which, now));
                 }
-                Change::Is(which, status) => {
+                Change::Status(which, status) => {
                     if let Some((.., row)) = sessions.iter_mut().find(|(key, ..)| is(which, key)) {
                         row.status = Status::ALL[status];
                         row.since = now.wall;
                         row.because = format!("is {} now", row.status);
                     }
                 }
-                Change::Goes(which) => sessions.retain(|(key, ..)| !is(which, key)),
-                Change::Comes(_) | Change::Nothing => {}
+                Change::Disappears(which) => sessions.retain(|(key, ..)| !is(which, key)),
+                Change::Appears(_) | Change::Nothing => {}
             }
             let path = Path::new("/nowhere");
             let sources = sessions.iter().map(|(key, session, row)| Source { key, row, session, path });
             let Some(view) = menu.update(sources, now) else { continue };
-            let names: Vec<_> = all(&view).into_iter().filter_map(|(_, id)| id).collect();
-            for (n, name) in names.iter().enumerate() {
-                prop_assert!(!names[..n].contains(name), "{:?} stands in two places", name);
+            let ids: Vec<_> = positions(&view).into_iter().filter_map(|(_, id)| id).collect();
+            for (n, id) in ids.iter().enumerate() {
+                prop_assert!(!ids[..n].contains(id), "{:?} has two positions", id);
             }
             if let Some(before) = &shown {
-                if all(&view) == all(before) {
-                    prop_assert!(view.has_shape_of(before), "the same places are the same shape");
+                if positions(&view) == positions(before) {
+                    prop_assert!(view.has_shape_of(before), "the same positions are the same shape");
                 } else {
-                    // Nothing stands where something else stood, but where the panel lays the menu out anew.
-                    prop_assert!(!view.has_shape_of(before), "{:#?}\n{:#?}", all(before), all(&view));
-                    let rest = shaped.map(|at| now.awake - at);
-                    prop_assert!(rest.is_none_or(|rest| rest >= Span::seconds(1)), "laid out again after {:?}", rest);
-                    shaped = Some(now.awake);
+                    // A position changes its item only when the panel gets a new layout, at most once a second.
+                    prop_assert!(!view.has_shape_of(before), "{:#?}\n{:#?}", positions(before), positions(&view));
+                    let gap = laid_out.map(|at| now.awake - at);
+                    prop_assert!(gap.is_none_or(|gap| gap >= Span::seconds(1)), "laid out again after {:?}", gap);
+                    laid_out = Some(now.awake);
                 }
-                // Who was there before keeps the order, unless something came or went.
+                // Rows that were there before keep their order, unless one appeared or disappeared.
                 let (old, new) = (rows(before), rows(&view));
                 if old.len() == new.len() && old.iter().all(|key| new.contains(key)) && view.has_shape_of(before) {
                     prop_assert_eq!(old, new);
                 }
             } else {
-                shaped = Some(now.awake);
+                laid_out = Some(now.awake);
             }
             shown = Some(view);
         }

@@ -1,42 +1,42 @@
-//! What must hold for every log, clock and owner, however unlikely: told by random stories.
+//! What must hold for every log, clock and owner, however unlikely, checked with random stories.
 
+use super::random::{gap, play, steps, with_context};
 use super::story::{START, Story};
-use super::tales::{beside, gap, steps, told};
 use pilotlight::core::event::{end_of, is_fresh_prompt, parse, parse_ends};
+use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::replay::{OwnerStory, Replay};
-use pilotlight::core::session::Facts;
 use pilotlight::core::time::{Moment, Span};
 use pilotlight::core::verdict::{Status, judge};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-/// Four times as many stories as is usual: rare ones are what this is for.
+/// Four times the usual number of stories, to find rare ones.
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig { cases: 4 * usual.cases, failure_persistence: None, ..usual }
 }
 
-/// Between a verdict and its recheck, status and reason stand still.
-fn stands_still(story: &Story, now: Span, part: f64) -> Result<(), TestCaseError> {
+/// Checks that status and reason do not change between a verdict and its recheck.
+fn is_stable_until_its_recheck(story: &Story, now: Span, part: f64) -> Result<(), TestCaseError> {
     let verdict = story.verdict(now);
-    let here = story.moment(now).awake;
+    let awake = story.moment(now).awake;
     let until = match verdict.recheck_at {
         Some(recheck) => {
-            prop_assert!(recheck > here, "a recheck at or before now");
-            recheck - here
+            prop_assert!(recheck > awake, "a recheck at or before now");
+            recheck - awake
         }
         None => Span::hours(24 * 40),
     };
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "any point in between will do")]
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "any point in between is fine")]
     let between = (until.0 as f64 * part) as i64;
     for ahead in [1, between, until.0 - 1].into_iter().filter(|&ahead| (0..until.0).contains(&ahead)) {
         let later = story.verdict(now + Span(ahead));
         prop_assert_eq!(
             (later.status, &later.because),
             (verdict.status, &verdict.because),
-            "{} ms later, to be rechecked after {} ms",
+            "{} ms later, with a recheck after {} ms",
             ahead,
             until.0
         );
@@ -53,16 +53,16 @@ fn fold(facts: &mut Facts, lines: &[&[u8]], limits: &Limits) {
     }
 }
 
-/// PP#158, #164: a request that was asked where no turn was open does not outlive the next prompt.
+/// PP#158, #164.
 #[test]
-fn case_12_a_request_of_no_turn_goes_with_the_next_prompt() {
+fn case_12_a_request_outside_a_turn_ends_with_the_next_prompt() {
     let story = Story::prompted().answers(1, "Done.").permission(2, "r", "t").prompt(3);
     story.is(2, Status::NeedsPermission).is(3, Status::Working);
 }
 
-/// PP#158, #164: what the turn before the last one ended in is not what the session was shut down after.
+/// PP#158, #164: a shutdown after it is not a shutdown after an error.
 #[test]
-fn case_12_a_failure_is_over_with_the_next_prompt() {
+fn case_12_a_failure_ends_with_the_next_prompt() {
     let failed = Story::prompted().error(1);
     failed.clone().shutdown(2).says(2, Status::Ended, "after an error");
     let verdict = failed.prompt(2).shutdown(3).verdict(3);
@@ -76,63 +76,62 @@ proptest! {
     fn nothing_changes_before_the_recheck(
         steps in steps(25), after in gap(), owner: u8, live in 0..3u8, when in 0..10_000_000i64, part in 0.0..1.0f64
     ) {
-        let (story, end) = told(Story::new(), &steps);
+        let (story, end) = play(Story::new(), &steps);
         let now = end + Span(after);
-        stands_still(&beside(story, now, owner, live, when), now, part)?;
+        is_stable_until_its_recheck(&with_context(story, now, owner, live, when), now, part)?;
     }
 
     #[test]
     fn nothing_changes_before_the_recheck_of_a_log_that_is_cut(
         steps in steps(12), after in gap(), owner: u8, live in 0..3u8, when in 0..10_000_000i64, part in 0.0..1.0f64
     ) {
-        let (story, end) = told(Story::cut(), &steps);
+        let (story, end) = play(Story::cut(), &steps);
         let now = end + Span(after);
-        stands_still(&beside(story, now, owner, live, when), now, part)?;
+        is_stable_until_its_recheck(&with_context(story, now, owner, live, when), now, part)?;
     }
 
-    /// Nor where a server says whether there is work.
     #[test]
     fn nothing_changes_before_the_recheck_of_an_attached_session(
         steps in steps(25), after in gap(), owner: u8, live in 3..72u8, when in 0..10_000_000i64, part in 0.0..1.0f64
     ) {
-        let (story, end) = told(Story::new(), &steps);
+        let (story, end) = play(Story::new(), &steps);
         let now = end + Span(after);
-        stands_still(&beside(story, now, owner, live, when), now, part)?;
+        is_stable_until_its_recheck(&with_context(story, now, owner, live, when), now, part)?;
     }
 
-    /// Nor where the machine slept, or the clock was set, before now.
+    /// The machine slept, or the clock was set.
     #[test]
     fn nothing_changes_before_the_recheck_whatever_the_wall_clock_did(
         steps in steps(12), after in gap(), owner: u8, live in 0..3u8, when in 0..10_000_000i64, part in 0.0..1.0f64,
         by in -4_000_000..40_000_000i64, at in 0..3_000_000i64
     ) {
-        let (_, end) = told(Story::new(), &steps);
+        let (_, end) = play(Story::new(), &steps);
         let now = end + Span(after);
-        let (story, _) = told(Story::new().wall_jumps(Span(at.min(now.0)), Span(by)), &steps);
-        stands_still(&beside(story, now, owner, live, when), now, part)?;
+        let (story, _) = play(Story::new().wall_jumps(Span(at.min(now.0)), Span(by)), &steps);
+        is_stable_until_its_recheck(&with_context(story, now, owner, live, when), now, part)?;
     }
 
-    /// Who looks only when a verdict asks for it, as the engine does, misses nothing.
+    /// As the engine does.
     #[test]
-    fn who_looks_at_the_rechecks_alone_misses_nothing(
+    fn judging_only_at_the_rechecks_misses_nothing(
         steps in steps(25), owner: u8, live in 0..72u8, when in 0..10_000_000i64,
         probes in prop::collection::vec(0..50_000_000i64, 4)
     ) {
-        let (story, end) = told(Story::new(), &steps);
-        let story = beside(story, end, owner, live, when);
+        let (story, end) = play(Story::new(), &steps);
+        let story = with_context(story, end, owner, live, when);
         let facts = story.facts(end);
-        let judged = |at: Span| judge(&facts, &story.owner, &story.live, story.seen, story.moment(at), &story.limits);
+        let judge_at = |at: Span| judge(&facts, &story.owner, &story.live, story.seen, story.moment(at), &story.limits);
         let mut probes: Vec<_> = probes.into_iter().map(|after| end + Span(after)).collect();
         probes.sort_unstable_by_key(|at| at.0);
-        let mut last = judged(end);
+        let mut last = judge_at(end);
         for probe in probes {
-            let mut looks = 0;
+            let mut rechecks = 0;
             while let Some(recheck) = last.recheck_at.filter(|&at| at <= story.moment(probe).awake) {
-                last = judged(recheck - START);
-                looks += 1;
-                prop_assert!(looks < 200, "rechecked again and again");
+                last = judge_at(recheck - START);
+                rechecks += 1;
+                prop_assert!(rechecks < 200, "rechecked again and again");
             }
-            let now = judged(probe);
+            let now = judge_at(probe);
             prop_assert_eq!((now.status, &now.because), (last.status, &last.because), "at {} ms", probe.0);
         }
     }
@@ -141,9 +140,9 @@ proptest! {
     fn a_verdict_is_a_function_of_its_inputs(
         steps in steps(25), after in gap(), owner: u8, live in 0..72u8, when in 0..10_000_000i64
     ) {
-        let (story, end) = told(Story::new(), &steps);
+        let (story, end) = play(Story::new(), &steps);
         let now = end + Span(after);
-        let story = beside(story, now, owner, live, when);
+        let story = with_context(story, now, owner, live, when);
         let first = story.verdict(now);
         let facts = story.facts(now);
         for _ in 0..2 {
@@ -153,21 +152,20 @@ proptest! {
         prop_assert_eq!(facts, story.facts(now), "judging changes no facts");
     }
 
-    /// A status does not begin in the future.
     #[test]
-    fn a_status_holds_since_now_or_before(
+    fn a_status_does_not_begin_in_the_future(
         steps in steps(25), after in gap(), owner: u8, live in 0..72u8, when in 0..10_000_000i64
     ) {
-        let (story, end) = told(Story::new(), &steps);
+        let (story, end) = play(Story::new(), &steps);
         let now = end + Span(after);
-        let verdict = beside(story.clone(), now, owner, live, when).verdict(now);
+        let verdict = with_context(story.clone(), now, owner, live, when).verdict(now);
         prop_assert!(verdict.since <= story.moment(now).wall, "{verdict:?}");
     }
 
     /// PP#158, #164.
     #[test]
     fn case_12_nothing_of_a_turn_survives_its_end(steps in steps(40), after in gap(), how in 0..4u8) {
-        let (story, end) = told(Story::new(), &steps);
+        let (story, end) = play(Story::new(), &steps);
         let at = end + Span(after);
         let story = match how {
             0 => story.abort(at),
@@ -184,8 +182,8 @@ proptest! {
 
     /// PP#158, #164.
     #[test]
-    fn case_12_a_prompt_begins_a_turn_like_the_first(steps in steps(40), after in gap()) {
-        let (story, end) = told(Story::new(), &steps);
+    fn case_12_a_prompt_begins_a_turn_like_the_first_one(steps in steps(40), after in gap()) {
+        let (story, end) = play(Story::new(), &steps);
         let at = end + Span(after);
         let facts = story.prompt(at).facts(at);
         prop_assert_eq!(facts.turn, Story::new().prompt(at).facts(at).turn);
@@ -211,7 +209,7 @@ proptest! {
     fn case_84_lines_with_any_damage_are_survived(
         steps in steps(6), damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 1..6)
     ) {
-        let (story, _) = told(Story::prompted(), &steps);
+        let (story, _) = play(Story::prompted(), &steps);
         let mut log = story.log();
         for (at, byte, how) in damage {
             let at = at.index(log.len());
@@ -231,7 +229,7 @@ proptest! {
 
     #[test]
     fn a_log_in_any_pieces_gives_the_same_facts(steps in steps(40), pieces in prop::collection::vec(0..6usize, 0..40)) {
-        let (story, _) = told(Story::new(), &steps);
+        let (story, _) = play(Story::new(), &steps);
         let limits = Limits::default();
         let lines: Vec<_> = story.lines().collect();
         let mut whole = Facts::default();
@@ -240,17 +238,17 @@ proptest! {
         for piece in pieces {
             let (now, later) = rest.split_at(piece.min(rest.len()));
             fold(&mut pieced, now, &limits);
-            pieced = pieced.clone(); // as it is taken up again
+            pieced = pieced.clone(); // as a reader does between reads
             rest = later;
         }
         fold(&mut pieced, rest, &limits);
         prop_assert_eq!(pieced, whole);
     }
 
-    /// What a replay tells at each line, and at any time in between, is what a watcher is told.
+    /// At each line, and at any time in between.
     #[test]
-    fn a_replay_tells_what_a_watcher_is_told(steps in steps(25), after in gap(), probes in prop::collection::vec(0.0..1.0f64, 4)) {
-        let (story, end) = told(Story::new(), &steps);
+    fn a_replay_has_the_statuses_that_a_watcher_sees(steps in steps(25), after in gap(), probes in prop::collection::vec(0.0..1.0f64, 4)) {
+        let (story, end) = play(Story::new(), &steps);
         let story = story.without_parts().sign(end).owned(Owner::Alive { pid: 0, started: None });
         let mut replay = Replay::new(OwnerStory::Alive, Limits::default());
         let mut changes = Vec::new();
@@ -264,11 +262,11 @@ proptest! {
             prop_assert!(pair[0].status != pair[1].status, "no change: {:?}", pair);
             prop_assert!(pair[0].at <= pair[1].at, "out of order: {:?}", pair);
         }
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "any point will do")]
+        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "any point is fine")]
         let probes = probes.iter().map(|part| Span((end.0 as f64 * part) as i64)).chain([end, end + Span(after)]);
         for at in probes {
-            let told = changes.iter().rev().find(|change| change.at <= START + at).map(|change| change.status);
-            prop_assert_eq!(told, Some(story.status(at)), "at {} ms of {:?}", at.0, changes);
+            let replayed = changes.iter().rev().find(|change| change.at <= START + at).map(|change| change.status);
+            prop_assert_eq!(replayed, Some(story.status(at)), "at {} ms of {:?}", at.0, changes);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions that were resumed, and sessions whose present owner is younger than what is open in their log.
+//! Sessions that were resumed, and sessions whose owner is younger than the work open in their log.
 
 use super::story::Story;
 use pilotlight::core::time::Span;
@@ -39,7 +39,7 @@ fn case_14_resumed_otherwise_is_idle_at_once() {
     Story::prompted().tool(1, "t1", "bash").resume(100).says(100, Idle, "resumed, your turn");
 }
 
-/// PP#163, #211: the turn had failed, and a resume is something since.
+/// PP#163, #211.
 #[test]
 fn case_14_a_resume_ends_a_failure() {
     let failed = Story::prompted().round_end(15).error(15.006);
@@ -47,15 +47,15 @@ fn case_14_a_resume_ends_a_failure() {
     failed.resume_pending(100).is(99, Failed).is(131, Idle);
 }
 
-/// PP#163, #211: the answer was there already; nothing is open, so the 30 s hold.
+/// PP#163, #211: nothing is open, so the 30 s apply.
 #[test]
-fn case_14_resumed_after_an_answer_that_never_closed() {
+fn case_14_resumed_after_an_answer_that_never_closed_its_turn() {
     Story::prompted().answer(1, "Done.").resume_pending(100).is(131, Idle);
 }
 
 /// PP#163, #211.
 #[test]
-fn case_15_one_event_at_29_s_brings_the_normal_limits_back() {
+fn case_15_an_event_at_29_s_restores_the_normal_limits() {
     let story = resumed_with_nothing().sign(129);
     story.is(131, Working).turns(249, Working, Quiet).turns(729, Quiet, Stuck);
     resumed_with_nothing().metric(129).turns(130, Working, Idle); // a metric is no sign of life
@@ -96,9 +96,9 @@ fn case_20e_resumed_otherwise_closes_tools_and_requests() {
     Story::new().compacts(1).resume(100).is(99, Working).is(100, Idle);
 }
 
-/// PP#391 and others, interrupted tools: what a former owner left behind is no work of this one.
+/// PP#391 and others, interrupted tools.
 #[test]
-fn what_a_former_owner_left_open_is_closed_30_s_after_the_next_ones_start() {
+fn work_left_open_by_a_former_owner_closes_30_s_after_the_next_owners_start() {
     let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").new_owner(50);
     tool.turns(80, Working, Idle).is(5000, Idle);
     assert_eq!(tool.verdict(60).recheck_at, Some(tool.moment(80).awake));
@@ -109,9 +109,9 @@ fn what_a_former_owner_left_open_is_closed_30_s_after_the_next_ones_start() {
     Story::prompted().tool(1, "t1", "ask_user").new_owner(50).turns(80, NeedsInput, Idle);
 }
 
-/// PP#391 and others, interrupted tools: all that is open, not the root's tools alone.
+/// PP#391 and others, interrupted tools.
 #[test]
-fn a_sub_agents_request_of_a_former_owner_is_closed_too() {
+fn a_sub_agents_request_of_a_former_owner_closes_too() {
     let story = Story::prompted()
         .tool(1, "t1", "task")
         .agent_started(1, "a1", "t1", "sync")
@@ -121,30 +121,30 @@ fn a_sub_agents_request_of_a_former_owner_is_closed_too() {
     story.turns(80, NeedsPermission, Idle);
 }
 
-/// PP#391 and others, interrupted tools: all that is open, not the root's tools alone.
+/// PP#391 and others, interrupted tools.
 #[test]
-fn a_compaction_of_a_former_owner_is_closed_too() {
+fn a_compaction_of_a_former_owner_closes_too() {
     let story = Story::prompted().answers(1, "Done.").compacts(2).new_owner(50);
     story.turns(80, Working, Idle).is(1000, Idle);
 }
 
-/// PP#391 and others, interrupted tools: all that is open, not the root's tools alone.
+/// PP#391 and others, interrupted tools.
 #[test]
-fn a_background_agent_of_a_former_owner_is_closed_too() {
+fn a_background_agent_of_a_former_owner_closes_too() {
     let story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
     story.answers(2, "Done.").new_owner(50).turns(80, Working, Idle);
 }
 
 /// PP#391, and PP#402, #415, sleep: the machine slept between the two owners.
 #[test]
-fn a_new_owner_after_a_sleep_opened_nothing_either() {
+fn a_new_owner_after_a_sleep_is_still_younger_than_the_open_work() {
     let story = Story::prompted().tool(1, "t1", "bash").wall_jumps(20, Span::hours(8)).new_owner(25);
     story.is(30, Working).turns(55, Working, Idle).is(500, Idle);
 }
 
-/// PP#391 and others, interrupted tools: an owner that is older than the last event may be at work on it.
+/// PP#391 and others, interrupted tools: an owner older than the last event may be at work.
 #[test]
-fn what_the_present_owner_wrote_stays_open() {
+fn work_of_the_present_owner_stays_open() {
     let story = Story::prompted().tool(1, "t1", "bash").sign(51).new_owner(50);
     story.is(82, Working).turns(651, Working, Quiet);
 }

@@ -1,8 +1,8 @@
-//! Rows as scripts and lists see them: their JSON, their order, what a short list leaves out, the summary, and what the
-//! user has not seen yet.
+//! Rows in scripts and lists: their JSON and order, what a short list leaves out, the summary, and what the user has
+//! not seen yet.
 
 use super::story::{PID, START, Story};
-use pilotlight::core::fleet::{About, Glance, Kind, Row, Session, State, shorten, sort};
+use pilotlight::core::fleet::{About, Glance, Kind, Row, Session, State, limit_ended, sort};
 use pilotlight::core::owner::Owner;
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::verdict::Status::{self, Ended, Idle, NeedsInput, Working};
@@ -26,7 +26,7 @@ fn row(story: &Story, at: f64) -> Row {
     session(story, at).row(story.moment(at), &story.limits).0
 }
 
-/// A row of a status, for lists.
+/// A row with a status, for lists.
 fn plain(id: &str, status: Status, since: i64) -> Row {
     Row { id: id.into(), name: id.to_owned(), status, since: START + Span::seconds(since), ..row(&Story::new(), 0.0) }
 }
@@ -40,10 +40,10 @@ fn sorted(mut names: Vec<&str>) -> Vec<&str> {
     names
 }
 
-/// docs/cli.md, "JSON": the form that scripts rely on.
+/// docs/cli.md, "JSON": scripts rely on this.
 #[test]
 fn a_row_has_the_promised_fields_and_no_others() {
-    let told = json!(row(&Story::prompted(), 1.0));
+    let json = json!(row(&Story::prompted(), 1.0));
     let promised = vec![
         "id",
         "name",
@@ -62,15 +62,15 @@ fn a_row_has_the_promised_fields_and_no_others() {
         "turn",
         "question",
     ];
-    assert_eq!(keys(&told), sorted(promised));
-    assert_eq!(keys(&told["owner"]), ["attachable", "bridge", "pid", "state"]);
-    assert_eq!(keys(&told["background"]), ["agents", "shells"]);
-    assert_eq!(keys(&told["turn"]), ["since", "tools"]);
+    assert_eq!(keys(&json), sorted(promised));
+    assert_eq!(keys(&json["owner"]), ["attachable", "bridge", "pid", "state"]);
+    assert_eq!(keys(&json["background"]), ["agents", "shells"]);
+    assert_eq!(keys(&json["turn"]), ["since", "tools"]);
 }
 
 /// docs/cli.md, "JSON".
 #[test]
-fn a_rows_values_have_the_promised_forms() {
+fn the_values_of_a_row_have_the_promised_forms() {
     let mut session = session(&Story::prompted().tool(1, "t1", "bash"), 2.0);
     session.about = About {
         name: Some("Paint the fence".into()),
@@ -79,10 +79,10 @@ fn a_rows_values_have_the_promised_forms() {
         kind: Kind::Terminal,
         created: Some(START),
     };
-    let mut told = json!(session.row(Story::new().moment(2.0), &Story::new().limits).0);
-    let because = told["because"].take();
+    let mut json = json!(session.row(Story::new().moment(2.0), &Story::new().limits).0);
+    let because = json["because"].take();
     assert!(because.as_str().unwrap().contains("bash"), "{because}");
-    assert!(told["actions"].take().is_array());
+    assert!(json["actions"].take().is_array());
     let expected = json!({
         "id": ID,
         "name": "Paint the fence",
@@ -101,23 +101,23 @@ fn a_rows_values_have_the_promised_forms() {
         "turn": { "since": "2026-11-20T18:00:00.000Z", "tools": 1 },
         "question": null,
     });
-    assert_eq!(told, expected);
+    assert_eq!(json, expected);
 }
 
 /// docs/cli.md, "JSON".
 #[test]
-fn what_is_not_known_is_null() {
-    let told =
+fn unknown_values_are_null() {
+    let json =
         json!(Session { id: ID.into(), ..Session::default() }.row(Story::new().moment(0), &Story::new().limits).0);
     for field in ["cwd", "branch", "last_progress", "owner", "turn"] {
-        assert_eq!(told[field], Value::Null, "{field}");
+        assert_eq!(json[field], Value::Null, "{field}");
     }
-    assert_eq!((&told["kind"], &told["name"]), (&json!("unknown"), &json!("36535f61")));
+    assert_eq!((&json["kind"], &json["name"]), (&json!("unknown"), &json!("36535f61")));
 }
 
 /// docs/cli.md, "JSON".
 #[test]
-fn every_kind_status_and_owner_has_its_promised_name() {
+fn every_kind_status_and_owner_state_has_its_promised_name() {
     assert_eq!(json!([Kind::Terminal, Kind::Sdk, Kind::Unknown]), json!(["terminal", "sdk", "unknown"]));
     let promised = json!([
         "ended",
@@ -139,7 +139,6 @@ fn every_kind_status_and_owner_has_its_promised_name() {
     assert_eq!(state(Owner::Unknown { pid: 1 }), "unknown");
 }
 
-/// Background work is counted in the row.
 #[test]
 fn background_work_is_counted() {
     let story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
@@ -149,7 +148,7 @@ fn background_work_is_counted() {
     assert_eq!(json!(row(&foreground.abort(3), 4.0).background), json!({ "agents": 0, "shells": 0 }));
 }
 
-/// docs/cli.md, `watch`: progress alone prints nothing.
+/// docs/cli.md, `watch`: it prints nothing for progress alone.
 #[test]
 fn progress_alone_is_no_difference() {
     let same = |story: &Story, from: f64, to: f64| !row(story, to).differs_from(&row(story, from));
@@ -164,20 +163,20 @@ fn progress_alone_is_no_difference() {
     assert!(row(&gone.clone().owner_gone(), 2.0).differs_from(&row(&gone, 2.0)), "the owner changed");
 }
 
-/// What needs the user comes first, and of those what waits longest; then the latest first, and last what is over.
+/// Rows that need the user come first, longest waiting first. Then come the others, latest first, and ended ones last.
 #[test]
 fn rows_are_sorted_by_need_and_then_by_time() {
     let mut rows: Vec<_> =
         Status::ALL.iter().rev().flat_map(|&status| [plain("old", status, 1), plain("new", status, 2)]).collect();
     sort(&mut rows);
     let needs: Vec<_> = rows.iter().map(Row::needs_you).collect();
-    assert!(needs.is_sorted_by(|a, b| a >= b), "those that need the user first: {needs:?}");
-    assert!(rows[rows.len() - 2..].iter().all(|row| row.status == Ended), "what is over last");
-    assert!(rows[rows.len() - 4..rows.len() - 2].iter().all(|row| row.status == Idle), "before it what rests");
+    assert!(needs.is_sorted_by(|a, b| a >= b), "rows that need the user first: {needs:?}");
+    assert!(rows[rows.len() - 2..].iter().all(|row| row.status == Ended), "ended rows last");
+    assert!(rows[rows.len() - 4..rows.len() - 2].iter().all(|row| row.status == Idle), "idle rows before them");
     for pair in rows.windows(2).filter(|pair| pair[0].status == pair[1].status) {
         let in_order =
             if pair[0].needs_you() { pair[0].since <= pair[1].since } else { pair[0].since >= pair[1].since };
-        assert!(in_order, "who waits longest first, else the latest: {pair:#?}");
+        assert!(in_order, "longest waiting first, or else latest first: {pair:#?}");
     }
     let again = {
         let mut again = rows.clone();
@@ -191,9 +190,9 @@ fn rows_are_sorted_by_need_and_then_by_time() {
     );
 }
 
-/// docs/config.md, `[list]`: those that ended in the last 24 h, at most 10 of them; and all that are not ended.
+/// docs/config.md, `[list]`: it keeps at most 10 sessions that ended in the last 24 h, and all that have not ended.
 #[test]
-fn a_short_list_leaves_out_what_ended_long_ago() {
+fn a_short_list_leaves_out_sessions_that_ended_long_ago() {
     let now = START + Span::hours(48);
     let earliest = now - Span::hours(24);
     let at = |time: Time, id: &str| Row { since: time, ..plain(id, Ended, 0) };
@@ -204,39 +203,38 @@ fn a_short_list_leaves_out_what_ended_long_ago() {
         plain("idle for days", Idle, -900_000),
         plain("working for days", Working, -900_000),
     ];
-    shorten(&mut rows, earliest, 10);
+    limit_ended(&mut rows, earliest, 10);
     let mut left: Vec<_> = rows.iter().map(|row| &*row.id).collect();
     left.sort_unstable();
     assert_eq!(left, ["idle for days", "just not", "now", "working for days"]);
 
     let mut many: Vec<_> = (0..25).map(|n| at(now - Span::minutes(n), &format!("{n:02}"))).collect();
     many.extend((0..12).map(|n| plain(&format!("idle {n}"), Idle, n)));
-    shorten(&mut many, earliest, 10);
+    limit_ended(&mut many, earliest, 10);
     let ended: Vec<_> = many.iter().filter(|row| row.status == Ended).map(|row| &*row.id).collect();
     assert_eq!(ended, ["00", "01", "02", "03", "04", "05", "06", "07", "08", "09"], "the latest ten");
     assert_eq!(many.len(), 22);
 }
 
 #[test]
-fn the_summary_says_how_many_need_the_user_work_and_rest() {
-    let said = |statuses: &[Status]| {
+fn the_summary_counts_sessions_that_need_the_user_work_and_are_idle() {
+    let summary = |statuses: &[Status]| {
         let rows: Vec<_> = statuses.iter().map(|&status| plain("x", status, 0)).collect();
         Glance::of(rows.iter()).to_string()
     };
     assert_eq!(
-        said(&[NeedsInput, Status::Stuck, Working, Status::Finishing, Working, Status::Quiet, Idle]),
+        summary(&[NeedsInput, Status::Stuck, Working, Status::Finishing, Working, Status::Quiet, Idle]),
         "2 need you · 1 quiet · 3 working · 1 idle"
     );
-    assert_eq!(said(&[Status::Crashed, Ended]), "1 needs you");
-    assert_eq!(said(&[Working]), "1 working");
-    assert_eq!((said(&[]), said(&[Ended])), ("no session is open".into(), "no session is open".into()));
+    assert_eq!(summary(&[Status::Crashed, Ended]), "1 needs you");
+    assert_eq!(summary(&[Working]), "1 working");
+    assert_eq!((summary(&[]), summary(&[Ended])), ("no session is open".into(), "no session is open".into()));
 }
 
-/// The icon is coloured by the one that needs the user most, for as long as it does.
 #[test]
-fn the_one_that_needs_the_user_most_colours_the_icon() {
-    let state = |statuses: &[Status], looked_at| {
-        let row = |&status| Row { looked_at, ..plain("x", status, 0) };
+fn the_session_that_needs_the_user_most_colours_the_icon() {
+    let state = |statuses: &[Status], is_seen| {
+        let row = |&status| Row { is_seen, ..plain("x", status, 0) };
         let rows: Vec<_> = statuses.iter().map(row).collect();
         Glance::of(rows.iter()).state
     };
@@ -256,7 +254,7 @@ fn the_one_that_needs_the_user_most_colours_the_icon() {
 
 /// ARCHITECTURE.md, "Unseen".
 #[test]
-fn a_session_that_became_idle_or_asked_is_unseen_until_looked_at() {
+fn a_session_that_became_idle_or_asked_is_unseen_until_the_user_looks() {
     let idle = Story::prompted().answers(10, "Done.");
     assert!(!row(&idle, 5.0).unseen, "it works");
     assert!(row(&idle, 10.0).unseen);
@@ -266,26 +264,26 @@ fn a_session_that_became_idle_or_asked_is_unseen_until_looked_at() {
 
     let asks = Story::prompted().answers(10, "Shall I?");
     assert_eq!((row(&asks, 20.0).status, row(&asks, 20.0).unseen), (NeedsInput, true));
-    let looked = asks.seen(15);
-    assert_eq!((row(&looked, 20.0).status, row(&looked, 20.0).unseen), (Idle, false));
+    let seen = asks.seen(15);
+    assert_eq!((row(&seen, 20.0).status, row(&seen, 20.0).unseen), (Idle, false));
 
     assert!(!row(&Story::new(), 5.0).unseen, "no prompt yet");
     assert!(!row(&Story::prompted().tool(1, "t1", "ask_user"), 5.0).unseen, "an open tool asks, not a message");
     assert!(!row(&Story::prompted().error(1), 5.0).unseen);
 }
 
-/// ARCHITECTURE.md, "Unseen": it became idle, whether a line or the clock closed its turn.
+/// ARCHITECTURE.md, "Unseen".
 #[test]
-fn a_session_that_became_idle_by_time_alone_is_unseen() {
+fn a_session_that_became_idle_only_by_time_is_unseen() {
     let never_closed = Story::prompted().answer(10, "Done.");
     assert_eq!((row(&never_closed, 400.0).status, row(&never_closed, 400.0).unseen), (Idle, true));
     assert!(!row(&never_closed.clone().seen(400), 500.0).unseen);
-    assert!(row(&never_closed.seen(20), 400.0).unseen, "what was seen was not idle yet");
+    assert!(row(&never_closed.seen(20), 400.0).unseen, "it was not idle yet when seen");
     let unanswered = Story::prompted().round_end(10);
     assert_eq!((row(&unanswered, 20.0).status, row(&unanswered, 20.0).unseen), (Idle, true));
 }
 
-/// ARCHITECTURE.md, "Unseen": it became idle when its agent ended; that the turn's end was seen is not enough.
+/// ARCHITECTURE.md, "Unseen": even if the end of its turn was seen.
 #[test]
 fn a_session_whose_background_agent_ended_is_unseen() {
     let story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
@@ -294,7 +292,6 @@ fn a_session_whose_background_agent_ended_is_unseen() {
     assert_eq!((row(&story, 40.0).status, row(&story, 40.0).unseen), (Idle, true));
 }
 
-/// What keeps its status when seen.
 #[test]
 fn a_failure_keeps_its_status_when_seen() {
     let failed = Story::prompted().error(1).seen(5);
@@ -305,9 +302,9 @@ fn a_failure_keeps_its_status_when_seen() {
     assert_eq!(row(&lost, 10.0).status, Status::PermissionLost);
 }
 
-/// A session that was not read, for its age, is over; its row says when it was last written.
+/// Logs of old sessions are not read; the row has the time of the last write.
 #[test]
-fn a_session_that_was_not_read_is_ended() {
+fn a_session_whose_log_was_not_read_is_ended() {
     let session = Session { id: ID.into(), unread: true, has_log: true, touched: START, ..Session::default() };
     assert!(session.is_listed());
     assert!(!Session { has_log: false, ..session.clone() }.is_listed(), "it was never prompted");

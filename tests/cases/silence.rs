@@ -1,5 +1,4 @@
-//! How long each kind of silence may last: just before, exactly at and just after every limit, and the clock that it is
-//! measured on.
+//! How long each kind of silence may last: just before, exactly at and just after every limit, on the right clock.
 
 use super::story::Story;
 use pilotlight::core::time::Span;
@@ -31,9 +30,9 @@ fn case_4_an_open_tool_may_be_silent_for_300_s() {
     story.says(301, Working, "bash");
 }
 
-/// PP#147, generations: what is found already running is judged as if we had watched it.
+/// PP#147, generations: a session found already running is judged as if it had been watched from its start.
 #[test]
-fn case_6_a_session_found_running_has_its_timers() {
+fn case_6_a_session_found_running_has_its_limits() {
     let found = Story::prompted().verdict(30);
     assert_eq!(found.status, Working);
     assert_eq!(found.recheck_at, Some(Story::new().moment(60).awake));
@@ -56,9 +55,9 @@ fn case_9_a_tool_done_and_130_s_between_rounds_is_not_stuck() {
     thinking.turns(130, Working, Quiet).turns(610, Quiet, Stuck).says(610, Stuck, "silent 10 min");
 }
 
-/// PP#195 and others, turn end: streaming shows as signs of life, or as a line that grows.
+/// PP#195 and others, turn end: streaming appears as signs of life, or as a line that grows.
 #[test]
-fn case_18_streaming_for_10_min_is_working() {
+fn case_18_a_model_that_streams_for_10_min_is_working() {
     Story::prompted().signs(50, 600, 50).is(600, Working).is(659, Working);
     let mut growing = Story::prompted();
     for at in (50..=600).step_by(50) {
@@ -69,7 +68,7 @@ fn case_18_streaming_for_10_min_is_working() {
 
 /// PP#230, metrics.
 #[test]
-fn case_25_metrics_alone_are_no_sign_of_life() {
+fn case_25_metrics_are_no_sign_of_life() {
     let mut story = Story::prompted();
     for at in (5..=120).step_by(5) {
         story = story
@@ -89,9 +88,9 @@ fn case_26_events_for_61_min_are_working() {
     Story::after_a_tool(1).signs(30, 3660, 30).is(3660, Working);
 }
 
-/// PP#230, metrics: a long turn earns no longer silence.
+/// PP#230, metrics: a long turn is allowed no longer silence than a short one.
 #[test]
-fn case_27_silence_counts_anew_after_an_hour_of_turn() {
+fn case_27_limits_of_silence_are_the_same_after_an_hour() {
     Story::prompted().signs(30, 3600, 30).turns(3720, Quiet, Stuck);
     Story::after_a_tool(1).signs(30, 3600, 30).turns(4200, Quiet, Stuck);
     let tool = Story::prompted().tool(1, "t1", "bash").signs(30, 3600, 30);
@@ -103,7 +102,7 @@ fn case_27_silence_counts_anew_after_an_hour_of_turn() {
 
 /// PP#230, metrics.
 #[test]
-fn case_28_a_turn_of_unknown_start_is_stuck_with_that_said() {
+fn case_28_a_stuck_turn_with_an_unknown_start_says_so() {
     let cut = Story::cut().round(0);
     cut.turns(120, Quiet, Stuck).says(120, Stuck, "unknown");
     Story::cut().tool(0, "t9", "bash").says(660, Stuck, "unknown");
@@ -113,7 +112,7 @@ fn case_28_a_turn_of_unknown_start_is_stuck_with_that_said() {
     assert!(!next.contains("unknown"), "a prompt is where a turn starts: {next}");
 }
 
-/// PP#310, #317: at most 90 s of silent retries, then the turn ends and the error comes.
+/// PP#310, #317: at most 90 s of silent retries, then the turn ends and the error follows.
 #[test]
 fn case_44_a_rate_limit_that_is_retried_raises_no_alarm() {
     let story = Story::prompted().round_end(90).error(90.006);
@@ -128,7 +127,7 @@ fn case_45_an_open_tool_is_quiet_at_600_s_and_stuck_at_660_s() {
     story.says(660, Stuck, "silent 11 min");
 }
 
-/// PP#342, #345, tools: a process that uses CPU is no reason to worry for an hour.
+/// PP#342, #345, tools: a tool whose process uses CPU may be silent for an hour.
 #[test]
 fn case_45_an_open_tool_whose_process_is_busy_is_stuck_at_3600_s() {
     let story = Story::prompted().requests(0, &["bash"]).tool(0, "t1", "bash");
@@ -143,13 +142,13 @@ fn case_45_an_open_tool_whose_process_is_busy_is_stuck_at_3600_s() {
     assert!(!wording.contains("running long"), "{wording}");
 }
 
-/// PP#342, #345, tools: the sample must be there before the limit that asks for it, and nothing asks for it earlier.
+/// PP#342, #345, tools: the sample must be complete before the limit that needs it, and is not taken any earlier.
 #[test]
-fn case_45_the_process_is_looked_at_only_when_a_deadline_asks() {
+fn case_45_cpu_is_sampled_only_before_a_limit_that_needs_it() {
     let story = Story::prompted().requests(0, &["bash"]).tool(0, "t1", "bash");
     let sample = story.verdict(1).sample_at.unwrap();
     assert!(sample <= story.moment(655).awake, "a sample takes 5 s: {sample}");
-    assert!(sample > story.moment(600).awake, "nothing asks for it before: {sample}");
+    assert!(sample > story.moment(600).awake, "not sampled before it is needed: {sample}");
     assert_eq!(Story::prompted().verdict(1).sample_at, None, "no tool is open");
     assert_eq!(story.owner_gone().verdict(1).sample_at, None, "no process is left");
 }
@@ -187,9 +186,9 @@ fn case_66_a_machine_that_slept_makes_nothing_stuck() {
     }
 }
 
-/// PP#402, #415, sleep: what is written after waking bears the new wall clock, and resets the silence.
+/// PP#402, #415, sleep: an event after waking has a timestamp of the new wall clock, and resets the silence.
 #[test]
-fn case_66_events_after_waking_go_on_as_before() {
+fn case_66_events_after_waking_reset_the_silence() {
     let story = Story::prompted().wall_jumps(30, Span::hours(8)).sign(50);
     story.is(109, Working).turns(110, Working, Quiet).turns(170, Quiet, Stuck);
     assert_eq!(story.verdict(170).since, story.moment(170).wall);
@@ -208,11 +207,11 @@ fn case_68_setting_the_wall_clock_changes_nothing() {
     }
 }
 
-/// PP#402, #415, sleep: a replay has the log's clock alone. Where that was set back, no time has passed.
+/// PP#402, #415, sleep: a replay has only the log's clock. Where that was set back, no time passes.
 #[test]
-fn case_68_a_log_whose_clock_was_set_back_replays_without_alarm() {
+fn case_68_a_replay_of_a_clock_set_back_raises_no_alarm() {
     let story = Story::prompted().wall_jumps(30, Span::hours(-1)).sign(40).sign(50).answers(55, "Done.");
-    assert_eq!(story.told(), [Idle, Working, Finishing, Idle]);
+    assert_eq!(story.statuses(), [Idle, Working, Finishing, Idle]);
 }
 
 /// PP#426 and others, growth.

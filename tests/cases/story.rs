@@ -1,10 +1,10 @@
-//! A session's story: its log line by line, and what is known beside it.
+//! A story: a session's log line by line, its owner, and whatever else is known about it.
 //!
-//! Lines have the shape of the real ones: the envelope's fields in their order, ids, a chain of parents, timestamps, and of
-//! `data` the fields that were recorded. Times are offsets from the start, in seconds (`119`, `5.2`). They count on the
-//! awake clock; [`Story::wall_jumps`] moves the wall clock alone, as a sleeping machine or a hand at the clock does.
+//! Lines look like real ones: the envelope's fields in their usual order, ids, a chain of parents, timestamps, and in
+//! `data` the fields seen in recordings. Times are offsets from the start, in seconds (`119`, `5.2`), on the awake
+//! clock; [`Story::wall_jumps`] moves only the wall clock, like a machine that slept or a user who set the clock.
 //!
-//! What holds at an offset is asked in `judged.rs`.
+//! `verdicts.rs` asserts what holds at an offset.
 
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
@@ -40,7 +40,7 @@ impl From<Span> for At {
     }
 }
 
-/// What became visible of a log at once.
+/// What a reader sees arrive at once.
 #[derive(Clone)]
 pub(super) enum Written {
     Line(Vec<u8>),
@@ -48,7 +48,7 @@ pub(super) enum Written {
     Part,
 }
 
-/// A log, who owns its session, and what is known beside it.
+/// A log, the session's owner, and whatever else is known about the session.
 #[derive(Clone)]
 pub(crate) struct Story {
     pub(super) written: Vec<(Span, Written)>,
@@ -63,7 +63,7 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    /// A session that was just started in a terminal, by a process that lives.
+    /// A session just started in a terminal; its owner lives.
     pub(crate) fn new() -> Self {
         let context = json!({ "cwd": "/home/dev/project", "branch": "main" });
         Self::cut().event(
@@ -73,7 +73,7 @@ impl Story {
         )
     }
 
-    /// A session of whose log the beginning was not read.
+    /// A session whose log was not read from its beginning.
     pub(crate) fn cut() -> Self {
         Self {
             written: Vec::new(),
@@ -88,29 +88,29 @@ impl Story {
         }
     }
 
-    /// A session with a prompt at 0, its first round right behind.
+    /// A session prompted at 0, whose first round started at once.
     pub(crate) fn prompted() -> Self {
         Self::new().prompt(0).round(0)
     }
 
-    /// A session in whose turn, prompted at 0, a tool `t1` has run; the last line is its result, at `done`.
+    /// A session prompted at 0 that ran a tool `t1`; the last line is the tool's result, at `done`.
     pub(crate) fn after_a_tool(done: impl Into<At>) -> Self {
         Self::prompted().requests(0, &["bash"]).tool(0, "t1", "bash").done(done, "t1")
     }
 
-    // What is known beside the log.
+    // What is known besides the log.
 
     pub(crate) fn owned(mut self, owner: Owner) -> Self {
         self.owner = owner;
         self
     }
 
-    /// The owner is gone; nobody saw when.
+    /// The owner is gone; the time of its exit is unknown.
     pub(crate) fn owner_gone(self) -> Self {
         self.owned(Owner::Gone { pid: PID, at: None })
     }
 
-    /// Another process owns the session, started at an offset.
+    /// Another process, started at an offset, owns the session.
     pub(crate) fn new_owner(self, started: impl Into<At>) -> Self {
         let started = Some(self.moment(started).wall);
         self.owned(Owner::Alive { pid: PID + 1, started })
@@ -131,7 +131,7 @@ impl Story {
         self
     }
 
-    /// From `at` on the wall clock reads `by` more, while the awake clock goes on as it did.
+    /// Sets the wall clock `by` ahead at `at`. The awake clock is unaffected.
     pub(crate) fn wall_jumps(mut self, at: impl Into<At>, by: Span) -> Self {
         self.jumps.push((at.into().0, by));
         self
@@ -146,7 +146,7 @@ impl Story {
 
     // The log.
 
-    /// Any event. `data` is taken as it is.
+    /// Any event, with `data` unchanged.
     #[expect(clippy::needless_pass_by_value, reason = "tests write it as a literal")]
     pub(crate) fn event(mut self, at: impl Into<At>, kind: &str, data: Value) -> Self {
         let at = at.into();
@@ -162,7 +162,7 @@ impl Story {
         self.raw(at, line)
     }
 
-    /// Any bytes, as a line.
+    /// A line of any bytes.
     pub(crate) fn raw(mut self, at: impl Into<At>, line: impl Into<Vec<u8>>) -> Self {
         self.written.push((at.into().0, Written::Line(line.into())));
         self
@@ -174,19 +174,19 @@ impl Story {
         self
     }
 
-    /// The log as it is on disk, without what was seen of it while it was being written.
+    /// The log as it ends up on disk: without the parts that were seen while lines were being written.
     pub(crate) fn without_parts(mut self) -> Self {
         self.written.retain(|(_, written)| matches!(written, Written::Line(_)));
         self
     }
 
-    /// The next event is a sub-agent's.
+    /// Attributes the next event to a sub-agent.
     pub(crate) fn by(mut self, agent: &str) -> Self {
         self.by = Some(agent.to_owned());
         self
     }
 
-    /// The next event goes on from the one before the last `back`.
+    /// Makes the next event the child of an earlier one, skipping the last `back` events.
     pub(crate) fn forked(mut self, back: u32) -> Self {
         let n = self.ids - back;
         self.parent = Some(format!("{n:08x}-0000-4000-8000-{n:012x}"));
@@ -197,12 +197,12 @@ impl Story {
         self.event(at, "user.message", json!({ "content": "Paint the fence", "delivery": "idle", "turnId": "0" }))
     }
 
-    /// A prompt while a turn runs, meant for that turn.
+    /// A prompt sent during a turn, for that turn.
     pub(crate) fn steers(self, at: impl Into<At>) -> Self {
         self.event(at, "user.message", json!({ "content": "In green", "delivery": "steering" }))
     }
 
-    /// In autopilot Copilot prompts itself.
+    /// A prompt that Copilot gives itself in autopilot.
     pub(crate) fn continues(self, at: impl Into<At>) -> Self {
         let data =
             json!({ "content": "", "delivery": "idle", "isAutopilotContinuation": true, "agentMode": "autopilot" });
@@ -221,19 +221,19 @@ impl Story {
         self.event(at, "assistant.turn_end", json!({ "turnId": "0" }))
     }
 
-    /// A message that asks for tools.
+    /// A message that requests tools.
     pub(crate) fn requests(self, at: impl Into<At>, tools: &[&str]) -> Self {
         let requests: Vec<_> =
             tools.iter().map(|name| json!({ "toolCallId": "c", "name": name, "arguments": {} })).collect();
         self.event(at, "assistant.message", json!({ "model": "fake-model", "content": "", "toolRequests": requests }))
     }
 
-    /// A message that asks for none.
+    /// A message that requests no tools.
     pub(crate) fn answer(self, at: impl Into<At>, content: &str) -> Self {
         self.event(at, "assistant.message", json!({ "model": "fake-model", "content": content, "toolRequests": [] }))
     }
 
-    /// A round that holds nothing but an answer, and the end of the turn with it.
+    /// An answer and the end of its round, which ends the turn.
     pub(crate) fn answers(self, at: impl Into<At>, content: &str) -> Self {
         let at = at.into();
         self.answer(at, content).round_end(at)
@@ -256,7 +256,7 @@ impl Story {
         self.event(at, "tool.execution_complete", json!({ "toolCallId": call, "success": false, "error": error }))
     }
 
-    /// A tool runs and is denied because nobody could be asked, in the form of a session without a permission handler.
+    /// A tool that is denied because nobody could be asked, as logged by a session without a permission handler.
     pub(crate) fn denied(self, at: impl Into<At>, call: &str) -> Self {
         let at = at.into();
         let message = "Permission denied and could not request permission from user. Copilot needed the user's approval and \
@@ -264,7 +264,7 @@ impl Story {
         self.tool(at, call, "bash").fails(at, call, "denied", message)
     }
 
-    /// A tool runs and succeeds.
+    /// A tool that runs and succeeds.
     pub(crate) fn ran(self, at: impl Into<At>, call: &str) -> Self {
         let at = at.into();
         self.tool(at, call, "bash").done(at, call)
@@ -275,7 +275,7 @@ impl Story {
         self.event(at, "permission.requested", json!({ "requestId": request, "permissionRequest": asked }))
     }
 
-    /// A permission request's end, with the kind of its result.
+    /// The completion of a permission request, with the kind of its result.
     pub(crate) fn permission_done(self, at: impl Into<At>, request: &str, call: &str, kind: &str) -> Self {
         let data = json!({ "requestId": request, "toolCallId": call, "result": { "kind": kind } });
         self.event(at, "permission.completed", data)
@@ -316,12 +316,12 @@ impl Story {
         self.event(at, "session.compaction_start", json!({ "systemTokens": 100 }))
     }
 
-    /// A mere metric.
+    /// A metric, which is no progress.
     pub(crate) fn metric(self, at: impl Into<At>) -> Self {
         self.event(at, "session.usage_record", json!({ "usage": { "inputTokens": 100, "outputTokens": 10 } }))
     }
 
-    /// A sign of life that says nothing.
+    /// A sign of life: progress without any other meaning.
     pub(crate) fn sign(self, at: impl Into<At>) -> Self {
         self.event(at, "session.info", json!({ "message": "still here", "infoType": "test" }))
     }

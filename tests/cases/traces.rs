@@ -1,7 +1,7 @@
-//! Recorded logs against labels that were written by hand, from the design and the log alone.
+//! Recorded logs, checked against labels that were written by hand, from the design and the log alone.
 //!
-//! Each folder of `tests/traces/` holds a session as it lay on disk, and `labels.txt`: at an event's line, or some time after
-//! the last one, the status that must hold there and a word of its reason. The form is described in `tests/traces/README.md`.
+//! Each folder of `tests/traces/` has a session as it was on disk, and `labels.txt`: the expected status and a word of
+//! its reason, at a line or some time after the last one. `tests/traces/README.md` describes the format.
 
 use pilotlight::core::limits::Limits;
 use pilotlight::core::replay::{OwnerStory, Replay};
@@ -82,7 +82,7 @@ fn verdict_at(log: &[u8], label: &Label) -> Verdict {
     }
     let verdict = replay.verdict();
     if let Some(last) = changes.last() {
-        assert_eq!(last.status, verdict.status, "a change was not told: {}", label.source);
+        assert_eq!(last.status, verdict.status, "a change was not reported: {}", label.source);
     }
     verdict
 }
@@ -101,7 +101,7 @@ fn log_of(folder: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn every_recorded_session_is_told_right() {
+fn every_recorded_session_has_the_labelled_statuses() {
     let mut wrong = Vec::new();
     let mut checked = 0;
     for folder in folders() {
@@ -114,7 +114,7 @@ fn every_recorded_session_is_told_right() {
             if verdict.status.name() != label.status
                 || !verdict.because.to_lowercase().replace(' ', "_").contains(&label.words)
             {
-                wrong.push(format!("{}\n    told: {} ({})", label.source, verdict.status, verdict.because));
+                wrong.push(format!("{}\n    got: {} ({})", label.source, verdict.status, verdict.because));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Where a turn begins and ends: rounds, answers, autopilot, steering, and events that mean nothing of the kind.
+//! Where a turn begins and ends: rounds, answers, autopilot, steering, and events that neither begin nor end one.
 
 use super::story::Story;
 use pilotlight::core::verdict::Status::{
@@ -8,7 +8,7 @@ use serde_json::json;
 
 /// PP#147, generations.
 #[test]
-fn case_5_a_completion_of_the_last_turn_is_ignored() {
+fn case_5_a_completion_of_the_previous_turn_is_ignored() {
     let story = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").prompt(10).round(10).done(11, "t1");
     let turn = story.facts(11).turn.unwrap();
     assert_eq!((turn.used, turn.succeeded, turn.tools.len()), (0, 0, 0), "no tool of this turn");
@@ -20,10 +20,10 @@ fn case_5_a_completion_of_the_last_turn_is_ignored() {
 
 /// PP#195, #332, #305, turn end.
 #[test]
-fn case_19_the_end_of_the_answers_round_is_idle_at_once() {
+fn case_19_the_end_of_an_answers_round_is_idle_at_once() {
     let story = Story::after_a_tool(1).round_end(1).round(1).answer(2, "Done.").round_end(2.004);
     story.turns(2, Working, Finishing).turns(2.004, Finishing, Idle);
-    assert_eq!(story.told(), [Idle, Working, Finishing, Idle]);
+    assert_eq!(story.statuses(), [Idle, Working, Finishing, Idle]);
     assert_eq!(story.verdict(500).since, story.moment(2.004).wall);
 }
 
@@ -31,25 +31,25 @@ fn case_19_the_end_of_the_answers_round_is_idle_at_once() {
 #[test]
 fn case_20_a_slow_next_round_is_working_throughout() {
     let story = Story::after_a_tool(1).round_end(1).round(6.2).answers(7, "Done.");
-    assert_eq!(story.told(), [Idle, Working, Finishing, Idle]);
+    assert_eq!(story.statuses(), [Idle, Working, Finishing, Idle]);
     story.is(5, Working).is(6.199, Working).is(6.2, Working);
 }
 
 /// PP#195, #332, #305, turn end.
 #[test]
-fn case_20a_autopilot_is_never_idle_between_its_turns() {
+fn case_20a_autopilot_is_never_idle_between_turns() {
     let story = Story::new().mode(0, "autopilot").prompt(1).round(1).answers(2, "On I go.").continues(2.7).round(2.7);
     story.is(2, Finishing).says(2.5, Finishing, "autopilot").is(2.7, Working);
-    assert!(!story.told()[1..].contains(&Idle), "{:?}", story.told());
+    assert!(!story.statuses()[1..].contains(&Idle), "{:?}", story.statuses());
 
     let by_prompt = json!({ "content": "Paint", "delivery": "idle", "agentMode": "autopilot" });
     let story = Story::new().event(1, "user.message", by_prompt).round(1).answers(2, "On I go.").continues(2.7);
     story.is(2.5, Finishing).is(2.7, Working);
 }
 
-/// PP#195, #332, #305, turn end: where no continuation comes, the turn is over after 4 s.
+/// PP#195, #332, #305, turn end: without a continuation the turn ends after 4 s.
 #[test]
-fn case_20a_autopilot_that_does_not_go_on_is_idle_after_4_s() {
+fn case_20a_autopilot_that_does_not_continue_is_idle_after_4_s() {
     let story = Story::new().mode(0, "autopilot").prompt(1).round(1).answers(2, "Done.");
     story.turns(6, Finishing, Idle);
     let left = Story::new().mode(0, "autopilot").mode(1, "interactive").prompt(1).round(1).answers(2, "Done.");
@@ -58,7 +58,7 @@ fn case_20a_autopilot_that_does_not_go_on_is_idle_after_4_s() {
 
 /// PP#195, #332, #305, turn end.
 #[test]
-fn case_20b_the_end_of_the_task_closes_the_turn_whatever_was_requested() {
+fn case_20b_a_completed_task_closes_the_turn_despite_tool_requests() {
     let story = Story::new()
         .mode(0, "autopilot")
         .prompt(1)
@@ -70,7 +70,7 @@ fn case_20b_the_end_of_the_task_closes_the_turn_whatever_was_requested() {
         .round_end(2.003);
     story.is(2.002, Working).is(2.003, Idle).is(10, Idle);
     let next = story.prompt(20).round(20).answers(21, "Done.");
-    next.is(21, Idle); // it has ended autopilot
+    next.is(21, Idle); // a completed task ends autopilot
 }
 
 /// PP#195, #332, #305, turn end.
@@ -85,14 +85,14 @@ fn case_20c_a_steering_message_joins_the_turn() {
 
 /// PP#195, #332, #305, turn end.
 #[test]
-fn case_20d_a_round_end_after_requests_and_then_nothing() {
+fn case_20d_silence_after_a_round_with_requests_becomes_quiet_then_stuck() {
     let story = Story::after_a_tool(1).round_end(1.01);
     story.is(1.01, Working).turns(121.01, Working, Quiet).turns(601.01, Quiet, Stuck);
 }
 
 /// PP#195, #332, #305, turn end.
 #[test]
-fn case_20f_a_lone_round_end_or_system_message_opens_nothing() {
+fn case_20f_a_lone_round_end_or_system_message_opens_no_turn() {
     Story::new().round_end(1).is(1, Idle).is(200, Idle);
     Story::cut().round_end(1).is(1, Idle).is(200, Idle);
     Story::new()
@@ -134,7 +134,7 @@ fn case_21_a_round_without_a_message_is_finishing_for_4_s() {
     Story::after_a_tool(1).round_end(1).round(2).round_end(3).turns(7, Finishing, Idle);
 }
 
-/// The round's end closes nothing of which a tool or a request is open: the result will be answered.
+/// While a tool or a request is open, the end of a round closes nothing: the model still has to respond to the result.
 #[test]
 fn case_146_a_round_without_a_message_closes_no_open_tool_or_request() {
     let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").round_end(1).round(2).round_end(3);
@@ -147,15 +147,15 @@ fn case_146_a_round_without_a_message_closes_no_open_tool_or_request() {
     asks.is(3, NeedsPermission).is(7, NeedsPermission).is(9000, NeedsPermission);
     let asked_late = Story::prompted().round_end(2).permission(3, "r1", "t1");
     asked_late.is(2, Finishing).is(3, NeedsPermission).is(7, NeedsPermission).is(9000, NeedsPermission);
-    // What a sub-agent in the background asks is not the turn's.
+    // A background sub-agent's request does not keep the turn open.
     let background = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
     let background = background.by("a1").permission(2, "r1", "t2").round_end(3);
     assert!(background.verdict(7).turn.is_none());
 }
 
-/// The same of an answer: its turn ends when what is open does.
+/// The same for an answer: its turn ends when nothing is open any more.
 #[test]
-fn case_146_an_answer_ends_its_turn_when_what_is_open_is_over() {
+fn case_146_an_answer_ends_its_turn_once_nothing_is_open() {
     let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").answers(10, "Done.");
     tool.is(10, Working).is(400, Working).turns(610, Working, Quiet);
     let done = tool.clone().done(30, "t1");
@@ -173,9 +173,9 @@ fn case_146_an_answer_ends_its_turn_when_what_is_open_is_over() {
     complete.done(101, "t1").is(101, Idle);
 }
 
-/// A turn shows since when it is open, and how many tools it has used, however full of events it is.
+/// However many events it has.
 #[test]
-fn case_149_a_turn_shows_how_long_it_has_taken() {
+fn case_149_a_turn_shows_its_duration_and_its_tools() {
     let mut story = Story::prompted();
     for minute in 1..=75 {
         story = story.sign(minute * 60);
@@ -195,31 +195,31 @@ fn case_149_a_turn_shows_how_long_it_has_taken() {
     assert_eq!(words.as_deref(), Some("at least 2 min, 1 tool"));
     let open = |story: &Story, at: i32| story.verdict(at).turn.is_some();
     assert!(!open(&story.clone().answers(4600, "Done."), 4601), "it is over");
-    assert!(!open(&story.clone().owner_gone(), 4600), "it runs no longer");
+    assert!(!open(&story.clone().owner_gone(), 4600), "its owner is gone");
     assert!(!open(&Story::prompted().answer(1, "Done."), 302), "time closed it");
 }
 
 /// PP#195, #332, #305, turn end.
 #[test]
-fn case_22_a_round_within_3_s_goes_on() {
+fn case_22_a_round_within_3_s_continues_the_turn() {
     let story = Story::prompted().round_end(10).round(13);
     story.is(12.999, Finishing).is(13, Working).is(20, Working);
-    assert_eq!(story.told(), [Idle, Working, Finishing, Working]);
+    assert_eq!(story.statuses(), [Idle, Working, Finishing, Working]);
 }
 
 /// PP#195, #332, #305, turn end.
 #[test]
-fn case_23_an_error_right_after_the_round_is_failed_without_idle() {
+fn case_23_an_error_right_after_a_round_fails_without_idle_first() {
     let story = Story::prompted().round_end(15).error(15.006);
     story.is(15, Finishing).is(15.006, Failed).is(9000, Failed);
-    assert_eq!(story.told(), [Idle, Working, Finishing, Failed]);
-    let other_way = Story::prompted().error(15).round_end(15.006);
-    assert_eq!(other_way.told(), [Idle, Working, Failed]);
+    assert_eq!(story.statuses(), [Idle, Working, Finishing, Failed]);
+    let reversed = Story::prompted().error(15).round_end(15.006);
+    assert_eq!(reversed.statuses(), [Idle, Working, Failed]);
 }
 
-/// PP#195, #332, #305, turn end: the terminal writes them in one order, the SDK in the other.
+/// PP#195, #332, #305, turn end: the terminal writes the round's end first, the SDK the abort.
 #[test]
-fn case_24_an_abort_is_idle_in_either_order() {
+fn case_24_an_abort_and_a_round_end_are_idle_in_either_order() {
     let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash");
     for story in [tool.clone().round_end(3).abort(3.002), tool.abort(3).round_end(3.002)] {
         story.is(3.002, Idle).is(10, Idle).is(1000, Idle);
@@ -233,31 +233,31 @@ fn case_24_an_abort_is_idle_in_either_order() {
 
 /// PP#310, #317.
 #[test]
-fn case_43_an_error_is_failed_and_the_next_prompt_works() {
+fn case_43_after_an_error_the_next_prompt_works() {
     let story = Story::prompted().round_end(15).error(15.006).prompt(60).round(60);
     story.says(20, Failed, "500").is(59.999, Failed).is(60, Working).turns(120, Working, Quiet);
 }
 
 /// PP#375, #399, #403, #712.
 #[test]
-fn case_52_a_round_6_s_after_the_turn_works_again() {
+fn case_52_a_round_6_s_after_a_turn_works_again() {
     let story = Story::prompted().answers(1, "Done.").round(7);
     story.is(1, Idle).is(6.999, Idle).is(7, Working);
-    assert_eq!(story.told(), [Idle, Working, Finishing, Idle, Working]);
+    assert_eq!(story.statuses(), [Idle, Working, Finishing, Idle, Working]);
 }
 
-/// PP#391 and others, interrupted tools: tools are paired by id, never by counting.
+/// PP#391 and others, interrupted tools.
 #[test]
-fn case_59_tools_that_start_and_complete_leave_nothing_open() {
+fn case_59_tools_are_paired_by_id_never_counted() {
     let story = Story::prompted()
         .requests(1, &["bash", "view"])
         .tool(1, "t1", "bash")
         .tool(1, "t2", "view")
         .done(2, "t2")
-        .done(3, "t2") // not t1's
+        .done(3, "t2") // t2 again: does not close t1
         .done(4, "t1")
-        .done(5, "t9"); // nobody's
-    assert_eq!(story.facts(3).turn.unwrap().tools.len(), 1, "t1 is open still");
+        .done(5, "t9"); // an unknown tool
+    assert_eq!(story.facts(3).turn.unwrap().tools.len(), 1, "t1 is still open");
     assert_eq!(story.facts(5).turn.unwrap().tools.len(), 0);
     story.says(3, Working, "bash").turns(125, Working, Quiet);
 }
@@ -273,7 +273,7 @@ fn case_63_of_parallel_tools_the_one_without_completion_is_open() {
     story.says(2, Working, "view").turns(602, Working, Quiet);
 }
 
-/// PP#391 and others, interrupted tools: a tool taken up again after a resume starts a second time, under the same id.
+/// PP#391 and others, interrupted tools: a tool that continues after a resume starts again under the same id.
 #[test]
 fn case_63_a_tool_that_starts_again_is_the_same_tool() {
     let story = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").permission(1, "r1", "t1");
@@ -285,7 +285,7 @@ fn case_63_a_tool_that_starts_again_is_the_same_tool() {
     story.turns(142, Working, Quiet);
 }
 
-/// A turn opens without a prompt, too: at a round, or at a tool that starts, as after a background shell's end.
+/// A turn also opens without a prompt, at a round or at the start of a tool: for example when a background shell ends.
 #[test]
 fn case_52_a_tool_that_starts_opens_a_turn() {
     let story = Story::prompted().answers(1, "Done.").requests(20, &["read_bash"]).tool(20.001, "t2", "read_bash");

@@ -1,4 +1,4 @@
-//! Words that the user reads: durations, reasons, and text that a session wrote.
+//! Text for the user: durations, reasons, and text written by a session.
 
 use super::story::Story;
 use pilotlight::core::fleet::{About, Row, Session, distinguish};
@@ -7,7 +7,6 @@ use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status::{self, Quiet, Stuck};
 use serde_json::json;
 
-/// Words.
 #[test]
 fn case_107a_durations_are_worded_in_the_unit_that_fits() {
     let worded = |seconds| Span::seconds(seconds).to_string();
@@ -16,7 +15,7 @@ fn case_107a_durations_are_worded_in_the_unit_that_fits() {
     assert_eq!(Span(-5).to_string(), "0 s");
 }
 
-/// Words: the reason names the limit that was passed, in its own unit.
+/// In the unit that fits.
 #[test]
 fn case_107a_reasons_name_limits_of_any_length() {
     for (seconds, words) in [(30, "30 s"), (59, "59 s"), (60, "1 min"), (120, "2 min"), (600, "10 min")] {
@@ -29,7 +28,7 @@ fn case_107a_reasons_name_limits_of_any_length() {
     }
 }
 
-/// Words: a reason never claims more silence than there was, and never "0 min".
+/// A reason never claims more silence than there was, and never says "0 min".
 #[test]
 fn case_107a_reasons_never_exaggerate() {
     let story = Story::after_a_tool(0).round_end(0);
@@ -49,7 +48,6 @@ fn case_107a_reasons_never_exaggerate() {
     }
 }
 
-/// Every status has its reason.
 #[test]
 fn every_verdict_gives_a_reason() {
     let stories = [
@@ -79,7 +77,6 @@ fn every_verdict_gives_a_reason() {
     }
 }
 
-/// Notifications, and all that is shown.
 #[test]
 fn case_103_text_is_shown_as_one_bounded_plain_line() {
     assert_eq!(&*plain("<b>Fish</b> & chips", NAME_MAX), "<b>Fish</b> & chips");
@@ -95,9 +92,9 @@ fn case_103_text_is_shown_as_one_bounded_plain_line() {
     assert_eq!(&*plain("Grüße 👩‍💻 مرحبا 日本語", NAME_MAX), "Grüße 👩‍💻 مرحبا 日本語");
 }
 
-/// Notifications, and all that is shown: exactly at the bound nothing is cut, one more and the cut is marked.
+/// Text of exactly the maximum length is not cut; a cut is marked.
 #[test]
-fn case_103_text_of_any_length_keeps_its_bound() {
+fn case_103_text_of_any_length_is_bounded() {
     for length in [NAME_MAX - 1, NAME_MAX] {
         let text = "é".repeat(length);
         assert_eq!(*plain(&text, NAME_MAX), *text);
@@ -107,8 +104,8 @@ fn case_103_text_of_any_length_keeps_its_bound() {
         assert!(short.chars().count() <= NAME_MAX, "{short}");
         assert!(short.ends_with(['…', 'x']), "{short}");
     }
-    for most in 0..6 {
-        assert!(plain("a b c d e", most).chars().count() <= most.max(1), "{most}");
+    for max in 0..6 {
+        assert!(plain("a b c d e", max).chars().count() <= max.max(1), "{max}");
     }
 }
 
@@ -124,7 +121,7 @@ fn row(id: &str, about: About) -> Row {
     session.row(Story::new().moment(0), &Story::new().limits).0
 }
 
-/// Notifications, and all that is shown: whatever a row is named by, its name is one bounded line.
+/// Whether the name is a title or a folder, and whatever distinguishes it.
 #[test]
 fn case_103_a_rows_name_is_one_bounded_plain_line() {
     let long = HOSTILE.repeat(1000);
@@ -140,13 +137,13 @@ fn case_103_a_rows_name_is_one_bounded_plain_line() {
             }
             distinguish(&mut rows);
             for row in &rows {
-                assert!(is_plain_line(&row.name), "told apart: {:?}", row.name);
+                assert!(is_plain_line(&row.name), "distinguished: {:?}", row.name);
             }
         }
     }
 }
 
-/// Notifications, and all that is shown: so is every reason, whatever the log holds.
+/// Whatever the log contains.
 #[test]
 fn case_103_a_reason_is_one_bounded_plain_line() {
     let long = HOSTILE.repeat(1000);
@@ -168,7 +165,6 @@ fn case_103_a_reason_is_one_bounded_plain_line() {
     }
 }
 
-/// Lists and counts.
 #[test]
 fn lists_and_counts_are_worded() {
     assert_eq!(listed(&["bash", "view"]), "bash and view");

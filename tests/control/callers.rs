@@ -1,7 +1,7 @@
 //! Case 107c: an agent must not approve itself.
 
 use super::trays::{Double, Tray, socket};
-use crate::support::made_up::User;
+use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
 use pilotlight::core::order::{Ask, Outcome, Report};
 use rustix::process::Signal;
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// A shell that passes for Copilot.
+/// A shell that is named like Copilot.
 fn copilot(user: &User) -> PathBuf {
     let program = user.scratch.path().join("bin").join("copilot");
     fs::create_dir_all(program.parent().unwrap()).unwrap();
@@ -17,14 +17,14 @@ fn copilot(user: &User) -> PathBuf {
     program
 }
 
-/// Runs a script in that shell, which stays its parent; `$PILOTLIGHT` is the program.
+/// Runs a script in that shell, which remains the parent of its commands. `$PILOTLIGHT` is our program.
 fn by_copilot(user: &User, script: &str) -> Output {
     let mut command = Command::new(copilot(user));
     let mine = user.pilotlight(&[]);
     command.env_clear().envs(mine.get_envs().filter_map(|(key, value)| Some((key, value?))));
     command.env("PILOTLIGHT", env!("CARGO_BIN_EXE_pilotlight"));
     command.args(["-c", &format!("{script}\nexit $?")]);
-    // A test that forks at this moment holds the new program open for writing until it execs.
+    // Another test's fork may hold the new program open for writing until its exec.
     wait_until(SOON, "the shell can be started", String::new, || match command.output() {
         Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
         output => Some(output.unwrap()),
@@ -32,13 +32,13 @@ fn by_copilot(user: &User, script: &str) -> Output {
 }
 
 fn is_refused(output: &Output) {
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(
-        said.contains(
+        stderr.contains(
             "an agent must not answer permission requests or questions, or send prompts, and this was started"
         ),
-        "{said}"
+        "{stderr}"
     );
 }
 
@@ -62,10 +62,10 @@ fn case_107c_an_agents_approve_and_deny_are_refused() {
     for script in scripts {
         is_refused(&by_copilot(&user, script));
     }
-    assert_eq!(double.orders(), [], "the tray was not even asked");
+    assert_eq!(double.orders(), [], "no order reached the tray");
 }
 
-/// A process that let go of its parent is known by what Copilot leaves in the environment.
+/// A detached process is recognised by Copilot's variables in its environment.
 #[test]
 fn case_107c_an_agent_that_detached_is_refused_too() {
     let user = User::new();
@@ -75,7 +75,7 @@ fn case_107c_an_agent_that_detached_is_refused_too() {
     is_refused(&command.env("COPILOT_AGENT_SESSION_ID", &session.id).output().unwrap());
 }
 
-/// Past the command, over the socket itself.
+/// Without our command, directly over the socket.
 #[test]
 fn case_107c_the_tray_refuses_an_agents_answer() {
     let user = User::new();
@@ -104,18 +104,18 @@ fn case_107c_the_tray_refuses_an_agents_answer() {
         };
         assert!(reason.contains("this was started by Copilot ("), "{reason}");
     }
-    tray.says("an order over the control socket was refused: an agent must not");
+    tray.wait_output("an order over the control socket was refused: an agent must not");
 
-    // Who connected and went before it could be looked at may have been anybody.
+    // A client that exits before it can be inspected may be anybody.
     tray.freeze();
     let script = ask(r#"{"approve":{"these":[]}}"#).replace("print <$s>", "exit 7");
     let status = Command::new("sh").args(["-c", &script]).status().unwrap();
     assert_eq!(status.code(), Some(7));
     tray.signal(Signal::CONT);
-    tray.says("it is unclear who asks");
+    tray.wait_output("it is unclear who asks");
 }
 
-/// What an agent could do without us it may do with us.
+/// It could do these without us, too.
 #[test]
 fn an_agent_may_stop_reconnect_and_resume() {
     let user = User::new();
@@ -131,9 +131,9 @@ fn an_agent_may_stop_reconnect_and_resume() {
     assert_eq!(asked, [Ask::End { confirmed: true }, Ask::Reconnect { resend: false }, Ask::Resume, Ask::ShowTerminal]);
 }
 
-/// Where the user has set that all is approved that attached sessions ask for, to reconnect one is to approve.
+/// With `approve-all`, reconnecting approves every request of the session.
 #[test]
-fn case_107c_an_agent_does_not_reconnect_where_that_approves_all() {
+fn case_107c_an_agent_may_not_reconnect_if_that_approves_everything() {
     let user = User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
@@ -142,10 +142,10 @@ fn case_107c_an_agent_does_not_reconnect_where_that_approves_all() {
     fs::write(&config, "[actions]\npermissions = \"approve-all\"\n").unwrap();
     let reconnect = format!("PILOTLIGHT_CONFIG={} $PILOTLIGHT reconnect 00000001", config.display());
     is_refused(&by_copilot(&user, &reconnect));
-    // Past the command, and past what it knows of the config.
+    // Also if only the tray has this config.
     let mut tray = user.pilotlight(&["tray"]);
     tray.env("PILOTLIGHT_CONFIG", &config);
     let tray = Tray::start_from(&user, tray);
-    wait_until(SOON, "the tray serves", || tray.said(), || socket(&user).exists().then_some(()));
+    wait_until(SOON, "the tray serves", || tray.output(), || socket(&user).exists().then_some(()));
     is_refused(&by_copilot(&user, "$PILOTLIGHT reconnect 00000001"));
 }

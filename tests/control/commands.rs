@@ -1,7 +1,7 @@
-//! Arguments, exit codes and output of the commands that act: what scripts rely on.
+//! Arguments, exit codes and output of the commands that act. Scripts rely on these.
 
 use super::trays::Double;
-use crate::support::made_up::{Folder, User};
+use crate::support::synthetic::{Folder, User};
 use pilotlight::core::order::{Ask, Order, Outcome, Report, Step, Which};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
@@ -14,11 +14,11 @@ fn done() -> Vec<Report> {
     vec![Report::End(Outcome::Done("it is done".into()))]
 }
 
-/// The program's answer to a request that must be shown before it is answered.
-fn shows(order: &Order, text: &str, then: Outcome) -> Vec<Report> {
+/// A tray's reports for an order on a request that must be shown before it is answered.
+fn shows(order: &Order, text: &str, outcome: Outcome) -> Vec<Report> {
     let end = match &order.ask {
         Ask::Approve(Which::Shown { text: shown, .. }) if shown != text => Outcome::Refused("not this".into()),
-        _ => then,
+        _ => outcome,
     };
     vec![
         Report::Step(Step::TakeOver, "as one more\nclient\u{7}".into()),
@@ -27,10 +27,10 @@ fn shows(order: &Order, text: &str, then: Outcome) -> Vec<Report> {
     ]
 }
 
-/// This request is open.
+/// Opens this request.
 fn asks(session: &Folder, request: &str) {
     let data = format!(r#"{{"requestId":"{request}","permissionRequest":{{"kind":"shell","toolCallId":"c"}}}}"#);
-    session.say("permission.requested", &data);
+    session.log_event("permission.requested", &data);
 }
 
 fn texts(output: &Output) -> (String, String) {
@@ -38,7 +38,7 @@ fn texts(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// A session of a server.
+/// A server's session.
 fn sdk(user: &User, n: u32) -> Folder {
     let session = user.session(n);
     session.workspace(&format!("id: {}\ncwd: /home/dev/project\nclient_name: sdk\n", session.id));
@@ -67,11 +67,11 @@ fn an_id_that_is_unknown_ambiguous_or_empty_exits_with_2() {
     }
     let both = user.run(&["approve", "0000ab01", "--all", "--request", "r"]);
     assert_eq!(both.status.code(), Some(2));
-    assert_eq!(double.orders(), [], "nothing was asked for");
+    assert_eq!(double.orders(), [], "no order was sent");
 }
 
 #[test]
-fn what_is_asked_is_what_the_arguments_say() {
+fn orders_match_the_arguments() {
     let user = User::new();
     let session = sdk(&user, 1);
     let _owner = session.owner(&user);
@@ -79,7 +79,7 @@ fn what_is_asked_is_what_the_arguments_say() {
     for request in ["r-1", "r-2"] {
         let asks =
             format!(r#"{{"requestId":"{request}","permissionRequest":{{"kind":"shell","toolCallId":"{request}"}}}}"#);
-        session.say("permission.requested", &asks);
+        session.log_event("permission.requested", &asks);
     }
     let double = Double::start(&user, |_| done());
     let these = |ids: &[&str]| Which::These(ids.iter().map(|id| (*id).to_owned()).collect());
@@ -98,14 +98,15 @@ fn what_is_asked_is_what_the_arguments_say() {
         let output = user.run(arguments);
         assert_eq!((output.status.code(), texts(&output)), (Some(0), ("it is done\n".into(), String::new())));
     }
-    // What is done to a turn names it, and every request is named.
-    let wanted = cases.map(|(_, ask)| Order::new(&session.id, ask).on(Some("1")).in_home(&user.home()));
+    // An order on a turn names the turn, and an answer names each request.
+    let wanted =
+        cases.map(|(_, ask)| Order::new(&session.id, ask).on(Some("1")).in_home(user.home().to_str().unwrap()));
     assert_eq!(double.orders(), wanted);
 }
 
-/// What is approved was shown before, and is approved only if it asks for just that.
+/// The order names the text that was shown.
 #[test]
-fn what_is_approved_is_what_was_shown() {
+fn only_a_request_that_was_shown_is_approved() {
     let user = User::new();
     let session = sdk(&user, 1);
     let _owner = session.owner(&user);
@@ -131,9 +132,9 @@ fn what_is_approved_is_what_was_shown() {
     assert_eq!(answered(&["approve", "0000", "--all"]), ["r-1", "r-2", "r-3"]);
 }
 
-/// As long as the request was not shown, nothing can have been approved.
+/// Nothing can have been approved before it was shown.
 #[test]
-fn case_130_a_look_at_a_request_that_breaks_off_has_approved_nothing() {
+fn case_130_a_tray_lost_before_showing_a_request_has_approved_nothing() {
     let user = User::new();
     let session = sdk(&user, 1);
     session.prompt();
@@ -141,11 +142,10 @@ fn case_130_a_look_at_a_request_that_breaks_off_has_approved_nothing() {
     let _double = Double::start(&user, |_| vec![Report::Step(Step::Attach, "to its server".into())]);
     let output = user.run(&["approve", "00000001"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = texts(&output).1;
-    assert!(said.contains("the request could not be shown") && said.contains("nothing was answered"), "{said}");
+    let stderr = texts(&output).1;
+    assert!(stderr.contains("the request could not be shown") && stderr.contains("nothing was answered"), "{stderr}");
 }
 
-/// What nobody could read, nobody has allowed.
 #[test]
 fn case_115_with_a_full_or_closed_output_nothing_is_approved() {
     let user = User::new();
@@ -168,24 +168,26 @@ fn case_115_with_a_full_or_closed_output_nothing_is_approved() {
     let approve: &[&str] = &["approve", "00000001"];
     let all: &[&str] = &["approve", "00000001", "--all"];
     for (output, into) in [
-        (closed, "a closed one"),
-        (into(open("/dev/full").into(), approve), "a full one"),
-        (into(open("/dev/full").into(), all), "a full one, all"),
-        (into(open("/dev/null").into(), approve), "nowhere"),
-        (into(writer.into(), approve), "a pipe that nobody reads"),
+        (closed, "closed"),
+        (into(open("/dev/full").into(), approve), "full"),
+        (into(open("/dev/full").into(), all), "full, --all"),
+        (into(open("/dev/null").into(), approve), "/dev/null"),
+        (into(writer.into(), approve), "a pipe without a reader"),
     ] {
         assert_eq!(output.status.code(), Some(4), "{into}: {output:?}");
-        let said = texts(&output).1;
-        assert!(said.contains("could not be written out (") && said.contains("it was left open"), "{into}: {said}");
+        let stderr = texts(&output).1;
+        assert!(
+            stderr.contains("could not be written out (") && stderr.contains("it was left open"),
+            "{into}: {stderr}"
+        );
     }
     let approved = |order: &Order| !matches!(&order.ask, Ask::Approve(Which::Shown { text, .. }) if text == "\0");
     assert!(!double.orders().iter().any(approved), "{:?}", double.orders());
-    assert_eq!(user.run(approve).status.code(), Some(0), "with an output that is read it is");
+    assert_eq!(user.run(approve).status.code(), Some(0), "with a readable output it is approved");
 }
 
-/// What may read as something else is only answered after it was looked at.
 #[test]
-fn case_114_what_may_read_as_something_else_is_not_approved_unasked() {
+fn case_114_text_that_may_mislead_is_not_approved_without_asking() {
     let user = User::new();
     let session = sdk(&user, 1);
     let _owner = session.owner(&user);
@@ -199,7 +201,7 @@ fn case_114_what_may_read_as_something_else_is_not_approved_unasked() {
     assert!(err.contains("left open") && err.contains("pilotlight approve --ask"), "{err}");
     let answered = |order: &Order| !matches!(&order.ask, Ask::Approve(Which::Shown { text, .. }) if text == "\0");
     assert!(!double.orders().iter().any(answered), "{:?}", double.orders());
-    assert_eq!(user.run(&["deny", "00000001"]).status.code(), Some(0), "denying it needs no look");
+    assert_eq!(user.run(&["deny", "00000001"]).status.code(), Some(0), "it can be denied without asking");
 }
 
 #[test]
@@ -232,9 +234,9 @@ fn steps_and_reasons_go_to_standard_error_the_request_and_the_result_to_standard
     }
 }
 
-/// How it ended counts, not whether somebody read it.
+/// The exit code is that of the order.
 #[test]
-fn an_output_that_nobody_reads_changes_no_exit_code() {
+fn an_output_without_a_reader_does_not_change_the_exit_code() {
     let user = User::new();
     sdk(&user, 1);
     let double = Double::start(&user, |_| {
@@ -248,14 +250,14 @@ fn an_output_that_nobody_reads_changes_no_exit_code() {
 }
 
 #[test]
-fn case_130_what_a_tray_that_breaks_off_had_may_have_happened() {
+fn case_130_an_order_that_a_lost_tray_had_begun_may_have_happened() {
     let user = User::new();
     sdk(&user, 1).prompt();
     let _double = Double::start(&user, |order| match order.ask {
         Ask::Stop => Vec::new(),
         _ => vec![Report::Step(Step::Attach, "to its server".into())],
     });
-    // One that has not even heard of it has sent nothing.
+    // Without a single report, the tray cannot have sent anything.
     for (command, code, words) in [
         ("stop", 1, "the tray broke off before it said how it ended"),
         ("reconnect", 5, "may have happened: the tray broke off before it said how it ended"),
@@ -267,7 +269,7 @@ fn case_130_what_a_tray_that_breaks_off_had_may_have_happened() {
     }
 }
 
-/// What is interrupted is looked up on disk before anything is said of it.
+/// The result depends on what the log says.
 #[test]
 fn case_130_an_interrupted_order_is_looked_up_on_disk() {
     let asked = r#"{"requestId":"r-1","permissionRequest":{"kind":"shell","toolCallId":"c"}}"#;
@@ -290,49 +292,49 @@ fn case_130_an_interrupted_order_is_looked_up_on_disk() {
         ("stop", None, 5, "its log says that the turn goes on"),
         ("stop", aborted(), 0, "its log says that the turn has ended"),
     ];
-    for (command, meanwhile, code, words) in cases {
+    for (command, logged, code, words) in cases {
         let user = User::new();
         let session = sdk(&user, 1);
         session.prompt();
-        session.say("permission.requested", asked);
-        let (has, order) = std::sync::mpsc::channel();
+        session.log_event("permission.requested", asked);
+        let (begun, has_begun) = std::sync::mpsc::channel();
         let _double = Double::start_raw(&user, move |order, stream| {
-            let mut say = |report: &Report| {
+            let mut send = |report: &Report| {
                 let mut line = serde_json::to_vec(report).unwrap();
                 line.push(b'\n');
                 std::io::Write::write_all(stream, &line).unwrap();
             };
-            // What is approved is shown first.
+            // An approval first looks at the request.
             if matches!(&order.ask, Ask::Approve(Which::Shown { text, .. }) if text == "\0") {
-                shows(order, "shell: ls", Outcome::Unknown).iter().for_each(say);
+                shows(order, "shell: ls", Outcome::Unknown).iter().for_each(send);
                 return;
             }
-            say(&Report::Step(Step::Attach, "to its server".into()));
-            has.send(()).unwrap();
-            let _ = Read::read(stream, &mut [0]); // until the command has gone
+            send(&Report::Step(Step::Attach, "to its server".into()));
+            begun.send(()).unwrap();
+            let _ = Read::read(stream, &mut [0]); // until the command exits
         });
         let mut run = user.pilotlight(&[command, "00000001"]);
         run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         let mut run = run.spawn().unwrap();
-        order.recv().unwrap();
+        has_begun.recv().unwrap();
         let mut stderr = BufReader::new(run.stderr.take().unwrap());
         let mut err = String::new();
-        stderr.read_line(&mut err).unwrap(); // it has heard of the tray
-        if let Some((kind, data)) = meanwhile {
-            session.say(kind, &data);
+        stderr.read_line(&mut err).unwrap(); // the command has a report from the tray
+        if let Some((kind, data)) = logged {
+            session.log_event(kind, &data);
         }
         kill_process(Pid::from_child(&run), Signal::INT).unwrap();
         let output = run.wait_with_output().unwrap();
         stderr.read_to_string(&mut err).unwrap();
         let out = texts(&output).0;
         assert_eq!(output.status.code(), Some(code), "{command}: {output:?}, {err}");
-        let said = if code == 0 { out } else { err };
-        assert!(said.contains(words) && !said.contains("failed"), "{command}: {said}");
+        let printed = if code == 0 { out } else { err };
+        assert!(printed.contains(words) && !printed.contains("failed"), "{command}: {printed}");
     }
 }
 
 #[test]
-fn an_answer_of_another_version_may_mean_anything() {
+fn after_an_answer_of_another_version_anything_may_have_happened() {
     let user = User::new();
     sdk(&user, 1).prompt();
     let _double = Double::start_raw(&user, |_, stream| {
@@ -343,9 +345,9 @@ fn an_answer_of_another_version_may_mean_anything() {
     assert!(texts(&output).1.contains("is it another version?"), "{output:?}");
 }
 
-/// Without a tray the command does it itself: nothing can be done with this one.
+/// It refuses, because this session's server listens nowhere.
 #[test]
-fn without_a_tray_the_command_acts_and_ends() {
+fn without_a_tray_the_command_acts_by_itself() {
     let user = User::new();
     let session = sdk(&user, 1);
     let _owner = session.owner(&user);
@@ -363,7 +365,10 @@ fn explain_names_the_request_that_can_be_answered() {
     let session = user.session(1);
     let _owner = session.owner(&user);
     session.prompt();
-    session.say("permission.requested", r#"{"requestId":"r-1","permissionRequest":{"kind":"shell","toolCallId":"c"}}"#);
-    let (told, _) = texts(&user.run(&["explain", "00000001"]));
-    assert!(told.contains("asks permission shell for ") && told.contains(", request r-1\n"), "{told}");
+    session.log_event(
+        "permission.requested",
+        r#"{"requestId":"r-1","permissionRequest":{"kind":"shell","toolCallId":"c"}}"#,
+    );
+    let (out, _) = texts(&user.run(&["explain", "00000001"]));
+    assert!(out.contains("asks permission shell for ") && out.contains(", request r-1\n"), "{out}");
 }

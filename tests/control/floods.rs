@@ -1,8 +1,8 @@
-//! Servers that were verified and break: what they send is bounded in the tray's memory, and nobody else waits for it.
+//! Verified servers that misbehave: what they send takes bounded memory in the tray and delays nobody else.
 
 use super::trays::Tray;
-use crate::support::made_up::{Folder, User};
-use crate::support::ran::ran;
+use crate::support::running_time::running_time;
+use crate::support::synthetic::{Folder, User};
 use crate::support::{SOON, wait_until};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A server that answers as Copilot does, but for what its first argument says.
+/// A server that answers as Copilot does, except for the flood named by its first argument.
 const SERVER: &str = r##"
 use strict; use IO::Socket::INET; use IO::Select; $SIG{PIPE} = "IGNORE"; $| = 1; alarm 120;
 my ($how, $session, $folder) = @ARGV;
@@ -71,13 +71,13 @@ while (my $to = $listener->accept) {
 }
 "##;
 
-/// What is measured is not to be each other's floods.
+/// Runs one flood at a time, because memory and delays are measured.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// It, passing for Copilot, as the owner of a session that asks for something.
+/// [`SERVER`] under Copilot's name, as the owner of a session with an open request.
 struct Server {
     child: Child,
-    says: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
     session: Folder,
 }
 
@@ -96,21 +96,21 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let mut child = wait_until(SOON, "it can be started", String::new, || command.spawn().ok());
-        let says = BufReader::new(child.stdout.take().unwrap());
+        let output = BufReader::new(child.stdout.take().unwrap());
         session.lock(child.id());
         session.prompt();
-        session.say("tool.execution_start", r#"{"toolCallId":"c","toolName":"bash","arguments":{}}"#);
+        session.log_event("tool.execution_start", r#"{"toolCallId":"c","toolName":"bash","arguments":{}}"#);
         let asks = r#"{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"c","fullCommandText":"ls"}}"#;
-        session.say("permission.requested", asks);
-        let mut server = Self { child, says, session };
-        assert_eq!(server.says(), "ready\n");
+        session.log_event("permission.requested", asks);
+        let mut server = Self { child, output, session };
+        assert_eq!(server.next_line(), "ready\n");
         server
     }
 
-    /// The next line that it says.
-    fn says(&mut self) -> String {
+    /// The next line of its output.
+    fn next_line(&mut self) -> String {
         let mut line = String::new();
-        self.says.read_line(&mut line).unwrap();
+        self.output.read_line(&mut line).unwrap();
         line
     }
 }
@@ -122,26 +122,26 @@ impl Drop for Server {
     }
 }
 
-/// A line of what the system says of a process's memory, in KiB.
-fn memory(pid: u32, line: &str) -> u64 {
+/// A memory figure from `/proc/PID/status`, in KiB.
+fn memory(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let told = status.lines().find_map(|told| told.strip_prefix(line)?.strip_prefix(':'));
-    told.unwrap().trim().trim_end_matches(" kB").parse().unwrap()
+    let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    value.unwrap().trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// The most that a tray's memory grew by, in KiB, from now on.
+/// The growth of a tray's memory, in KiB.
 struct Growth {
     pid: u32,
     before: u64,
-    /// Without the program itself, of which more is read in as more is done.
-    own: u64,
+    /// Anonymous memory: without the program's own pages, which are loaded as needed.
+    anonymous: u64,
 }
 
 impl Growth {
     fn of(tray: &Tray) -> Self {
         let pid = tray.pid();
         fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
-        Self { pid, before: memory(pid, "VmRSS"), own: memory(pid, "RssAnon") }
+        Self { pid, before: memory(pid, "VmRSS"), anonymous: memory(pid, "RssAnon") }
     }
 
     fn is_bounded(&self, what: &str) {
@@ -150,31 +150,32 @@ impl Growth {
         assert!(peak < 40 << 10, "{what}: {} KiB, then {peak} KiB", self.before);
     }
 
-    fn is_given_back(&self) {
-        let grown = || memory(self.pid, "RssAnon").saturating_sub(self.own);
+    fn is_released(&self) {
+        let grown = || memory(self.pid, "RssAnon").saturating_sub(self.anonymous);
         wait_until(
             SOON,
-            "memory is given back",
+            "memory is released",
             || format!("{} KiB more", grown()),
             || (grown() < 8 << 10).then_some(()),
         );
     }
 }
 
-fn said(output: &Output) -> String {
+/// Standard output and standard error.
+fn text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
 }
 
-/// Another session's command is answered by the same tray.
-fn nobody_waits(user: &User, other: &Folder) -> Duration {
-    let begun = ran();
+/// Has the same tray answer a command for another session. Returns how long that took.
+fn other_command(user: &User, other: &Folder) -> Duration {
+    let begun = running_time();
     let output = user.run(&["approve", &other.id]);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
-    ran() - begun
+    running_time() - begun
 }
 
 #[test]
-fn case_135_an_answer_of_21_mb_fails_its_call_and_nothing_else() {
+fn case_135_an_answer_of_21_mb_fails_only_its_own_call() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let user = User::new();
     let server = Server::start(&user, "answer");
@@ -182,24 +183,24 @@ fn case_135_an_answer_of_21_mb_fails_its_call_and_nothing_else() {
     let _owner = other.owner(&user);
     other.prompt();
     let tray = Tray::start(&user);
-    nobody_waits(&user, &other);
+    other_command(&user, &other);
     let growth = Growth::of(&tray);
     for _ in 0..3 {
-        let asks = user.pilotlight(&["approve", &server.session.id]).stderr(Stdio::piped()).spawn().unwrap();
-        let took = nobody_waits(&user, &other);
+        let approve = user.pilotlight(&["approve", &server.session.id]).stderr(Stdio::piped()).spawn().unwrap();
+        let took = other_command(&user, &other);
         println!("another session's command was answered after {took:?}");
         assert!(took < Duration::from_secs(5), "{took:?}");
-        let output = asks.wait_with_output().unwrap();
+        let output = approve.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(said(&output).contains("sent more than Pilotlight takes at once"), "{output:?}");
+        assert!(text(&output).contains("sent more than Pilotlight takes at once"), "{output:?}");
     }
     growth.is_bounded("an answer of 21 MB");
-    growth.is_given_back();
+    growth.is_released();
 }
 
-/// The largest request that is taken, of a kind that nobody knows, so that it is shown as it came.
+/// Its kind is unknown, so it is shown as raw JSON.
 #[test]
-fn case_135_the_largest_request_is_shown_whole_in_bounded_memory() {
+fn case_135_the_largest_request_is_shown_in_full_in_bounded_memory() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let user = User::new();
     let server = Server::start(&user, "dense");
@@ -209,13 +210,13 @@ fn case_135_the_largest_request_is_shown_whole_in_bounded_memory() {
     assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no longer open"), "{output:.2000?}");
     let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(text.matches('x').count(), 120_000 + text.matches("text").count(), "shown whole");
+    assert_eq!(text.matches('x').count(), 120_000 + text.matches("text").count(), "shown in full");
     growth.is_bounded("the largest request");
-    growth.is_given_back();
+    growth.is_released();
 }
 
 #[test]
-fn case_135_a_flood_of_events_grows_nothing_and_holds_nobody_up() {
+fn case_135_a_flood_of_events_takes_bounded_memory_and_delays_nobody() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let user = User::new();
     let server = Server::start(&user, "events");
@@ -223,22 +224,22 @@ fn case_135_a_flood_of_events_grows_nothing_and_holds_nobody_up() {
     let _owner = other.owner(&user);
     other.prompt();
     let tray = Tray::start(&user);
-    nobody_waits(&user, &other);
+    other_command(&user, &other);
     let growth = Growth::of(&tray);
     let attached = user.run(&["reconnect", &server.session.id]);
     assert_eq!(attached.status.code(), Some(0), "{attached:?}");
     let (begun, mut worst) = (Instant::now(), Duration::ZERO);
     while begun.elapsed() < Duration::from_secs(6) {
-        worst = worst.max(nobody_waits(&user, &other));
+        worst = worst.max(other_command(&user, &other));
     }
-    println!("while it lasts another session's command is answered after {worst:?} at most");
+    println!("during the flood another session's command is answered after {worst:?} at most");
     assert!(worst < Duration::from_secs(5), "{worst:?}");
     growth.is_bounded("a flood of events");
     drop(server);
-    growth.is_given_back();
+    growth.is_released();
 }
 
-/// Each call of a server's wants an answer: who sends thousands is left.
+/// Each call of a server needs an answer, so we disconnect from a server that sends thousands.
 #[test]
 fn case_135_a_flood_of_calls_ends_the_connection() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -246,9 +247,9 @@ fn case_135_a_flood_of_calls_ends_the_connection() {
     let mut server = Server::start(&user, "calls");
     let tray = Tray::start(&user);
     let growth = Growth::of(&tray);
-    let _ = user.run(&["reconnect", &server.session.id]); // it may be over before it is told
-    let said = server.says();
-    assert!(said.starts_with("left after "), "{said:?}");
+    let _ = user.run(&["reconnect", &server.session.id]); // the connection may end before the command does
+    let line = server.next_line();
+    assert!(line.starts_with("left after "), "{line:?}");
     growth.is_bounded("a flood of calls");
-    growth.is_given_back();
+    growth.is_released();
 }

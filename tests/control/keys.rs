@@ -1,16 +1,16 @@
-//! The live table and its keys: a session is chosen and explained, and what acts asks as its command does.
+//! The live table and its keys: choosing and explaining a session; keys that act ask first, as their commands do.
 
-use crate::support::made_up::User;
+use crate::support::synthetic::User;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use std::time::Duration;
 
-fn shows(table: &Tmux, what: &str) {
-    let shown = || table.screen().contains(what).then_some(());
-    wait_until(SOON, &format!("the terminal shows {what:?}"), || table.screen(), shown);
+fn shows(table: &Tmux, text: &str) {
+    let shown = || table.screen().contains(text).then_some(());
+    wait_until(SOON, &format!("the terminal shows {text:?}"), || table.screen(), shown);
 }
 
-/// Waits until the row of this session is the chosen one.
+/// Waits until this session's row is chosen.
 fn is_chosen(table: &Tmux, title: &str) {
     let chosen = || table.screen().lines().any(|line| line.starts_with("› ") && line.contains(title)).then_some(());
     wait_until(SOON, &format!("{title:?} is chosen"), || table.screen(), chosen);
@@ -28,7 +28,7 @@ fn the_live_table_chooses_explains_and_asks_before_it_ends_a_session() {
     let mut live = user.pilotlight(&["live"]);
     live.env("TERM", "xterm-256color");
     let table = Tmux::start(&live, 90, 40);
-    // The one that changed last stands first.
+    // The session that changed last is first.
     is_chosen(&table, "Session 2");
     shows(&table, "Folder: /home/dev/project");
     shows(&table, "Enter explain   ↑↓ choose   q quit");
@@ -40,8 +40,8 @@ fn the_live_table_chooses_explains_and_asks_before_it_ends_a_session() {
     is_chosen(&table, "Session 1");
     table.press(&["Enter"]);
     shows(&table, &format!("session         {}", sessions[0].id));
-    shows(&table, "Enter goes back to the table.");
-    // What is typed now is for nobody.
+    shows(&table, "Press Enter to return to the table.");
+    // Other keys do nothing here.
     table.text("q");
     table.press(&["Enter"]);
     is_chosen(&table, "Session 1");
@@ -52,11 +52,11 @@ fn the_live_table_chooses_explains_and_asks_before_it_ends_a_session() {
     table.text("n");
     table.press(&["Enter"]);
     shows(&table, "the session was left as it is");
-    shows(&table, "Enter goes back to the table.");
+    shows(&table, "Press Enter to return to the table.");
     table.press(&["Enter"]);
     is_chosen(&table, "Session 1");
     let row = user.row(&sessions[0]).unwrap();
-    assert_eq!(row["status"], "working", "it runs on: {row}");
+    assert_eq!(row["status"], "working", "it still runs: {row}");
     table.press(&["q"]);
     let ended = || rustix::process::test_kill_process(rustix::process::Pid::from_raw(table.pid.cast_signed())?).err();
     wait_until(Duration::from_secs(30), "q ends it", || table.screen(), ended);

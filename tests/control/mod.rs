@@ -1,9 +1,9 @@
-//! The commands that act, and the socket over which they hand it to the tray: the real program on made-up sessions. What an
-//! order then does to a real session is for `tests/e2e`.
+//! The commands that act, and the socket over which they send orders to the tray: the real program on made-up sessions.
+//! `tests/e2e` covers the effect of orders on real sessions.
 
-mod beside;
 mod callers;
 mod commands;
+mod concurrent;
 mod floods;
 mod keys;
 mod places;

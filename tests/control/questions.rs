@@ -1,10 +1,10 @@
-//! What is asked before something is ended or answered: on a terminal, or not at all.
+//! Confirmations before a session is ended or a request answered: on a terminal, or not at all.
 
 use super::trays::Double;
-use crate::support::made_up::{Folder, User};
+use crate::support::synthetic::{Folder, User};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
-use pilotlight::core::form::{Form, With};
+use pilotlight::core::form::{Form, FormAnswer};
 use pilotlight::core::order::{Ask, Outcome, Reply, Report, Which};
 use serde_json::json;
 use std::process::Command;
@@ -15,35 +15,35 @@ fn done() -> Vec<Report> {
     vec![Report::End(Outcome::Done("it is done".into()))]
 }
 
-/// The program in a terminal, which says at last what it exited with.
+/// Runs the program in a terminal that then shows its exit code.
 fn in_terminal(user: &User, arguments: &[&str]) -> Tmux {
     let mine = user.pilotlight(arguments);
     let mut shell = Command::new("sh");
-    // Ctrl-C is for the program: the shell stays to say how that ended.
+    // The shell ignores Ctrl-C, so that it can show the program's exit code.
     shell.args(["-c", "trap : INT; \"$0\" \"$@\"; echo \"exited with $?\"; exec sleep 600"]);
     shell.arg(mine.get_program()).args(mine.get_args());
     shell.envs(mine.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
     Tmux::start(&shell, 110, 40)
 }
 
-fn shows(terminal: &Tmux, what: &str) {
+fn shows(terminal: &Tmux, text: &str) {
     wait_until(
         SOON,
-        &format!("the terminal shows {what:?}"),
+        &format!("the terminal shows {text:?}"),
         || terminal.screen(),
-        || terminal.screen().contains(what).then_some(()),
+        || terminal.screen().contains(text).then_some(()),
     );
 }
 
-/// A session with a live owner, in which these requests are open.
-fn asking(user: &User, requests: &[&str]) -> (Folder, crate::support::made_up::Owner) {
+/// A session with a live owner and these open requests.
+fn asking(user: &User, requests: &[&str]) -> (Folder, crate::support::synthetic::Owner) {
     let session = user.session(1);
     let owner = session.owner(user);
     session.prompt();
     for request in requests {
         let data =
             format!(r#"{{"requestId":"{request}","permissionRequest":{{"kind":"shell","toolCallId":"{request}"}}}}"#);
-        session.say("permission.requested", &data);
+        session.log_event("permission.requested", &data);
     }
     (session, owner)
 }
@@ -56,10 +56,12 @@ fn a_session_in_a_terminal_is_ended_only_after_a_yes() {
     let double = Double::start(&user, |_| done());
 
     let output = user.run(&["stop", "00000001"]);
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.code() == Some(4) && said.contains("no terminal here to ask you on") && said.contains("--yes"),
-        "{said}"
+        output.status.code() == Some(4)
+            && stderr.contains("no terminal here to ask you on")
+            && stderr.contains("--yes"),
+        "{stderr}"
     );
     for answer in ["", "n", "yesterday"] {
         let terminal = in_terminal(&user, &["stop", "00000001"]);
@@ -84,7 +86,7 @@ fn a_session_in_a_terminal_is_ended_only_after_a_yes() {
     assert_eq!(double.orders().len(), 3);
 }
 
-/// Whoever answers sees the request whole, and what is answered is what was seen.
+/// In full, and the order names the text that was shown.
 #[test]
 fn with_ask_each_request_is_shown_before_it_is_answered() {
     let user = User::new();
@@ -136,7 +138,7 @@ fn with_ask_each_request_is_shown_before_it_is_answered() {
 }
 
 #[test]
-fn with_ask_what_cannot_be_shown_is_not_asked_about() {
+fn with_ask_a_request_that_cannot_be_shown_is_not_asked_about() {
     let user = User::new();
     let (_session, _owner) = asking(&user, &["r-1"]);
     let double = Double::start(&user, |_| vec![Report::End(Outcome::Refused("it is no longer open".into()))]);
@@ -149,7 +151,7 @@ fn with_ask_what_cannot_be_shown_is_not_asked_about() {
     shows(&terminal, "it asks for no permission\nexited with 4");
 }
 
-/// Ctrl-C at the question leaves this request open, and asks about no further one.
+/// It asks about no further request.
 #[test]
 fn ctrl_c_at_a_question_answers_nothing_and_ends() {
     let user = User::new();
@@ -166,10 +168,10 @@ fn ctrl_c_at_a_question_answers_nothing_and_ends() {
         Ask::Approve(Which::Shown { text, .. }) => text.clone(),
         other => panic!("{other:?}"),
     };
-    assert!(double.orders().iter().all(|order| text(order) == "\0"), "only looked at: {:?}", double.orders());
+    assert!(double.orders().iter().all(|order| text(order) == "\0"), "only shown: {:?}", double.orders());
 }
 
-/// A request that is too long for an order is answered by its id: it was shown all the same.
+/// It was shown in full, but its text is too long for an order.
 #[test]
 fn with_ask_a_very_long_request_is_answered_by_its_id() {
     let user = User::new();
@@ -187,19 +189,18 @@ fn with_ask_a_very_long_request_is_answered_by_its_id() {
     assert_eq!(double.orders()[1].ask, Ask::Deny(Which::These(vec!["r-1".into()])));
 }
 
-/// What was typed before the question stood there is no answer to it.
 #[test]
-fn what_was_typed_before_the_question_does_not_count() {
+fn input_typed_before_the_question_is_no_answer() {
     let user = User::new();
     let (_session, _owner) = asking(&user, &["r-1"]);
-    let (typed, is_typed) = std::sync::mpsc::channel();
-    let is_typed = std::sync::Mutex::new(is_typed);
+    let (typed, has_typed) = std::sync::mpsc::channel();
+    let has_typed = std::sync::Mutex::new(has_typed);
     let double = Double::start(&user, move |_| {
-        is_typed.lock().unwrap().recv().unwrap();
+        has_typed.lock().unwrap().recv().unwrap();
         vec![Report::Request("shell: ls".into()), Report::End(Outcome::Refused("not this".into()))]
     });
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask"]);
-    wait_until(SOON, "it looks", || terminal.screen(), || (double.orders().len() == 1).then_some(()));
+    wait_until(SOON, "it asks for the request", || terminal.screen(), || (double.orders().len() == 1).then_some(()));
     terminal.text("y");
     terminal.press(&["Enter"]);
     shows(&terminal, "y\n");
@@ -210,7 +211,7 @@ fn what_was_typed_before_the_question_does_not_count() {
     assert_eq!(double.orders().len(), 1);
 }
 
-/// What a session asks its user is shown whole, and what is answered is what was shown.
+/// In full, and the answer is for the question that was shown.
 #[test]
 fn a_question_is_shown_before_it_is_answered() {
     let user = User::new();
@@ -238,10 +239,10 @@ fn a_question_is_shown_before_it_is_answered() {
     let run = |arguments: &[&str]| user.run(&[&["answer", "00000001", "--request", "r-1"], arguments].concat());
     let output = run(&["--choice", "2"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let whole = "    Which color?\n    9) none\nIts choices:\n    1) red\n    2) dark\\u{1b}[2Kblue\nit is done\n";
-    assert!(said.contains(whole), "every line of it is set in, and acts on nothing: {said}");
-    assert_eq!(given(), [("r-1".to_owned(), With::Choice(1))]);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let shown = "    Which color?\n    9) none\nIts choices:\n    1) red\n    2) dark\\u{1b}[2Kblue\nit is done\n";
+    assert!(stdout.contains(shown), "every line is indented and escaped: {stdout}");
+    assert_eq!(given(), [("r-1".to_owned(), FormAnswer::Choice(1))]);
     for (arguments, code, why) in [
         (&["--choice", "3"][..], 4, "no number 3"),
         (&["--text", "mauve"], 4, "it takes one of its choices"),
@@ -252,10 +253,10 @@ fn a_question_is_shown_before_it_is_answered() {
         (&["red", "--choice", "1"], 2, "cannot be used with"),
     ] {
         let output = run(arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(code) && said.contains(why), "{arguments:?}: {output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(code) && stderr.contains(why), "{arguments:?}: {output:?}");
     }
-    // One that reads as something else, and one that is not named: another may have taken its place.
+    // A question that may mislead; and answers that do not name their question, which another may have replaced.
     for (arguments, why) in [
         (&["--request", "odd", "--choice", "1"][..], "may not be what it looks like"),
         (&["--choice", "1"], "the one shown here is `--request r-1`. It was left open"),
@@ -263,10 +264,10 @@ fn a_question_is_shown_before_it_is_answered() {
         (&["--cancel"], "say which question"),
     ] {
         let output = user.run(&[&["answer", "00000001"], arguments].concat());
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(4) && said.contains(why), "{arguments:?}: {output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(4) && stderr.contains(why), "{arguments:?}: {output:?}");
     }
-    // What nobody can have read is not answered.
+    // A question that could not be printed is not answered.
     let mut unread = user.pilotlight(&["answer", "00000001", "--request", "r-1", "--choice", "1"]);
     let output = unread.stdout(std::fs::File::create("/dev/full").unwrap()).output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{output:?}");
@@ -279,10 +280,10 @@ fn a_question_is_shown_before_it_is_answered() {
     shows(&terminal, "Your answer (1 to 2; Enter alone leaves it open):");
     terminal.press(&["1", "Enter"]);
     shows(&terminal, "it is done\nexited with 0");
-    assert_eq!(given()[1..], [("r-1".to_owned(), With::Choice(0))]);
+    assert_eq!(given()[1..], [("r-1".to_owned(), FormAnswer::Choice(0))]);
 }
 
-/// A form of several fields is filled in by the command line, or field by field on a terminal.
+/// On the command line, or on a terminal.
 #[test]
 fn a_form_is_filled_in_field_by_field() {
     let user = User::new();
@@ -302,7 +303,7 @@ fn a_form_is_filled_in_field_by_field() {
     let given = || {
         let orders = double.orders().into_iter();
         let give = |ask| match ask {
-            Ask::Answer(Reply::Give { with: With::Fields(values), .. }) => Some(serde_json::Value::from(values)),
+            Ask::Answer(Reply::Give { with: FormAnswer::Fields(values), .. }) => Some(serde_json::Value::from(values)),
             _ => None,
         };
         orders.filter_map(|order| give(order.ask)).collect::<Vec<_>>()
@@ -313,13 +314,13 @@ fn a_form_is_filled_in_field_by_field() {
     };
     let output = run(&["color=blue", "coats=2", "rooms=attic", "rooms=hall", "note=a=b"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     for shown in [
         "    How shall it look?\nIts fields:\n",
         "    color: Color; one of its choices\n        1) red\n        2) blue\n    coats: a whole number, 1 to 5\n",
         "    rooms: any of its choices; may be left out\n        1) hall\n        2) attic\n    note: a text; may be left out\n",
     ] {
-        assert!(said.contains(shown), "{shown}\n{said}");
+        assert!(stdout.contains(shown), "{shown}\n{stdout}");
     }
     let first = json!({"color": "blue", "coats": 2, "rooms": ["attic", "hall"], "note": "a=b"});
     assert_eq!(given(), [first]);
@@ -332,8 +333,8 @@ fn a_form_is_filled_in_field_by_field() {
         (&["color"], 2, "NAME=VALUE"),
     ] {
         let output = run(fields);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(code) && said.contains(why), "{fields:?}: {output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(code) && stderr.contains(why), "{fields:?}: {output:?}");
     }
     let type_in = |lines: &[(&str, &str)]| {
         let terminal = in_terminal(&user, &["answer", "00000001"]);
@@ -356,7 +357,7 @@ fn a_form_is_filled_in_field_by_field() {
     assert_eq!(given().len(), 1, "{:?}", given());
     shows(&type_in(&[&filled[..], &[("Send this? [y/N]", "y")]].concat()), "it is done\nexited with 0");
     assert_eq!(given()[1..], [json!({"coats": 3, "color": "blue", "rooms": ["hall", "attic"]})]);
-    // What must be filled in and is not leaves it open, and so does Ctrl-C at any field.
+    // An empty required field leaves the question open, and so does Ctrl-C at any field.
     shows(&type_in(&[("color (", "")]), "the question was left open\nexited with 4");
     let terminal = type_in(&filled[..4]);
     shows(&terminal, "note (");

@@ -1,8 +1,8 @@
-//! Resumes that must wait for a moment: for an owner that is just ending, and for a new one that does not show yet.
+//! Resumes that must wait briefly: for an owner that is exiting, or for a new owner that is not visible yet.
 
 use super::trays::Tray;
 use crate::support::executable::executable;
-use crate::support::made_up::{Folder, User};
+use crate::support::synthetic::{Folder, User};
 use crate::support::{SOON, wait_until};
 use serde_json::json;
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Programs that pass for Copilot and for a terminal: neither does anything.
+/// Configures stand-ins for Copilot and for a terminal that do nothing.
 fn doubles(user: &User) {
     let script = |name: &str, text: &str| {
         let path = user.scratch.path().join(name);
@@ -24,7 +24,7 @@ fn doubles(user: &User) {
     fs::write(config, format!("[actions]\ncopilot = {copilot:?}\nterminal = [{terminal:?}]\n")).unwrap();
 }
 
-/// An owner whose first thread ends at the first line that it reads, and the whole of it with its input.
+/// An owner whose main thread exits at the first line of its input, and whose process exits at the end of its input.
 struct Dying(Child);
 
 impl Dying {
@@ -38,23 +38,23 @@ impl Dying {
         }
         let start =
             || Command::new(&program).args(["-e", SCRIPT]).arg(&session.path).stdin(Stdio::piped()).spawn().ok();
-        let failures = Self(wait_until(SOON, "the owner starts", String::new, start));
+        let dying = Self(wait_until(SOON, "the owner starts", String::new, start));
         let ready = session.path.join("ready");
         wait_until(SOON, "the owner holds it", String::new, || ready.exists().then_some(()));
-        session.lock(failures.0.id());
-        failures
+        session.lock(dying.0.id());
+        dying
     }
 
-    /// Its first thread ends, the others live on.
+    /// Ends the main thread: the process is a zombie while another thread lives.
     fn dies(&mut self) {
         use std::io::Write;
         self.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
         let stat = format!("/proc/{}/stat", self.0.id());
         let is_zombie = || fs::read_to_string(&stat).unwrap().contains(") Z ").then_some(());
-        wait_until(SOON, "its first thread has ended", String::new, is_zombie);
+        wait_until(SOON, "its main thread has exited", String::new, is_zombie);
     }
 
-    /// The rest of it ends.
+    /// Ends the process.
     fn end(mut self) {
         drop(self.0.stdin.take());
         self.0.wait().unwrap();
@@ -68,10 +68,9 @@ impl Drop for Dying {
     }
 }
 
-/// Case 117: an owner that was killed a moment ago is waited for, with a tray and without; one that hangs in its end is not
-/// waited for long.
+/// With and without a tray, but not for long: an owner may hang while exiting.
 #[test]
-fn case_117_a_resume_waits_for_an_owner_that_is_just_ending() {
+fn case_117_a_resume_waits_for_an_owner_that_is_exiting() {
     for with_tray in [false, true] {
         let user = User::new();
         doubles(&user);
@@ -84,35 +83,36 @@ fn case_117_a_resume_waits_for_an_owner_that_is_just_ending() {
         hangs.dies();
         let mut resume = user.pilotlight(&["resume", &soon.id]);
         let resume = resume.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // However long it takes to give the order: it must not be refused meanwhile.
+        // The order must not be refused while the owner is exiting.
         std::thread::park_timeout(Duration::from_millis(400));
         ends.end();
         let output = resume.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "with a tray: {with_tray}: {output:?}");
         let output = user.run(&["resume", &never.id]);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        // Who saw it alive knows it for its owner until the system tells its end.
-        let why = ["just ending", "runs it: a second owner"];
-        assert!(output.status.code() == Some(4) && why.iter().any(|why| said.contains(why)), "{output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        // A tray that saw the owner alive regards it as such until the system reports its exit.
+        let reasons = ["just ending", "runs it: a second owner"];
+        assert!(output.status.code() == Some(4) && reasons.iter().any(|reason| stderr.contains(reason)), "{output:?}");
     }
 }
 
+/// The session's page in the ledger.
 fn page(user: &User) -> PathBuf {
     let folder = user.scratch.path().join(".local/state/pilotlight/sessions");
-    let is_page = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+    let is_page = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).find(is_page).unwrap()
 }
 
-/// Has the resume that is noted there have happened so many seconds ago.
+/// Dates the resume on that page back to `seconds` ago.
 fn age(page: &Path, seconds: i64) {
-    let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(page).unwrap()).unwrap();
-    kept["resumed"]["at"] = json!(jiff::Timestamp::now().as_millisecond() - seconds * 1000);
-    fs::write(page, kept.to_string()).unwrap();
+    let mut saved: serde_json::Value = serde_json::from_slice(&fs::read(page).unwrap()).unwrap();
+    saved["resumed"]["at"] = json!(jiff::Timestamp::now().as_millisecond() - seconds * 1000);
+    fs::write(page, saved.to_string()).unwrap();
 }
 
-/// Case 117: what would be refused is not offered, and is offered again when it would not be.
+/// Until a minute has passed.
 #[test]
-fn case_117_what_was_just_resumed_does_not_offer_to_be_resumed() {
+fn case_117_a_session_that_was_just_resumed_does_not_offer_resume() {
     let user = User::new();
     doubles(&user);
     let session = user.session(1);
@@ -122,7 +122,7 @@ fn case_117_what_was_just_resumed_does_not_offer_to_be_resumed() {
     let row = user.row(&session).unwrap();
     assert!(row["status"] == "crashed" && offers(&row), "{row}");
     let watch = user.watch();
-    watch.until(&session, "offered", offers);
+    watch.wait_row(&session, "offered", offers);
     let output = user.run(&["resume", &session.id]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let row = user.row(&session).unwrap();
@@ -132,7 +132,7 @@ fn case_117_what_was_just_resumed_does_not_offer_to_be_resumed() {
     drop(watch);
     age(&page(&user), 48);
     let watch = user.watch();
-    watch.until(&session, "not offered", |row| !offers(row));
-    watch.until(&session, "offered when the minute is over", offers);
+    watch.wait_row(&session, "not offered", |row| !offers(row));
+    watch.wait_row(&session, "offered when the minute is over", offers);
     assert!(offers(&user.row(&session).unwrap()));
 }

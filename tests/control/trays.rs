@@ -1,7 +1,7 @@
-//! Two trays: the real one, without a desktop, and a double that takes orders and answers as the test says.
+//! Two trays: the real one, without a desktop, and a double that answers orders as the test wants.
 
 use crate::support::freeze::freeze;
-use crate::support::made_up::User;
+use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
 use pilotlight::core::order::{Order, Report};
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The folder that the socket is in, where the login session has none of its own.
+/// The socket's folder if the login session has no runtime folder.
 pub(crate) fn folder(user: &User) -> PathBuf {
     user.scratch.path().join(".local/state/pilotlight")
 }
@@ -25,7 +25,7 @@ pub(crate) fn socket(user: &User) -> PathBuf {
 /// The real tray.
 pub(crate) struct Tray {
     child: Child,
-    said: PathBuf,
+    output: PathBuf,
 }
 
 impl Tray {
@@ -34,30 +34,32 @@ impl Tray {
         let before = fs::symlink_metadata(socket(user)).ok().map(|meta| identity(&meta));
         let tray = Self::start_from(user, user.pilotlight(&["tray"]));
         let is_new = || fs::symlink_metadata(socket(user)).is_ok_and(|meta| Some(identity(&meta)) != before);
-        wait_until(SOON, "the tray serves its socket", || tray.said(), || is_new().then_some(()));
+        wait_until(SOON, "the tray serves its socket", || tray.output(), || is_new().then_some(()));
         tray
     }
 
-    /// Starts it as this command.
+    /// Starts it with this command.
     pub(crate) fn start_from(user: &User, mut command: Command) -> Self {
-        let said = user.scratch.path().join("said");
-        let file = fs::File::options().create(true).append(true).open(&said).unwrap();
+        let output = user.scratch.path().join("output");
+        let file = fs::File::options().create(true).append(true).open(&output).unwrap();
         command.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/bus");
         command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
-        Self { child: command.spawn().unwrap(), said }
+        Self { child: command.spawn().unwrap(), output }
     }
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it said so far.
-    pub(crate) fn said(&self) -> String {
-        fs::read_to_string(&self.said).unwrap_or_default()
+    /// Its output so far.
+    pub(crate) fn output(&self) -> String {
+        fs::read_to_string(&self.output).unwrap_or_default()
     }
 
-    pub(crate) fn says(&self, what: &str) {
-        wait_until(SOON, &format!("it says {what:?}"), || self.said(), || self.said().contains(what).then_some(()));
+    /// Waits until its output contains this text.
+    pub(crate) fn wait_output(&self, text: &str) {
+        let contains = || self.output().contains(text).then_some(());
+        wait_until(SOON, &format!("it says {text:?}"), || self.output(), contains);
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -68,7 +70,7 @@ impl Tray {
         freeze(self.child.id());
     }
 
-    /// Signals it, and waits for its end.
+    /// Signals it, and waits until it exits.
     pub(crate) fn end(mut self, signal: Signal) {
         self.signal(signal);
         self.child.wait().unwrap();
@@ -87,27 +89,27 @@ impl Drop for Tray {
     }
 }
 
-/// A connection of the test's to whatever serves the socket.
+/// Connects to the socket, whoever serves it.
 pub(crate) fn connect(user: &User) -> UnixStream {
     let stream = UnixStream::connect(socket(user)).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream
 }
 
-/// What is answered up to the end of the connection.
+/// The whole answer, up to the end of the connection.
 pub(crate) fn answer(mut stream: UnixStream) -> String {
     let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer); // what was left unread resets the connection behind the answer
+    let _ = stream.read_to_end(&mut answer); // input that the tray left unread resets the connection after the answer
     String::from_utf8(answer).unwrap()
 }
 
-/// The double. Ends with the test's process.
+/// The double. It runs until the test process exits.
 pub(crate) struct Double {
     orders: Arc<Mutex<Vec<Order>>>,
 }
 
 impl Double {
-    /// Serves the socket: each order is answered by these reports, after which the connection is closed.
+    /// Serves the socket. Each order is answered with these reports, then its connection is closed.
     pub(crate) fn start(user: &User, answer: impl Fn(&Order) -> Vec<Report> + Send + 'static) -> Self {
         let write_all = move |order: &Order, stream: &mut UnixStream| {
             for report in answer(order) {
@@ -119,26 +121,26 @@ impl Double {
         Self::start_raw(user, write_all)
     }
 
-    /// The same, with the connection in the test's hands.
+    /// The same, but the test writes to the connection itself.
     pub(crate) fn start_raw(user: &User, answer: impl Fn(&Order, &mut UnixStream) + Send + 'static) -> Self {
         fs::create_dir_all(folder(user)).unwrap();
         let listener = UnixListener::bind(socket(user)).unwrap();
         let orders: Arc<Mutex<Vec<Order>>> = Arc::default();
-        let taken = Arc::clone(&orders);
+        let received = Arc::clone(&orders);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 let mut line = String::new();
                 BufReader::new(&stream).read_line(&mut line).unwrap();
                 let order: Order = serde_json::from_str(&line).unwrap();
-                taken.lock().unwrap().push(order.clone());
+                received.lock().unwrap().push(order.clone());
                 answer(&order, &mut stream);
             }
         });
         Self { orders }
     }
 
-    /// What it was asked so far.
+    /// The orders so far.
     pub(crate) fn orders(&self) -> Vec<Order> {
         self.orders.lock().unwrap().clone()
     }

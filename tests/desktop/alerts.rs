@@ -1,19 +1,19 @@
-//! What is told beside the menu: the real program, sessions that the test makes up, and the test as notification server.
+//! Notifications of the real program on made-up sessions, with the test as notification server.
 
 use crate::desk::bus::Bus;
-use crate::desk::light::{Light, User};
 use crate::desk::panel::{Entry, Panel};
 use crate::desk::popups::{Popup, Popups};
 use crate::desk::sessions::{Session, Sessions};
+use crate::desk::tray::{TrayProcess, User};
 use crate::support::{SOON, wait_until};
 use pilotlight::system::clock::{Clock, WallClock};
 use rustix::process::Signal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// A desktop with a panel and a notification server, and a user who was welcomed long ago.
+/// A desktop with a panel and a notification server, and a user who has already been welcomed.
 struct Desk {
-    light: Light,
+    tray: TrayProcess,
     user: User,
     panel: Panel,
     popups: Popups,
@@ -21,15 +21,15 @@ struct Desk {
     bus: Bus,
 }
 
-/// Nothing is held back after the start: a test does not wait for what is not its matter.
-const AT_ONCE: &str = "after-start = \"1ms\"\n";
+/// No grace period after the start, so that tests need not wait for its end.
+const NO_GRACE: &str = "after-start = \"1ms\"\n";
 
 impl Desk {
     fn new(settings: &str) -> Self {
         Self::with(settings, |_| {})
     }
 
-    /// With sessions that are there before the program is.
+    /// With sessions that exist before the program starts.
     fn with(settings: &str, before: impl FnOnce(&Sessions)) -> Self {
         let (bus, sessions) = (Bus::start(), Sessions::new());
         let (user, panel, popups) = (User::new(&sessions), Panel::start(&bus), Popups::start(&bus));
@@ -39,29 +39,30 @@ impl Desk {
         std::fs::create_dir_all(&config).unwrap();
         std::fs::write(config.join("config.toml"), format!("[notifications]\n{settings}")).unwrap();
         before(&sessions);
-        let light = user.light(&bus);
+        let tray = user.start_tray(&bus);
         panel.wait_for_icon();
-        let looked = || (panel.menu()[0].label != "Looking for sessions").then_some(());
-        wait_until(SOON, "the first look is over", || format!("{:#?}", panel.menu()), looked);
-        Self { light, user, panel, popups, sessions, bus }
+        let scanned = || (panel.menu()[0].label != "Looking for sessions").then_some(());
+        wait_until(SOON, "the initial scan is over", || format!("{:#?}", panel.menu()), scanned);
+        Self { tray, user, panel, popups, sessions, bus }
     }
 
-    /// A session that the program has seen at work.
+    /// A session that the program shows as working.
     fn working(&self, title: &str) -> Session {
         let session = self.sessions.add(title);
         session.prompt();
-        self.user.agrees(&self.panel, &session, "working");
+        self.user.wait_status(&self.panel, &session, "working");
         session
     }
 
-    /// A session that fails: that is told as soon as it is seen, and shows that what came before it is not told.
+    /// Has another session fail and waits for its popup, which must be number `count`. It is notified at once, so this
+    /// shows that nothing before it was notified.
     fn marker(&self, count: usize) -> (Session, Popup) {
         let session = self.working(&format!("marker {count}"));
         session.fail("it is broken");
         let popup = self.popups.wait_for(count);
         let (title, body) = (&*popup.title, popup.body.lines().last());
         let marker = format!("marker {count}");
-        assert_eq!((title, body), ("work failed", Some(&*marker)), "{:#?}", self.popups.taken());
+        assert_eq!((title, body), ("work failed", Some(&*marker)), "{:#?}", self.popups.received());
         (session, popup)
     }
 
@@ -70,8 +71,8 @@ impl Desk {
         assert!(self.panel.click(entry.id));
     }
 
-    /// Clicks on an entry of a session's until it reads otherwise: just after the menu changed, a click does nothing. Not at once
-    /// again: the click before may be on its way, and the next one would undo it.
+    /// Clicks an entry of a session until its label changes, because a click just after a change of the menu is
+    /// ignored. It waits between clicks: a second one would undo a first one that is still in transit.
     fn switch(&self, label: &str, then: &str) {
         let dump = || format!("{:#?}", self.panel.menu());
         let mut clicked: Option<Instant> = None;
@@ -88,8 +89,8 @@ impl Desk {
 }
 
 #[test]
-fn a_permission_is_told_once_after_two_seconds_and_withdrawn_when_it_is_given() {
-    let desk = Desk::new(AT_ONCE);
+fn a_request_is_notified_once_after_two_seconds_and_withdrawn_when_it_is_answered() {
+    let desk = Desk::new(NO_GRACE);
     let session = desk.working("Fix the parser");
     session.tool("a", "bash", "make");
     let asked = Instant::now();
@@ -101,7 +102,7 @@ fn a_permission_is_told_once_after_two_seconds_and_withdrawn_when_it_is_given() 
     assert_eq!(
         popup.actions,
         ["show-terminal", "Show terminal", "default", "", "mute", "Mute"],
-        "nothing that cannot be delivered"
+        "nothing that could not be done"
     );
     session.permit("r");
     desk.popups.wait_for_closed(&[popup.number]);
@@ -109,31 +110,31 @@ fn a_permission_is_told_once_after_two_seconds_and_withdrawn_when_it_is_given() 
 }
 
 #[test]
-fn a_permission_that_is_given_at_once_is_not_told() {
-    // Long enough for the slowest machine to give it at once.
+fn a_permission_given_at_once_is_not_notified() {
+    // Long enough even for a slow machine to give it before.
     let delay = Duration::from_secs(15);
-    let desk = Desk::new(&format!("{AT_ONCE}permission-delay = \"15s\"\n"));
+    let desk = Desk::new(&format!("{NO_GRACE}permission-delay = \"15s\"\n"));
     let session = desk.working("Fix the parser");
     session.tool("a", "bash", "make");
     let asked = Instant::now();
     session.ask("r", "a");
-    desk.user.agrees(&desk.panel, &session, "needs-permission");
+    desk.user.wait_status(&desk.panel, &session, "needs-permission");
     session.permit("r");
-    desk.user.agrees(&desk.panel, &session, "working");
-    wait_until(SOON, "it would have been told", String::new, || (asked.elapsed() > delay).then_some(()));
+    desk.user.wait_status(&desk.panel, &session, "working");
+    wait_until(SOON, "the delay has passed", String::new, || (asked.elapsed() > delay).then_some(()));
     desk.marker(1);
 }
 
 #[test]
-fn four_at_once_are_one_popup() {
-    let desk = Desk::new(AT_ONCE);
+fn four_failures_at_once_are_one_popup() {
+    let desk = Desk::new(NO_GRACE);
     let all = ["one", "two", "three", "four"].map(|title| desk.working(title));
-    // It finds all of them, however slowly they are written.
-    desk.light.freeze();
+    // Frozen, so that it finds all of them at once, however slowly they are written.
+    desk.tray.freeze();
     for session in &all {
         session.fail("it is broken");
     }
-    desk.light.signal(Signal::CONT);
+    desk.tray.signal(Signal::CONT);
     let popup = desk.popups.wait_for(1);
     assert_eq!(popup.title, "4 Copilot sessions need you");
     assert_eq!(popup.body, "Failed: work · one\nFailed: work · two\nFailed: work · three\nFailed: work · four");
@@ -144,31 +145,31 @@ fn four_at_once_are_one_popup() {
 }
 
 #[test]
-fn what_was_so_before_the_start_is_not_told() {
-    let mut kept = None;
-    let desk = Desk::with(AT_ONCE, |sessions| {
+fn a_failure_before_the_start_is_not_notified() {
+    let mut failed = None;
+    let desk = Desk::with(NO_GRACE, |sessions| {
         let session = sessions.add("Fix the parser");
         session.prompt();
         session.fail("it is broken");
-        kept = Some(session);
+        failed = Some(session);
     });
-    desk.user.agrees(&desk.panel, &kept.unwrap(), "failed");
+    desk.user.wait_status(&desk.panel, &failed.unwrap(), "failed");
     desk.marker(1);
 }
 
 #[test]
-fn what_is_paused_is_not_told_and_a_pause_survives_a_restart() {
-    let mut desk = Desk::new(AT_ONCE);
+fn nothing_is_notified_during_a_pause_and_a_pause_survives_a_restart() {
+    let mut desk = Desk::new(NO_GRACE);
     desk.click("Pause until resumed");
     desk.panel.wait_for("it is paused", |entry| entry.shown() == "Notifications: paused until resumed");
     let session = desk.working("Fix the parser");
     session.fail("it is broken");
-    desk.user.agrees(&desk.panel, &session, "failed");
+    desk.user.wait_status(&desk.panel, &session, "failed");
     assert_eq!(desk.panel.tooltip(), "1 needs you; notifications are paused until resumed");
-    desk.light.signal(Signal::TERM);
-    desk.light.ended();
+    desk.tray.signal(Signal::TERM);
+    desk.tray.wait_exit();
     let before = desk.panel.registered();
-    desk.light = desk.user.light(&desk.bus);
+    desk.tray = desk.user.start_tray(&desk.bus);
     wait_until(SOON, "it is back", String::new, || (desk.panel.registered() > before).then_some(()));
     desk.panel.wait_for("it is still paused", |entry| entry.shown() == "Notifications: paused until resumed");
     desk.click("Resume notifications");
@@ -177,14 +178,14 @@ fn what_is_paused_is_not_told_and_a_pause_survives_a_restart() {
 }
 
 #[test]
-fn a_muted_session_is_not_told_and_a_muted_folder_mutes_all_in_it() {
-    let desk = Desk::new(AT_ONCE);
+fn a_muted_session_is_not_notified_and_a_muted_folder_mutes_all_its_sessions() {
+    let desk = Desk::new(NO_GRACE);
     let session = desk.working("Fix the parser");
     desk.switch("Mute this session", "Unmute this session");
     session.fail("it is broken");
-    desk.user.agrees(&desk.panel, &session, "failed");
+    desk.user.wait_status(&desk.panel, &session, "failed");
     let (_failed, popup) = desk.marker(1);
-    // The button does what the entry does.
+    // The popup's button does the same as the entry.
     desk.popups.click(popup.number, "mute");
     wait_until(
         SOON,
@@ -195,7 +196,7 @@ fn a_muted_session_is_not_told_and_a_muted_folder_mutes_all_in_it() {
     desk.switch("Mute its folder", "Unmute its folder");
     let other = desk.working("Another one");
     other.fail("it is broken");
-    desk.user.agrees(&desk.panel, &other, "failed");
+    desk.user.wait_status(&desk.panel, &other, "failed");
     desk.click("Unmute all");
     let muted = || desk.panel.layout().1.find(&|entry: &Entry| entry.shown().starts_with("Unmute all")).is_some();
     wait_until(SOON, "nothing is muted", || format!("{:#?}", desk.panel.menu()), || (!muted()).then_some(()));
@@ -204,21 +205,21 @@ fn a_muted_session_is_not_told_and_a_muted_folder_mutes_all_in_it() {
 }
 
 #[test]
-fn a_kind_that_is_off_is_not_told_and_detail_is_honoured() {
-    let desk = Desk::new(&format!("{AT_ONCE}needs-input = false\ndetail = \"none\"\n"));
+fn a_kind_that_is_off_is_not_notified_and_detail_is_honoured() {
+    let desk = Desk::new(&format!("{NO_GRACE}needs-input = false\ndetail = \"none\"\n"));
     let session = desk.working("Fix the parser");
     session.answer("Shall I go on?");
-    desk.user.agrees(&desk.panel, &session, "needs-input");
+    desk.user.wait_status(&desk.panel, &session, "needs-input");
     let other = desk.working("Another one");
     other.fail("it is broken");
     let popup = desk.popups.wait_for(1);
     assert_eq!((&*popup.title, &*popup.body), ("A Copilot session needs you", ""));
 }
 
-/// Of a turn that came and went between two looks only the end is seen; it did not begin with the turn before.
+/// If a turn begins and ends between two reads, its duration must not include the turn before.
 #[test]
-fn a_short_turn_after_a_long_one_is_not_told_as_done() {
-    let desk = Desk::new(&format!("{AT_ONCE}done = true\ndone-min = \"1s\"\ncooldown = \"1ms\"\n"));
+fn a_short_turn_after_a_long_one_is_not_notified_as_done() {
+    let desk = Desk::new(&format!("{NO_GRACE}done = true\ndone-min = \"1s\"\ncooldown = \"1ms\"\n"));
     let session = desk.working("Fix the parser");
     let begun = Instant::now();
     let long = || (begun.elapsed() > Duration::from_millis(1200)).then_some(());
@@ -233,11 +234,11 @@ fn a_short_turn_after_a_long_one_is_not_told_as_done() {
 }
 
 #[test]
-fn what_is_shown_follows_the_settings() {
-    let desk = Desk::new(AT_ONCE);
+fn open_popups_follow_the_settings() {
+    let desk = Desk::new(NO_GRACE);
     let (_failed, popup) = desk.marker(1);
     let config = desk.user.scratch.path().join(".config/pilotlight/config.toml");
-    std::fs::write(config, format!("[notifications]\n{AT_ONCE}detail = \"none\"\n")).unwrap();
+    std::fs::write(config, format!("[notifications]\n{NO_GRACE}detail = \"none\"\n")).unwrap();
     let less = desk.popups.wait_for(2);
     assert_eq!((less.replaces, &*less.title, &*less.body), (0, "A Copilot session needs you", ""));
     desk.popups.wait_for_closed(&[popup.number]);
@@ -245,63 +246,63 @@ fn what_is_shown_follows_the_settings() {
 
 #[test]
 fn quiet_hours_show_like_a_pause() {
-    // All day but for one minute, which is not soon, in whatever zone.
+    // All day except for one minute, which is not soon, in whatever time zone.
     let minute = WallClock::at(Clock::start().now().wall).minute;
     let [from, to] = [8, 7].map(|ahead| (minute + ahead) % (24 * 60));
     let hours = format!("{}:{:02}-{}:{:02}", from / 60, from % 60, to / 60, to % 60);
-    let desk = Desk::new(&format!("{AT_ONCE}quiet-hours = \"{hours}\"\n"));
+    let desk = Desk::new(&format!("{NO_GRACE}quiet-hours = \"{hours}\"\n"));
     desk.panel.wait_for("it is quiet", |entry| entry.shown().starts_with("Notifications: quiet until "));
     assert!(desk.panel.tooltip().contains("; notifications are quiet until "), "{}", desk.panel.tooltip());
 }
 
-/// A click reaches the engine, and what it could not do is said.
+/// A click reaches the engine.
 #[test]
-fn a_click_takes_the_next_step_and_says_where_it_could_not() {
-    let desk = Desk::new(AT_ONCE);
+fn a_click_takes_the_next_step_or_says_why_it_could_not() {
+    let desk = Desk::new(NO_GRACE);
     let (_failed, popup) = desk.marker(1);
     assert_eq!(popup.actions[0], "show-terminal");
     desk.popups.click(popup.number, "default");
-    let said = desk.popups.wait_for(2);
-    assert!(["work: nothing was done", "work: that did not work"].contains(&&*said.title), "{said:#?}");
+    let popup = desk.popups.wait_for(2);
+    assert!(["work: nothing was done", "work: that did not work"].contains(&&*popup.title), "{popup:#?}");
     let crashed = desk.working("Fix the parser");
     crashed.tool("a", "bash", "make");
-    desk.user.agrees(&desk.panel, &crashed, "working");
+    desk.user.wait_status(&desk.panel, &crashed, "working");
     crashed.kill();
     let popup = desk.popups.wait_for(3);
     assert_eq!(popup.title, "work crashed");
     assert!(["details", "reconnect"].contains(&&*popup.actions[0]), "{popup:#?}");
     desk.popups.click(popup.number, &popup.actions[0]);
-    let said = desk.popups.wait_for(4);
-    assert!(!said.body.is_empty(), "{said:#?}");
+    let popup = desk.popups.wait_for(4);
+    assert!(!popup.body.is_empty(), "{popup:#?}");
 }
 
 #[test]
-fn a_test_is_sent_on_demand_and_says_what_the_desktop_can() {
-    let desk = Desk::new(AT_ONCE);
+fn a_test_notification_is_sent_on_demand_and_notify_test_lists_what_the_desktop_can_do() {
+    let desk = Desk::new(NO_GRACE);
     desk.click("Test notification");
     assert_eq!(desk.popups.wait_for(1).title, "Pilotlight: a test");
     let mut command = desk.user.command(Some(&desk.bus), &["notify-test"]);
     let ran = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // It stays for as long as there is something to see: some servers take it away with the program.
+    // It runs until the popup closes: some servers close the popups of a program that exits.
     let popup = desk.popups.wait_for(2);
     assert_eq!(popup.title, "Pilotlight: a test");
     assert!(desk.bus.names().contains(&popup.sender));
     desk.popups.close(popup.number, 2);
     let ran = ran.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(ran.status.success(), "{ran:?}");
-    assert!(said.contains("Shown by: test 1") && said.contains("Clicks and buttons: yes"), "{said}");
+    assert!(stdout.contains("Shown by: test 1") && stdout.contains("Clicks and buttons: yes"), "{stdout}");
     let none = desk.user.command(None, &["notify-test"]).output().unwrap();
     assert_eq!(none.status.code(), Some(1), "{none:?}");
     assert!(String::from_utf8_lossy(&none.stderr).contains("notification"), "{none:?}");
 }
 
 #[test]
-fn popups_go_with_the_program() {
-    let mut desk = Desk::new(AT_ONCE);
+fn popups_close_when_the_program_exits() {
+    let mut desk = Desk::new(NO_GRACE);
     let (_failed, popup) = desk.marker(1);
-    desk.light.signal(Signal::TERM);
-    let (status, took) = desk.light.ended();
+    desk.tray.signal(Signal::TERM);
+    let (status, took) = desk.tray.wait_exit();
     assert!(status.success() && took < Duration::from_secs(1), "{took:?}");
     desk.popups.wait_for_closed(&[popup.number]);
 }

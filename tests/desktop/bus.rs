@@ -1,9 +1,9 @@
-//! The desktop that is not there, goes away, comes back, or does not answer. Cases 104 and 105.
+//! A bus or a panel that is missing, goes away, returns, or does not answer. Cases 104 and 105.
 
 use crate::desk::bus::Bus;
-use crate::desk::light::User;
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
+use crate::desk::tray::User;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
@@ -14,30 +14,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Case 104.
 #[test]
 fn case_104_the_icon_returns_with_the_panel() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let session = sessions.add("one");
-    let light = user.light(&bus);
+    let tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "idle");
+    user.wait_status(&panel, &session, "idle");
     panel.end();
-    // A program that is slow to look for panels finds none.
+    // If the tray is slow to look for panels, it finds none.
     wait_until(
         SOON,
         "it says that there is no panel",
-        || light.said(),
+        || tray.output(),
         || {
-            let said = light.said();
-            (said.contains("the panel went away") || said.contains("no panel with a tray is here")).then_some(())
+            let printed = tray.output();
+            (printed.contains("the panel went away") || printed.contains("no panel with a tray is here")).then_some(())
         },
     );
     session.prompt();
     let panel = Panel::start(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "working");
+    user.wait_status(&panel, &session, "working");
 }
 
 #[test]
@@ -45,47 +44,46 @@ fn the_icon_returns_with_the_bus() {
     let (mut bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let session = sessions.add("one");
-    let light = user.light(&bus);
+    let tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "idle");
+    user.wait_status(&panel, &session, "idle");
     bus.end();
-    light.says("the session bus went away");
+    tray.wait_output("the session bus went away");
     session.prompt();
-    // What it has to do meanwhile it does, and then it rests: who tries without end would not.
+    // After its remaining work it must be idle, not retry without end.
     wait_until(
         SOON,
         "it uses less than 5 of 60 ticks without a bus",
-        || light.said(),
+        || tray.output(),
         || {
-            let before = light.ticks();
-            #[expect(clippy::disallowed_methods, reason = "looks at what is used while nothing happens")]
+            let before = tray.ticks();
+            #[expect(clippy::disallowed_methods, reason = "CPU use while nothing happens is measured")]
             std::thread::sleep(Duration::from_millis(600));
-            (light.ticks() - before < 5).then_some(())
+            (tray.ticks() - before < 5).then_some(())
         },
     );
     bus.begin();
     let panel = Panel::start(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "working");
+    user.wait_status(&panel, &session, "working");
 }
 
-/// Case 105.
 #[test]
-fn case_105_without_a_bus_one_line_says_so_and_the_rest_goes_on() {
+fn case_105_without_a_bus_one_line_says_so_and_the_rest_works() {
     let sessions = Sessions::new();
     let user = User::new(&sessions);
     let mut command = user.command(None, &[]);
     command.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/bus");
-    let mut light = user.light_from(command);
-    light.says("there is no session bus");
-    let said = light.said();
-    assert_eq!(said.lines().filter(|line| line.contains("bus")).count(), 1, "{said}");
-    assert!(said.contains("`pilotlight live`, `status` and `watch` still work"), "{said}");
+    let mut tray = user.start_tray_as(command);
+    tray.wait_output("there is no session bus");
+    let printed = tray.output();
+    assert_eq!(printed.lines().filter(|line| line.contains("bus")).count(), 1, "{printed}");
+    assert!(printed.contains("`pilotlight live`, `status` and `watch` still work"), "{printed}");
     let session = sessions.add("one");
     assert_eq!(user.row(&session).unwrap()["status"], "idle");
-    assert!(light.runs(), "it waits for a bus");
-    light.signal(Signal::TERM);
-    let (status, took) = light.ended();
+    assert!(tray.is_running(), "it waits for a bus");
+    tray.signal(Signal::TERM);
+    let (status, took) = tray.wait_exit();
     assert!(status.success() && took < Duration::from_secs(1), "{status} after {took:?}");
 }
 
@@ -103,7 +101,7 @@ fn without_a_bus_the_table_takes_over_on_a_terminal() {
 }
 
 #[test]
-fn a_panel_that_comes_late_gets_the_icon_and_until_then_the_table_is_there() {
+fn a_panel_that_starts_late_gets_the_icon_and_until_then_the_table_is_shown() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let user = User::new(&sessions);
     let session = sessions.add("a session");
@@ -114,35 +112,34 @@ fn a_panel_that_comes_late_gets_the_icon_and_until_then_the_table_is_there() {
     let panel = Panel::start(&bus);
     panel.wait_for_icon();
     shows("The icon is in your panel");
-    user.agrees(&panel, &session, "idle");
+    user.wait_status(&panel, &session, "idle");
 }
 
-/// A panel that comes at any moment of the start finds the icon, or is told of it: whoever first looks for one and then begins
-/// to listen would miss the one that comes in between.
+/// A tray that first looks for a panel and only then subscribes to signals would miss a panel that starts in between.
 #[test]
-fn a_panel_that_comes_at_any_moment_gets_the_icon() {
+fn a_panel_that_starts_at_any_moment_gets_the_icon() {
     let sessions = Sessions::new();
     let user = User::new(&sessions);
     for n in 0..12 {
         let bus = Bus::start();
-        let light = user.light(&bus);
-        #[expect(clippy::disallowed_methods, reason = "another moment each time is what is tried")]
+        let tray = user.start_tray(&bus);
+        #[expect(clippy::disallowed_methods, reason = "each round tries another moment")]
         std::thread::sleep(Duration::from_millis(8 * n));
         let panel = Panel::start(&bus);
         panel.wait_for_icon();
-        drop(light);
+        drop(tray);
     }
 }
 
 #[test]
-fn without_a_panel_there_is_no_icon_to_be_missed_by_one() {
+fn the_icon_exists_only_while_there_is_a_panel() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let user = User::new(&sessions);
-    let light = user.light(&bus);
-    light.says("no panel with a tray is here");
+    let tray = user.start_tray(&bus);
+    tray.wait_output("no panel with a tray is here");
     let panel = Panel::start(&bus);
     panel.wait_for_icon();
-    // Who was about to put it up as the panel came does so once more when that is told: it is there under another name then.
+    // A tray that was just registering when the panel started registers again at the signal, on a new connection.
     let says = || format!("{} in {:?}", panel.icon(), bus.names());
     let is_there = || Some(panel.icon()).filter(|icon| icon.starts_with(':') && bus.names().contains(icon));
     let icon = wait_until(SOON, "the icon is there, by the name of its connection", says, is_there);
@@ -151,22 +148,22 @@ fn without_a_panel_there_is_no_icon_to_be_missed_by_one() {
     assert!(!named, "GNOME's extension loses icons with a name: {names:?}");
     panel.end();
     let names = || format!("{:?}", bus.names());
-    wait_until(SOON, "the icon goes with the panel", names, || (!bus.names().contains(&icon)).then_some(()));
+    wait_until(SOON, "the icon is removed with the panel", names, || (!bus.names().contains(&icon)).then_some(()));
 }
 
 #[test]
-fn a_bus_that_comes_late_gets_the_icon() {
+fn a_bus_that_starts_late_gets_the_icon() {
     let (mut bus, sessions) = (Bus::address_only(), Sessions::new());
     let user = User::new(&sessions);
-    let light = user.light(&bus);
-    light.says("there is no session bus");
+    let tray = user.start_tray(&bus);
+    tray.wait_output("there is no session bus");
     bus.begin();
     let panel = Panel::start(&bus);
     panel.wait_for_icon();
 }
 
 #[test]
-fn a_bus_that_refuses_is_told() {
+fn a_bus_that_refuses_is_reported() {
     let (bus, sessions) = (Bus::address_only(), Sessions::new());
     let user = User::new(&sessions);
     let listener = UnixListener::bind(bus.socket()).unwrap();
@@ -177,27 +174,27 @@ fn a_bus_that_refuses_is_told() {
             let _ = connection.write_all(b"REJECTED\r\n");
         }
     });
-    let mut light = user.light(&bus);
-    light.says("there is no session bus (");
-    light.signal(Signal::TERM);
-    assert!(light.ended().0.success());
+    let mut tray = user.start_tray(&bus);
+    tray.wait_output("there is no session bus (");
+    tray.signal(Signal::TERM);
+    assert!(tray.wait_exit().0.success());
     drop(refuses);
 }
 
 #[test]
-fn a_bus_that_never_answers_holds_nothing_up() {
+fn a_bus_that_never_answers_delays_nothing() {
     let (bus, sessions) = (Bus::address_only(), Sessions::new());
     let user = User::new(&sessions);
     let _listener = UnixListener::bind(bus.socket()).unwrap();
-    let mut light = user.light(&bus);
-    light.says("it does not answer");
-    light.signal(Signal::TERM);
-    let (status, took) = light.ended();
+    let mut tray = user.start_tray(&bus);
+    tray.wait_output("it does not answer");
+    tray.signal(Signal::TERM);
+    let (status, took) = tray.wait_exit();
     assert!(status.success() && took < Duration::from_secs(1), "{status} after {took:?}");
 }
 
 #[test]
-fn a_panel_that_never_answers_holds_nothing_up() {
+fn a_panel_that_never_answers_delays_nothing() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let user = User::new(&sessions);
     let _panel = Panel::deaf(&bus);
@@ -209,99 +206,99 @@ fn a_panel_that_never_answers_holds_nothing_up() {
     session.prompt();
     shows("working");
     table.press(&["C-c"]);
-    // A process that has ended may wait a while for its parent to take note.
+    // It may remain a zombie until its parent reaps it.
     let stat = std::path::Path::new("/proc").join(table.pid.to_string()).join("stat");
     let runs = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
     wait_until(Duration::from_secs(1), "it ends", || table.screen(), || (!runs()).then_some(()));
 }
 
 #[test]
-fn a_panel_that_comes_late_and_never_answers_is_told_and_another_one_gets_the_icon() {
+fn a_late_panel_that_never_answers_is_reported_and_another_one_gets_the_icon() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let user = User::new(&sessions);
-    let light = user.light(&bus);
-    light.says("no panel with a tray is here");
+    let tray = user.start_tray(&bus);
+    tray.wait_output("no panel with a tray is here");
     let deaf = Panel::deaf(&bus);
-    light.says("the panel does not answer");
+    tray.wait_output("the panel does not answer");
     deaf.end();
-    light.says("the panel went away");
+    tray.wait_output("the panel went away");
     let panel = Panel::start(&bus);
     panel.wait_for_icon();
 }
 
-/// A bus that goes just as it is listened to, which nothing tells the listener of: it is looked for again.
+/// The connection breaks right after the subscription, which no signal reports.
 #[test]
-fn a_bus_that_goes_as_soon_as_it_is_listened_to_is_missed() {
+fn a_bus_lost_right_after_subscribing_is_connected_to_again() {
     let (bus, front, sessions) = (Bus::start(), Bus::address_only(), Sessions::new());
     let (user, _panel) = (User::new(&sessions), Panel::start(&bus));
     let listener = UnixListener::bind(front.socket()).unwrap();
-    let (real, listened) = (bus.socket(), Arc::new(AtomicUsize::new(0)));
-    let counted = Arc::clone(&listened);
+    let (real, subscriptions) = (bus.socket(), Arc::new(AtomicUsize::new(0)));
+    let counter = Arc::clone(&subscriptions);
     std::thread::spawn(move || {
         for client in listener.incoming() {
-            let (client, server, counted) =
-                (client.unwrap(), UnixStream::connect(&real).unwrap(), Arc::clone(&counted));
-            std::thread::spawn(move || cut_where_it_listens(&client, &server, &counted));
+            let (client, server, counter) =
+                (client.unwrap(), UnixStream::connect(&real).unwrap(), Arc::clone(&counter));
+            std::thread::spawn(move || cut_first_subscription(&client, &server, &counter));
         }
     });
-    let light = user.light(&front);
-    let again = || (listened.load(Ordering::SeqCst) > 1).then_some(());
-    wait_until(SOON, "it listens once more", || light.said(), again);
+    let tray = user.start_tray(&front);
+    let again = || (subscriptions.load(Ordering::SeqCst) > 1).then_some(());
+    wait_until(SOON, "it subscribes again", || tray.output(), again);
 }
 
-/// ClickHandler on what both say, and cuts the first connection that asks for the owners of the panel's name behind the answer to that.
-fn cut_where_it_listens(client: &UnixStream, server: &UnixStream, listened: &AtomicUsize) {
-    const LISTENS: &[u8] = b"arg0='org.kde.StatusNotifierWatcher'";
-    let ends = AtomicBool::new(false);
-    let hand_on = |mut from: &UnixStream, mut to: &UnixStream, is_client: bool| {
+/// A proxy that cuts the first connection to subscribe to owners of the panel's name, after the bus has answered that.
+fn cut_first_subscription(client: &UnixStream, server: &UnixStream, subscriptions: &AtomicUsize) {
+    const SUBSCRIPTION: &[u8] = b"arg0='org.kde.StatusNotifierWatcher'";
+    let cut = AtomicBool::new(false);
+    let forward = |mut from: &UnixStream, mut to: &UnixStream, is_client: bool| {
         let mut bytes = [0; 65536];
         while let Ok(read @ 1..) = from.read(&mut bytes) {
-            let asks = is_client && bytes[..read].windows(LISTENS.len()).any(|bytes| bytes == LISTENS);
-            if asks && listened.fetch_add(1, Ordering::SeqCst) == 0 {
-                ends.store(true, Ordering::SeqCst);
+            let subscribes = is_client && bytes[..read].windows(SUBSCRIPTION.len()).any(|bytes| bytes == SUBSCRIPTION);
+            if subscribes && subscriptions.fetch_add(1, Ordering::SeqCst) == 0 {
+                cut.store(true, Ordering::SeqCst);
             }
-            let cuts = !is_client && ends.load(Ordering::SeqCst);
-            if to.write_all(&bytes[..read]).is_err() || cuts {
+            let is_last = !is_client && cut.load(Ordering::SeqCst);
+            if to.write_all(&bytes[..read]).is_err() || is_last {
                 break;
             }
         }
         let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
     };
     std::thread::scope(|scope| {
-        scope.spawn(|| hand_on(client, server, true));
-        hand_on(server, client, false);
+        scope.spawn(|| forward(client, server, true));
+        forward(server, client, false);
     });
 }
 
-/// A desktop session that ends without a signal takes its display and its bus along.
+/// A desktop session may end without a signal: only its display and its bus disappear.
 #[test]
-fn it_ends_with_the_desktop_session() {
+fn it_exits_with_the_desktop_session() {
     let (mut bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let display = user.scratch.path().join("run").join("wayland-7");
     let listener = UnixListener::bind(&display).unwrap();
     let mut command = user.command(Some(&bus), &[]);
     command.env("WAYLAND_DISPLAY", "wayland-7");
-    let mut light = user.light_from(command);
+    let mut tray = user.start_tray_as(command);
     panel.wait_for_icon();
     drop(listener);
     bus.end();
-    let (status, took) = light.ended();
-    assert!(status.success() && took < Duration::from_secs(1), "{status} after {took:?}\n{}", light.said());
+    let (status, took) = tray.wait_exit();
+    assert!(status.success() && took < Duration::from_secs(1), "{status} after {took:?}\n{}", tray.output());
 }
 
-/// A session that is over as soon as it began: its bus went before it was reached.
+/// The bus of a very short desktop session may disappear before the tray connects.
 #[test]
-fn it_ends_with_a_desktop_session_whose_bus_it_never_reached() {
+fn it_exits_with_a_desktop_session_whose_bus_it_never_reached() {
     let sessions = Sessions::new();
     let user = User::new(&sessions);
     let listener = UnixListener::bind(user.scratch.path().join("run").join("wayland-7")).unwrap();
     let mut command = user.command(None, &[]);
     command.env("WAYLAND_DISPLAY", "wayland-7").env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/bus");
-    let mut light = user.light_from(command);
-    light.says("there is no session bus");
-    assert!(light.runs(), "the display is there: the bus may come");
+    let mut tray = user.start_tray_as(command);
+    tray.wait_output("there is no session bus");
+    assert!(tray.is_running(), "the display exists, so a bus may still start");
     drop(listener);
-    let (status, _) = light.ended();
-    assert!(status.success(), "{status}\n{}", light.said());
+    let (status, _) = tray.wait_exit();
+    assert!(status.success(), "{status}\n{}", tray.output());
 }

@@ -1,4 +1,4 @@
-//! What the light costs. Not run with the other tests: figures want a release build and a machine that does nothing else.
+//! The costs of the tray. Not run with the other tests: they need a release build and an otherwise idle machine.
 //!
 //! ```text
 //! cargo build --release
@@ -6,17 +6,17 @@
 //!     cargo test --test desktop figures -- --ignored --nocapture --test-threads 1
 //! ```
 //!
-//! `PILOTLIGHT_TEST_MINUTES` says for how many minutes the idle program is looked at, instead of three. Context switches that
-//! are forced are the machine's: another program wanted the processor. Those of its own are the program's.
+//! `PILOTLIGHT_TEST_MINUTES` sets for how many minutes the idle program is measured; the default is three. The program
+//! is responsible for its own context switches; forced ones mean that another program needed the processor.
 
 use crate::desk::bus::Bus;
-use crate::desk::light::User;
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
+use crate::desk::tray::User;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// The program of that build, on that home.
+/// The program and home of those variables, or the defaults.
 fn program(user: &User, bus: &Bus) -> Command {
     let usual = user.command(Some(bus), &[]);
     let env = |name| std::env::var_os(name);
@@ -30,7 +30,7 @@ fn program(user: &User, bus: &Bus) -> Command {
     command
 }
 
-/// Waits for something that comes within milliseconds, without the steps of 20 ms of the other tests.
+/// Spins until the condition holds: `wait_until` of the other tests polls only every 20 ms.
 fn spin(begun: Instant, mut condition: impl FnMut() -> bool) -> Duration {
     while !condition() {
         assert!(begun.elapsed() < Duration::from_secs(30));
@@ -50,21 +50,21 @@ fn percentiles(mut times: Vec<Duration>) -> String {
 fn figures_start_to_registered() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let panel = Panel::start(&bus);
-    let (mut registered, mut told) = (Vec::new(), Vec::new());
+    let (mut registered, mut first_menus) = (Vec::new(), Vec::new());
     for n in 0..15 {
         let user = User::new(&sessions);
         let begun = Instant::now();
-        let light = user.light_from(program(&user, &bus));
+        let tray = user.start_tray_as(program(&user, &bus));
         registered.push(spin(begun, || panel.registered() > n));
         let layouts = panel.signals("LayoutUpdated");
-        // The first menu that holds sessions.
-        told.push(spin(begun, || {
+        // The first menu with sessions.
+        first_menus.push(spin(begun, || {
             panel.signals("LayoutUpdated") > layouts || panel.menu()[0].label != "Looking for sessions"
         }));
-        drop(light);
+        drop(tray);
     }
     println!("start to registered: {}", percentiles(registered));
-    println!("start to the first menu with sessions: {}", percentiles(told));
+    println!("start to the first menu with sessions: {}", percentiles(first_menus));
 }
 
 #[test]
@@ -75,16 +75,16 @@ fn figures_append_to_menu() {
     let made: Vec<_> = (0..20).map(|n| sessions.add(&format!("session {n}"))).collect();
     let mut command = program(&user, &bus);
     if std::env::var_os("PILOTLIGHT_TEST_HOME").is_some() {
-        command.arg("--home").arg(sessions.home()); // both
+        command.arg("--home").arg(sessions.home()); // both homes
     }
-    let _light = user.light_from(command);
+    let _tray = user.start_tray_as(command);
     panel.wait_for_icon();
     for session in &made {
-        user.agrees(&panel, session, "idle");
+        user.wait_status(&panel, session, "idle");
     }
     let mut times = Vec::new();
     for n in 0..100 {
-        panel.settle();
+        panel.wait_idle();
         let session = &made[n % made.len()];
         let before = panel.signals("ItemsPropertiesUpdated");
         let begun = Instant::now();
@@ -98,8 +98,8 @@ fn figures_append_to_menu() {
     println!("append to menu on the bus: {}", percentiles(times));
 }
 
-/// Twenty sessions in all the states that time alone changes, made within twenty seconds of each other: what is answered grows
-/// old, a silent model and a silent tool pass one limit after the other, and an open tool is asked for its CPU time.
+/// Twenty sessions in all states that only time changes, created a second apart: answered ones grow older, silent
+/// models and tools pass one limit after another, and the CPU use of open tools is sampled.
 #[test]
 #[ignore = "a figure"]
 fn figures_idle() {
@@ -109,7 +109,7 @@ fn figures_idle() {
         #[expect(clippy::disallowed_methods, reason = "a minute is measured")]
         std::thread::sleep(time);
     };
-    // A home that was given is looked at alone.
+    // A given home is measured without other sessions.
     let made = if std::env::var_os("PILOTLIGHT_TEST_HOME").is_some() { 0 } else { 20 };
     let _made: Vec<_> = (0..made)
         .map(|n| {
@@ -128,15 +128,15 @@ fn figures_idle() {
             session
         })
         .collect();
-    let light = user.light_from(program(&user, &bus));
+    let tray = user.start_tray_as(program(&user, &bus));
     panel.wait_for_icon();
     wait(Duration::from_secs(8));
     let minutes = std::env::var("PILOTLIGHT_TEST_MINUTES").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
     let mut worst = (0, 0);
     for minute in 1..=minutes {
-        let (before, ticks, signals) = (light.switches(), light.ticks(), panel.all_signals());
+        let (before, ticks, signals) = (tray.switches(), tray.ticks(), panel.all_signals());
         wait(Duration::from_secs(60));
-        let threads = light.switches().since(&before);
+        let threads = tray.switches().since(&before);
         let (own, forced) = threads.iter().fold((0, 0), |sum, thread| (sum.0 + thread.own, sum.1 + thread.forced));
         worst = worst.max((own, forced));
         println!(
@@ -144,7 +144,7 @@ fn figures_idle() {
              {} signals",
             (own + forced) as f64 / 60.0,
             threads.len(),
-            light.ticks() - ticks,
+            tray.ticks() - ticks,
             panel.all_signals() - signals
         );
         for thread in threads.iter().filter(|thread| thread.own + thread.forced > 0) {
@@ -152,5 +152,5 @@ fn figures_idle() {
         }
     }
     println!("the worst minute: {:.2} a second of its own", worst.0 as f64 / 60.0);
-    println!("memory: {}", light.memory());
+    println!("memory: {}", tray.memory());
 }

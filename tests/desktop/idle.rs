@@ -1,16 +1,15 @@
-//! What does not happen while nothing happens. What it costs is told by the figures.
+//! Nothing happens while nothing is due. `figures.rs` measures the costs.
 
 use crate::desk::bus::Bus;
-use crate::desk::light::{User, sum};
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
+use crate::desk::tray::{User, sum};
 use crate::support::{SOON, wait_until};
 use std::time::Duration;
 
-/// Twenty rows, the first line, the icon: all of it is one change, and comes as one message for the words, one for the places and
-/// one for the picture, whatever the number of words.
+/// Twenty rows, the header and the icon change at once: one signal for the text, one for the layout, one for the icon.
 #[test]
-fn a_change_of_many_words_is_one_signal() {
+fn a_change_of_many_rows_is_one_signal_of_each_kind() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let made: Vec<_> = (0..20).map(|n| sessions.add(&format!("session {n}"))).collect();
@@ -18,40 +17,40 @@ fn a_change_of_many_words_is_one_signal() {
         session.prompt();
         session.answer("Done.");
     }
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
     for session in &made {
-        user.agrees(&panel, session, "idle");
+        user.wait_status(&panel, session, "idle");
     }
     let all = panel.wait_for("Mark all as seen", |entry| entry.label == "Mark all as seen" && entry.enabled);
-    panel.settle();
+    panel.wait_idle();
     let signals = || ["LayoutUpdated", "ItemsPropertiesUpdated", "NewIcon"].map(|name| panel.signals(name));
     let before = signals();
     let all_before = panel.all_signals();
     assert!(panel.click(all.id));
     let unseen = || panel.layout().1.find(&|entry| entry.shown().contains('●')).is_some();
     wait_until(SOON, "all are seen", || format!("{:#?}", panel.menu()), || (!unseen()).then_some(()));
-    panel.settle();
-    // What marked them as seen goes with it: the menu is laid out anew.
+    panel.wait_idle();
+    // "Mark as seen" disappears, so the layout changes.
     let after = signals();
     assert_eq!([0, 1, 2].map(|n| after[n] - before[n]), [1, 1, 1]);
-    // The picture stands in the tooltip too.
+    // The fourth signal is for the tooltip, which has the icon too.
     assert!(panel.all_signals() - all_before <= 4, "{}", panel.all_signals() - all_before);
 }
 
-/// A backup, an index, an editor, `pilotlight status`: whoever reads the logs wakes nobody.
+/// By a backup, a search index, an editor or `pilotlight status`.
 #[test]
-fn whoever_reads_the_sessions_wakes_nobody() {
+fn reading_the_sessions_files_wakes_nobody() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let made: Vec<_> = (0..20).map(|n| sessions.add(&format!("session {n}"))).collect();
-    let light = user.light(&bus);
+    let tray = user.start_tray(&bus);
     panel.wait_for_icon();
     for session in &made {
-        user.agrees(&panel, session, "idle");
+        user.wait_status(&panel, session, "idle");
     }
-    panel.settle();
-    let (before, mut read) = (light.switches(), 0);
+    panel.wait_idle();
+    let (before, mut read) = (tray.switches(), 0);
     for _ in 0..50 {
         for session in &made {
             for entry in std::fs::read_dir(&session.path).unwrap() {
@@ -59,19 +58,19 @@ fn whoever_reads_the_sessions_wakes_nobody() {
             }
         }
     }
-    let woken = sum(&light.switches().since(&before));
-    assert!(read >= 2000 && woken < 50, "{woken} wakings, while {read} files were read");
+    let woken = sum(&tray.switches().since(&before));
+    assert!(read >= 2000 && woken < 50, "{woken} context switches, while {read} files were read");
 }
 
-/// Twenty sessions that wait for their user, and nothing is due: no thread of the program runs at all. In so many seconds the
-/// look around that comes once a minute may fall once, and once what holds popups back after the start; one waking of the
-/// engine each, and a menu whose ages have changed. Whatever else the machine does, a thread that is not woken is not switched to;
-/// how often one that is awake has to let others run is the machine's business.
+/// Twenty sessions wait for their user and nothing is due, so no thread of the program runs at all. During the test two
+/// wakeups may happen: the rescan once a minute, and the end of the popups' grace period after the start. Each wakes
+/// the engine once and may change the ages in the menu. Only voluntary context switches are limited: the number of
+/// forced ones depends on what else the machine does.
 #[test]
 fn while_nothing_is_due_nothing_runs() {
     const WINDOWS: usize = 3;
-    /// An engine's waking, and the menu and the icon that it sends, with the panel's answers.
-    const OF_A_WAKING: u64 = 6;
+    /// Context switches of one wakeup: the engine's, and those for the menu, the icon and the panel's answers.
+    const SWITCHES_PER_WAKEUP: u64 = 6;
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let made: Vec<_> = (0..20).map(|n| sessions.add(&format!("session {n}"))).collect();
@@ -79,21 +78,21 @@ fn while_nothing_is_due_nothing_runs() {
         session.prompt();
         session.answer("Done.");
     }
-    let light = user.light(&bus);
+    let tray = user.start_tray(&bus);
     panel.wait_for_icon();
     for session in &made {
-        user.agrees(&panel, session, "idle");
+        user.wait_status(&panel, session, "idle");
     }
-    panel.settle();
+    panel.wait_idle();
     let mut windows = Vec::new();
     for _ in 0..WINDOWS {
-        let before = light.switches();
-        #[expect(clippy::disallowed_methods, reason = "that nothing happens meanwhile is what is tested")]
+        let before = tray.switches();
+        #[expect(clippy::disallowed_methods, reason = "the test is that nothing happens during this time")]
         std::thread::sleep(Duration::from_secs(8));
-        let woken = light.switches().since(&before);
+        let woken = tray.switches().since(&before);
         windows.push(woken);
     }
-    assert!(windows.iter().any(|woken| sum(woken) == 0), "it always has something to do: {windows:?}");
-    let wakings = windows.iter().flatten().map(|thread| thread.own).sum::<u64>();
-    assert!(wakings <= 2 * OF_A_WAKING, "{windows:?}");
+    assert!(windows.iter().any(|woken| sum(woken) == 0), "it is never idle: {windows:?}");
+    let switches = windows.iter().flatten().map(|thread| thread.own).sum::<u64>();
+    assert!(switches <= 2 * SWITCHES_PER_WAKEUP, "{windows:?}");
 }

@@ -1,64 +1,64 @@
-//! What the menu says: what `status --json` says, at every step, and as text whatever a session writes.
+//! The menu's contents: the same as `status --json` at every step, and plain text whatever a session writes.
 
 use crate::desk::bus::Bus;
-use crate::desk::light::User;
 use crate::desk::panel::{Entry, Panel};
 use crate::desk::popups::Popups;
 use crate::desk::sessions::Sessions;
+use crate::desk::tray::User;
 use crate::support::{SOON, wait_until};
 use unicode_width::UnicodeWidthStr;
 
 #[test]
-fn the_menu_says_what_status_says_at_every_step_of_a_session() {
+fn the_menu_agrees_with_status_at_every_step_of_a_session() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
     panel.wait_for("an empty menu", |entry| entry.label == "No session is open");
-    let well = panel.pixels();
+    let idle = panel.pixels();
     let session = sessions.add("Fix the parser");
-    user.agrees(&panel, &session, "idle");
+    user.wait_status(&panel, &session, "idle");
     session.prompt();
-    user.agrees(&panel, &session, "working");
-    assert_ne!(panel.pixels(), well, "the icon works too");
-    // Panels that draw a picture by its name have the same.
+    user.wait_status(&panel, &session, "working");
+    assert_ne!(panel.pixels(), idle, "the icon changes too");
+    // Panels that load the icon by its name show the same picture.
     assert_eq!(panel.picture(), Some(panel.pixels()));
     assert_eq!(panel.tooltip(), "1 working");
     session.tool("a", "bash", "cargo test");
-    let row = user.agrees(&panel, &session, "working");
+    let row = user.wait_status(&panel, &session, "working");
     assert_eq!(row.get("Now:").shown(), "Now: bash: cargo test");
     session.ask("r", "a");
-    let row = user.agrees(&panel, &session, "needs-permission");
+    let row = user.wait_status(&panel, &session, "needs-permission");
     assert!(row.shown().starts_with('⚑') && row.enabled, "{row:#?}");
     assert_eq!(panel.tooltip(), "1 needs you");
     session.permit("r");
     session.tool_done("a");
-    user.agrees(&panel, &session, "working");
+    user.wait_status(&panel, &session, "working");
     session.answer("Shall I go on?");
-    user.agrees(&panel, &session, "needs-input");
+    user.wait_status(&panel, &session, "needs-input");
     session.prompt();
     session.answer("Done.");
-    user.agrees(&panel, &session, "idle");
+    user.wait_status(&panel, &session, "idle");
     session.prompt();
     session.fail("it is broken");
-    user.agrees(&panel, &session, "failed");
+    user.wait_status(&panel, &session, "failed");
     session.prompt();
     session.tool("b", "bash", "sleep 60");
-    user.agrees(&panel, &session, "working");
+    user.wait_status(&panel, &session, "working");
     session.kill();
-    user.agrees(&panel, &session, "crashed");
+    user.wait_status(&panel, &session, "crashed");
 }
 
 #[test]
-fn the_submenu_holds_the_details_and_what_can_be_done() {
+fn the_submenu_has_the_details_and_the_actions() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let session = sessions.add("Fix the parser");
     session.prompt();
     session.answer("Done.");
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    let row = user.agrees(&panel, &session, "idle");
+    let row = user.wait_status(&panel, &session, "idle");
     let pid = user.row(&session).unwrap()["owner"]["pid"].clone();
     let words = |entries: &[Entry]| entries.iter().map(Entry::shown).collect::<Vec<_>>();
     let expected = ["done, your turn", "", "Show its terminal", "End this session…", "Why", "More"];
@@ -69,15 +69,15 @@ fn the_submenu_holds_the_details_and_what_can_be_done() {
     for says in [&*folder, "Model: gpt-5.2", &format!("Owner: process {pid}"), "Last activity, "] {
         assert!(why.words().contains(says), "{says:?} is not in {why:#?}");
     }
-    // Case 70: what is refused is said with its reason, and is nothing to click.
+    // Case 70: refused actions are listed with their reasons, and cannot be clicked.
     let refused = row.get("What cannot be done now").words();
-    for why in [
+    for reason in [
         "Reconnect: a second owner would fork its log",
         "Stop the turn: press Esc there, or end the session",
         &format!("Resume in a terminal: process {pid} runs it"),
     ] {
-        let said = refused.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains(why), "{why:?} is not in {said}");
+        let text = refused.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(reason), "{reason:?} is not in {text}");
     }
     let more = ["Open folder", "Open log", "Copy id", "Copy resume command", "Mute this session", "Mute its folder"];
     assert_eq!(words(&row.get("More").entries)[..6], more);
@@ -97,7 +97,6 @@ fn the_submenu_holds_the_details_and_what_can_be_done() {
     assert_eq!(words(&settings.entries), expected);
 }
 
-/// Case 103.
 #[test]
 fn case_103_hostile_titles_are_text_and_bounded() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
@@ -113,11 +112,11 @@ fn case_103_hostile_titles_are_text_and_bounded() {
     let config = user.scratch.path().join(".config/pilotlight");
     std::fs::create_dir_all(&config).unwrap();
     std::fs::write(config.join("config.toml"), "[notifications]\nafter-start = \"1ms\"\n").unwrap();
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
     for session in &made {
         session.prompt();
-        let shown = user.agrees(&panel, session, "working").shown();
+        let shown = user.wait_status(&panel, session, "working").shown();
         assert!(shown.width() <= 48, "{shown}");
         assert!(
             !shown.chars().any(|c| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
@@ -127,9 +126,9 @@ fn case_103_hostile_titles_are_text_and_bounded() {
     assert!(shown.contains("<b>bold</b> & <i>x</i> — "), "{shown}");
     assert!(shown.contains("_under__lined & _Quit — "), "{shown}");
     assert!(shown.contains("two lines [31mred — "), "{shown}");
-    // A session that fails is told: its title is no markup, and neither is its error.
+    // In a popup, neither the title nor the error is markup.
     made[0].fail("<img src=x> & more");
-    user.agrees(&panel, &made[0], "failed");
+    user.wait_status(&panel, &made[0], "failed");
     let popup = popups.wait_for(2);
     let markup = popup.body.contains("<img") || popup.body.contains("<b>");
     assert!(popup.body.contains("&lt;img src=x&gt; &amp; more") && !markup, "{popup:?}");
@@ -143,69 +142,69 @@ fn the_first_run_is_welcomed_once() {
     one.prompt();
     one.answer("Shall I?");
     let _two = sessions.add("two");
-    let mut light = user.light(&bus);
+    let mut tray = user.start_tray(&bus);
     let welcome = popups.wait_for(1);
     assert_eq!(welcome.title, "Pilotlight is running: 2 Copilot sessions, 1 needs you");
     assert_eq!(welcome.body, "The icon in your panel shows how they are. Click it for the menu.");
-    light.signal(rustix::process::Signal::TERM);
-    light.ended();
-    let _light = user.light(&bus);
+    tray.signal(rustix::process::Signal::TERM);
+    tray.wait_exit();
+    let _tray = user.start_tray(&bus);
     wait_until(SOON, "it is back", String::new, || (panel.registered() == 2).then_some(()));
-    user.agrees(&panel, &one, "needs-input");
-    // A click is answered after whatever was sent before it.
+    user.wait_status(&panel, &one, "needs-input");
+    // The test notification comes after anything sent before it.
     let test = panel.wait_for("the test of notifications", |entry| entry.shown() == "Test notification");
     assert!(panel.click(test.id));
-    assert_eq!(popups.wait_for(2).title, "Pilotlight: a test", "{:?}", popups.taken());
+    assert_eq!(popups.wait_for(2).title, "Pilotlight: a test", "{:?}", popups.received());
 }
 
 #[test]
 fn a_click_on_the_icon_opens_the_menu() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
     assert_eq!(bool::try_from(panel.property("ItemIsMenu")), Ok(true));
-    // A panel that calls it all the same opens the menu when it fails in this way.
+    // A panel that calls `Activate` anyway opens the menu if it fails in this way.
     let refused = panel.click_icon().unwrap_err();
     assert!(refused.to_string().contains("UnknownMethod"), "{refused}");
 }
 
 #[test]
-fn what_was_looked_at_is_seen_everywhere() {
+fn marking_as_seen_applies_everywhere() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel, popups) = (User::new(&sessions), Panel::start(&bus), Popups::start(&bus));
     let (done, failed) = (sessions.add("done"), sessions.add("failed"));
     let mut watch = user.command(None, &["watch", "--json"]);
     let watched = user.scratch.path().join("watched");
     let mut watch = watch.stdout(std::fs::File::create(&watched).unwrap()).spawn().unwrap();
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     popups.wait_for(1);
     done.prompt();
     done.answer("Done.");
     failed.prompt();
     failed.fail("broken");
-    user.agrees(&panel, &done, "idle");
-    user.agrees(&panel, &failed, "failed");
+    user.wait_status(&panel, &done, "idle");
+    user.wait_status(&panel, &failed, "failed");
     let trouble = panel.pixels();
-    panel.rest();
-    assert!(panel.click(user.agrees(&panel, &failed, "failed").get("Mark as seen").id));
-    // It is still failed, but was seen: the icon has another colour now.
+    panel.wait_menu_stable();
+    assert!(panel.click(user.wait_status(&panel, &failed, "failed").get("Mark as seen").id));
+    // It is still failed, but seen, so the icon changes its colour.
     wait_until(SOON, "the icon changes", String::new, || (panel.pixels() != trouble).then_some(()));
     assert_eq!(user.row(&failed).unwrap()["status"], "failed");
-    panel.rest(); // what was seen to fail has another place now
-    assert!(panel.click(user.agrees(&panel, &done, "idle").get("Mark as seen").id));
+    panel.wait_menu_stable(); // the failed row moved when it was seen
+    assert!(panel.click(user.wait_status(&panel, &done, "idle").get("Mark as seen").id));
     wait_until(
         SOON,
         "status says that it was seen",
         || format!("{:?}", user.row(&done)),
         || (user.row(&done)?["unseen"] == false).then_some(()),
     );
-    user.agrees(&panel, &done, "idle");
-    // `watch` runs in another process, and is told by the file.
-    let told = || std::fs::read_to_string(&watched).unwrap_or_default();
-    wait_until(SOON, "watch says that it was seen", told, || {
-        let told = told();
-        let last = told.lines().rfind(|line| line.contains(&done.id))?;
+    user.wait_status(&panel, &done, "idle");
+    // `watch`, another process, reads it from the file.
+    let output = || std::fs::read_to_string(&watched).unwrap_or_default();
+    wait_until(SOON, "watch says that it was seen", output, || {
+        let output = output();
+        let last = output.lines().rfind(|line| line.contains(&done.id))?;
         last.contains(r#""unseen":false"#).then_some(())
     });
     watch.kill().unwrap();
@@ -221,17 +220,18 @@ fn clicks_in_the_menu_do_what_they_say() {
         session.prompt();
         session.answer("Done.");
     }
-    let mut light = user.light(&bus);
+    let mut tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    let row = user.agrees(&panel, &one, "idle");
+    let row = user.wait_status(&panel, &one, "idle");
     assert!(row.get("Mark as seen").enabled);
-    panel.rest();
+    panel.wait_menu_stable();
     assert!(panel.click(row.get("Mark as seen").id));
     let rows = || format!("{:?}", user.rows());
-    let seen = |what| wait_until(SOON, "it was seen", rows, || (user.row(what)?["unseen"] == false).then_some(()));
+    let seen =
+        |session| wait_until(SOON, "it was seen", rows, || (user.row(session)?["unseen"] == false).then_some(()));
     seen(&one);
     assert_eq!(user.row(&two).unwrap()["unseen"], true);
-    let seen_already = user.agrees(&panel, &one, "idle");
+    let seen_already = user.wait_status(&panel, &one, "idle");
     assert!(seen_already.find(&|entry| entry.label == "Mark as seen").is_none(), "{seen_already:#?}");
     let all = panel.wait_for("Mark all", |entry| entry.label == "Mark all as seen");
     assert!(all.enabled && panel.click(all.id));
@@ -240,6 +240,6 @@ fn clicks_in_the_menu_do_what_they_say() {
     assert!(panel.click(refresh.id));
     let quit = panel.wait_for("Quit", |entry| entry.label == "Quit");
     assert!(panel.click(quit.id));
-    let (status, took) = light.ended();
-    assert!(status.success() && took.as_millis() < 1000, "{status} after {took:?}\n{}", light.said());
+    let (status, took) = tray.wait_exit();
+    assert!(status.success() && took.as_millis() < 1000, "{status} after {took:?}\n{}", tray.output());
 }

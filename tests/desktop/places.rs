@@ -1,45 +1,50 @@
-//! Where rows stand, as a panel sees it: by the ids on the bus, the revisions of the layout and the signals.
+//! The positions of rows as a panel sees them: by ids, layout revisions and signals.
 
 use crate::desk::bus::Bus;
-use crate::desk::light::User;
 use crate::desk::panel::{Entry, Panel};
 use crate::desk::sessions::Sessions;
+use crate::desk::tray::User;
 use crate::support::{SOON, wait_until};
 use std::time::{Duration, Instant};
 
-/// The ids of the menu's entries, from the top down.
+/// The ids of the menu's entries, from top to bottom.
 fn ids(panel: &Panel) -> Vec<i32> {
     panel.menu().iter().map(|entry| entry.id).collect()
 }
 
 #[test]
-fn the_order_is_that_of_now() {
+fn rows_are_in_their_current_order() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let made: Vec<_> = ["first", "second", "third"].map(|title| sessions.add(title)).into();
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
     for session in &made {
         session.prompt();
-        user.agrees(&panel, session, "working");
+        user.wait_status(&panel, session, "working");
     }
     made[2].tool("a", "bash", "x");
     made[2].ask("r", "a");
-    user.agrees(&panel, &made[2], "needs-permission");
+    user.wait_status(&panel, &made[2], "needs-permission");
     let names = || -> Vec<_> {
         let named = |entry: &Entry| ["first", "second", "third"].into_iter().find(|name| entry.shown().contains(name));
         panel.menu().iter().filter_map(named).collect()
     };
-    wait_until(SOON, "what asks is first", || format!("{:?}", names()), || (names()[0] == "third").then_some(()));
+    wait_until(
+        SOON,
+        "the session that asks is first",
+        || format!("{:?}", names()),
+        || (names()[0] == "third").then_some(()),
+    );
     made[0].shut_down();
-    user.agrees(&panel, &made[0], "ended");
-    let folded = panel.wait_for("what has ended", |entry| entry.shown() == "1 ended");
+    user.wait_status(&panel, &made[0], "ended");
+    let folded = panel.wait_for("the submenu of ended sessions", |entry| entry.shown() == "1 ended");
     assert!(folded.entries[0].shown().contains("first"), "{folded:#?}");
     assert_eq!(names(), ["third", "second"]);
 }
 
-/// The folder of a session goes, another one comes, and the new menu has as many entries everywhere as the old one.
-/// Case 106: a click that was on its way must not land on the session that stands there now.
+/// A session disappears and another one takes its position, in a menu with the same number of entries everywhere. A
+/// click in transit must not hit the new session.
 #[test]
 fn case_106_a_click_never_lands_on_another_session() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
@@ -47,65 +52,66 @@ fn case_106_a_click_never_lands_on_another_session() {
     let old = sessions.add("the old one");
     old.prompt();
     old.answer("Done.");
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    let aimed_at = user.agrees(&panel, &old, "idle").get("Mark as seen").id;
+    let target = user.wait_status(&panel, &old, "idle").get("Mark as seen").id;
     old.delete();
     let new = sessions.add("the new one");
     new.prompt();
     new.answer("Done.");
-    let now = user.agrees(&panel, &new, "idle");
+    let row = user.wait_status(&panel, &new, "idle");
     wait_until(
         SOON,
         "it is gone",
         || format!("{:#?}", panel.menu()),
         || panel.layout().1.find(&|entry| entry.shown().contains("the old one")).is_none().then_some(()),
     );
-    assert!(!panel.click(aimed_at), "the id means nothing any more");
-    panel.settle();
+    assert!(!panel.click(target), "the id is no longer valid");
+    panel.wait_idle();
     assert_eq!(user.row(&new).unwrap()["unseen"], true);
-    panel.rest();
-    assert!(now.get("Mark as seen").id != aimed_at && panel.click(now.get("Mark as seen").id));
+    panel.wait_menu_stable();
+    assert!(row.get("Mark as seen").id != target && panel.click(row.get("Mark as seen").id));
     wait_until(SOON, "the real click counts", String::new, || (user.row(&new)?["unseen"] == false).then_some(()));
 }
 
-/// A panel closes what was open when the menu is laid out anew, and opens what stands under the pointer then: the click that was
-/// on its way would hit the same entry of another session.
+/// On a new layout a panel closes the open submenu and opens the one under the pointer, so a click in transit would hit
+/// the same entry of another session.
 #[test]
 fn case_106_a_click_just_after_the_menu_changed_does_nothing() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let old = sessions.add("the old one");
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    let seen = || panel.wait_for("it can be seen", |entry| entry.label == "Mark as seen" && entry.enabled).id;
+    let mark_as_seen =
+        || panel.wait_for("it can be marked as seen", |entry| entry.label == "Mark as seen" && entry.enabled).id;
     let mut made = Vec::new();
-    // On a busy machine a click may come too late to be too soon: then once more.
+    // On a busy machine a click may not be early enough to be ignored; then try again.
     loop {
-        assert!(made.len() < 20, "no click came soon enough");
+        assert!(made.len() < 20, "no click was early enough");
         old.prompt();
-        user.agrees(&panel, &old, "working");
+        user.wait_status(&panel, &old, "working");
         old.answer("Done.");
-        user.agrees(&panel, &old, "idle");
-        panel.rest();
+        user.wait_status(&panel, &old, "idle");
+        panel.wait_menu_stable();
         let (begun, name) = (Instant::now(), format!("new one {}", made.len()));
         made.push(sessions.add(&name));
         panel.wait_for(&name, |entry| entry.shown().contains(&name));
-        assert!(panel.click(seen()));
+        assert!(panel.click(mark_as_seen()));
         if begun.elapsed() < Duration::from_millis(1200) {
             break;
         }
     }
-    panel.settle();
+    panel.wait_idle();
     assert_eq!(user.row(&old).unwrap()["unseen"], true, "the click was ignored");
-    panel.rest();
-    assert!(panel.click(seen()));
+    panel.wait_menu_stable();
+    assert!(panel.click(mark_as_seen()));
     wait_until(SOON, "the next click counts", String::new, || (user.row(&old)?["unseen"] == false).then_some(()));
 }
 
-/// Two sessions change places at a change of shape; an id of before is still its own session's.
+/// An id from before the change still belongs to its own session.
 #[test]
-fn case_106_nor_when_two_sessions_change_places() {
+fn case_106_a_click_after_two_rows_swapped_hits_its_own_session() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let (first, second) = (sessions.add("first"), sessions.add("second"));
@@ -114,76 +120,74 @@ fn case_106_nor_when_two_sessions_change_places() {
         session.answer("Done.");
     }
     let gone = sessions.add("gone");
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &second, "idle");
-    user.agrees(&panel, &gone, "idle");
-    let aimed_at = user.agrees(&panel, &first, "idle").get("Mark as seen").id;
+    user.wait_status(&panel, &second, "idle");
+    user.wait_status(&panel, &gone, "idle");
+    let target = user.wait_status(&panel, &first, "idle").get("Mark as seen").id;
     second.prompt();
     second.answer("Which one?");
-    user.agrees(&panel, &second, "needs-input");
+    user.wait_status(&panel, &second, "needs-input");
     gone.delete();
     let _new = sessions.add("new");
     panel.wait_for("the new one", |entry| entry.shown().contains("new — "));
     assert!(panel.menu()[2].shown().contains("second"), "{:#?}", panel.menu());
-    panel.rest();
-    assert!(panel.click(aimed_at));
+    panel.wait_menu_stable();
+    assert!(panel.click(target));
     wait_until(SOON, "the first is seen", String::new, || (user.row(&first)?["unseen"] == false).then_some(()));
     assert_eq!(user.row(&second).unwrap()["unseen"], true);
 }
 
-/// Of a panel that tells when the menu is open, nothing changes its place under the pointer.
+/// This panel reports when the menu is open.
 #[test]
-fn while_the_menu_is_open_every_entry_stays_where_it_is() {
+fn while_the_menu_is_open_no_entry_moves() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let (one, gone) = (sessions.add("first"), sessions.add("gone"));
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &one, "idle");
-    user.agrees(&panel, &gone, "idle");
+    user.wait_status(&panel, &one, "idle");
+    user.wait_status(&panel, &gone, "idle");
     panel.open();
     let (revision, before) = (panel.layout().0, ids(&panel));
     let new = sessions.add("new");
     gone.delete();
     one.prompt();
-    user.agrees(&panel, &one, "working");
+    user.wait_status(&panel, &one, "working");
     panel.wait_for("it is gone", |entry| entry.shown().contains("gone — ") && !entry.enabled);
-    panel.settle();
+    panel.wait_idle();
     assert_eq!((panel.layout().0, ids(&panel)), (revision, before));
     panel.close();
-    user.agrees(&panel, &new, "idle");
+    user.wait_status(&panel, &new, "idle");
     assert!(panel.layout().0 != revision);
 }
 
-/// Case 150.
 #[test]
 fn case_150_nothing_moves_when_a_session_asks_while_the_submenu_of_another_is_open() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let (looked_at, other) = (sessions.add("first"), sessions.add("second"));
-    for session in [&looked_at, &other] {
+    let (asking, other) = (sessions.add("first"), sessions.add("second"));
+    for session in [&asking, &other] {
         session.prompt();
     }
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &looked_at, "working");
-    let row = user.agrees(&panel, &other, "working");
+    user.wait_status(&panel, &asking, "working");
+    let row = user.wait_status(&panel, &other, "working");
     panel.open();
     panel.open_submenu(row.id);
     let (revision, before) = (panel.layout().0, ids(&panel));
-    looked_at.tool("a", "bash", "make");
-    looked_at.ask("r", "a");
-    user.agrees(&panel, &looked_at, "needs-permission");
-    panel.settle();
+    asking.tool("a", "bash", "make");
+    asking.ask("r", "a");
+    user.wait_status(&panel, &asking, "needs-permission");
+    panel.wait_idle();
     assert_eq!((panel.layout().0, ids(&panel)), (revision, before));
     panel.close();
     let first = || panel.menu().into_iter().find(|entry| !entry.entries.is_empty());
     let asks_first = || first().is_some_and(|entry| entry.shown().starts_with('⚑')).then_some(());
-    wait_until(SOON, "what asks is first", || format!("{:#?}", panel.menu()), asks_first);
+    wait_until(SOON, "the session that asks is first", || format!("{:#?}", panel.menu()), asks_first);
 }
 
-/// The click that a user opened the menu for.
 #[test]
 fn the_first_click_after_the_menu_was_opened_counts() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
@@ -191,26 +195,26 @@ fn the_first_click_after_the_menu_was_opened_counts() {
     let session = sessions.add("one");
     session.prompt();
     session.answer("Done.");
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "idle");
+    user.wait_status(&panel, &session, "idle");
     let _new = sessions.add("new");
     panel.wait_for("the new one", |entry| entry.shown().contains("new — "));
-    // Nobody opens a menu and hits an entry sooner than this after it changed.
+    // No user can open a menu and click an entry within this time of a change.
     let changed = Instant::now();
     wait_until(SOON, "a moment passes", String::new, || (changed.elapsed() > Duration::from_millis(300)).then_some(()));
     panel.open();
-    assert!(panel.click(user.agrees(&panel, &session, "idle").get("Mark as seen").id));
+    assert!(panel.click(user.wait_status(&panel, &session, "idle").get("Mark as seen").id));
     panel.close();
     wait_until(SOON, "it counts", String::new, || (user.row(&session)?["unseen"] == false).then_some(()));
 }
 
 #[test]
-fn a_burst_of_changes_is_few_layouts() {
+fn a_burst_of_changes_causes_few_layouts() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let _first = sessions.add("session number 0");
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
     panel.wait_for("the first row", |entry| entry.shown().contains("number 0 — "));
     let before = panel.signals("LayoutUpdated");
@@ -220,11 +224,11 @@ fn a_burst_of_changes_is_few_layouts() {
         session.prompt();
     }
     panel.wait_for("all work", |entry| entry.shown() == "20 working · 1 idle");
-    panel.settle();
-    let most = 2 + usize::try_from(begun.elapsed().as_secs()).unwrap();
+    panel.wait_idle();
+    let max = 2 + usize::try_from(begun.elapsed().as_secs()).unwrap();
     let layouts = panel.signals("LayoutUpdated") - before;
-    assert!(layouts <= most, "{layouts} layouts of 20 new sessions in {:?}", begun.elapsed());
-    // Twenty changes of words are no change of places at all.
+    assert!(layouts <= max, "{layouts} layouts of 20 new sessions in {:?}", begun.elapsed());
+    // Twenty changes of text cause no new layout.
     let before = panel.signals("LayoutUpdated");
     for session in &made {
         session.tool("a", "bash", "make");
@@ -234,50 +238,50 @@ fn a_burst_of_changes_is_few_layouts() {
     panel.wait_for("the first", says);
     let all = || (count(&panel.layout().1) == 20).then_some(());
     wait_until(SOON, "all of them", || format!("{:#?}", panel.menu()), all);
-    panel.settle();
+    panel.wait_idle();
     assert_eq!(panel.signals("LayoutUpdated"), before);
 }
 
-/// Of an age nobody is told while the menu is closed. Who opens it is told what is true.
+/// While the menu is closed, ages cause no signals.
 #[test]
-fn ages_are_worded_when_the_menu_is_about_to_be_shown() {
+fn ages_are_updated_when_the_menu_is_about_to_be_shown() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let session = sessions.add("one");
     session.prompt();
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "working");
-    panel.settle();
+    user.wait_status(&panel, &session, "working");
+    panel.wait_idle();
     let before = panel.all_signals();
     let begun = Instant::now();
     wait_until(SOON, "it grows older", String::new, || (begun.elapsed() > Duration::from_secs(6)).then_some(()));
-    panel.settle();
-    assert_eq!(panel.all_signals(), before, "nobody looks");
-    assert!(!panel.about_to_show(), "no place changes");
-    panel.settle();
-    assert_eq!(panel.all_signals(), before + 1, "its age, in one message");
-    let row = user.agrees(&panel, &session, "working").shown();
+    panel.wait_idle();
+    assert_eq!(panel.all_signals(), before, "the menu is closed");
+    assert!(!panel.about_to_show(), "the layout does not change");
+    panel.wait_idle();
+    assert_eq!(panel.all_signals(), before + 1, "its age, in one signal");
+    let row = user.wait_status(&panel, &session, "working").shown();
     assert!(row.ends_with(" s") && !row.ends_with("just begun"), "{row}");
 }
 
 #[test]
-fn nothing_is_sent_when_nothing_is_new() {
+fn no_signal_is_sent_if_nothing_changed() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let session = sessions.add("one");
     session.prompt();
     session.tool("a", "bash", "x");
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "working");
-    panel.settle();
+    user.wait_status(&panel, &session, "working");
+    panel.wait_idle();
     let before = panel.all_signals();
     for _ in 0..20 {
         session.metric();
     }
     let refresh = panel.wait_for("Refresh", |entry| entry.label == "Refresh");
     assert!(panel.click(refresh.id));
-    panel.settle();
+    panel.wait_idle();
     assert_eq!(panel.all_signals(), before);
 }

@@ -1,4 +1,4 @@
-//! Popups on a notification server that shows them, clicks them, forgets them, lies, or does not answer.
+//! Popups on a notification server that shows them, reports clicks, forgets them, lies, or does not answer.
 
 mod clicks;
 mod servers;
@@ -7,54 +7,54 @@ use crate::desk::bus::Bus;
 use crate::desk::popups::{Manner, Popups as Server};
 use crate::support::{SOON, block_on, wait_until};
 use pilotlight::core::action::Action;
-use pilotlight::core::alert::{About, Asked, Button, Cause, Change, Popup, PopupId};
-use pilotlight::tray::notify::{Clicked, Means, Note, NoteSender, Popups};
+use pilotlight::core::alert::{About, Button, Cause, Change, Popup, PopupId, ShownRequest};
+use pilotlight::tray::notify::{Note, NoteSender, PopupConfig, PopupEvent, Popups};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-const GONE: Clicked = Clicked::Closed { by_user: false };
-const PUT_AWAY: Clicked = Clicked::Closed { by_user: true };
+const EXPIRED: PopupEvent = PopupEvent::Closed { by_user: false };
+const DISMISSED: PopupEvent = PopupEvent::Closed { by_user: true };
 
-/// So long nobody takes to read a popup and click; a click that comes sooner only shows it anew.
-const READ: Duration = Duration::from_secs(2);
+/// More than the minimum time between a popup and a click that counts; an earlier click only shows the popup again.
+const READING_TIME: Duration = Duration::from_secs(2);
 
-/// The popups under test, and what they told. Their clock stands still but for what a test takes for reading, so that a click
-/// comes too soon or not however busy the machine is.
+/// The popups under test, and the events that they reported. Their clock advances only when a test calls
+/// [`Desk::read`], so whether a click is too early does not depend on the machine.
 struct Desk {
     popups: Popups,
-    heard: Arc<Mutex<Vec<(u64, Clicked)>>>,
+    events: Arc<Mutex<Vec<(u64, PopupEvent)>>>,
     clock: Arc<Mutex<Instant>>,
 }
 
 impl Desk {
     fn new(bus: &Bus) -> Self {
-        Self::that(bus, true)
+        Self::with(bus, true)
     }
 
-    fn that(bus: &Bus, may_answer: bool) -> Self {
-        let heard = Arc::<Mutex<Vec<_>>>::default();
-        let into = Arc::clone(&heard);
+    fn with(bus: &Bus, may_answer: bool) -> Self {
+        let events = Arc::<Mutex<Vec<_>>>::default();
+        let sink = Arc::clone(&events);
         let clock = Arc::new(Mutex::new(Instant::now()));
         let time = Arc::clone(&clock);
-        let popups = Popups::start(Means {
+        let popups = Popups::start(PopupConfig {
             runtime: block_on(async { Handle::current() }),
             bus: Some(bus.address()),
             may_answer: Box::new(move |pid| pid == std::process::id() && may_answer),
             now: Box::new(move || *time.lock().unwrap()),
-            clicked: Box::new(move |id, clicked| into.lock().unwrap().push((id.0, clicked))),
+            clicked: Box::new(move |id, clicked| sink.lock().unwrap().push((id.0, clicked))),
         });
-        Self { popups, heard, clock }
+        Self { popups, events, clock }
     }
 
-    /// The user has read what stands there.
+    /// Advances the clock by the time that the user takes to read a popup.
     fn read(&self) {
-        *self.clock.lock().unwrap() += READ;
+        *self.clock.lock().unwrap() += READING_TIME;
     }
 
-    /// The user reads what the server shows, and clicks.
-    fn click_read(&self, server: &Server, number: u32, action: &str) {
+    /// The user reads the popup, then clicks.
+    fn click_after_reading(&self, server: &Server, number: u32, action: &str) {
         self.read();
         server.click(number, action);
     }
@@ -65,33 +65,34 @@ impl Desk {
         popup
     }
 
-    /// Waits until the answers to all popups so far have come: one more, of this number, is shown and taken back.
-    fn has_heard(&self, server: &Server, id: u32) {
+    /// Waits until the server has answered for all popups so far, by showing and withdrawing one more with this number.
+    fn wait_for_answers(&self, server: &Server, id: u32) {
         self.raise(id.into());
         assert_eq!(server.wait_for(usize::try_from(id).unwrap()).number, id);
         self.popups.apply(Change::Withdraw(PopupId(id.into())));
         server.wait_for_closed(&[id]);
     }
 
-    fn heard(&self) -> Vec<(u64, Clicked)> {
-        self.heard.lock().unwrap().clone()
+    fn events(&self) -> Vec<(u64, PopupEvent)> {
+        self.events.lock().unwrap().clone()
     }
 
-    /// Waits until this was told, and nothing else.
-    fn hears(&self, what: &[(u64, Clicked)]) {
-        let dump = || format!("{:?}", self.heard());
-        wait_until(SOON, &format!("{what:?} is told"), dump, || (self.heard().len() >= what.len()).then_some(()));
-        assert_eq!(self.heard(), what);
+    /// Waits until exactly these events were reported.
+    fn wait_for_events(&self, expected: &[(u64, PopupEvent)]) {
+        let dump = || format!("{:?}", self.events());
+        let all = || (self.events().len() >= expected.len()).then_some(());
+        wait_until(SOON, &format!("{expected:?} are reported"), dump, all);
+        assert_eq!(self.events(), expected);
     }
 }
 
-/// A popup with Approve, on one session.
+/// A popup with Approve, about one session.
 fn popup(id: u64) -> Popup {
     Popup {
         id: PopupId(id),
         about: About::One((0, "a".into())),
         cause: Cause::NeedsPermission,
-        asked: Some(Asked { request: id, text: "make".into(), choices: Vec::new() }),
+        asked: Some(ShownRequest { request: id, text: "make".into(), choices: Vec::new() }),
         title: format!("Needs permission: <{id}>"),
         body: "shell\nmake && echo <done>".into(),
         sound: true,
@@ -115,17 +116,17 @@ fn a_popup_is_shown_with_its_buttons() {
     assert_eq!(hint("desktop-entry").as_deref(), Some("\"pilotlight\""));
     assert_eq!(hint("suppress-sound").as_deref(), Some("false"));
     assert_eq!(hint("image-data").as_deref(), Some("a picture"));
-    assert_eq!(shown.lasts, 0, "it waits for an answer, and does not expire");
+    assert_eq!(shown.lasts, 0, "it waits for an answer, so it does not expire");
     for (id, cause, urgency) in [(2, Cause::Stuck, "byte 0x01"), (3, Cause::Done, "byte 0x00")] {
         desk.popups.apply(Change::Raise(Popup { sound: false, cause, ..popup(id) }));
         let shown = server.wait_for(usize::try_from(id).unwrap());
         assert_eq!((shown.hint("urgency"), shown.hint("suppress-sound")), (Some(urgency), Some("true")));
         assert_eq!(shown.lasts, -1, "as long as the server likes");
     }
-    assert_eq!(server.asked(), 1, "what it can do is asked once");
+    assert_eq!(server.capability_requests(), 1, "what it can do is asked once");
 }
 
-/// LXQt's makes a list of four actions, in which a click is two.
+/// LXQt's server puts four or more actions into a list, which takes a second click.
 #[test]
 fn a_server_that_draws_three_buttons_is_given_three() {
     let bus = Bus::start();
@@ -146,9 +147,9 @@ fn a_server_that_draws_three_buttons_is_given_three() {
     }
 }
 
-/// GNOME's plays none by itself.
+/// GNOME's server plays no sound by default.
 #[test]
-fn a_server_that_plays_sounds_is_told_which() {
+fn a_server_that_plays_sounds_is_sent_a_sounds_name() {
     let bus = Bus::start();
     let (server, desk) =
         (Server::with(&bus, Manner { can: vec!["body", "sound"], ..Manner::default() }), Desk::new(&bus));
@@ -169,12 +170,16 @@ fn a_server_is_sent_only_what_it_can_show() {
         desk.raise(1);
         let shown = server.wait_for(1);
         assert_eq!((&*shown.body, shown.actions.len()), (body, actions), "{can:?}");
-        assert_eq!(shown.actions.contains(&"approve".into()), actions == 8, "{can:?}: only with what it answers");
+        assert_eq!(
+            shown.actions.contains(&"approve".into()),
+            actions == 8,
+            "{can:?}: Approve only if the whole request is shown"
+        );
     }
 }
 
 #[test]
-fn a_popup_that_says_something_else_keeps_its_place_and_does_not_come_back() {
+fn a_popup_that_changes_keeps_its_place_and_does_not_return_after_it_was_closed() {
     let bus = Bus::start();
     let (server, desk) = (Server::start(&bus), Desk::new(&bus));
     let popup = desk.raise(1);
@@ -183,7 +188,7 @@ fn a_popup_that_says_something_else_keeps_its_place_and_does_not_come_back() {
     let shown = server.wait_for(2);
     assert_eq!((shown.replaces, shown.number, &*shown.title), (number, number, "less"));
     server.close(number, 2);
-    desk.hears(&[(1, PUT_AWAY)]);
+    desk.wait_for_events(&[(1, DISMISSED)]);
     desk.popups.apply(Change::Replace(Popup { title: "nothing".into(), ..popup }));
     desk.raise(2);
     assert!(server.wait_for(3).title.ends_with("<2>"));

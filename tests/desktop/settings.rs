@@ -1,16 +1,16 @@
-//! What the tray makes of settings that change, what it writes into its log, and what it shows for a bug report.
+//! Settings that change while the tray runs, the tray's log, and its diagnostics for a bug report.
 
 use crate::desk::bus::Bus;
-use crate::desk::light::User;
 use crate::desk::panel::{Entry, Panel};
 use crate::desk::popups::Popups;
 use crate::desk::sessions::Sessions;
+use crate::desk::tray::User;
 use crate::support::executable::executable;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use std::fs;
 
-/// A user who was welcomed long ago.
+/// A user who has already been welcomed.
 fn user(sessions: &Sessions) -> User {
     let user = User::new(sessions);
     fs::create_dir_all(user.state()).unwrap();
@@ -23,21 +23,21 @@ fn log(user: &User) -> String {
 }
 
 #[test]
-fn case_154_a_change_counts_at_once_and_what_is_wrong_in_it_costs_itself_alone() {
+fn case_154_changed_settings_apply_at_once_and_a_wrong_key_affects_only_itself() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel, popups) = (user(&sessions), Panel::start(&bus), Popups::start(&bus));
     let session = sessions.add("the one");
     session.prompt();
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "working");
+    user.wait_status(&panel, &session, "working");
     let good = || {
         let wrong = || panel.layout().1.find(&|entry: &Entry| entry.shown().starts_with("Settings: ")).is_some();
         wait_until(SOON, "nothing is wrong", || format!("{:#?}", panel.menu()), || (!wrong()).then_some(()));
     };
     let config = user.scratch.path().join(".config/pilotlight/config.toml");
     fs::write(&config, "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\n").unwrap();
-    user.agrees(&panel, &session, "stuck");
+    user.wait_status(&panel, &session, "stuck");
     for _ in 0..2 {
         fs::write(&config, "[limits]\nfresh-quiet = \"1m\"\nfresh-stuk = \"2h\"\n").unwrap();
         panel
@@ -47,11 +47,11 @@ fn case_154_a_change_counts_at_once_and_what_is_wrong_in_it_costs_itself_alone()
     assert_eq!(popup.title, "Pilotlight's settings");
     assert!(popup.body.contains("config.toml:3:1") && popup.body.contains("is ignored"), "{popup:?}");
     wait_until(SOON, "it is in the log", || log(&user), || log(&user).contains("config.toml:3:1").then_some(()));
-    // Case 154: what is right in it counts, and a file that nothing can be read from changes nothing.
-    user.agrees(&panel, &session, "working");
+    // The other keys apply. A file that cannot be parsed changes nothing.
+    user.wait_status(&panel, &session, "working");
     fs::write(&config, "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\n").unwrap();
     good();
-    user.agrees(&panel, &session, "stuck");
+    user.wait_status(&panel, &session, "stuck");
     fs::write(&config, "[limits\n").unwrap();
     panel.wait_for("it is no TOML", |entry| entry.shown().starts_with("Settings: config.toml:1:8: not TOML"));
     let popup = popups.wait_for(2);
@@ -60,16 +60,16 @@ fn case_154_a_change_counts_at_once_and_what_is_wrong_in_it_costs_itself_alone()
     panel.wait_for("it is stuck as before", |entry| entry.shown().starts_with("stuck: "));
     fs::write(&config, "[limits]\nfresh-quiet = \"1h\"\nfresh-stuck = \"2h\"\n[log]\nlevel = \"error\"\n").unwrap();
     good();
-    user.agrees(&panel, &session, "working");
-    assert_eq!(popups.taken().len(), 2, "{:#?}", popups.taken());
+    user.wait_status(&panel, &session, "working");
+    assert_eq!(popups.received().len(), 2, "{:#?}", popups.received());
     let before = log(&user);
     session.answer("Done.");
-    user.agrees(&panel, &session, "idle");
+    user.wait_status(&panel, &session, "idle");
     assert_eq!(log(&user), before, "the log's level changed as well");
 }
 
-/// Now, once it is over: the log tells milliseconds, and what is done next may be told within the same one.
-fn a_moment() -> jiff::Timestamp {
+/// The present millisecond, once it is over. The log has milliseconds, so later lines differ from this time.
+fn after_this_millisecond() -> jiff::Timestamp {
     let now = jiff::Timestamp::now();
     while jiff::Timestamp::now().as_millisecond() == now.as_millisecond() {
         std::thread::yield_now();
@@ -78,120 +78,120 @@ fn a_moment() -> jiff::Timestamp {
 }
 
 #[test]
-fn the_log_answers_why_and_holds_nothing_that_a_session_wrote() {
+fn the_log_explains_past_statuses_and_contains_nothing_that_a_session_wrote() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (user(&sessions), Panel::start(&bus));
     let session = sessions.add("Project Zebra");
-    let mut light = user.light(&bus);
+    let mut tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "idle");
+    user.wait_status(&panel, &session, "idle");
     session.prompt();
     session.tool("a", "launchcodes", "rm -rf hunter2");
-    user.agrees(&panel, &session, "working");
-    let working = a_moment();
+    user.wait_status(&panel, &session, "working");
+    let working = after_this_millisecond();
     session.fail("hunter2 is wrong");
-    user.agrees(&panel, &session, "failed");
-    let failed = a_moment();
+    user.wait_status(&panel, &session, "failed");
+    let failed = after_this_millisecond();
     session.prompt();
     session.tool("b", "launchcodes", "rm -rf hunter2");
-    user.agrees(&panel, &session, "working");
+    user.wait_status(&panel, &session, "working");
     session.kill();
-    user.agrees(&panel, &session, "crashed");
+    user.wait_status(&panel, &session, "crashed");
     let crashed = jiff::Timestamp::now();
-    panel.settle(); // its end is a moment later, and told apart
-    light.signal(Signal::TERM);
-    light.ended();
+    panel.wait_idle(); // so that the tray exits a moment later
+    tray.signal(Signal::TERM);
+    tray.wait_exit();
     let ask = |at: String| {
         let output = user.command(None, &["explain", &session.id, "--at", &at]).output().unwrap();
-        let told = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
-        (output.status.code(), told)
+        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), text)
     };
-    let (code, told) = ask(working.to_string());
-    assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("status          working, said since"), "{told}");
-    let (code, told) = ask(failed.to_string());
-    assert!(code == Some(0) && told.contains("status          failed") && told.contains("query, HTTP 500\n"), "{told}");
-    let (_, told) = ask(crashed.to_string());
-    assert!(told.contains("status          crashed") && told.contains("unfinished: a tool\n"), "{told}");
-    let (code, told) = ask("2020-01-01T00:00:00Z".into());
-    assert!(code == Some(1) && told.contains("does not reach that far back"), "{told}");
-    let (code, told) = ask(jiff::Timestamp::now().to_string());
-    assert!(code == Some(1) && told.contains("no tray ran then: the last one had ended at"), "{told}");
+    let (code, text) = ask(working.to_string());
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("status          working, said since"), "{text}");
+    let (code, text) = ask(failed.to_string());
+    assert!(code == Some(0) && text.contains("status          failed") && text.contains("query, HTTP 500\n"), "{text}");
+    let (_, text) = ask(crashed.to_string());
+    assert!(text.contains("status          crashed") && text.contains("unfinished: a tool\n"), "{text}");
+    let (code, text) = ask("2020-01-01T00:00:00Z".into());
+    assert!(code == Some(1) && text.contains("does not reach that far back"), "{text}");
+    let (code, text) = ask(jiff::Timestamp::now().to_string());
+    assert!(code == Some(1) && text.contains("no tray ran then: the last one had ended at"), "{text}");
     let minute = failed.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M").to_string();
     let output = user.command(None, &["explain", &session.id, "--at", &minute]).env("TZ", "UTC").output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.contains("failed"), "{told}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("failed"), "{text}");
     let log = log(&user);
     for secret in ["Zebra", "launchcodes", "hunter2", "rm -rf", "is wrong"] {
         assert!(!log.contains(secret), "{secret} is in:\n{log}");
     }
 }
 
-/// Where nothing was logged, and after the last word of a run that was killed, `--at` states no status.
+/// Neither for a time when statuses were not logged, nor after the last line of a run that was killed.
 #[test]
-fn what_the_log_does_not_hold_is_no_answer() {
+fn explain_at_states_no_status_that_the_log_does_not_have() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (user(&sessions), Panel::start(&bus));
     let session = sessions.add("the one");
-    let mut light = user.light(&bus);
+    let mut tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "idle");
+    user.wait_status(&panel, &session, "idle");
     let set = |level: &str| {
         let config = user.scratch.path().join(".config/pilotlight/config.toml");
         fs::write(config, format!("[log]\nlevel = \"{level}\"\n")).unwrap();
         let line = format!("tag=\"level\" level=\"{level}\"");
-        wait_until(SOON, "the level is another", || log(&user), || log(&user).contains(&line).then_some(()));
-        a_moment();
+        wait_until(SOON, "the level has changed", || log(&user), || log(&user).contains(&line).then_some(()));
+        after_this_millisecond();
     };
     let ask = || {
-        let now = a_moment().to_string();
+        let now = after_this_millisecond().to_string();
         let output = user.command(None, &["explain", &session.id, "--at", &now]).output().unwrap();
-        let told = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
-        (output.status.code(), told)
+        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), text)
     };
     set("warn");
     session.prompt();
-    user.agrees(&panel, &session, "working");
-    let (code, told) = ask();
-    assert!(code == Some(1) && told.contains("not logged then: the level was \"warn\""), "{told}");
+    user.wait_status(&panel, &session, "working");
+    let (code, text) = ask();
+    assert!(code == Some(1) && text.contains("not logged then: the level was \"warn\""), "{text}");
     set("info");
-    let told_anew = || log(&user).contains("was=\"idle\" is=\"working\"").then_some(());
-    wait_until(SOON, "what was missed is told", || log(&user), told_anew);
-    let (code, told) = ask();
-    assert!(code == Some(0) && told.contains("status          working, said since"), "{told}");
-    light.signal(Signal::KILL);
-    light.ended();
-    let (code, told) = ask();
-    assert!(code == Some(1) && told.contains("the log of that run breaks off at"), "{told}");
-    assert!(told.contains("before that it was working"), "{told}");
+    let logged_again = || log(&user).contains("was=\"idle\" is=\"working\"").then_some(());
+    wait_until(SOON, "the missed status is logged", || log(&user), logged_again);
+    let (code, text) = ask();
+    assert!(code == Some(0) && text.contains("status          working, said since"), "{text}");
+    tray.signal(Signal::KILL);
+    tray.wait_exit();
+    let (code, text) = ask();
+    assert!(code == Some(1) && text.contains("the log of that run breaks off at"), "{text}");
+    assert!(text.contains("before that it was working"), "{text}");
 }
 
 #[test]
-fn settings_are_found_where_no_event_told_of_them() {
+fn settings_are_found_without_a_file_event() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (user(&sessions), Panel::start(&bus));
     let folder = user.scratch.path().join(".config/pilotlight");
     let config = folder.join("config.toml");
     let session = sessions.add("the one");
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "idle");
+    user.wait_status(&panel, &session, "idle");
     let good = || {
         let wrong = || panel.layout().1.find(&|entry: &Entry| entry.shown().starts_with("Settings: ")).is_some();
         wait_until(SOON, "nothing is wrong", || format!("{:#?}", panel.menu()), || (!wrong()).then_some(()));
     };
     let wrong = || panel.wait_for("what is wrong", |entry| entry.shown().starts_with("Settings: config.toml:1:1"));
     good();
-    // Another folder takes the place of the one that is watched: the next look finds it, and it is watched from then on.
+    // Another folder replaces the watched one. The next rescan finds it, and it is watched from then on.
     fs::rename(&folder, folder.with_extension("old")).unwrap();
     fs::create_dir(&folder).unwrap();
     fs::write(&config, "wrong = 1\n").unwrap();
     let refresh = || panel.click(panel.wait_for("Refresh", |entry| entry.label == "Refresh").id).then_some(());
-    wait_until(SOON, "it looks at everything", String::new, refresh);
+    wait_until(SOON, "it rescans", String::new, refresh);
     wrong();
     fs::write(&config, "").unwrap();
     good();
-    // A link leads to a file with a mistake, which is put right there.
+    // A symlink to a file with a mistake, which is then corrected in place.
     let (real, link) = (user.scratch.path().join("real"), folder.join("link"));
     fs::create_dir(&real).unwrap();
     fs::write(real.join("config.toml"), "wrong = 1\n").unwrap();
@@ -214,10 +214,10 @@ fn diagnostics_are_shown_before_they_are_copied() {
     executable(&opener, &format!("#!/bin/sh\necho \"$1\" >>{}\n", opened.display()));
     let mut command = user.command(Some(&bus), &[]);
     command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
-    let _light = user.light_from(command);
+    let _tray = user.start_tray_as(command);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "working");
-    panel.rest();
+    user.wait_status(&panel, &session, "working");
+    panel.wait_menu_stable();
     let click = |label: &str| {
         let entry = panel.wait_for(label, |entry| entry.label == label);
         assert!(panel.click(entry.id), "{label}");
@@ -236,5 +236,5 @@ fn diagnostics_are_shown_before_they_are_copied() {
     click("Edit settings…");
     let config = user.scratch.path().join(".config/pilotlight/config.toml");
     wait_until(SOON, "the settings are opened", read, || read().contains(config.to_str().unwrap()).then_some(()));
-    assert!(fs::read_to_string(config).unwrap().contains("# fresh-stuck = "), "made from the reference");
+    assert!(fs::read_to_string(config).unwrap().contains("# fresh-stuck = "), "created from the reference");
 }

@@ -1,6 +1,6 @@
-//! Arguments, exit codes and output forms: what scripts rely on.
+//! Arguments, exit codes and output formats: what scripts rely on.
 
-use crate::support::made_up::User;
+use crate::support::synthetic::User;
 use serde_json::{Value, json};
 use std::fs;
 use std::time::Duration;
@@ -10,7 +10,7 @@ fn code(user: &User, args: &[&str]) -> Option<i32> {
 }
 
 #[test]
-fn unknown_flags_and_commands_fail_and_help_does_not() {
+fn unknown_flags_and_commands_fail_and_help_succeeds() {
     let user = User::new();
     for args in [&["--bogus"][..], &["status", "--bogus"], &["bogus"], &["watch"], &["replay"], &["explain"]] {
         assert_eq!(code(&user, args), Some(2), "{args:?}");
@@ -18,17 +18,17 @@ fn unknown_flags_and_commands_fail_and_help_does_not() {
     let help = user.run(&["--help"]);
     let text = String::from_utf8(help.stdout).unwrap();
     assert!(help.status.success() && text.contains("Examples:") && text.contains("pilotlight status"));
-    for (bare, ways) in [("watch", ["--json", "--format"]), ("config", ["--print", "--edit"])] {
+    for (bare, options) in [("watch", ["--json", "--format"]), ("config", ["--print", "--edit"])] {
         let ran = user.run(&[bare]);
-        let said = String::from_utf8(ran.stderr).unwrap();
-        assert!(ran.status.code() == Some(2) && ways.iter().all(|way| said.contains(way)), "{said}");
+        let stderr = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && options.iter().all(|option| stderr.contains(option)), "{stderr}");
     }
     let version = String::from_utf8(user.run(&["--version"]).stdout).unwrap();
     assert_eq!(version.trim(), format!("pilotlight {}", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
-fn completions_and_the_manual_know_what_the_help_shows() {
+fn completions_and_the_manual_cover_the_help() {
     let user = User::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = String::from_utf8(user.run(&["completions", shell]).stdout).unwrap();
@@ -61,28 +61,28 @@ fn without_a_readable_home_status_exits_with_3() {
     let output = user.run(&["status", "--json"]);
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), json!([]));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("there is no Copilot home at") && said.contains("--home"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("there is no Copilot home at") && stderr.contains("--home"), "{stderr}");
 
-    // One of two is enough, and the other is still named.
+    // One readable home is enough, and the other is still reported.
     let other = User::new();
     let home = other.home();
     let output = user.run(&["status", "--home", home.to_str().unwrap(), "--home", "/nonexistent"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(String::from_utf8(output.stderr).unwrap().contains("/nonexistent"));
 
-    // A home in which nothing was ever started is a home.
+    // A home without any session is a home.
     fs::remove_dir_all(other.sessions()).unwrap();
     let output = other.run(&["status", "--json"]);
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"[]\n"[..]));
 
-    // What stands in a home's place and is none.
+    // A file in place of the session folders.
     fs::write(other.sessions(), "").unwrap();
     assert_eq!(code(&other, &["status"]), Some(3));
 }
 
 #[test]
-fn homes_come_from_the_flag_else_the_environment_else_the_default() {
+fn homes_come_from_the_flag_then_the_environment_then_the_default() {
     let (one, two) = (User::new(), User::new());
     one.session(1).ended(Duration::from_secs(60));
     two.session(2).ended(Duration::from_secs(60));
@@ -139,13 +139,13 @@ fn a_row_has_the_promised_fields() {
 }
 
 #[test]
-fn of_the_ended_sessions_the_last_ten_of_a_day_are_listed() {
+fn only_the_last_ten_sessions_that_ended_within_a_day_are_listed() {
     let user = User::new();
     for n in 1..=14 {
         user.session(n).ended(Duration::from_secs(3600 * u64::from(n)));
     }
     user.session(15).ended(Duration::from_secs(25 * 3600));
-    user.session(99); // never prompted, and nobody has it open
+    user.session(99); // never prompted and not open
     let ids: Vec<_> = user.rows(&[]).iter().map(|row| row["id"].as_str().unwrap()[..8].to_owned()).collect();
     assert_eq!(ids, (1..=10).map(|n| format!("{n:08x}")).collect::<Vec<_>>());
     let all = user.rows(&["--all"]);
@@ -154,7 +154,7 @@ fn of_the_ended_sessions_the_last_ten_of_a_day_are_listed() {
 }
 
 #[test]
-fn ids_may_be_shortened_while_they_are_not_ambiguous() {
+fn unambiguous_prefixes_of_ids_are_accepted() {
     let user = User::new();
     for n in [0xab00, 0xab01] {
         user.session(n).ended(Duration::from_secs(60));
@@ -171,20 +171,23 @@ fn ids_may_be_shortened_while_they_are_not_ambiguous() {
     let homes = [user.home(), copy.home()].map(|home| home.to_str().unwrap().to_owned());
     let twice = user.run(&["explain", "0000ab00", "--home", &homes[0], "--home", &homes[1]]);
     assert_eq!(twice.status.code(), Some(2));
-    let said = String::from_utf8(twice.stderr).unwrap();
-    assert!(said.contains("2 homes have a session") && said.contains("--home"), "{said}");
+    let stderr = String::from_utf8(twice.stderr).unwrap();
+    assert!(stderr.contains("2 homes have a session") && stderr.contains("--home"), "{stderr}");
 }
 
 #[test]
-fn explain_tells_facts_limits_and_what_comes_next() {
+fn explain_prints_facts_limits_and_the_next_change() {
     let user = User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
     session.prompt();
-    session.say("tool.execution_start", r#"{"toolCallId":"c","toolName":"bash","arguments":{"command":"make all"}}"#);
-    let told = String::from_utf8(user.run(&["explain", "00000001"]).stdout).unwrap();
-    for words in ["status          working", "bash for", "make all", "quiet after 10 min", "by itself in", "alive"] {
-        assert!(told.contains(words), "{words} is not in:\n{told}");
+    session.log_event(
+        "tool.execution_start",
+        r#"{"toolCallId":"c","toolName":"bash","arguments":{"command":"make all"}}"#,
+    );
+    let output = String::from_utf8(user.run(&["explain", "00000001"]).stdout).unwrap();
+    for words in ["status          working", "bash for", "make all", "quiet after 10 min", "without one in", "alive"] {
+        assert!(output.contains(words), "{words} is not in:\n{output}");
     }
 }
 
@@ -195,36 +198,35 @@ fn replay_prints_each_change_in_the_logs_own_time() {
         env!("CARGO_MANIFEST_DIR"),
         "/tests/traces/10a-model-hang-live/73a6896d-2f6d-44f7-9970-27e603b52479/events.jsonl"
     );
-    let told = |args: &[&str]| -> Vec<(String, String)> {
+    let changes = |args: &[&str]| -> Vec<(String, String)> {
         let output = user.run(&[&["replay", log, "--json"], args].concat());
         assert!(output.status.success(), "{output:?}");
         let lines = String::from_utf8(output.stdout).unwrap();
-        let changes = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        changes
-            .map(|row| (row["at"].as_str().unwrap()[11..].to_owned(), row["status"].as_str().unwrap().to_owned()))
+        let rows = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        rows.map(|row| (row["at"].as_str().unwrap()[11..].to_owned(), row["status"].as_str().unwrap().to_owned()))
             .collect()
     };
     let change = |at: &str, status: &str| (at.to_owned(), status.to_owned());
-    let lived = [change("18:09:48.997Z", "idle"), change("18:09:49.091Z", "working")];
-    assert_eq!(told(&[]), lived);
+    let recorded = [change("18:09:48.997Z", "idle"), change("18:09:49.091Z", "working")];
+    assert_eq!(changes(&[]), recorded);
     let silent = [change("18:10:49.098Z", "quiet"), change("18:11:49.098Z", "stuck")];
-    assert_eq!(told(&["--until", "+2m"]), [&lived[..], &silent].concat());
-    assert_eq!(told(&["--until", "+119999ms"]), [&lived[..], &silent[..1]].concat());
-    assert_eq!(told(&["--owner", "dead"]), [&lived[..], &[change("18:09:49.099Z", "crashed")]].concat());
-    let ended = [&lived[..], &silent, &[change("18:19:49.099Z", "ended")]].concat();
-    assert_eq!(told(&["--owner", "unknown", "--until", "+11m"]), ended);
+    assert_eq!(changes(&["--until", "+2m"]), [&recorded[..], &silent].concat());
+    assert_eq!(changes(&["--until", "+119999ms"]), [&recorded[..], &silent[..1]].concat());
+    assert_eq!(changes(&["--owner", "dead"]), [&recorded[..], &[change("18:09:49.099Z", "crashed")]].concat());
+    let ended = [&recorded[..], &silent, &[change("18:19:49.099Z", "ended")]].concat();
+    assert_eq!(changes(&["--owner", "unknown", "--until", "+11m"]), ended);
     assert_eq!(code(&user, &["replay", "/nonexistent"]), Some(1));
     assert_eq!(code(&user, &["replay", log, "--until", "soon"]), Some(2));
 }
 
 #[test]
-fn a_wrong_config_is_told_and_the_rest_of_it_counts() {
+fn a_config_error_is_reported_and_the_rest_takes_effect() {
     let user = User::new();
     let config = user.scratch.path().join("config.toml");
     fs::write(&config, "[limits]\nfresh-qiet = \"1s\"\nfresh-stuck = \"90s\"\n").unwrap();
     let output = user.pilotlight(&["config", "--print"]).env("PILOTLIGHT_CONFIG", &config).output().unwrap();
-    let (said, printed) = (String::from_utf8(output.stderr).unwrap(), String::from_utf8(output.stdout).unwrap());
-    assert!(said.contains("config.toml:2:") && said.contains("did you mean `fresh-quiet`"), "{said}");
+    let (stderr, printed) = (String::from_utf8(output.stderr).unwrap(), String::from_utf8(output.stdout).unwrap());
+    assert!(stderr.contains("config.toml:2:") && stderr.contains("did you mean `fresh-quiet`"), "{stderr}");
     assert!(printed.contains("fresh-stuck = \"1m30s\"") && printed.contains("fresh-quiet = \"1m\""), "{printed}");
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -235,7 +237,7 @@ fn a_wrong_config_is_told_and_the_rest_of_it_counts() {
 }
 
 #[test]
-fn what_is_not_a_terminal_gets_no_colour() {
+fn output_to_a_pipe_has_no_colour() {
     let user = User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
@@ -245,7 +247,7 @@ fn what_is_not_a_terminal_gets_no_colour() {
     assert!(!table.contains('\u{1b}'));
 }
 
-/// What the program offers a shell for the last of these words.
+/// The program's shell completions for the last of these words.
 fn completed(user: &User, words: &[&str]) -> Vec<String> {
     let mut line = vec!["--", "pilotlight"];
     line.extend(words);
@@ -261,9 +263,9 @@ fn completed(user: &User, words: &[&str]) -> Vec<String> {
     String::from_utf8(ran.stdout).unwrap().lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// By its id, its folder or its title: each is completed, understood, and named where it was mistyped.
+/// By its id, its folder or its title. Each is completed, accepted, and suggested for a typing error.
 #[test]
-fn a_session_is_named_by_its_id_its_folder_or_its_title() {
+fn a_session_can_be_named_by_its_id_folder_or_title() {
     let user = User::new();
     let (one, other) = (user.session(1), user.session(2));
     for (folder, cwd, title) in
@@ -274,22 +276,22 @@ fn a_session_is_named_by_its_id_its_folder_or_its_title() {
     }
     for named in [&one.id[..], "billing-api", "/code/billing-api", "Write the migration", "write the MIGRATION"] {
         let ran = user.run(&["explain", named]);
-        let said = String::from_utf8(ran.stdout).unwrap();
-        assert!(ran.status.success() && said.contains(&*one.id), "{named}: {said}");
+        let stdout = String::from_utf8(ran.stdout).unwrap();
+        assert!(ran.status.success() && stdout.contains(&*one.id), "{named}: {stdout}");
     }
     let refused = |named: &str| {
         let ran = user.run(&["stop", named]);
         assert_eq!(ran.status.code(), Some(2), "{ran:?}");
         String::from_utf8(ran.stderr).unwrap()
     };
-    let said = refused("biling-api");
+    let stderr = refused("biling-api");
     assert!(
-        said.contains("no session has \"biling-api\"") && said.contains("billing-api · Write the migration"),
-        "{said}"
+        stderr.contains("no session has \"biling-api\"") && stderr.contains("billing-api · Write the migration"),
+        "{stderr}"
     );
     other.workspace("cwd: /code/billing-api\nname: Load test\n");
-    let said = refused("billing-api");
-    assert!(said.contains("means 2 sessions: ") && said.contains("Name one by its id"), "{said}");
+    let stderr = refused("billing-api");
+    assert!(stderr.contains("means 2 sessions: ") && stderr.contains("Name one by its id"), "{stderr}");
     other.workspace("cwd: /code/infra\nname: Load test\n");
     assert_eq!(completed(&user, &["stop", "bil"]), ["billing-api"]);
     assert_eq!(completed(&user, &["explain", "Write"]), ["Write\\ the\\ migration"]);

@@ -1,29 +1,29 @@
-//! Folders and files that are not what they should be, and that come and go.
+//! Broken, unexpected, removed and recreated folders and files.
 
-use crate::support::made_up::{Owner, User};
+use crate::support::synthetic::{Owner, User};
 use crate::support::{SOON, wait_until};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 use std::time::Duration;
 
-/// Case 86 (UP): a session's folder is deleted and made again.
+/// Case 86 (UP): a session's folder is deleted and created again.
 #[test]
-fn case_86_a_deleted_folder_is_told_and_may_come_back() {
+fn case_86_a_deleted_folder_is_reported_and_may_come_back() {
     let (user, session, owner, watch) = User::working(1);
     fs::remove_dir_all(&session.path).unwrap();
-    watch.until(&session, "it is told as removed", |row| row["removed"] == true);
+    watch.wait_row(&session, "removed", |row| row["removed"] == true);
     assert!(user.row(&session).is_none());
 
     let again = user.session(1);
     again.lock(owner.pid());
     again.prompt();
-    watch.told(&again, "working");
+    watch.wait_status(&again, "working");
     again.answer();
-    watch.told(&again, "idle");
+    watch.wait_status(&again, "idle");
 }
 
-/// Case 110: the root is missing, made later, removed, made again: followed throughout.
+/// Case 110: the home is missing, created later, removed, and created again. It is followed throughout.
 #[test]
 fn case_110_a_home_may_come_and_go() {
     let user = User::new();
@@ -33,45 +33,45 @@ fn case_110_a_home_may_come_and_go() {
         let session = user.session(round);
         let _owner = session.owner(&user);
         session.prompt();
-        watch.told(&session, "working");
+        watch.wait_status(&session, "working");
         session.answer();
-        watch.told(&session, "idle");
+        watch.wait_status(&session, "idle");
         fs::remove_dir_all(user.home()).unwrap();
-        watch.until(&session, "it is told as removed", |row| row["removed"] == true);
+        watch.wait_row(&session, "removed", |row| row["removed"] == true);
     }
 }
 
-/// Cases 86 and 110: made anew before anybody looked, a folder is followed as the one before it was.
+/// Cases 86 and 110: a folder that is removed and recreated before anything reads it is followed like the old one.
 #[test]
-fn case_86_what_is_made_anew_at_once_is_followed() {
+fn case_86_a_folder_recreated_at_once_is_followed() {
     let user = User::new();
     let session = user.session(1);
-    // One that holds nothing in the folder: what is open there keeps the system from telling that the folder went.
+    // An owner without an open file in the folder: while one is open, the system does not report the folder's removal.
     let owner = Owner::start(user.scratch.path(), "copilot");
     session.lock(owner.pid());
     session.prompt();
     let watch = user.watch();
-    watch.told(&session, "working");
-    for what in [session.path.clone(), user.sessions(), user.home()] {
+    watch.wait_status(&session, "working");
+    for folder in [session.path.clone(), user.sessions(), user.home()] {
         for _ in 0..10 {
-            fs::remove_dir_all(&what).unwrap();
+            fs::remove_dir_all(&folder).unwrap();
             let again = user.session(1);
             again.lock(owner.pid());
             again.prompt();
             again.answer();
-            watch.told(&again, "idle");
+            watch.wait_status(&again, "idle");
             again.prompt();
-            watch.told(&again, "working");
+            watch.wait_status(&again, "working");
         }
     }
 }
 
-/// Case 109: where no more files can be watched, that is said, and the rest goes on.
+/// Case 109: a reached limit of file watches is reported, and everything else continues to work.
 #[test]
-fn case_109_a_limit_of_watches_is_said() {
+fn case_109_a_limit_of_file_watches_is_reported() {
     let namespaces = Command::new("unshare").args(["-U", "-r", "true"]).status();
     if !namespaces.is_ok_and(|status| status.success()) {
-        return; // the system does not allow the limit to be set for one process
+        return; // without user namespaces the limit cannot be set for one process
     }
     let user = User::new();
     let live = user.session(0);
@@ -84,20 +84,20 @@ fn case_109_a_limit_of_watches_is_said() {
     let limited = format!("echo 10 >/proc/sys/user/max_inotify_watches; exec {program} watch --json");
     let mut command = Command::new("unshare");
     command.args(["-U", "-r", "sh", "-c", &limited]).env("HOME", user.scratch.path());
-    let complaint = user.scratch.path().join("stderr");
-    command.stderr(fs::File::create(&complaint).unwrap());
-    let watch = crate::support::made_up::Watch::start(command);
-    watch.told(&live, "working");
+    let stderr = user.scratch.path().join("stderr");
+    command.stderr(fs::File::create(&stderr).unwrap());
+    let watch = crate::support::synthetic::Watch::start(command);
+    watch.wait_status(&live, "working");
     live.answer();
-    watch.told(&live, "idle");
-    wait_until(SOON, "the limit is told", String::new, || {
-        fs::read_to_string(&complaint).unwrap().contains("limit of file watches").then_some(())
+    watch.wait_status(&live, "idle");
+    wait_until(SOON, "the limit is reported", String::new, || {
+        fs::read_to_string(&stderr).unwrap().contains("limit of file watches").then_some(())
     });
 }
 
-/// Case 88 (UP): what is no log is named and left alone; everything else is still shown.
+/// Case 88 (UP): a log that is not a regular file is reported and left alone. Everything else is still shown.
 #[test]
-fn case_88_what_is_no_log_is_named_and_the_rest_is_shown() {
+fn case_88_a_log_that_is_no_file_is_reported_and_the_rest_is_shown() {
     let user = User::new();
     let good = user.session(0);
     let _owner = good.owner(&user);
@@ -113,27 +113,27 @@ fn case_88_what_is_no_log_is_named_and_the_rest_is_shown() {
 
     let output = user.run(&["status"]);
     assert!(output.status.success(), "{output:?}");
-    let complaints = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     for (words, index) in [("a folder", 0), ("a pipe", 1), ("a symbolic link", 2)] {
         let session = &owners[index].1;
-        let (status, because) = user.told(session);
+        let (status, because) = user.status_and_reason(session);
         assert!(status == "quiet" && because.contains(words), "{status}: {because}");
-        let line = complaints.lines().find(|line| line.contains(&session.id)).unwrap();
+        let line = stderr.lines().find(|line| line.contains(&session.id)).unwrap();
         assert!(line.contains(words), "{line}");
     }
-    assert_eq!(user.told(&good).0, "working");
-    assert_eq!(user.told(&owners[3].1), ("idle".into(), "no prompt yet".into()));
+    assert_eq!(user.status_and_reason(&good).0, "working");
+    assert_eq!(user.status_and_reason(&owners[3].1), ("idle".into(), "no prompt yet".into()));
     assert_eq!(user.rows(&[]).len(), 5);
 
-    // It is seen at once when it becomes a log.
+    // When it becomes a log, that is noticed at once.
     let watch = user.watch();
-    watch.told(&owners[0].1, "quiet");
+    watch.wait_status(&owners[0].1, "quiet");
     fs::remove_dir(&logs[0]).unwrap();
     owners[0].1.prompt();
-    watch.told(&owners[0].1, "working");
+    watch.wait_status(&owners[0].1, "working");
 }
 
-/// What a session cannot do to a terminal by its title, it cannot by the name of its folder either.
+/// A session cannot send escape sequences to a terminal by the name of its folder.
 #[test]
 fn case_103_a_hostile_folder_name_is_shown_as_text() {
     let user = User::new();
@@ -142,26 +142,26 @@ fn case_103_a_hostile_folder_name_is_shown_as_text() {
     Command::new("mkfifo").arg(folder.join("events.jsonl")).status().unwrap();
     for args in [&["status"][..], &["explain", "bad"], &["explain", "b\u{1b}"]] {
         let output = user.run(args);
-        let told = [output.stdout, output.stderr].map(|told| String::from_utf8(told).unwrap()).concat();
-        assert!(!told.contains('\u{1b}') && !told.contains("\nnew line"), "{args:?}: {told}");
+        let text = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+        assert!(!text.contains('\u{1b}') && !text.contains("\nnew line"), "{args:?}: {text}");
     }
 }
 
-/// A log of 20 GB without a line end holds nobody up.
+/// A log of 20 GB without a line end delays nothing.
 #[test]
-fn case_89_a_log_without_line_ends_holds_nobody_up() {
+fn case_89_a_log_without_line_ends_delays_nothing() {
     let user = User::new();
     let (huge, good) = (user.session(1), user.session(2));
     let _owners = (huge.owner(&user), good.owner(&user));
     fs::File::create(huge.log()).unwrap().set_len(20 << 30).unwrap();
     good.prompt();
-    assert_eq!(user.told(&good).0, "working");
+    assert_eq!(user.status_and_reason(&good).0, "working");
     let watch = user.watch();
-    watch.told(&good, "working");
+    watch.wait_status(&good, "working");
     assert_eq!(watch.end(rustix::process::Signal::TERM), Some(0));
 }
 
-/// A session whose folder may not be read is not called over: nothing is known of it.
+/// A session whose folder may not be read is not ended: nothing is known of it.
 #[test]
 fn a_folder_that_may_not_be_read_is_quiet() {
     if !rustix::process::geteuid().is_root() {
@@ -183,45 +183,45 @@ fn a_folder_that_may_not_be_read_is_quiet() {
     assert!(rows[0]["because"].as_str().unwrap().contains("cannot be read"), "{rows}");
 }
 
-/// Old sessions are told once; when one is deleted, that is told too.
+/// Old sessions are reported once. The deletion of one is reported too.
 #[test]
-fn an_old_session_that_is_deleted_is_told_as_removed() {
+fn deleting_an_old_session_is_reported() {
     let user = User::new();
     let (old, other) = (user.session(1), user.session(2));
     old.ended(Duration::from_secs(40 * 86_400));
     other.ended(Duration::from_secs(41 * 86_400));
     let watch = user.watch();
-    watch.told(&old, "ended");
-    watch.told(&other, "ended");
+    watch.wait_status(&old, "ended");
+    watch.wait_status(&other, "ended");
     fs::remove_dir_all(&old.path).unwrap();
-    watch.until(&old, "told as removed", |row| row["removed"] == true);
+    watch.wait_row(&old, "removed", |row| row["removed"] == true);
     assert_eq!(watch.latest()[&other.id]["status"], "ended");
 }
 
-/// A reader that does not read does not keep the program from ending, and one that goes away ends it.
+/// A stalled reader of the output does not keep the program from exiting, and a reader that disconnects ends it.
 #[test]
-fn a_reader_that_does_not_read_holds_nothing_up() {
+fn a_stalled_reader_does_not_prevent_the_exit() {
     let user = User::new();
     for n in 1..400 {
         user.session(n).ended(Duration::from_secs(40 * 86_400));
     }
-    for reads in [false, true] {
+    for disconnects in [false, true] {
         let mut child = user.pilotlight(&["watch", "--json"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
         let mut out = child.stdout.take().unwrap();
         let mut first = [0; 1];
         std::io::Read::read_exact(&mut out, &mut first).unwrap();
-        if reads {
-            drop(out); // nobody reads any more, and nothing changes
+        if disconnects {
+            drop(out); // nothing changes, so nothing is written
         } else {
             let pid = rustix::process::Pid::from_child(&child);
             rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         }
-        let ended = wait_until(SOON, "it ends", String::new, || child.try_wait().unwrap());
-        assert_eq!(ended.code(), Some(0), "{reads}");
+        let status = wait_until(SOON, "it exits", String::new, || child.try_wait().unwrap());
+        assert_eq!(status.code(), Some(0), "{disconnects}");
     }
 }
 
-/// Garbage in every file of a session: no panic, a status, and the others are not touched by it.
+/// Garbage in every file of a session causes no panic. The session has a status, and others are not affected.
 #[test]
 fn garbage_in_every_file_is_survived() {
     let user = User::new();
@@ -233,7 +233,7 @@ fn garbage_in_every_file_is_survived() {
     fs::write(bad.path.join("workspace.yaml"), &garbage).unwrap();
     fs::write(bad.path.join("inuse.notapid.lock"), &garbage).unwrap();
     fs::write(bad.path.join("inuse.99999999999999.lock"), &garbage).unwrap();
-    assert_eq!(user.told(&good).0, "working");
+    assert_eq!(user.status_and_reason(&good).0, "working");
     let row = user.row(&bad).unwrap();
     assert_eq!((row["status"].as_str(), row["name"].as_str()), (Some("idle"), Some(&bad.id[..8])));
     let output = user.run(&["explain", &bad.id]);
@@ -241,21 +241,21 @@ fn garbage_in_every_file_is_survived() {
     assert!(explained.contains("0 events read"), "{explained}");
 }
 
-/// An old session that is resumed is told at once, though its log was never read.
+/// An old session that is resumed is reported at once, though its log was never read.
 #[test]
-fn an_old_session_that_is_resumed_is_told_at_once() {
+fn resuming_an_old_session_is_reported_at_once() {
     let user = User::new();
     let old = user.session(1);
     old.ended(Duration::from_secs(40 * 86_400));
     let watch = user.watch();
-    watch.told(&old, "ended");
-    assert!(user.row(&old).is_none(), "not among those of the last 24 hours");
+    watch.wait_status(&old, "ended");
+    assert!(user.row(&old).is_none(), "only sessions of the last 24 hours are listed");
     let _owner = old.owner(&user);
-    old.say("session.resume", r#"{"resumeTime":"x","eventCount":2}"#);
-    let row = watch.told(&old, "idle");
+    old.log_event("session.resume", r#"{"resumeTime":"x","eventCount":2}"#);
+    let row = watch.wait_status(&old, "idle");
     assert_eq!(row["because"], "resumed, your turn");
     old.prompt();
-    watch.told(&old, "working");
+    watch.wait_status(&old, "working");
 }
 
 /// Progress alone prints nothing; each change of status prints one line.
@@ -263,15 +263,15 @@ fn an_old_session_that_is_resumed_is_told_at_once() {
 fn progress_alone_prints_nothing() {
     let (_user, session, _owner, watch) = User::working(1);
     for _ in 0..20 {
-        session.say("session.info", r#"{"message":"x"}"#);
+        session.log_event("session.info", r#"{"message":"x"}"#);
     }
     session.answer();
-    watch.told(&session, "idle");
+    watch.wait_status(&session, "idle");
     let statuses: Vec<_> = watch.lines().iter().map(|line| line["status"].as_str().unwrap().to_owned()).collect();
     assert_eq!(statuses, ["working", "idle"]);
 }
 
-/// A title that a session wrote is shown as text: no escape sequence of it reaches the terminal.
+/// A session's title is shown as text. Its escape sequences do not reach the terminal.
 #[test]
 fn case_103_a_hostile_title_is_shown_as_text() {
     let user = User::new();

@@ -1,16 +1,16 @@
-//! Owners that were killed, and whose locks another Copilot has cleaned away.
+//! Owners that were killed and whose locks another Copilot has removed.
 
-use crate::support::made_up::{Folder, Owner, User};
+use crate::support::synthetic::{Folder, Owner, User};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The log of a Copilot process that was started so long ago, and says this of a session.
-fn log(user: &User, pid: u32, ago: Duration, session: &Folder, says: &[&str]) {
+/// Writes the log of a Copilot process that started `ago`, with these messages about a session.
+fn log(user: &User, pid: u32, ago: Duration, session: &Folder, messages: &[&str]) {
     let logs = user.home().join("logs");
     std::fs::create_dir_all(&logs).unwrap();
     let started = jiff::Timestamp::now() - ago;
     let lines: String =
-        says.iter().map(|says| format!("2026-11-22T01:02:18.498Z [INFO] {says} {}\n", session.id)).collect();
+        messages.iter().map(|message| format!("2026-11-22T01:02:18.498Z [INFO] {message} {}\n", session.id)).collect();
     std::fs::write(logs.join(format!("process-{}-{pid}.log", started.as_millisecond())), lines).unwrap();
 }
 
@@ -27,7 +27,7 @@ const CLOSES: &str = "Closing session";
 const AGO: Duration = Duration::from_secs(20);
 
 #[test]
-fn a_killed_owner_whose_lock_was_cleaned_away_is_told_by_its_log() {
+fn a_killed_owner_without_its_lock_is_found_by_its_log() {
     let user = User::new();
     let session = user.session(1);
     session.prompt();
@@ -39,22 +39,22 @@ fn a_killed_owner_whose_lock_was_cleaned_away_is_told_by_its_log() {
     let row = user.row(&session).unwrap();
     assert_eq!((&row["status"], resumes(&row)), (&json!("crashed"), true), "{row}");
     assert_eq!(row["owner"], json!({"pid": pid, "state": "gone", "attachable": false, "bridge": null}));
-    // Those that had it open before are gone as well.
+    // Earlier processes that had it open are gone as well.
     log(&user, dead(&user), AGO * 2, &session, &[OPENS, CLOSES]);
     log(&user, dead(&user), AGO * 3, &session, &[OPENS]);
     assert_eq!(user.row(&session).unwrap()["owner"]["pid"], pid);
-    // What would hold up others while it is read is not read, and then nothing is known.
+    // A log that is too large to read quickly is not read, so nothing is known.
     let endless = std::fs::File::create(user.home().join("logs/process-1-1.log")).unwrap();
     endless.set_len(1 << 30).unwrap();
     assert_eq!(user.row(&session).unwrap()["status"], "working");
 }
 
 #[test]
-fn where_nothing_tells_who_runs_it_no_owner_is_called_gone() {
+fn an_unknown_owner_is_not_called_gone() {
     let user = User::new();
     let living = Owner::start(user.scratch.path(), "copilot");
     type Case<'a> = (&'static str, &'a dyn Fn(&Folder));
-    let tell: [Case<'_>; 5] = [
+    let cases: [Case<'_>; 5] = [
         ("no log", &|_| ()),
         ("it was closed", &|session| log(&user, dead(&user), AGO, session, &[OPENS, CLOSES])),
         ("another session", &|_| log(&user, dead(&user), AGO, &user.session(9), &[OPENS])),
@@ -64,29 +64,29 @@ fn where_nothing_tells_who_runs_it_no_owner_is_called_gone() {
         }),
         ("started after its last event", &|session| log(&user, dead(&user), Duration::ZERO, session, &[OPENS])),
     ];
-    for (n, (what, tell)) in (1..).zip(tell) {
+    for (n, (what, write)) in (1..).zip(cases) {
         let session = user.session(n);
         session.append(session.line(Duration::from_secs(10), "user.message", r#"{"content":"Paint the fence"}"#));
-        tell(&session);
+        write(&session);
         let row = user.row(&session).unwrap();
         assert!(!resumes(&row) && row["status"] != "crashed", "{what}: {row}");
     }
 }
 
-/// Who saw it end remembers, whatever is left on disk.
+/// A `watch` that saw it end remembers that, whatever is left on disk.
 #[test]
-fn an_owner_that_was_seen_to_end_stays_gone_without_its_lock() {
+fn an_owner_seen_to_end_stays_gone_without_its_lock() {
     let (_user, session, owner, watch) = User::working(1);
     let lock = session.path.join(format!("inuse.{}.lock", owner.pid()));
     owner.kill();
-    watch.told(&session, "crashed");
+    watch.wait_status(&session, "crashed");
     std::fs::remove_file(lock).unwrap();
-    // Told in one line with something that surely changes its row.
+    // Another change surely prints a line, which also shows this one.
     session.workspace("name: Paint the gate\n");
-    let row = watch.until(&session, "renamed", |row| row.to_string().contains("gate"));
+    let row = watch.wait_row(&session, "renamed", |row| row.to_string().contains("gate"));
     assert_eq!((&row["status"], resumes(&row)), (&json!("crashed"), true), "{row}");
-    // Whoever writes to it runs it.
-    session.say("tool.execution_start", r#"{"toolCallId":"t","toolName":"bash"}"#);
-    let row = watch.told(&session, "working");
+    // A new event means that a process runs it.
+    session.log_event("tool.execution_start", r#"{"toolCallId":"t","toolName":"bash"}"#);
+    let row = watch.wait_status(&session, "working");
     assert!(!resumes(&row), "{row}");
 }

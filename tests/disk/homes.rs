@@ -1,7 +1,7 @@
-//! Homes that are taken away, replaced, mounted over and led elsewhere while they are followed.
+//! Homes that are removed, replaced, mounted over or redirected while they are followed.
 
-use crate::support::made_up::{Folder, User, Watch};
-use crate::support::ran::ran;
+use crate::support::running_time::running_time;
+use crate::support::synthetic::{Folder, User, Watch};
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use std::fs;
@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Sooner than any rescan, and than homes are looked at where no event tells of them.
+/// Shorter than any interval of rescans and of the poll for homes without file events.
 const AT_ONCE: Duration = Duration::from_secs(3);
 
-/// A user whose home is at a path of our choice, with a session that works.
+/// A user with a Copilot home at a chosen path.
 struct Stage {
     user: User,
     home: PathBuf,
@@ -30,7 +30,7 @@ impl Stage {
         Watch::start(self.user.pilotlight(&["watch", "--json", "--home", home]))
     }
 
-    /// Makes a home with one session, which works, elsewhere.
+    /// Makes another home with one working session.
     fn other_home(&self, name: &str, n: u32) -> (PathBuf, Folder) {
         let home = self.user.scratch.path().join(name);
         fs::create_dir_all(home.join("session-state")).unwrap();
@@ -43,25 +43,27 @@ impl Stage {
     }
 }
 
-/// The sessions that are told to be there, and what they do.
-fn told(watch: &Watch) -> Vec<(String, String)> {
-    let there = watch.latest().into_iter().filter(|(_, row)| row["removed"] != true);
-    there.map(|(id, row)| (id, row["status"].as_str().unwrap().to_owned())).collect()
+/// The ids and last statuses of the sessions that were not removed.
+fn statuses(watch: &Watch) -> Vec<(String, String)> {
+    let listed = watch.latest().into_iter().filter(|(_, row)| row["removed"] != true);
+    listed.map(|(id, row)| (id, row["status"].as_str().unwrap().to_owned())).collect()
 }
 
 #[track_caller]
-fn tells_at_once(watch: &Watch, sessions: &[(&Folder, &str)]) {
-    let wanted: Vec<_> = sessions.iter().map(|(session, status)| (session.id.clone(), (*status).to_owned())).collect();
-    let begun = ran();
-    wait_until(SOON, "the home is followed", || format!("{:?}", told(watch)), || (told(watch) == wanted).then_some(()));
-    let took = ran() - begun;
+fn reports_at_once(watch: &Watch, sessions: &[(&Folder, &str)]) {
+    let expected: Vec<_> =
+        sessions.iter().map(|(session, status)| (session.id.clone(), (*status).to_owned())).collect();
+    let start = running_time();
+    let is_reported = || (statuses(watch) == expected).then_some(());
+    wait_until(SOON, "the home is followed", || format!("{:?}", statuses(watch)), is_reported);
+    let took = running_time() - start;
     println!("followed within {took:.1?}");
     assert!(took < AT_ONCE, "followed after {took:.1?}");
 }
 
-/// Case 139: a home renamed away, another one put there, and changed back again.
+/// Case 139: a home is renamed, replaced by another, and put back.
 #[test]
-fn case_139_a_home_renamed_away_and_another_put_there_is_followed() {
+fn case_139_a_home_that_is_replaced_is_followed() {
     for home in ["home", "deep/er/home"] {
         let stage = Stage::new(home);
         fs::create_dir_all(stage.home.parent().unwrap()).unwrap();
@@ -70,64 +72,64 @@ fn case_139_a_home_renamed_away_and_another_put_there_is_followed() {
         fs::rename(&first, &stage.home).unwrap();
         let (one, two) = (one.in_home(&stage.home), two.in_home(&stage.home));
         let watch = stage.watch();
-        tells_at_once(&watch, &[(&one, "working")]);
+        reports_at_once(&watch, &[(&one, "working")]);
         let (mut here, mut there) = (&one, &two);
         for n in 0..6 {
             let (away, next) = if n % 2 == 0 { (&first, &second) } else { (&second, &first) };
             fs::rename(&stage.home, away).unwrap();
             fs::rename(next, &stage.home).unwrap();
             (here, there) = (there, here);
-            tells_at_once(&watch, &[(here, if n < 2 { "working" } else { "idle" })]);
-            // It is watched, and the one that went is not.
+            reports_at_once(&watch, &[(here, if n < 2 { "working" } else { "idle" })]);
+            // The new home is watched.
             here.answer();
-            tells_at_once(&watch, &[(here, "idle")]);
+            reports_at_once(&watch, &[(here, "idle")]);
         }
-        // With all that is above it, and nothing in its place for a while.
-        let above = stage.home.parent().unwrap().to_owned();
-        if above != stage.user.scratch.path() {
+        // Its parent folder is renamed, with nothing in its place for a while.
+        let parent = stage.home.parent().unwrap().to_owned();
+        if parent != stage.user.scratch.path() {
             let away = stage.user.scratch.path().join("away");
-            fs::rename(&above, &away).unwrap();
-            tells_at_once(&watch, &[]);
-            fs::rename(&away, &above).unwrap();
-            tells_at_once(&watch, &[(here, "idle")]);
+            fs::rename(&parent, &away).unwrap();
+            reports_at_once(&watch, &[]);
+            fs::rename(&away, &parent).unwrap();
+            reports_at_once(&watch, &[(here, "idle")]);
         }
         assert_eq!(watch.end(Signal::TERM), Some(0));
     }
 }
 
-/// Case 139: a home that becomes a link, a link that leads elsewhere, and what it leads to renamed.
+/// Case 139: a home becomes a symlink, the symlink changes, and its target is renamed.
 #[test]
-fn case_139_a_home_that_is_a_link_is_followed_wherever_it_leads() {
+fn case_139_a_home_that_is_a_symlink_is_followed_to_its_target() {
     let stage = Stage::new("home");
     let ((first, one), (second, two)) = (stage.other_home("first", 1), stage.other_home("second", 2));
     let _owners = (one.owner(&stage.user), two.owner(&stage.user));
     std::os::unix::fs::symlink("first", &stage.home).unwrap();
     let watch = stage.watch();
-    tells_at_once(&watch, &[(&one, "working")]);
-    // As `ln -sfn` does it, and at one go.
+    reports_at_once(&watch, &[(&one, "working")]);
+    // First as `ln -sfn` does it, then atomically.
     fs::remove_file(&stage.home).unwrap();
     std::os::unix::fs::symlink(&second, &stage.home).unwrap();
-    tells_at_once(&watch, &[(&two, "working")]);
-    let beside = stage.user.scratch.path().join("beside");
-    std::os::unix::fs::symlink(&first, &beside).unwrap();
-    fs::rename(&beside, &stage.home).unwrap();
-    tells_at_once(&watch, &[(&one, "working")]);
+    reports_at_once(&watch, &[(&two, "working")]);
+    let new = stage.user.scratch.path().join("new");
+    std::os::unix::fs::symlink(&first, &new).unwrap();
+    fs::rename(&new, &stage.home).unwrap();
+    reports_at_once(&watch, &[(&one, "working")]);
     one.answer();
-    tells_at_once(&watch, &[(&one, "idle")]);
-    // What it leads to goes, and another one takes its name.
+    reports_at_once(&watch, &[(&one, "idle")]);
+    // Its target is renamed, and another folder takes that name.
     fs::rename(&first, stage.user.scratch.path().join("old")).unwrap();
-    tells_at_once(&watch, &[]);
+    reports_at_once(&watch, &[]);
     fs::rename(&second, &first).unwrap();
-    tells_at_once(&watch, &[(&two.in_home(&first), "working")]);
-    // A folder takes the place of the link.
+    reports_at_once(&watch, &[(&two.in_home(&first), "working")]);
+    // A folder replaces the symlink.
     fs::remove_file(&stage.home).unwrap();
     fs::rename(&first, &stage.home).unwrap();
     two.in_home(&stage.home).answer();
-    tells_at_once(&watch, &[(&two, "idle")]);
+    reports_at_once(&watch, &[(&two, "idle")]);
     assert_eq!(watch.end(Signal::TERM), Some(0));
 }
 
-/// Case 139: something is mounted over a home, and taken away again.
+/// Case 139: a folder is mounted over a home, and unmounted.
 #[test]
 fn case_139_a_home_that_is_mounted_over_is_followed() {
     let unshared = |arguments: &[&str]| Command::new("unshare").args(arguments).arg("true").status();
@@ -139,13 +141,13 @@ fn case_139_a_home_that_is_mounted_over_is_followed() {
     let _owners = (one.owner(&stage.user), two.owner(&stage.user));
     fs::rename(&first, &stage.home).unwrap();
     let one = one.in_home(&stage.home);
-    // In mounts of its own, which the test reaches into.
+    // In its own mount namespace, which the test enters to mount.
     let plain = stage.user.pilotlight(&["watch", "--json", "--home", stage.home.to_str().unwrap()]);
     let mut inside = Command::new("unshare");
     inside.arg("-m").arg(plain.get_program()).args(plain.get_args()).env_clear();
     inside.envs(plain.get_envs().filter_map(|(key, value)| Some((key, value?))));
     let watch = Watch::start(inside);
-    tells_at_once(&watch, &[(&one, "working")]);
+    reports_at_once(&watch, &[(&one, "working")]);
     let mount = |command: &str, arguments: &[&std::ffi::OsStr]| {
         let pid = format!("--target={}", watch.pid());
         let done = Command::new("nsenter").args([&*pid, "--mount", command]).args(arguments).status().unwrap();
@@ -153,28 +155,28 @@ fn case_139_a_home_that_is_mounted_over_is_followed() {
     };
     for _ in 0..3 {
         mount("mount", &["--bind".as_ref(), second.as_ref(), stage.home.as_ref()]);
-        tells_at_once(&watch, &[(&two, "working")]);
+        reports_at_once(&watch, &[(&two, "working")]);
         mount("umount", &[stage.home.as_ref()]);
-        tells_at_once(&watch, &[(&one, "working")]);
+        reports_at_once(&watch, &[(&one, "working")]);
     }
     one.answer();
-    tells_at_once(&watch, &[(&one, "idle")]);
-    // Over what is above it, with nothing there.
+    reports_at_once(&watch, &[(&one, "idle")]);
+    // An empty file system is mounted over it.
     mount("mount", &["-t".as_ref(), "tmpfs".as_ref(), "none".as_ref(), stage.home.as_ref()]);
-    tells_at_once(&watch, &[]);
+    reports_at_once(&watch, &[]);
     assert_eq!(watch.end(Signal::TERM), Some(0));
 }
 
-/// What comes and goes beside a home wakes nobody.
+/// Files that are created and removed next to a home do not wake the program.
 #[test]
-fn what_happens_beside_a_home_wakes_nobody() {
+fn changes_next_to_a_home_do_not_wake_the_program() {
     for has_logs in [true, false] {
-        wakes_nobody(has_logs);
+        assert_not_woken(has_logs);
     }
 }
 
-/// `has_logs`: as every home has in which Copilot ran, unless they were removed, or go elsewhere.
-fn wakes_nobody(has_logs: bool) {
+/// `has_logs`: whether the home has a `logs` folder, as after a run of Copilot, unless it was removed or is elsewhere.
+fn assert_not_woken(has_logs: bool) {
     let user = User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
@@ -182,15 +184,15 @@ fn wakes_nobody(has_logs: bool) {
         fs::create_dir(user.home().join("logs")).unwrap();
     }
     let watch = user.watch();
-    watch.told(&session, "idle");
+    watch.wait_status(&session, "idle");
     let switches = || {
         let status = fs::read_to_string(format!("/proc/{}/status", watch.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
         line.trim().parse::<u64>().unwrap()
     };
-    // Its beginning is over when nothing wakes it for a while.
+    // Startup is over when nothing wakes it for a while.
     let mut last = 0;
-    wait_until(SOON, "it rests", String::new, || (std::mem::replace(&mut last, switches()) == last).then_some(()));
+    wait_until(SOON, "it is idle", String::new, || (std::mem::replace(&mut last, switches()) == last).then_some(()));
     let before = switches();
     for n in 0..500 {
         for folder in [user.scratch.path().to_owned(), user.home()] {
@@ -199,7 +201,7 @@ fn wakes_nobody(has_logs: bool) {
         }
     }
     session.prompt();
-    watch.told(&session, "working");
+    watch.wait_status(&session, "working");
     let woken = switches() - before;
     assert!(woken < 50, "woken {woken} times, logs: {has_logs}");
 }

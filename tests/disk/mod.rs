@@ -1,5 +1,5 @@
-//! The real program on made-up sessions: dead locks, broken files, vanished folders, and the exit codes and forms that
-//! scripts rely on.
+//! The real program on synthetic sessions: dead locks, broken files, vanished folders, and the exit codes and output
+//! formats that scripts rely on.
 
 mod commands;
 mod files;

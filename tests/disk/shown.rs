@@ -1,10 +1,10 @@
-//! What is printed of what others wrote: JSON in which nothing acts unseen, names of which something is seen.
+//! Foreign text in the output: JSON without invisible or control characters, and names that are never blank.
 
-use crate::support::made_up::User;
+use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
 
-/// What is written as it is in no JSON of ours.
-fn acts(c: char) -> bool {
+/// Whether our JSON must escape this character.
+fn is_escaped(c: char) -> bool {
     c != '\n' && (c.is_control() || pilotlight::core::text::is_invisible(c))
 }
 
@@ -32,7 +32,7 @@ fn case_144_names_are_never_blank() {
 }
 
 #[test]
-fn case_144_json_shows_nothing_that_acts_unseen() {
+fn case_144_json_escapes_invisible_and_control_characters() {
     let user = User::new();
     let session = user.session(1);
     let cwd = "/home/dev/\u{202e}txt\u{9b}31m\u{7f}\u{2066}";
@@ -42,9 +42,12 @@ fn case_144_json_shows_nothing_that_acts_unseen() {
     ));
     let _owner = session.owner(&user);
     session.prompt();
-    session.say("tool.execution_start", "{\"toolCallId\":\"c\",\"toolName\":\"ba\u{202e}\u{9b}sh\",\"arguments\":{}}");
+    session.log_event(
+        "tool.execution_start",
+        "{\"toolCallId\":\"c\",\"toolName\":\"ba\u{202e}\u{9b}sh\",\"arguments\":{}}",
+    );
     let row = user.row(&session).unwrap();
-    assert_eq!(row["cwd"], cwd, "it reads as it was");
+    assert_eq!(row["cwd"], cwd, "a parser reads the original");
     let log = session.log().display().to_string();
     let odd_home = user.scratch.path().join("\u{202e}home\u{9b}");
     let odd_home = odd_home.to_str().unwrap();
@@ -56,7 +59,7 @@ fn case_144_json_shows_nothing_that_acts_unseen() {
     ] {
         let output = user.run(args);
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(!text.contains(acts) && text.len() > 2, "{args:?}: {text:?}");
+        assert!(!text.contains(is_escaped) && text.len() > 2, "{args:?}: {text:?}");
         for line in text.lines().filter(|_| args[0] == "replay") {
             serde_json::from_str::<serde_json::Value>(line).unwrap();
         }
@@ -65,8 +68,8 @@ fn case_144_json_shows_nothing_that_acts_unseen() {
     let mut command = user.pilotlight(&["watch", "--json"]);
     let mut watch = command.stdout(std::fs::File::create(&path).unwrap()).spawn().unwrap();
     let text = || std::fs::read_to_string(&path).unwrap();
-    wait_until(SOON, "it is told", text, || text().contains("working").then_some(()));
+    wait_until(SOON, "it is reported", text, || text().contains("working").then_some(()));
     watch.kill().unwrap();
     watch.wait().unwrap();
-    assert!(!text().contains(acts) && text().contains("\\u202e"), "{:?}", text());
+    assert!(!text().contains(is_escaped) && text().contains("\\u202e"), "{:?}", text());
 }

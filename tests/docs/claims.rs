@@ -1,7 +1,7 @@
-//! What SECURITY.md and docs/bridge.md claim: each claim names the tests that hold it, and these exist. The claims about what the program leaves
-//! alone as a whole are held here.
+//! The claims of SECURITY.md and docs/bridge.md: each names its tests, and these exist. Also the tests of claims about
+//! the whole program: what it never writes, and what it never logs.
 
-use crate::support::made_up::User;
+use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The tests that a text names: `path/to/file.rs::name`, in backquotes.
-fn named(text: &str) -> Vec<(String, String)> {
+/// The tests that a text names, as `path/to/file.rs::name` in backquotes.
+fn named_tests(text: &str) -> Vec<(String, String)> {
     let quoted = text.split('`').skip(1).step_by(2);
     quoted.filter_map(|word| word.split_once(".rs::").map(|(file, name)| (format!("{file}.rs"), name.into()))).collect()
 }
@@ -24,21 +24,21 @@ fn every_claim_names_tests_and_every_test_exists() {
     let mut claims = 0;
     for claim in text.split("\n- ").skip(1) {
         let claim = claim.split("\n\n").next().unwrap();
-        let tests = named(claim);
-        assert!(!tests.is_empty() || claim.contains("deny.toml"), "no test holds this:\n{claim}");
+        let tests = named_tests(claim);
+        assert!(!tests.is_empty() || claim.contains("deny.toml"), "no test is named for this claim:\n{claim}");
         for (file, name) in tests {
             let code = fs::read_to_string(root.join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
             let declared = code.find(&format!("fn {name}(")).unwrap_or_else(|| panic!("{file} has no {name}"));
-            // In front of it, a test says that it is one: behind the end of what stands before.
-            let before = code[..declared].rsplit("\n}\n").next().unwrap();
-            assert!(before.contains("#[test]"), "{file}: {name} is no test");
+            // Its attributes are between the end of the previous item and its name.
+            let attributes = code[..declared].rsplit("\n}\n").next().unwrap();
+            assert!(attributes.contains("#[test]"), "{file}: {name} is no test");
         }
         claims += 1;
     }
     assert!(claims > 15, "{claims} claims were found");
 }
 
-/// Every file below a folder: its identity, times and size.
+/// Inode, times and size of every file below a folder.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, (u64, i64, i64, i64, u64)> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -60,62 +60,67 @@ fn nothing_is_written_into_copilots_folders() {
     let (open, over) = (user.session(1), user.session(2));
     let _owner = open.owner(&user);
     open.prompt();
-    open.say("tool.execution_start", r#"{"toolCallId":"c","toolName":"bash"}"#);
+    open.log_event("tool.execution_start", r#"{"toolCallId":"c","toolName":"bash"}"#);
     over.ended(std::time::Duration::from_secs(3600));
     let before = tree(&user.home());
     let watch = user.watch();
-    watch.told(&open, "working");
+    watch.wait_status(&open, "working");
     for args in [&["status"][..], &["status", "--json", "--all"], &["explain", &open.id], &["stop", &over.id, "--yes"]]
     {
         user.run(args);
     }
     let mut tray = user.pilotlight(&[]).stderr(std::process::Stdio::null()).spawn().unwrap();
     let log = user.scratch.path().join(".local/state/pilotlight/pilotlight.log");
-    let said = || fs::read_to_string(&log).unwrap_or_default();
-    wait_until(SOON, "the tray is up", said, || said().contains("bus").then_some(()));
+    let read = || fs::read_to_string(&log).unwrap_or_default();
+    wait_until(SOON, "the tray is up", read, || read().contains("bus").then_some(()));
     rustix::process::kill_process(rustix::process::Pid::from_child(&tray), Signal::TERM).unwrap();
     assert!(tray.wait().unwrap().success());
     assert_eq!(watch.end(Signal::TERM), Some(0));
     assert_eq!(tree(&user.home()), before);
 }
 
-/// At no level, and of nothing that a session holds: what was asked, what was run, what came back, what it is called.
+/// At no log level: neither prompts, commands, results nor titles.
 #[test]
-fn what_sessions_say_is_in_no_log() {
+fn no_log_contains_what_sessions_say() {
     let user = User::new();
     let session = user.session(1);
     session.workspace("name: mute-title\ncwd: /home/dev/mute-folder\nclient_name: github/cli\n");
     let _owner = session.owner(&user);
-    session.say("user.message", r#"{"content":"mute-prompt"}"#);
-    let complaint = user.scratch.path().join("stderr");
+    session.log_event("user.message", r#"{"content":"mute-prompt"}"#);
+    let stderr = user.scratch.path().join("stderr");
     let mut watch = user.pilotlight(&["watch", "--json"]);
-    watch.env("PILOTLIGHT_LOG", "trace").stderr(fs::File::create(&complaint).unwrap());
-    let watch = crate::support::made_up::Watch::start(watch);
+    watch.env("PILOTLIGHT_LOG", "trace").stderr(fs::File::create(&stderr).unwrap());
+    let watch = crate::support::synthetic::Watch::start(watch);
     let mut tray = user.pilotlight(&[]);
     tray.env("PILOTLIGHT_LOG", "trace").stdout(std::process::Stdio::null());
-    tray.stderr(fs::File::options().append(true).open(&complaint).unwrap());
+    tray.stderr(fs::File::options().append(true).open(&stderr).unwrap());
     let mut tray = tray.spawn().unwrap();
-    watch.told(&session, "working");
-    session
-        .say("tool.execution_start", r#"{"toolCallId":"c","toolName":"bash","arguments":{"command":"mute-command"}}"#);
+    watch.wait_status(&session, "working");
+    session.log_event(
+        "tool.execution_start",
+        r#"{"toolCallId":"c","toolName":"bash","arguments":{"command":"mute-command"}}"#,
+    );
     let asked =
         r#"{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"c","fullCommandText":"mute-command"}}"#;
-    session.say("permission.requested", asked);
-    watch.told(&session, "needs-permission");
-    session.say("permission.completed", r#"{"requestId":"r","result":{"kind":"approved"}}"#);
-    session.say("tool.execution_complete", r#"{"toolCallId":"c","success":true,"result":{"content":"mute-result"}}"#);
+    session.log_event("permission.requested", asked);
+    watch.wait_status(&session, "needs-permission");
+    session.log_event("permission.completed", r#"{"requestId":"r","result":{"kind":"approved"}}"#);
+    session.log_event(
+        "tool.execution_complete",
+        r#"{"toolCallId":"c","success":true,"result":{"content":"mute-result"}}"#,
+    );
     session.append("{\"type\":\"broken\",\"mute-line\n");
-    session.say("assistant.message", r#"{"content":"mute-answer","toolRequests":[]}"#);
-    session.say("session.error", r#"{"errorType":"query","message":"mute-error"}"#);
-    watch.told(&session, "failed");
+    session.log_event("assistant.message", r#"{"content":"mute-answer","toolRequests":[]}"#);
+    session.log_event("session.error", r#"{"errorType":"query","message":"mute-error"}"#);
+    watch.wait_status(&session, "failed");
     let log = user.scratch.path().join(".local/state/pilotlight/pilotlight.log");
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     wait_until(SOON, "the tray is up", || read(&log), || read(&log).contains("bus").then_some(()));
     rustix::process::kill_process(rustix::process::Pid::from_child(&tray), Signal::TERM).unwrap();
     assert!(tray.wait().unwrap().success());
     assert_eq!(watch.end(Signal::TERM), Some(0));
-    for path in [&log, &complaint] {
-        let said = read(path);
-        assert!(!said.contains("mute"), "{}: {said}", path.display());
+    for path in [&log, &stderr] {
+        let text = read(path);
+        assert!(!text.contains("mute"), "{}: {text}", path.display());
     }
 }

@@ -1,15 +1,15 @@
-//! The form of the JSON that scripts rely on, written down in docs/watch.schema.json: it is made from the types here, and
-//! what the program really prints is held against it.
+//! The schema of the JSON that scripts rely on, docs/watch.schema.json: it is generated here from the types, and the
+//! program's real output is checked against it.
 //!
-//! `PILOTLIGHT_BLESS=1 cargo test --test docs schema` writes the file anew.
+//! `PILOTLIGHT_BLESS=1 cargo test --test docs schema` rewrites the file.
 
-use crate::support::desktop::light::User;
 use crate::support::desktop::sessions::Sessions;
+use crate::support::desktop::tray::User;
 use crate::support::wait_until;
 use pilotlight::core::action::Action;
-use pilotlight::core::asked::Question;
-use pilotlight::core::fleet::{Background, Kind, Label, OwnerShown, Row, TurnShown};
+use pilotlight::core::fleet::{Background, Kind, Label, OwnerView, Row, TurnView};
 use pilotlight::core::gist::Gist;
+use pilotlight::core::question::Question;
 use pilotlight::core::time::Time;
 use pilotlight::core::verdict::Status;
 use serde_json::{Map, Value, json};
@@ -18,7 +18,7 @@ use std::process::Stdio;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/watch.schema.json");
 
-/// A session of which everything is known: its fields are those that there are.
+/// A session with every field present.
 fn row() -> Row {
     Row {
         id: "x".into(),
@@ -31,26 +31,26 @@ fn row() -> Row {
         last_progress: Some(Time(0)),
         because: "x".into(),
         unseen: false,
-        owner: Some(OwnerShown { pid: 1, state: "alive", attachable: Some(true), bridge: Some("joined") }),
+        owner: Some(OwnerView { pid: 1, state: "alive", attachable: Some(true), bridge: Some("joined") }),
         background: Background::default(),
         actions: vec!["stop"],
         label: Label { who: "x".into(), title: None },
-        turn: Some(TurnShown { since: Time(0), tools: 1, older: false }),
+        turn: Some(TurnView { since: Time(0), tools: 1, older: false }),
         ended_denied: false,
         gist: Gist::default(),
-        looked_at: false,
+        is_seen: false,
         question: Some(Question { text: "x".into(), choices: vec!["y".into()] }),
     }
 }
 
-/// The schema, as the types have it.
+/// The schema, generated from the types.
 fn schema() -> Value {
-    let shown = |value| serde_json::to_value(value).unwrap();
-    let row = shown(row());
-    let all = |values: Vec<Value>| json!({"enum": values});
+    let to_json = |value| serde_json::to_value(value).unwrap();
+    let row = to_json(row());
+    let one_of = |values: Vec<Value>| json!({"enum": values});
     let time = json!({"type": "string", "format": "date-time"});
     let text = json!({"type": "string"});
-    let some_text = json!({"type": ["string", "null"]});
+    let optional_text = json!({"type": ["string", "null"]});
     let count = json!({"type": "integer", "minimum": 0});
     let kinds = [Kind::Terminal, Kind::Sdk, Kind::Unknown].map(|kind| serde_json::to_value(kind).unwrap()).to_vec();
     let statuses = Status::ALL.map(|status| json!(status.name())).to_vec();
@@ -58,67 +58,73 @@ fn schema() -> Value {
     let owner_field = |name: &str| match name {
         "pid" => json!({"type": "integer", "minimum": 1}),
         "state" => json!({"enum": ["alive", "gone", "unknown"]}),
-        "attachable" => said(
+        "attachable" => described(
             json!({"type": ["boolean", "null"]}),
             "whether it is a server that can be attached to; null: not tried",
         ),
-        "bridge" => said(
+        "bridge" => described(
             json!({"enum": ["joined", "elevated", null]}),
-            "the bridge to its terminal; elevated: it may answer permission requests; null: there is none, or no tray to hear of it",
+            "the bridge to its terminal; elevated: it may answer permission requests; null: no bridge, or no tray to ask",
         ),
-        other => panic!("{other} of an owner is new: give it a form here, and a word in docs/cli.md"),
+        other => panic!("{other} of an owner is new: describe it here and in docs/cli.md"),
     };
     let field = |name: &str| match name {
-        "id" => said(text.clone(), "the name of the session's folder"),
-        "name" => said(text.clone(), "its title, else its folder; told apart from the others'"),
-        "cwd" => said(some_text.clone(), "the folder that it works in"),
-        "branch" => said(some_text.clone(), "the git branch there"),
-        "kind" => said(all(kinds.clone()), "how it is used"),
-        "status" => said(all(statuses.clone()), "what it does, or what it needs"),
-        "since" => said(time.clone(), "since when it has its status"),
+        "id" => described(text.clone(), "the name of the session's folder"),
+        "name" => described(text.clone(), "its title, else its folder; made unique among all sessions"),
+        "cwd" => described(optional_text.clone(), "its working folder"),
+        "branch" => described(optional_text.clone(), "the git branch there"),
+        "kind" => described(one_of(kinds.clone()), "the kind of program that runs it"),
+        "status" => described(one_of(statuses.clone()), "what it does, or what it needs"),
+        "since" => described(time.clone(), "since when it has its status"),
         "last_progress" => {
-            said(json!({"type": ["string", "null"], "format": "date-time"}), "the last sign of life in its log")
+            described(json!({"type": ["string", "null"], "format": "date-time"}), "the last sign of life in its log")
         }
-        "because" => said(text.clone(), "why it has its status, in words; these may change"),
-        "unseen" => said(json!({"type": "boolean"}), "it became idle, or asked, since the user last looked"),
+        "because" => described(text.clone(), "why it has its status, in words; these may change"),
+        "unseen" => described(json!({"type": "boolean"}), "it became idle, or asked, since the user last looked"),
         "owner" => {
             let owner = object(&row["owner"], &owner_field);
-            said(json!({"anyOf": [owner, {"type": "null"}]}), "the process that runs it, or did; null: none is known")
+            described(
+                json!({"anyOf": [owner, {"type": "null"}]}),
+                "the process that runs it, or ran it last; null: unknown",
+            )
         }
-        "background" => said(object(&row["background"], &|_| count.clone()), "what goes on in the background"),
+        "background" => described(object(&row["background"], &|_| count.clone()), "its work in the background"),
         "actions" => {
-            let action = all(actions.clone());
-            said(json!({"type": "array", "items": action}), "what would not be refused now")
+            let action = one_of(actions.clone());
+            described(json!({"type": "array", "items": action}), "the actions that would not be refused now")
         }
-        "label" => said(text.clone(), "what people are shown: its folder, then its title; told apart from the others'"),
+        "label" => described(
+            text.clone(),
+            "the name shown to people: its folder, then its title; made unique among all sessions",
+        ),
         "turn" => {
             let turn = object(&row["turn"], &|name| match name {
                 "since" => time.clone(),
                 "tools" => count.clone(),
-                other => panic!("{other} of a turn is new: give it a form here, and a word in docs/cli.md"),
+                other => panic!("{other} of a turn is new: describe it here and in docs/cli.md"),
             });
-            said(
+            described(
                 json!({"anyOf": [turn, {"type": "null"}]}),
-                "the turn that is open, and the tools that it has used; null: none is",
+                "the open turn, and the number of tools it has used; null: no turn is open",
             )
         }
         "question" => {
             let words = |name: &str| match name {
                 "text" => text.clone(),
                 "choices" => json!({"type": "array", "items": text.clone()}),
-                other => panic!("{other} of a question is new: give it a form here, and a word in docs/cli.md"),
+                other => panic!("{other} of a question is new: describe it here and in docs/cli.md"),
             };
             let question = object(&row["question"], &words);
-            said(
+            described(
                 json!({"anyOf": [question, {"type": "null"}]}),
-                "what it asks, where it is `needs-input` and that is known",
+                "its question, if it is `needs-input` and the question is known; else null",
             )
         }
-        other => panic!("{other} of a session is new: give it a form here, and a word in docs/cli.md"),
+        other => panic!("{other} of a session is new: describe it here and in docs/cli.md"),
     };
     let session = object(&row, &field);
     let removed = json!({
-        "description": "the session's folder is gone; `watch` alone says so",
+        "description": "the session's folder is gone; only `watch` prints this",
         "type": "object",
         "properties": {"id": text, "removed": {"enum": [true]}},
         "required": ["id", "removed"],
@@ -131,21 +137,21 @@ fn schema() -> Value {
     })
 }
 
-fn said(mut schema: Value, words: &str) -> Value {
-    schema["description"] = words.into();
+fn described(mut schema: Value, description: &str) -> Value {
+    schema["description"] = description.into();
     schema
 }
 
-/// An object that has exactly the fields of this one.
+/// The schema of an object with exactly the fields of this example.
 fn object(example: &Value, field: &dyn Fn(&str) -> Value) -> Value {
     let names: Vec<&String> = example.as_object().unwrap().keys().collect();
     let properties: Map<String, Value> = names.iter().map(|name| ((*name).clone(), field(name))).collect();
     json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false})
 }
 
-/// What is wrong with a value, by those words of JSON Schema that the file uses. Another word is an error, so that none is
-/// left unchecked.
-fn wrong(schema: &Value, value: &Value) -> Option<String> {
+/// The first mistake in a value, by the keywords of JSON Schema that the file uses. It panics at any other keyword, so
+/// that none goes unchecked.
+fn mistake(schema: &Value, value: &Value) -> Option<String> {
     let is = |kind: &Value| match kind.as_str().unwrap() {
         "object" => value.is_object(),
         "array" => value.is_array(),
@@ -153,28 +159,28 @@ fn wrong(schema: &Value, value: &Value) -> Option<String> {
         "boolean" => value.is_boolean(),
         "integer" => value.is_i64() || value.is_u64(),
         "null" => value.is_null(),
-        other => panic!("no type of JSON: {other}"),
+        other => panic!("unknown JSON type: {other}"),
     };
-    schema.as_object().unwrap().iter().find_map(|(word, rule)| {
-        let holds = match word.as_str() {
+    schema.as_object().unwrap().iter().find_map(|(keyword, rule)| {
+        let holds = match keyword.as_str() {
             "$schema" | "title" | "description" => true,
             "type" => rule.as_array().map_or_else(|| is(rule), |kinds| kinds.iter().any(is)),
             "enum" => rule.as_array().unwrap().contains(value),
             "anyOf" => {
-                let wrongs: Option<Vec<String>> =
-                    rule.as_array().unwrap().iter().map(|schema| wrong(schema, value)).collect();
-                return wrongs.map(|wrongs| wrongs.join("\nand "));
+                let mistakes: Option<Vec<String>> =
+                    rule.as_array().unwrap().iter().map(|schema| mistake(schema, value)).collect();
+                return mistakes.map(|mistakes| mistakes.join("\nand "));
             }
             "minimum" => value.as_i64().is_none_or(|number| number >= rule.as_i64().unwrap()),
             "format" => value.as_str().is_none_or(|text| text.parse::<jiff::Timestamp>().is_ok()),
             "items" => {
-                return value.as_array().into_iter().flatten().find_map(|item| wrong(rule, item));
+                return value.as_array().into_iter().flatten().find_map(|item| mistake(rule, item));
             }
             "required" => rule.as_array().unwrap().iter().all(|name| value.get(name.as_str().unwrap()).is_some()),
             "properties" => {
                 let fields = value.as_object().into_iter().flatten();
                 let mut known = fields.filter_map(|(name, field)| Some((name, rule.get(name)?, field)));
-                return known.find_map(|(name, rule, field)| Some(format!("{name}: {}", wrong(rule, field)?)));
+                return known.find_map(|(name, rule, field)| Some(format!("{name}: {}", mistake(rule, field)?)));
             }
             "additionalProperties" => {
                 let known = schema["properties"].as_object().unwrap();
@@ -182,19 +188,19 @@ fn wrong(schema: &Value, value: &Value) -> Option<String> {
             }
             other => panic!("{other} is not checked here yet"),
         };
-        (!holds).then(|| format!("{value} is not {word} {rule}"))
+        (!holds).then(|| format!("{value} is not {keyword} {rule}"))
     })
 }
 
 #[track_caller]
-fn fits(value: &Value) {
-    if let Some(wrong) = wrong(&schema(), value) {
-        panic!("{value}\ndoes not fit: {wrong}");
+fn assert_matches_schema(value: &Value) {
+    if let Some(mistake) = mistake(&schema(), value) {
+        panic!("{value}\ndoes not match: {mistake}");
     }
 }
 
 #[test]
-fn the_schema_that_is_written_down_is_that_of_the_types() {
+fn the_schema_file_is_up_to_date() {
     let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
     if std::env::var_os("PILOTLIGHT_BLESS").is_some() {
         std::fs::write(FILE, &text).unwrap();
@@ -207,9 +213,9 @@ fn the_schema_that_is_written_down_is_that_of_the_types() {
 }
 
 #[test]
-fn the_schema_refuses_what_is_wrong() {
+fn the_schema_rejects_mistakes() {
     let good = serde_json::to_value(row()).unwrap();
-    fits(&good);
+    assert_matches_schema(&good);
     let with = |pointer: &str, value: Value| {
         let mut bad = good.clone();
         *bad.pointer_mut(pointer).unwrap() = value;
@@ -233,19 +239,19 @@ fn the_schema_refuses_what_is_wrong() {
         json!([]),
     ];
     for bad in bad {
-        assert!(wrong(&schema(), &bad).is_some(), "{bad}");
+        assert!(mistake(&schema(), &bad).is_some(), "{bad}");
     }
 }
 
-/// The demo shows every status, and sessions that crash and come back.
+/// The demo has every status, and sessions that crash and return.
 #[test]
-fn every_line_that_the_program_prints_fits() {
+fn every_line_that_the_program_prints_matches_the_schema() {
     let user = User::new(&Sessions::new());
     let tmp = user.scratch.path().join("tmp");
     std::fs::create_dir(&tmp).unwrap();
-    let mut demo = user.homeless(None, &["demo", "--speed", "8"]);
+    let mut demo = user.command_without_home(None, &["demo", "--speed", "8"]);
     demo.env("TMPDIR", &tmp).env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
-    let _demo = user.light_from(demo);
+    let _demo = user.start_tray_as(demo);
     let home = wait_until(crate::support::SOON, "the demo plays", String::new, || {
         let home = std::fs::read_dir(&tmp).unwrap().next()?.unwrap().path().join("copilot");
         home.join("session-state").is_dir().then_some(home)
@@ -262,20 +268,19 @@ fn every_line_that_the_program_prints_fits() {
     let mut watch = command(&["watch", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut missing: Vec<&str> =
         ["ended", "crashed", "failed", "needs-permission", "permission-lost", "needs-input", "idle", "working"].into();
-    let (mut taken, mut removed) = (false, false);
+    let (mut listed, mut removed) = (false, false);
     for line in BufReader::new(watch.stdout.take().unwrap()).lines() {
         let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        fits(&line);
+        assert_matches_schema(&line);
         missing.retain(|status| line["status"] != *status);
         removed |= line["removed"] == true;
-        // Other lines may come before the one that tells of it.
-        if missing.is_empty() && !taken {
-            taken = true;
+        if missing.is_empty() && !listed {
+            listed = true;
             let rows = command(&["status", "--json", "--all"]).output().unwrap();
             let rows: Value = serde_json::from_slice(&rows.stdout).unwrap();
             assert!(rows.as_array().unwrap().len() > 8, "{rows}");
-            rows.as_array().unwrap().iter().for_each(fits);
-            // A folder that goes.
+            rows.as_array().unwrap().iter().for_each(assert_matches_schema);
+            // A folder disappears. Other lines may come before the one that says so.
             let folder = home.join("session-state").join(rows[0]["id"].as_str().unwrap());
             std::fs::rename(&folder, user.scratch.path().join("gone")).unwrap();
         }
@@ -285,5 +290,5 @@ fn every_line_that_the_program_prints_fits() {
     }
     watch.kill().unwrap();
     watch.wait().unwrap();
-    assert!(removed, "the watch ended before it had said everything");
+    assert!(removed, "`watch` ended before it had printed everything");
 }

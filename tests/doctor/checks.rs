@@ -1,15 +1,15 @@
-//! What is found, how bad it is said to be, and that nothing is waited for.
+//! The findings, their levels, and that no check blocks.
 
 use crate::support::executable::executable;
-use crate::support::made_up::{Owner, User};
-use crate::support::ran::ran;
+use crate::support::running_time::running_time;
+use crate::support::synthetic::{Owner, User};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 use std::time::Duration;
 
-/// What `doctor --json` found, and its exit code.
+/// The findings of `doctor --json`, and its exit code.
 pub(super) fn examined(command: &mut Command) -> (Vec<Value>, Option<i32>) {
     let output = command.args(["doctor", "--json"]).output().unwrap();
     let found = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
@@ -20,18 +20,18 @@ fn doctor(user: &User) -> Vec<Value> {
     examined(&mut user.pilotlight(&[])).0
 }
 
-/// The findings of a check that say this.
-fn saying<'a>(found: &'a [Value], check: &str, words: &str) -> Vec<&'a Value> {
+/// The findings of a check that contain these words.
+fn matching<'a>(found: &'a [Value], check: &str, words: &str) -> Vec<&'a Value> {
     found.iter().filter(|it| it["check"] == check && it["said"].as_str().unwrap().contains(words)).collect()
 }
 
 fn level(found: &[Value], check: &str, words: &str) -> String {
-    let those = saying(found, check, words);
-    assert_eq!(those.len(), 1, "one {check} says {words:?}: {found:#?}");
-    those[0]["level"].as_str().unwrap().to_owned()
+    let matches = matching(found, check, words);
+    assert_eq!(matches.len(), 1, "one {check} says {words:?}: {found:#?}");
+    matches[0]["level"].as_str().unwrap().to_owned()
 }
 
-/// A Copilot CLI, as far as it says its version.
+/// Installs a fake Copilot CLI that prints its version.
 fn install_copilot(user: &User) {
     let bin = user.scratch.path().join(".local/bin");
     fs::create_dir_all(&bin).unwrap();
@@ -40,7 +40,7 @@ fn install_copilot(user: &User) {
 }
 
 #[test]
-fn each_line_has_the_promised_form_and_problems_decide_the_exit_code() {
+fn each_finding_has_the_promised_fields_and_problems_decide_the_exit_code() {
     let user = User::new();
     install_copilot(&user);
     let (found, code) = examined(&mut user.pilotlight(&[]));
@@ -54,16 +54,16 @@ fn each_line_has_the_promised_form_and_problems_decide_the_exit_code() {
         assert_eq!(keys, ["check", "level", "remedy", "said"]);
         let level = one["level"].as_str().unwrap();
         assert!(["ok", "warning", "problem"].contains(&level));
-        assert_eq!(one["remedy"].is_null(), level == "ok", "what is not well has a remedy: {one}");
+        assert_eq!(one["remedy"].is_null(), level == "ok", "every warning and problem has a remedy: {one}");
     }
     let text = String::from_utf8(user.run(&["doctor"]).stdout).unwrap();
     assert!(text.contains("problem  bus") && text.contains("→ ") && !text.contains('\u{1b}'), "{text}");
-    assert!(!user.scratch.path().join(".local/state").exists(), "looking leaves nothing behind");
+    assert!(!user.scratch.path().join(".local/state").exists(), "checks leave nothing behind");
 }
 
-/// Case 88: what is no log is named, never followed, and never waited for.
+/// Case 88: a log that is not a file is named, never followed, and never waited for.
 #[test]
-fn case_88_what_is_no_log_is_named_and_nothing_is_waited_for() {
+fn case_88_a_log_that_is_not_a_file_is_named_and_never_waited_for() {
     let user = User::new();
     let logs: Vec<_> = (1..=5).map(|n| user.session(n).log()).collect();
     fs::create_dir(&logs[0]).unwrap();
@@ -77,9 +77,9 @@ fn case_88_what_is_no_log_is_named_and_nothing_is_waited_for() {
     let broken = user.session(7);
     broken.prompt();
     broken.append("{\"type\":\"user.mess\n\0\0\0\n");
-    let begun = ran();
+    let begun = running_time();
     let found = doctor(&user);
-    let took = ran() - begun;
+    let took = running_time() - begun;
     assert!(took < Duration::from_secs(8), "{took:?}");
     let log = |n: u32, words: &str| level(&found, "log", &format!("{n:08x}-0000-4000-a000-000000000000/{words}"));
     assert_eq!(log(1, "events.jsonl is a folder"), "problem");
@@ -89,13 +89,13 @@ fn case_88_what_is_no_log_is_named_and_nothing_is_waited_for() {
     assert_eq!(log(7, "events.jsonl: 2 lines of it are not events"), "warning");
     assert_eq!(level(&found, "log", "2 sessions have no log"), "ok");
     assert_eq!(level(&found, "session", "a-link is a symbolic link"), "warning");
-    assert!(saying(&found, "log", "elsewhere").is_empty(), "the link is not followed");
+    assert!(matching(&found, "log", "elsewhere").is_empty(), "the link is not followed");
 }
 
 #[test]
-fn what_cannot_be_read_is_a_problem() {
+fn an_unreadable_log_is_a_problem() {
     if rustix::process::geteuid().is_root() {
-        return; // who may do everything reads everything
+        return; // root can read everything
     }
     let user = User::new();
     let session = user.session(1);
@@ -119,9 +119,9 @@ fn case_87_stale_locks_are_named_and_conflicting_ones_are_a_problem() {
     assert_eq!(level(&found, "lock", "session 000000b2: two live processes have a lock on it"), "problem");
 }
 
-/// Case 107f: a stale entry of the registry is named, and nothing of its token is told.
+/// Case 107f: a stale entry of the registry is named without its token.
 #[test]
-fn case_107f_stale_entries_of_servers_are_named_without_their_tokens() {
+fn case_107f_stale_registry_entries_are_named_without_their_tokens() {
     let user = User::new();
     let servers = user.home().join("servers");
     fs::create_dir(&servers).unwrap();
@@ -144,7 +144,7 @@ fn case_107f_stale_entries_of_servers_are_named_without_their_tokens() {
 }
 
 #[test]
-fn settings_and_what_is_remembered_are_looked_at() {
+fn settings_and_state_files_are_checked() {
     let user = User::new();
     let config = user.scratch.path().join("config.toml");
     fs::write(
@@ -167,9 +167,9 @@ fn settings_and_what_is_remembered_are_looked_at() {
     assert_eq!(level(&found, "autostart", "starts /nowhere/pilotlight, which is not there"), "problem");
 }
 
-/// As the menu says it, whatever an entry has.
+/// The same words as in the menu.
 #[test]
-fn what_is_started_at_login_is_what_the_desktop_would_start() {
+fn autostart_entries_are_read_as_the_desktop_reads_them() {
     let user = User::new();
     let entry = user.scratch.path().join(".config/autostart/pilotlight.desktop");
     fs::create_dir_all(entry.parent().unwrap()).unwrap();
@@ -187,16 +187,16 @@ fn what_is_started_at_login_is_what_the_desktop_would_start() {
     }
 }
 
-/// A Copilot CLI that never says its version costs its check, and no more.
+/// A Copilot CLI that never prints its version costs only its own check.
 #[test]
-fn a_program_that_hangs_does_not_hold_it_up() {
+fn a_program_that_hangs_does_not_delay_the_other_checks() {
     let user = User::new();
     install_copilot(&user);
     let program = user.scratch.path().join(".local/bin/copilot");
     fs::write(&program, "#!/bin/sh\nexec sleep 600\n").unwrap();
-    let begun = ran();
+    let begun = running_time();
     let found = doctor(&user);
-    let took = ran() - begun;
+    let took = running_time() - begun;
     assert!(took < Duration::from_secs(12), "{took:?}");
     assert_eq!(level(&found, "copilot", "does not say its version within 5 s"), "problem");
     assert_eq!(level(&found, "home", "0 sessions"), "ok");

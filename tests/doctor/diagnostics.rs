@@ -1,10 +1,10 @@
-//! That nothing of anybody's gets into a bug report.
+//! A bug report leaks nothing.
 
-use crate::support::made_up::User;
+use crate::support::synthetic::User;
 use std::fs;
 use std::process::Command;
 
-/// What must not be in it, whatever is named so.
+/// Texts that must not be in a report, wherever they occur.
 const SECRETS: [&str; 12] = [
     "alice",
     "launchcodes",
@@ -30,19 +30,19 @@ fn hostile_contents_leak_nothing() {
         session.id
     ));
     let _owner = session.owner(&user);
-    session.say("user.message", r#"{"content":"hunter2 is the password of wiki.internal, call 4155550123"}"#);
-    session.say(
+    session.log_event("user.message", r#"{"content":"hunter2 is the password of wiki.internal, call 4155550123"}"#);
+    session.log_event(
         "tool.execution_start",
         r#"{"toolCallId":"c","toolName":"acme_deploy","arguments":{"command":"rm -rf /home/alice/launchcodes"}}"#,
     );
-    session.say(
+    session.log_event(
         "permission.requested",
         r#"{"requestId":"s3cret","permissionRequest":{"kind":"launchcodes","toolCallId":"c","fullCommandText":"rm -rf hunter2"}}"#,
     );
     let failed = user.session(2);
     let _other = failed.owner(&user);
     failed.prompt();
-    failed.say(
+    failed.log_event(
         "session.error",
         r#"{"errorType":"launchcodes","message":"no: hunter2 ghp_16C7e42F292c","statusCode":401}"#,
     );
@@ -86,7 +86,7 @@ fn hostile_contents_leak_nothing() {
         assert!(!text.contains(path.to_str().unwrap()), "{path:?} is in:\n{text}");
     }
     assert!(!text.contains(&session.id) && !text.contains("00000001"), "{text}");
-    // What a maintainer needs is there.
+    // It has what a maintainer needs.
     for needed in [
         concat!("Pilotlight ", env!("CARGO_PKG_VERSION")),
         "Desktop: another, XFCE; session: another",

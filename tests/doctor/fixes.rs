@@ -1,7 +1,7 @@
-//! What is put right: only ours, only after a yes, and never without a copy.
+//! Repairs: only of our own files, only after consent, and never without a copy.
 
 use super::checks::examined;
-use crate::support::made_up::User;
+use crate::support::synthetic::User;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use std::fs;
@@ -17,17 +17,18 @@ pub(super) fn shows(terminal: &Tmux, what: &str) {
     );
 }
 
-/// The program in a terminal, which says at last what it exited with.
-pub(super) fn fixing(fix: &Command) -> Tmux {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "\"$0\" \"$@\"; echo \"exited with $?\"; exec sleep 600"]);
-    shell.arg(fix.get_program()).args(fix.get_args());
-    shell.envs(fix.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
+/// Runs a command in a terminal, which finally shows the exit code.
+pub(super) fn in_terminal(command: &Command) -> Tmux {
+    // Whatever the command's PATH is.
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "\"$0\" \"$@\"; echo \"exited with $?\"; exec /bin/sleep 600"]);
+    shell.arg(command.get_program()).args(command.get_args());
+    shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
     Tmux::start(&shell, 200, 60)
 }
 
 #[test]
-fn repairs_are_asked_one_by_one_and_keep_what_was() {
+fn each_repair_is_confirmed_and_keeps_a_copy() {
     let user = User::new();
     let scratch = user.scratch.path();
     let (config, state) = (scratch.join("config.toml"), scratch.join(".local/state/pilotlight"));
@@ -38,7 +39,7 @@ fn repairs_are_asked_one_by_one_and_keep_what_was() {
     fs::create_dir_all(run.join("pilotlight")).unwrap();
     let socket = run.join("pilotlight/pilotlight.sock");
     drop(UnixListener::bind(&socket).unwrap());
-    // A stale lock is Copilot's, and stays.
+    // A stale lock is Copilot's: it is not removed.
     let session = user.session(1);
     session.prompt();
     let lock = session.lock(session.owner(&user).kill());
@@ -51,7 +52,7 @@ fn repairs_are_asked_one_by_one_and_keep_what_was() {
     let refused = mine(&["doctor", "--fix"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "there is no terminal to ask on");
 
-    let terminal = fixing(&mine(&["doctor", "--fix"]));
+    let terminal = in_terminal(&mine(&["doctor", "--fix"]));
     let answer = |question: &str, answer: &str| {
         shows(&terminal, question);
         terminal.text(answer);
@@ -63,7 +64,7 @@ fn repairs_are_asked_one_by_one_and_keep_what_was() {
     shows(&terminal, "exited with");
     assert_eq!(fs::read_to_string(&config).unwrap(), "# bogus = 1\n");
     assert_eq!(fs::read_to_string(scratch.join("config.toml.before-fix")).unwrap(), "bogus = 1\n");
-    assert_eq!(fs::read_to_string(state.join("quiet.json")).unwrap(), "{", "a no is a no");
+    assert_eq!(fs::read_to_string(state.join("quiet.json")).unwrap(), "{", "the answer was no");
     assert!(!socket.exists() && lock.exists());
     let found = examined(&mut mine(&[])).0;
     assert!(found.iter().all(|it| it["check"] != "config" || it["level"] == "ok"), "{found:#?}");

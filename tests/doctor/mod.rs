@@ -1,5 +1,5 @@
-//! `pilotlight doctor`, `diagnostics`, `config` and `setup`: the real program on made-up homes in which nothing is as it should be, and
-//! settings that change while it runs.
+//! `pilotlight doctor`, `diagnostics`, `config` and `setup`: the real program on fake homes in which things are wrong,
+//! and settings that change while it runs.
 
 mod bridge;
 mod checks;

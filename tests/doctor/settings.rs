@@ -1,14 +1,15 @@
-//! Settings in an editor, and settings that change while the program runs. What the tray makes of them is in tests/desktop.
+//! Settings in an editor, and settings that change while the program runs. Their effect on the tray is tested in
+//! tests/desktop.
 
 use crate::support::executable::executable;
-use crate::support::made_up::{User, Watch};
+use crate::support::synthetic::{User, Watch};
 use crate::support::{SOON, wait_until};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
 
-/// An editor that does this with the file that it is given.
+/// An editor that runs this script on the file.
 fn editor(user: &User, script: &str) -> String {
     let program = user.scratch.path().join("an editor").with_file_name("editor");
     executable(&program, &format!("#!/bin/sh\n{script}\n"));
@@ -16,7 +17,7 @@ fn editor(user: &User, script: &str) -> String {
 }
 
 #[test]
-fn the_file_is_made_from_the_reference_and_looked_at_afterwards() {
+fn the_file_is_created_from_the_reference_and_checked_after_editing() {
     let user = User::new();
     let config = user.scratch.path().join(".config/pilotlight/config.toml");
     let edit = |script: &str| {
@@ -34,7 +35,7 @@ fn the_file_is_made_from_the_reference_and_looked_at_afterwards() {
     assert!(said.contains("config.toml:2:1: unknown key `limits.fresh-qiet`, did you mean `fresh-quiet`?"), "{said}");
     let (code, said) = edit("printf '[limits]\\nfresh-quiet = 1\\n' >\"$2\"");
     assert!(code == Some(0) && !said.contains("with every setting"), "{said}");
-    // Nothing of the path has a meaning, as no shell is in between.
+    // No shell interprets the path.
     let output = user.pilotlight(&["config", "--edit"]).env("VISUAL", "/nowhere/editor; true").output().unwrap();
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/editor;"));
@@ -43,7 +44,7 @@ fn the_file_is_made_from_the_reference_and_looked_at_afterwards() {
     }
 }
 
-/// `watch --json` with this config, and where what it says beside is.
+/// `watch --json` with this config, and a function that waits for text on its standard error.
 fn watch(user: &User, config: &Path) -> (Watch, impl Fn(&str) + use<>) {
     let said = user.scratch.path().join("stderr");
     let mut command = user.pilotlight(&["watch", "--json"]);
@@ -57,34 +58,34 @@ fn watch(user: &User, config: &Path) -> (Watch, impl Fn(&str) + use<>) {
 }
 
 #[test]
-fn a_home_that_is_added_is_followed_and_one_that_is_taken_out_is_not() {
+fn added_homes_are_watched_and_removed_ones_are_not() {
     let (user, other) = (User::new(), User::new());
     let (mine, theirs) = (user.session(1), other.session(2));
     let (_one, _two) = (mine.owner(&user), theirs.owner(&other));
     mine.prompt();
     theirs.prompt();
-    // The folder of the file is also that above the home.
+    // The config is in the parent folder of the home.
     let config = user.scratch.path().join("config.toml");
     let (watch, _) = watch(&user, &config);
-    watch.told(&mine, "working");
+    watch.wait_status(&mine, "working");
     for _ in 0..2 {
         fs::write(&config, format!("homes = [{:?}]\n", other.home())).unwrap();
-        watch.told(&theirs, "working");
+        watch.wait_status(&theirs, "working");
         theirs.answer();
-        watch.told(&theirs, "idle");
+        watch.wait_status(&theirs, "idle");
         theirs.prompt();
-        watch.told(&theirs, "working");
+        watch.wait_status(&theirs, "working");
         fs::remove_file(&config).unwrap();
-        watch.until(&theirs, "it is gone", |row| row["removed"] == true);
+        watch.wait_row(&theirs, "it is gone", |row| row["removed"] == true);
     }
     mine.answer();
-    watch.told(&mine, "idle");
+    watch.wait_status(&mine, "idle");
     mine.prompt();
-    watch.told(&mine, "working");
+    watch.wait_status(&mine, "working");
 }
 
 #[test]
-fn a_broken_file_keeps_the_last_good_and_says_where_it_is_wrong() {
+fn a_broken_file_keeps_the_last_good_settings_and_says_where_it_is_wrong() {
     let user = User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
@@ -93,23 +94,23 @@ fn a_broken_file_keeps_the_last_good_and_says_where_it_is_wrong() {
     fs::write(&real, "").unwrap();
     let folder = user.scratch.path().join("settings");
     fs::create_dir(&folder).unwrap();
-    // A link, as those have who keep their settings elsewhere: what is written to the real file counts too.
+    // A link, as in a dotfiles repository: changes of its target count too.
     let config = folder.join("config.toml");
     symlink(&real, &config).unwrap();
     let (watch, says) = watch(&user, &config);
-    watch.told(&session, "working");
+    watch.wait_status(&session, "working");
     fs::write(&real, "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\n").unwrap();
-    watch.told(&session, "stuck");
+    watch.wait_status(&session, "stuck");
     fs::write(&real, "[limits]\nfresh-quiet = \"1h\"\nfresh-stuck = soon\n").unwrap();
     says("config.toml:3:15: not TOML");
     says("The previous settings stay in force.");
-    session.say("assistant.turn_start", "{}");
-    watch.told(&session, "working");
-    watch.told(&session, "stuck");
-    // As editors do: another file is put in its place.
-    let beside = folder.join("new.toml");
-    fs::write(&beside, "[limits]\nfresh-quiet = \"1h\"\nfresh-stuck = \"2h\"\n[owners]\nnames = [\"x\"]\n").unwrap();
-    fs::rename(&beside, &config).unwrap();
-    watch.told(&session, "working");
+    session.log_event("assistant.turn_start", "{}");
+    watch.wait_status(&session, "working");
+    watch.wait_status(&session, "stuck");
+    // Editors replace the file by another.
+    let new = folder.join("new.toml");
+    fs::write(&new, "[limits]\nfresh-quiet = \"1h\"\nfresh-stuck = \"2h\"\n[owners]\nnames = [\"x\"]\n").unwrap();
+    fs::rename(&new, &config).unwrap();
+    watch.wait_status(&session, "working");
     says("owners.names takes effect when");
 }

@@ -1,8 +1,7 @@
-//! `pilotlight setup`: what it writes, what it leaves alone, and that nothing of it stays.
+//! `pilotlight setup`: what it writes and removes, and what it leaves alone.
 
-use crate::support::made_up::User;
-use crate::support::tmux::Tmux;
-use crate::support::{SOON, wait_until};
+use super::fixes::{in_terminal, shows};
+use crate::support::synthetic::User;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ const ALL: [&str; 6] = [
     FISH,
 ];
 
-/// A user with these shells and systemd, and no package of ours.
+/// A user with three shells and systemd, without an installed package of ours.
 struct Desk {
     user: User,
 }
@@ -54,8 +53,8 @@ impl Desk {
         self.user.scratch.path().join(".local/share")
     }
 
-    /// Those of all files that are there.
-    fn there(&self) -> Vec<&'static str> {
+    /// Which of all files exist.
+    fn existing(&self) -> Vec<&'static str> {
         ALL.into_iter().filter(|path| self.at(path).exists()).collect()
     }
 }
@@ -64,7 +63,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// What is in a folder, at any depth, but for folders.
+/// All files below a folder.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
     let below = |path: PathBuf| if path.is_dir() { files_below(&path) } else { vec![path] };
@@ -72,14 +71,14 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_is_missing_is_written_and_all_of_it_is_taken_away_again() {
+fn missing_files_are_written_and_all_are_removed_again() {
     let desk = Desk::new();
     let refused = desk.setup(&[]);
-    assert_eq!((refused.status.code(), desk.there()), (Some(2), vec![]), "there is no terminal to ask on");
+    assert_eq!((refused.status.code(), desk.existing()), (Some(2), vec![]), "there is no terminal to ask on");
     assert_eq!(said(&refused).matches("\n  write ").count(), ALL.len(), "{}", said(&refused));
 
     let written = desk.setup(&["--yes"]);
-    assert_eq!((written.status.code(), desk.there()), (Some(0), ALL.to_vec()), "{}", said(&written));
+    assert_eq!((written.status.code(), desk.existing()), (Some(0), ALL.to_vec()), "{}", said(&written));
     let program = fs::canonicalize(env!("CARGO_BIN_EXE_pilotlight")).unwrap();
     let entry = fs::read_to_string(desk.at(ALL[0])).unwrap();
     assert!(entry.contains(&format!("\nTryExec={}\n", program.display())), "{entry}");
@@ -87,14 +86,14 @@ fn what_is_missing_is_written_and_all_of_it_is_taken_away_again() {
     assert!(unit.contains(&format!("\nExecStart=\"{}\" tray\n", program.display())), "{unit}");
     assert!(said(&written).contains(&format!("fpath=('{}'", desk.at("zsh/site-functions").display())));
     assert!(fs::read_to_string(desk.at(ALL[4])).unwrap().starts_with("#compdef pilotlight\n"));
-    // The one shell that is there wherever the tests run.
+    // The only shell that every test machine has.
     let mut bash = Command::new("bash");
     bash.args(["-c", "source \"$0\" && complete -p pilotlight"]).arg(desk.at(ALL[3]));
     assert!(bash.output().unwrap().status.success());
 
     let again = desk.setup(&[]);
     assert!(again.status.success() && said(&again).contains("nothing to write"), "{}", said(&again));
-    // A shell may go before its file does.
+    // A shell may be uninstalled before its file is removed.
     fs::remove_file(desk.user.scratch.path().join("bin/zsh")).unwrap();
     let removed = desk.setup(&["--remove", "--yes"]);
     assert!(removed.status.success(), "{}", said(&removed));
@@ -103,7 +102,7 @@ fn what_is_missing_is_written_and_all_of_it_is_taken_away_again() {
 }
 
 #[test]
-fn what_is_the_users_is_left_alone() {
+fn the_users_files_are_left_alone() {
     let desk = Desk::new();
     fs::create_dir_all(desk.at(FISH).parent().unwrap()).unwrap();
     fs::write(desk.at(FISH), "complete -c pilotlight\n").unwrap();
@@ -118,20 +117,20 @@ fn what_is_the_users_is_left_alone() {
     assert_eq!(fs::read_to_string(desk.at(UNIT)).unwrap(), older);
     assert_eq!(fs::read(desk.at(ALL[3])).unwrap(), bash, "what is missing is written");
     assert!(desk.setup(&["--remove", "--yes"]).status.success());
-    assert_eq!(desk.there(), [UNIT, FISH]);
+    assert_eq!(desk.existing(), [UNIT, FISH]);
 }
 
 #[test]
-fn a_program_that_moved_is_written_anew() {
+fn the_files_of_a_program_that_moved_are_renewed() {
     let desk = Desk::new();
     assert!(desk.setup(&["--yes"]).status.success());
     let moved = desk.user.scratch.path().join("other place/pilotlight");
     fs::create_dir_all(moved.parent().unwrap()).unwrap();
     let built = env!("CARGO_BIN_EXE_pilotlight");
     fs::hard_link(built, &moved).or_else(|_| fs::copy(built, &moved).map(drop)).unwrap();
-    let there = desk.command(&[]);
+    let base = desk.command(&[]);
     let mut command = Command::new(&moved);
-    command.env_clear().envs(there.get_envs().filter_map(|(key, value)| Some((key, value?)))).args(["setup", "--yes"]);
+    command.env_clear().envs(base.get_envs().filter_map(|(key, value)| Some((key, value?)))).args(["setup", "--yes"]);
     let renewed = command.output().unwrap();
     assert_eq!(said(&renewed).matches("\n  renew ").count(), 2, "{}", said(&renewed));
     let unit = fs::read_to_string(desk.at(UNIT)).unwrap();
@@ -139,7 +138,7 @@ fn a_program_that_moved_is_written_anew() {
 }
 
 #[test]
-fn a_unit_that_is_enabled_stays() {
+fn an_enabled_unit_is_not_removed() {
     let desk = Desk::new();
     assert!(desk.setup(&["--yes"]).status.success());
     let wants = desk.user.scratch.path().join(".config/systemd/user/graphical-session.target.wants");
@@ -147,42 +146,33 @@ fn a_unit_that_is_enabled_stays() {
     symlink(desk.at(UNIT), wants.join("pilotlight.service")).unwrap();
     let removed = desk.setup(&["--remove", "--yes"]);
     assert!(said(&removed).contains("`systemctl --user disable --now pilotlight` first"), "{}", said(&removed));
-    assert_eq!(desk.there(), [UNIT]);
+    assert_eq!(desk.existing(), [UNIT]);
     fs::remove_file(wants.join("pilotlight.service")).unwrap();
     assert!(desk.setup(&["--remove", "--yes"]).status.success());
-    assert!(desk.there().is_empty());
+    assert!(desk.existing().is_empty());
 }
 
 #[test]
 fn it_asks_before_it_writes() {
     for (answer, code, written) in [("n", 4, 0), ("y", 0, ALL.len())] {
         let desk = Desk::new();
-        let setup = desk.command(&["setup"]);
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", "\"$0\" \"$@\"; echo \"exited with $?\"; exec /bin/sleep 600"]);
-        shell.arg(setup.get_program()).args(setup.get_args());
-        shell.envs(setup.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
-        let terminal = Tmux::start(&shell, 200, 60);
-        let shows = |what: &str| {
-            let there = || terminal.screen().contains(what).then_some(());
-            wait_until(SOON, &format!("the terminal shows {what:?}"), || terminal.screen(), there);
-        };
-        shows("Write 6 files? [y/N]");
-        assert!(desk.there().is_empty());
+        let terminal = in_terminal(&desk.command(&["setup"]));
+        shows(&terminal, "Write 6 files? [y/N]");
+        assert!(desk.existing().is_empty());
         terminal.text(answer);
         terminal.press(&["Enter"]);
-        shows(&format!("exited with {code}"));
-        assert_eq!(desk.there().len(), written);
+        shows(&terminal, &format!("exited with {code}"));
+        assert_eq!(desk.existing().len(), written);
     }
 }
 
 #[test]
-fn a_file_that_cannot_be_written_costs_no_other() {
+fn a_file_that_cannot_be_written_does_not_prevent_the_others() {
     let desk = Desk::new();
     fs::create_dir_all(desk.data()).unwrap();
     fs::write(desk.at("fish"), "a file where the folder should be").unwrap();
     let output = desk.setup(&["--yes"]);
-    // What lies below a file cannot even be looked at.
+    // A path below a file cannot even be checked.
     assert!(said(&output).contains("pilotlight.fish"), "{}", said(&output));
-    assert_eq!(desk.there(), ALL[..5]);
+    assert_eq!(desk.existing(), ALL[..5]);
 }

@@ -1,11 +1,11 @@
-//! Pilotlight as one more client of a session.
+//! Pilotlight as an additional client of a session.
 
-use super::reach::{Reach, Steps, answering, hearing, ignored, open, site_seen};
+use super::reach::{Reach, Steps, answering, event_channel, ignored, open, site_with};
 use crate::support::person::{Manner, Person};
 use crate::support::process::kill;
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::agent::copilot::server::attached::{Policy, What, attach};
+use pilotlight::agent::copilot::server::attached::{EventKind, Policy, attach};
 use pilotlight::agent::copilot::server::fault::Fault;
 use pilotlight::agent::copilot::server::recover::{Prompt, RequestAnswer, resend};
 use pilotlight::core::order::Step;
@@ -13,20 +13,20 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 #[test]
-fn a_session_that_could_not_ask_asks_again() {
+fn attaching_restores_permission_requests() {
     let reach = Reach::without_person();
-    // Attached in the middle of a turn whose tools are all denied.
+    // Attaches in the middle of a turn whose tools are all denied.
     let fourth = reach.model.hold("denied", 3);
     reach.session.send("SCRIPT:denied5 Paint the fence");
     reach.session.folder.wait_nth("tool.execution_complete", 3);
-    reach.model.wait_asked("denied", 3);
+    reach.model.wait_requested("denied", 3);
     let before = reach.session.folder.types();
     assert!(!before.iter().any(|kind| kind.starts_with("permission.")), "nobody was asked");
-    let (events, _heard) = hearing();
+    let (events, _received) = event_channel();
     let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1, &ignored)).unwrap();
     assert_eq!(reach.session.folder.types(), before, "attaching writes nothing");
 
-    // The next request stays open, until it is answered.
+    // The next requests stay open until they are answered.
     fourth.release();
     for asked in 1..=2 {
         reach.session.folder.wait_nth("permission.requested", asked);
@@ -37,20 +37,20 @@ fn a_session_that_could_not_ask_asks_again() {
         );
     }
     reach.session.folder.wait_nth("assistant.turn_end", 6);
-    let made = |name| reach.home.project().join(name).exists();
-    assert_eq!(["denied2.txt", "denied3.txt", "denied4.txt"].map(made), [false, true, true]);
+    let exists = |name| reach.home.project().join(name).exists();
+    assert_eq!(["denied2.txt", "denied3.txt", "denied4.txt"].map(exists), [false, true, true]);
     block_on(attached.leave());
     reach.session.folder.assert_one_chain();
     assert!(!reach.session.folder.types().iter().any(|kind| kind == "session.resume" || kind == "session.shutdown"));
 }
 
 #[test]
-fn approves_everything_where_the_settings_say_so() {
-    let reach = Reach::set(Manner::Leaves);
+fn approves_everything_if_the_policy_says_so() {
+    let reach = Reach::new(Manner::Leaves);
     reach.session.send("SCRIPT:two Paint the fence");
     reach.session.folder.wait_nth("permission.requested", 2);
-    let (events, _heard) = hearing();
-    // What is open is taken over, and what comes is approved.
+    let (events, _received) = event_channel();
+    // Open requests are taken over, and new ones are approved.
     let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1, &ignored)).unwrap();
     reach.session.folder.wait_nth("permission.completed", 2);
     block_on(attached.send("SCRIPT:seq Paint the door")).unwrap();
@@ -60,11 +60,11 @@ fn approves_everything_where_the_settings_say_so() {
     reach.session.folder.assert_one_chain();
 }
 
-/// What is read of a server is bounded, and what people work with is far below that.
+/// The frames of a server are limited in size, and realistic commands are far below the limit.
 #[test]
-fn case_135_long_commands_are_asked_for_shown_and_approved_whole() {
-    let reach = Reach::set(Manner::Leaves);
-    let (events, heard) = hearing();
+fn case_135_long_commands_are_shown_and_approved_in_full() {
+    let reach = Reach::new(Manner::Leaves);
+    let (events, received) = event_channel();
     let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1, &ignored)).unwrap();
     block_on(attached.send("SCRIPT:long39 Paint the fence")).unwrap();
     reach.session.folder.wait("permission.requested");
@@ -77,11 +77,11 @@ fn case_135_long_commands_are_asked_for_shown_and_approved_whole() {
     assert!(shown.len() > 39_000 && shown.trim_end().ends_with("END"), "{} bytes", shown.len());
     assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], true);
     assert_eq!(std::fs::metadata(reach.home.project().join("long.txt")).unwrap().len(), 39_000);
-    heard.wait("it is idle", |what| *what == What::Idle);
+    received.wait("it is idle", |what| *what == EventKind::Idle);
     block_on(attached.leave());
-    // By itself, where that is set: the request is told by an event, of which it is whole, too.
-    let reach = Reach::set(Manner::Leaves);
-    let (events, _heard) = hearing();
+    // The same with automatic approval, where the request arrives in an event.
+    let reach = Reach::new(Manner::Leaves);
+    let (events, _received) = event_channel();
     let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1, &ignored)).unwrap();
     block_on(attached.send("SCRIPT:long100 Paint the door")).unwrap();
     let completed = reach.session.folder.wait("permission.completed");
@@ -91,58 +91,58 @@ fn case_135_long_commands_are_asked_for_shown_and_approved_whole() {
 
 #[test]
 fn the_last_client_keeps_the_session_alive() {
-    let reach = Reach::set(Manner::Waits);
+    let reach = Reach::new(Manner::Waits);
     reach.ask();
-    let (events, heard) = hearing();
+    let (events, received) = event_channel();
     let attached = block_on(attach(&reach.site(), Policy::Ask, events, 7, &ignored)).unwrap();
-    assert_eq!(attached.is_last_client(), None, "its own client may be");
+    assert_eq!(attached.is_last_client(), None, "its own client is still connected");
     reach.client.leave();
-    wait_until(SOON, "we are the last", String::new, || attached.is_last_client());
-    // Case 107e: the request that nobody else can answer is still open.
+    wait_until(SOON, "we are the last client", String::new, || attached.is_last_client());
+    // Case 107e: the request, which nobody else can answer, is still open.
     assert_eq!(
         block_on(attached.answer(answering(&reach.site(), &open(&reach.session.folder), true))).unwrap(),
         "approved 1 request"
     );
-    reach.home.go();
-    let idle = heard.wait("it is idle", |what| *what == What::Idle);
+    reach.home.release_tools();
+    let idle = received.wait("it is idle", |what| *what == EventKind::Idle);
     assert_eq!((idle.generation, &*idle.id), (7, &*reach.session.id()));
-    heard.wait("it works no more", |what| *what == What::Active(false));
+    received.wait("it no longer works", |what| *what == EventKind::Active(false));
     assert!(!reach.session.folder.types().iter().any(|kind| kind == "session.shutdown"));
     block_on(attached.leave());
     reach.session.folder.wait("session.shutdown");
     reach.session.folder.assert_one_chain();
-    assert!(!heard.all().iter().any(|event| matches!(event.what, What::Lost(_))), "we left, and lost nothing");
+    assert!(!received.all().iter().any(|event| matches!(event.kind, EventKind::Lost(_))), "we left, which is no loss");
 }
 
 #[test]
-fn a_silent_turn_is_aborted() {
-    let reach = Reach::set(Manner::Approves);
+fn attaching_aborts_a_silent_turn() {
+    let reach = Reach::new(Manner::Approves);
     reach.session.send("SCRIPT:hang Paint the fence");
-    reach.model.wait_asked("hang", 0);
-    let (events, heard) = hearing();
-    let silent = site_seen(&reach.session.folder, &[reach.server.address()], true, |sight| sight.silent = true);
+    reach.model.wait_requested("hang", 0);
+    let (events, received) = event_channel();
+    let silent = site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
     let watched = block_on(attach(&silent, Policy::Observe, events.clone(), 1, &ignored)).unwrap();
-    assert!(block_on(watched.activity()).unwrap().has_active_work, "who only observes aborts nothing");
+    assert!(block_on(watched.activity()).unwrap().has_active_work, "an observer aborts nothing");
     block_on(watched.leave());
 
     let steps = Steps::default();
-    let attached = block_on(attach(&silent, Policy::Ask, events, 2, &steps.take())).unwrap();
+    let attached = block_on(attach(&silent, Policy::Ask, events, 2, &steps.recorder())).unwrap();
     assert_eq!((steps.count(Step::Abort), steps.count(Step::Verify)), (1, 1));
     reach.session.folder.wait("abort");
-    let first = heard.all().into_iter().find(|event| event.generation == 2).unwrap();
-    assert_eq!(first.what, What::Active(true), "the first event tells what it does");
+    let first = received.all().into_iter().find(|event| event.generation == 2).unwrap();
+    assert_eq!(first.kind, EventKind::Active(true), "the first event reports its activity");
     block_on(attached.send("SCRIPT:plain Never mind")).unwrap();
     reach.session.folder.wait_nth("user.message", 2);
-    heard.wait("it works no more", |what| *what == What::Active(false));
+    received.wait("it no longer works", |what| *what == EventKind::Active(false));
     reach.session.folder.assert_one_chain();
 }
 
 #[test]
-fn an_open_request_is_no_silence() {
-    let reach = Reach::set(Manner::Waits);
+fn a_turn_with_an_open_request_is_not_silent() {
+    let reach = Reach::new(Manner::Waits);
     reach.ask();
-    let (events, _heard) = hearing();
-    let silent = site_seen(&reach.session.folder, &[reach.server.address()], true, |sight| sight.silent = true);
+    let (events, _received) = event_channel();
+    let silent = site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
     let attached = block_on(attach(&silent, Policy::Ask, events, 1, &ignored)).unwrap();
     assert!(!reach.session.folder.types().iter().any(|kind| kind == "abort"));
     assert_eq!(
@@ -152,64 +152,64 @@ fn an_open_request_is_no_silence() {
 }
 
 #[test]
-fn case_64_a_prompt_that_is_stuck_is_sent_once_more() {
-    let reach = Reach::set(Manner::Approves);
+fn case_64_a_prompt_blocked_by_a_silent_turn_is_sent_again() {
+    let reach = Reach::new(Manner::Approves);
     reach.session.send("SCRIPT:hang Paint the fence");
-    reach.model.wait_asked("hang", 0);
-    let (events, _heard) = hearing();
+    reach.model.wait_requested("hang", 0);
+    let (events, _received) = event_channel();
     let site = reach.site();
     let attached = block_on(attach(&site, Policy::Ask, events, 1, &ignored)).unwrap();
-    // The silent turn keeps the prompt waiting.
+    // The silent turn blocks the prompt.
     let steps = Steps::default();
     let text = "SCRIPT:plain Paint the fence";
-    let prompt = &Prompt::Again(text.to_owned());
-    let done = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &steps.take()));
+    let prompt = &Prompt::Repeat(text.to_owned());
+    let done = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &steps.recorder()));
     assert_eq!(done.unwrap(), "sent");
     assert_eq!((steps.count(Step::Resend), steps.count(Step::Abort)), (2, 1));
-    let said = reach.session.folder.wait_nth("user.message", 2);
-    assert_eq!(said["data"]["content"], text);
+    let repeated = reach.session.folder.wait_nth("user.message", 2);
+    assert_eq!(repeated["data"]["content"], text);
     reach.session.folder.wait("assistant.message");
-    assert_eq!(reach.model.asked("plain", 0), 1, "it was not done twice");
+    assert_eq!(reach.model.request_count("plain", 0), 1, "it was not done twice");
     reach.session.folder.assert_one_chain();
 
     // Case 40: not after a tool succeeded.
     block_on(attached.send("SCRIPT:seq Paint the door")).unwrap();
     reach.session.folder.wait_nth("tool.execution_complete", 2);
-    wait_until(SOON, "it is seen", String::new, || (site.sight.borrow().ran > 0).then_some(()));
+    wait_until(SOON, "it is seen", String::new, || (site.log_view.borrow().ran > 0).then_some(()));
     let failure = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &ignored)).unwrap_err();
     assert!(failure.refused, "{failure}");
 }
 
 #[test]
-fn case_50_a_server_that_dies_is_lost_once() {
-    let mut reach = Reach::set(Manner::Approves);
-    let (events, heard) = hearing();
+fn case_50_the_loss_of_a_server_is_reported_once() {
+    let mut reach = Reach::new(Manner::Approves);
+    let (events, received) = event_channel();
     let attached = block_on(attach(&reach.site(), Policy::Ask, events, 3, &ignored)).unwrap();
     reach.session.send("SCRIPT:hang Paint the fence");
-    heard.wait("it works", |what| *what == What::Active(true));
+    received.wait("it works", |what| *what == EventKind::Active(true));
     reach.server.kill();
-    let lost = heard.wait("it is lost", |what| matches!(what, What::Lost(_)));
-    assert!(matches!(lost.what, What::Lost(Fault::Gone(_))), "{lost:?}");
+    let lost = received.wait("it is lost", |what| matches!(what, EventKind::Lost(_)));
+    assert!(matches!(lost.kind, EventKind::Lost(Fault::Gone(_))), "{lost:?}");
     assert!(matches!(block_on(attached.send("SCRIPT:plain Go on")), Err(Fault::Gone(_))));
-    let after = heard.all();
-    assert!(matches!(after.last().unwrap().what, What::Lost(_)), "{after:?}");
+    let after = received.all();
+    assert!(matches!(after.last().unwrap().kind, EventKind::Lost(_)), "{after:?}");
 }
 
 #[test]
-fn a_session_that_its_server_ends_is_lost() {
-    let reach = Reach::set(Manner::Approves);
-    let (events, heard) = hearing();
+fn a_session_closed_by_its_server_is_reported_as_lost() {
+    let reach = Reach::new(Manner::Approves);
+    let (events, received) = event_channel();
     let _attached = block_on(attach(&reach.site(), Policy::Ask, events, 3, &ignored)).unwrap();
     reach.client.call("sessions.close", serde_json::json!({"sessionId": reach.session.id()}));
-    let lost = heard.wait("it is lost", |what| matches!(what, What::Lost(_)));
-    assert!(matches!(lost.what, What::Lost(Fault::NotLoaded(_))), "{lost:?}");
+    let lost = received.wait("it is lost", |what| matches!(what, EventKind::Lost(_)));
+    assert!(matches!(lost.kind, EventKind::Lost(Fault::NotLoaded(_))), "{lost:?}");
 }
 
 #[test]
-fn case_41_a_server_that_dies_while_we_attach_leaves_the_session_as_it_was() {
-    // At the first step (connected), the second (attached), the third (its requests are taken over).
+fn case_41_a_server_that_dies_while_we_attach_leaves_the_session_unchanged() {
+    // At the first step (connected), the second (attached), or the third (requests taken over).
     for fatal in 1..=3 {
-        let mut reach = Reach::set(Manner::Waits);
+        let mut reach = Reach::new(Manner::Waits);
         reach.ask();
         let pid = reach.server.pid();
         let count = std::sync::atomic::AtomicUsize::new(0);
@@ -218,8 +218,8 @@ fn case_41_a_server_that_dies_while_we_attach_leaves_the_session_as_it_was() {
                 kill(pid);
             }
         };
-        let (events, heard) = hearing();
-        let site = site_seen(&reach.session.folder, &[reach.server.address()], true, |sight| sight.silent = true);
+        let (events, received) = event_channel();
+        let site = site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
         match block_on(attach(&site, Policy::Ask, events, 1, &deadly)) {
             Err(failure) => {
                 let step = if fatal == 1 { Step::Attach } else { Step::TakeOver };
@@ -227,15 +227,15 @@ fn case_41_a_server_that_dies_while_we_attach_leaves_the_session_as_it_was() {
                 assert!(matches!(failure.faults[..], [Fault::Gone(_)]), "{failure}");
             }
             Ok(_attached) => {
-                assert_eq!(fatal, 3, "nothing is asked after the last step");
-                heard.wait("it is lost", |what| matches!(what, What::Lost(Fault::Gone(_))));
+                assert_eq!(fatal, 3, "nothing is requested after the last step");
+                received.wait("it is lost", |what| matches!(what, EventKind::Lost(Fault::Gone(_))));
             }
         }
         reach.server.kill();
         reach.session.folder.assert_one_chain();
         let server = Server::start(&reach.home, &reach.model);
         let client = server.connect();
-        let resumed = server.resume(&client, &reach.session.id(), &Person::who(Manner::Approves), None);
+        let resumed = server.resume(&client, &reach.session.id(), &Person::new(Manner::Approves), None);
         resumed.send("SCRIPT:plain Go on");
         resumed.folder.wait("session.resume");
         resumed.folder.assert_one_chain();

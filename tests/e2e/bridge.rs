@@ -1,4 +1,4 @@
-//! The bridge's extension in the real terminal interface, with the test at the far side of its socket.
+//! The bridge's extension in the real terminal interface, with the test or the tray at the other end of its socket.
 
 mod attacks;
 mod clicks;
@@ -11,36 +11,36 @@ mod rough;
 mod stories;
 
 use crate::support::home::{Home, cli};
-use crate::support::listener::{Line, Listener, be_pilotlight};
+use crate::support::listener::{Connection, Listener, pose_as_pilotlight};
 use crate::support::model::Model;
-use crate::support::pilotlight::{Pilot, Ran};
+use crate::support::pilotlight::{CommandOutput, Pilot};
 use crate::support::terminal::{CONSENT, DIALOG, Terminal};
 use crate::support::{COPILOT, wait_until};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A terminal with the bridge, and us at its other end. Fields drop from the top.
+/// A terminal with the bridge, and the test at its other end. Fields drop from the top.
 struct Stage {
     terminal: Terminal,
-    line: Line,
+    connection: Connection,
     listener: Listener,
     model: Model,
     home: Home,
 }
 
-/// Our own folders in a home's scratch folder.
+/// The home folder of Pilotlight's user, in a home's scratch folder.
 fn ours(home: &Home) -> PathBuf {
     home.root().join("ours")
 }
 
-/// Where the extension lies, in the home of a user of Pilotlight.
+/// The folder of the extension, in the home of a user of Pilotlight.
 fn extension_in(user: &Path) -> PathBuf {
     user.join(".local/share/pilotlight/bridge/plugins/pilotlight/extensions/pilotlight")
 }
 
-/// `pilotlight bridge` for this home, as its user would run it.
-fn bridge(home: &Home, model: &Model, arguments: &[&str]) -> Ran {
+/// Runs `pilotlight bridge` for this home, as its user would.
+fn bridge(home: &Home, model: &Model, arguments: &[&str]) -> CommandOutput {
     let config = home.root().join("pilotlight.toml");
     std::fs::write(&config, format!("[actions]\ncopilot = {:?}\n", home.program(model))).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
@@ -51,36 +51,37 @@ fn bridge(home: &Home, model: &Model, arguments: &[&str]) -> Ran {
         .env("HOME", ours(home))
         .env("PILOTLIGHT_CONFIG", config);
     command.env("XDG_RUNTIME_DIR", ours(home).join("run"));
-    Ran::of(home.in_its_system(command))
+    CommandOutput::of(home.with_policy(command))
 }
 
-fn installed(home: &Home, model: &Model) -> Vec<u8> {
+/// Installs the bridge for the test in place of Pilotlight, and returns the key.
+fn install(home: &Home, model: &Model) -> Vec<u8> {
     std::fs::create_dir_all(ours(home).join("run")).unwrap();
     let ran = bridge(home, model, &["install", "--yes"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    be_pilotlight(&extension_in(&ours(home)).join("bridge.json"));
+    pose_as_pilotlight(&extension_in(&ours(home)).join("bridge.json"));
     std::fs::read(ours(home).join(".local/state/pilotlight/bridge.key")).unwrap()
 }
 
 impl Stage {
-    fn set(args: &[&str]) -> Self {
+    fn new(args: &[&str]) -> Self {
         Self::in_home(args, |_| ())
     }
 
-    /// The same, in a home that this prepares.
+    /// As [`new`](Self::new), in a home that `prepare` has changed.
     fn in_home(args: &[&str], prepare: impl FnOnce(&mut Home)) -> Self {
         let (mut home, model) = (Home::new("project"), Model::start());
-        let key = installed(&home, &model);
+        let key = install(&home, &model);
         prepare(&mut home);
         let listener = Listener::start(&ours(&home).join("run/pilotlight"), &key);
         let terminal = Terminal::start(&home, &model, args);
-        let line = listener.accept();
-        assert_eq!(line.hello["session"], terminal.folder.id());
-        assert_eq!(line.hello["ppid"], terminal.pid());
-        Self { terminal, line, listener, model, home }
+        let connection = listener.accept();
+        assert_eq!(connection.hello["session"], terminal.folder.id());
+        assert_eq!(connection.hello["ppid"], terminal.pid());
+        Self { terminal, connection, listener, model, home }
     }
 
-    /// The event that opened the turn that runs, or ran last.
+    /// The id of the event that opened the current or last turn.
     fn root(&self) -> String {
         let events = self.terminal.folder.events();
         let prompt = events.iter().rfind(|event| event["type"] == "user.message").unwrap();
@@ -89,19 +90,19 @@ impl Stage {
 }
 
 impl Pilot {
-    /// How often a bridge has come, to sessions whose id contains this.
-    fn bridges(&self, id: &str) -> usize {
-        self.log().lines().filter(|line| line.contains("a bridge has come") && line.contains(id)).count()
+    /// How many times a bridge connected from a session whose id contains `id`.
+    fn bridge_count(&self, id: &str) -> usize {
+        self.log().lines().filter(|line| line.contains("a bridge has connected") && line.contains(id)).count()
     }
 
-    /// Waits until one has come so often.
-    fn has_bridges(&self, count: usize, id: &str) {
-        let what = format!("a bridge has come to {id:?} ({count})");
-        wait_until(COPILOT, &what, || self.log(), || (self.bridges(id) >= count).then_some(()));
+    /// Waits until a bridge has connected `count` times.
+    fn wait_bridges(&self, count: usize, id: &str) {
+        let what = format!("a bridge of {id:?} has connected ({count})");
+        wait_until(COPILOT, &what, || self.log(), || (self.bridge_count(id) >= count).then_some(()));
     }
 }
 
-/// A terminal with the bridge, beside the tray. Fields drop from the top.
+/// A terminal with the bridge, and the tray. Fields drop from the top.
 struct Bridged {
     pilot: Pilot,
     terminal: Terminal,
@@ -110,32 +111,32 @@ struct Bridged {
 }
 
 impl Bridged {
-    fn set(args: &[&str]) -> Self {
+    fn new(args: &[&str]) -> Self {
         Self::configured(args, "")
     }
 
-    /// The same, with these settings in its config's section of notifications, and below it.
+    /// As [`new`](Self::new), with these settings in the config's section `[notifications]` and after it.
     fn configured(args: &[&str], config: &str) -> Self {
-        Self::of(cli(), args, config, |_, _| ())
+        Self::with_cli(cli(), args, config, |_, _| ())
     }
 
-    /// The same, with its home and the extension's file as this makes them.
-    fn changed(args: &[&str], change: impl FnOnce(&Home, &Path)) -> Self {
-        Self::of(cli(), args, "", change)
+    /// As [`new`](Self::new), after `prepare` has changed the home and the extension's file.
+    fn prepared(args: &[&str], prepare: impl FnOnce(&Home, &Path)) -> Self {
+        Self::with_cli(cli(), args, "", prepare)
     }
 
     /// The same in another release of the CLI.
-    fn of(cli: &Path, args: &[&str], config: &str, change: impl FnOnce(&Home, &Path)) -> Self {
+    fn with_cli(cli: &Path, args: &[&str], config: &str, prepare: impl FnOnce(&Home, &Path)) -> Self {
         let (home, model) = (Home::with_cli("project", cli.to_owned()), Model::start());
         let program = home.program(&model);
         let config = format!("[actions]\ncopilot = {program:?}\n[notifications]\nafter-start = \"1ms\"\n{config}");
         let pilot = Pilot::configured(&[&home], &config);
         let ran = pilot.run(&["bridge", "install", "--yes"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        change(&home, &extension_in(pilot.user()).join("extension.mjs"));
+        prepare(&home, &extension_in(pilot.user()).join("extension.mjs"));
         let terminal = Terminal::start(&home, &model, args);
-        // It is there a few seconds after the terminal.
-        pilot.has_bridges(1, "");
+        // The bridge connects a few seconds after the terminal's start.
+        pilot.wait_bridges(1, "");
         Self { pilot, terminal, home, model }
     }
 
@@ -143,12 +144,12 @@ impl Bridged {
         self.terminal.folder.id()
     }
 
-    /// Has the user allow it to answer in the terminal.
-    fn allowed(&self) {
+    /// Makes the user consent in the terminal, so that the bridge may answer.
+    fn give_consent(&self) {
         let id = self.id();
         self.terminal.enter("SCRIPT:plain Paint the wall");
         self.terminal.folder.wait("assistant.turn_end");
-        self.pilot.told(&id, "idle", "");
+        self.pilot.wait_status(&id, "idle", "");
         self.pilot.click(&id, "Let Pilotlight answer here");
         self.terminal.wait_screen(CONSENT);
         self.terminal.press(&["1"]);
@@ -156,29 +157,29 @@ impl Bridged {
         self.terminal.wait_no_screen(CONSENT);
     }
 
-    /// Answers what the session asks its user to allow, with this command, once it has asked so often. How the last one ended.
-    fn answered(&self, command: &[&str], asked: usize) -> Value {
+    /// Runs this command once the session has made `count` permission requests, and returns the completion of the last.
+    fn answer_request(&self, command: &[&str], count: usize) -> Value {
         let (id, terminal) = (self.id(), &self.terminal);
-        terminal.folder.wait_nth("permission.requested", asked);
+        terminal.folder.wait_nth("permission.requested", count);
         terminal.wait_screen(DIALOG);
-        self.pilot.told(&id, "needs-permission", "");
-        self.done(&[command, &[&id]].concat());
-        terminal.folder.wait_nth("permission.completed", asked)
+        self.pilot.wait_status(&id, "needs-permission", "");
+        self.run_ok(&[command, &[&id]].concat());
+        terminal.folder.wait_nth("permission.completed", count)
     }
 
-    /// Has it ask which colour it is to be, and clicks on the second.
-    fn chosen(&self) {
+    /// Makes it ask for a color, and clicks the second choice.
+    fn choose_blue(&self) {
         let (id, terminal) = (self.id(), &self.terminal);
         let before = terminal.folder.types().iter().filter(|kind| *kind == "tool.execution_complete").count();
         terminal.enter("SCRIPT:form Paint the fence");
-        self.pilot.told_beside(&id, "needs-input", "Which color?");
+        self.pilot.wait_status_in_tray(&id, "needs-input", "Which color?");
         self.pilot.click(&id, "Answer “blue”");
         let done = terminal.folder.wait_nth("tool.execution_complete", before + 1);
         assert!(done.to_string().contains("blue"), "{done}");
     }
 
-    /// Runs a command that succeeds.
-    fn done(&self, args: &[&str]) -> Ran {
+    /// Runs a command that must succeed.
+    fn run_ok(&self, args: &[&str]) -> CommandOutput {
         let ran = self.pilot.run(args);
         assert_eq!(ran.code, Some(0), "{ran:?}\n{}\n{}", self.pilot.log(), self.terminal.dump());
         ran
@@ -186,86 +187,86 @@ impl Bridged {
 }
 
 #[test]
-fn the_tray_stops_a_turn_in_a_terminal_that_lives_on() {
-    let bridged = Bridged::set(&["--allow-all-tools"]);
+fn the_tray_stops_a_turn_and_the_terminal_stays_alive() {
+    let bridged = Bridged::new(&["--allow-all-tools"]);
     let id = bridged.id();
     bridged.terminal.enter("SCRIPT:tool Paint the fence");
     bridged.terminal.folder.wait("tool.execution_start");
-    bridged.pilot.told(&id, "working", "");
+    bridged.pilot.wait_status(&id, "working", "");
     bridged.pilot.click(&id, "Stop the turn");
     bridged.terminal.folder.wait("abort");
-    bridged.pilot.told(&id, "idle", "");
+    bridged.pilot.wait_status(&id, "idle", "");
     bridged.terminal.enter("SCRIPT:tool Paint the gate");
     bridged.terminal.folder.wait_nth("tool.execution_start", 2);
-    bridged.done(&["stop", &id]);
+    bridged.run_ok(&["stop", &id]);
     bridged.terminal.folder.wait_nth("abort", 2);
 }
 
 #[test]
 fn the_tray_answers_a_question_in_a_terminal() {
-    Bridged::set(&[]).chosen();
+    Bridged::new(&[]).choose_blue();
 }
 
 #[test]
-fn the_tray_approves_in_a_terminal_once_it_may() {
-    let bridged = Bridged::set(&[]);
-    bridged.allowed();
+fn the_tray_approves_in_a_terminal_with_consent() {
+    let bridged = Bridged::new(&[]);
+    bridged.give_consent();
     bridged.terminal.enter("SCRIPT:tool Paint the gate");
-    let completed = bridged.answered(&["approve"], 2);
+    let completed = bridged.answer_request(&["approve"], 2);
     assert_eq!(completed["data"]["result"]["kind"], "approved");
-    bridged.home.go();
+    bridged.home.release_tools();
     bridged.terminal.folder.wait("tool.execution_complete");
 }
 
-/// Where no tray runs, a command listens for as long as its order takes.
+/// Without a tray, a command listens for bridges during its order.
 #[test]
 #[ignore = "tests/long.sh"]
 fn a_command_stops_and_answers_in_a_terminal_without_a_tray() {
-    let mut bridged = Bridged::set(&["--allow-all-tools"]);
+    let mut bridged = Bridged::new(&["--allow-all-tools"]);
     let id = bridged.id();
     bridged.pilot.end_tray();
     bridged.terminal.enter("SCRIPT:tool Paint the fence");
     bridged.terminal.folder.wait("tool.execution_start");
-    // A bridge comes to it within two seconds, on a machine that has time for both.
-    let done = |args: &[&str]| {
+    // On a machine that is not busy, a bridge connects to it within two seconds.
+    let run_ok = |args: &[&str]| {
         let dump = || format!("{:?}\n{}", bridged.pilot.run(args), bridged.terminal.dump());
-        wait_until(COPILOT, "a bridge has come in time", dump, || {
+        wait_until(COPILOT, "a bridge connects in time", dump, || {
             (bridged.pilot.run(args).code == Some(0)).then_some(())
         });
     };
-    done(&["stop", &id]);
+    run_ok(&["stop", &id]);
     bridged.terminal.folder.wait("abort");
     bridged.terminal.enter("SCRIPT:form Paint the gate");
     bridged.terminal.wait_screen("Which color?");
-    // An answer names its question, which is shown first.
+    // An answer must name its question, whose id a refusal shows.
     let named = || {
         let ran = bridged.pilot.run(&["answer", &id, "blue"]);
         Some(ran.err.split("--request ").nth(1)?.split('`').next()?.to_owned())
     };
     let request = wait_until(COPILOT, "the question is named", || bridged.terminal.dump(), named);
-    done(&["answer", &id, "blue", "--request", &request]);
+    run_ok(&["answer", &id, "blue", "--request", &request]);
     let done = bridged.terminal.folder.wait("tool.execution_complete");
     assert!(done.to_string().contains("blue"), "{done}");
 }
 
 #[test]
-fn it_is_installed_looked_at_and_removed() {
+fn it_can_be_installed_inspected_and_removed() {
     let (home, model) = (Home::new("project"), Model::start());
     let status = || {
         let ran = bridge(&home, &model, &["status", "--json"]);
         serde_json::from_str::<Value>(&ran.out).unwrap()[0]["installed"].clone()
     };
     assert_eq!(status(), "no");
-    for _again in 0..2 {
-        installed(&home, &model);
+    for _ in 0..2 {
+        install(&home, &model);
         assert_eq!(status(), "yes");
     }
-    // From another folder, as after a move: ours takes its place.
+    // An installation from another folder, as after a move, is replaced by ours.
     let settings = home.dir().join("settings.json");
     let elsewhere = std::fs::read_to_string(&settings).unwrap().replace("/ours/", "/elsewhere/");
     std::fs::write(&settings, elsewhere).unwrap();
     assert_eq!(status(), "elsewhere");
-    installed(&home, &model);
+    install(&home, &model);
     assert_eq!(status(), "yes");
     let ran = bridge(&home, &model, &["remove", "--yes"]);
     assert_eq!((ran.code, status()), (Some(0), json!("no")), "{ran:?}");
@@ -277,145 +278,146 @@ fn it_is_installed_looked_at_and_removed() {
 }
 
 #[test]
-fn a_turn_is_stopped_and_only_the_one_that_is_named() {
-    let stage = Stage::set(&["--allow-all-tools"]);
+fn only_the_named_turn_is_stopped() {
+    let stage = Stage::new(&["--allow-all-tools"]);
     stage.terminal.enter("SCRIPT:tool Paint the fence");
     stage.terminal.folder.wait("tool.execution_start");
     let root = stage.root();
-    assert_eq!(stage.line.order(1, json!({"t": "stop", "after": "another"})), Err("changed".into()));
-    stage.line.order(2, json!({"t": "stop", "after": root})).unwrap();
+    assert_eq!(stage.connection.order(1, json!({"t": "stop", "after": "another"})), Err("changed".into()));
+    stage.connection.order(2, json!({"t": "stop", "after": root})).unwrap();
     stage.terminal.folder.wait("abort");
-    stage.line.event("abort");
-    // The session lives on, and what was said of the turn before stops nothing in the next.
+    stage.connection.event("abort");
+    // The session continues, and an order for the previous turn does not stop the next one.
     stage.terminal.enter("SCRIPT:tool Paint the gate");
     stage.terminal.folder.wait_nth("tool.execution_start", 2);
-    assert_eq!(stage.line.order(3, json!({"t": "stop", "after": root})), Err("changed".into()));
-    stage.line.order(4, json!({"t": "stop", "after": stage.root()})).unwrap();
+    assert_eq!(stage.connection.order(3, json!({"t": "stop", "after": root})), Err("changed".into()));
+    stage.connection.order(4, json!({"t": "stop", "after": stage.root()})).unwrap();
     stage.terminal.folder.wait_nth("abort", 2);
 }
 
 #[test]
-fn a_question_is_heard_and_answered() {
-    let stage = Stage::set(&[]);
+fn a_question_is_reported_and_answered() {
+    let stage = Stage::new(&[]);
     stage.terminal.enter("SCRIPT:form Paint the fence");
-    let asked = stage.line.event("elicitation.requested");
+    let asked = stage.connection.event("elicitation.requested");
     assert!(asked["requestedSchema"]["properties"].is_object(), "{asked}");
     let (name, field) = asked["requestedSchema"]["properties"].as_object().unwrap().iter().next().unwrap();
     let choice = field["enum"][1].clone();
     let result = json!({"action": "accept", "content": {name: choice}});
     let answer = json!({"t": "answer", "requestId": asked["requestId"], "result": result});
-    stage.line.order(1, answer.clone()).unwrap();
+    stage.connection.order(1, answer.clone()).unwrap();
     let done = stage.terminal.folder.wait("tool.execution_complete");
     assert!(done.to_string().contains(choice.as_str().unwrap()), "{done}");
-    stage.line.event("elicitation.completed");
-    assert_eq!(stage.line.order(2, answer), Err("gone".into()));
+    stage.connection.event("elicitation.completed");
+    assert_eq!(stage.connection.order(2, answer), Err("gone".into()));
 }
 
-/// What may not be approved without consent, may be after it was given in the terminal.
+/// Requests can be approved only after consent was given in the terminal.
 #[test]
-fn approving_takes_consent_and_then_the_text_that_was_shown() {
-    let stage = Stage::set(&[]);
+fn approving_needs_consent_and_the_shown_text() {
+    let stage = Stage::new(&[]);
     stage.terminal.enter("SCRIPT:plain Paint the fence");
     stage.terminal.folder.wait("assistant.turn_end");
-    stage.line.event("session.idle");
+    stage.connection.event("session.idle");
     let approve = json!({"t": "approve", "requestId": "x", "toolCallId": "y", "text": "z"});
-    assert_eq!(stage.line.order(1, approve), Err("not-elevated".into()));
-    assert_eq!(stage.line.order(2, json!({"t": "elevate", "after": "another"})), Err("changed".into()));
-    let (line, root) = (&stage.line, stage.root());
+    assert_eq!(stage.connection.order(1, approve), Err("not-elevated".into()));
+    assert_eq!(stage.connection.order(2, json!({"t": "elevate", "after": "another"})), Err("changed".into()));
+    let (connection, root) = (&stage.connection, stage.root());
     std::thread::scope(|threads| {
-        let asked = threads.spawn(|| line.order(3, json!({"t": "elevate", "after": root})));
+        let asked = threads.spawn(|| connection.order(3, json!({"t": "elevate", "after": root})));
         stage.terminal.wait_screen(CONSENT);
-        assert_eq!(line.order(4, json!({"t": "stop", "after": root})), Err("consenting".into()));
+        assert_eq!(connection.order(4, json!({"t": "stop", "after": root})), Err("consenting".into()));
         stage.terminal.press(&["1"]);
         asked.join().unwrap().unwrap();
     });
     stage.terminal.wait_no_screen(CONSENT);
     stage.terminal.enter("SCRIPT:tool Paint the gate");
-    let asked = stage.line.event("permission.requested");
+    let asked = stage.connection.event("permission.requested");
     stage.terminal.wait_screen(DIALOG);
     let order = |t: &str, text: &str| json!({"t": t, "requestId": asked["requestId"], "toolCallId": asked["promptRequest"]["toolCallId"], "text": text});
-    assert_eq!(stage.line.order(5, order("approve", "another text")), Err("changed".into()));
-    let shown = stage.line.wait("its mark", |said| said["mark"].is_string())["mark"].clone();
-    stage.line.order(6, order("approve", shown.as_str().unwrap())).unwrap();
+    assert_eq!(stage.connection.order(5, order("approve", "another text")), Err("changed".into()));
+    let shown = stage.connection.wait("its mark", |message| message["mark"].is_string())["mark"].clone();
+    stage.connection.order(6, order("approve", shown.as_str().unwrap())).unwrap();
     let completed = stage.terminal.folder.wait_nth("permission.completed", 2);
     assert_eq!(completed["data"]["result"]["kind"], "approved");
-    stage.home.go();
+    stage.home.release_tools();
     stage.terminal.folder.wait("tool.execution_complete");
 }
 
-/// A session that waits for its next prompt, which is the time to ask for consent.
-fn at_rest(stage: &Stage) -> Value {
+/// Runs a turn to its end, and returns an order to request consent, which is possible then.
+fn idle_elevate_order(stage: &Stage) -> Value {
     stage.terminal.enter("SCRIPT:plain Paint the fence");
     stage.terminal.folder.wait("assistant.turn_end");
-    stage.line.event("session.idle");
+    stage.connection.event("session.idle");
     json!({"t": "elevate", "after": stage.root()})
 }
 
-/// Orders it to ask for consent, and answers the dialog with these keys.
-fn asked_for_consent(stage: &Stage, keys: &[&str]) -> Result<Value, String> {
-    let (line, elevate) = (&stage.line, at_rest(stage));
+/// Orders the bridge to request consent, and answers the dialog with these keys.
+fn request_consent(stage: &Stage, keys: &[&str]) -> Result<Value, String> {
+    let (connection, elevate) = (&stage.connection, idle_elevate_order(stage));
     std::thread::scope(|threads| {
-        let asked = threads.spawn(|| line.order(1, elevate));
+        let asked = threads.spawn(|| connection.order(1, elevate));
         stage.terminal.wait_screen(CONSENT);
         stage.terminal.press(keys);
-        let said = asked.join().unwrap();
+        let result = asked.join().unwrap();
         stage.terminal.wait_no_screen(CONSENT);
-        said
+        result
     })
 }
 
 #[test]
-fn a_no_is_final_for_the_session_and_takes_nothing_else_away() {
-    let stage = Stage::set(&[]);
-    asked_for_consent(&stage, &["Escape"]).unwrap_err();
-    assert_eq!(stage.line.order(2, json!({"t": "elevate", "after": stage.root()})), Err("refused".into()));
+fn a_refusal_is_final_for_the_session_and_affects_nothing_else() {
+    let stage = Stage::new(&[]);
+    request_consent(&stage, &["Escape"]).unwrap_err();
+    assert_eq!(stage.connection.order(2, json!({"t": "elevate", "after": stage.root()})), Err("refused".into()));
     stage.terminal.enter("SCRIPT:tool Paint the gate");
     stage.terminal.wait_screen(DIALOG);
     stage.terminal.folder.wait_nth("user.message", 2);
-    stage.line.order(3, json!({"t": "stop", "after": stage.root()})).unwrap();
+    stage.connection.order(3, json!({"t": "stop", "after": stage.root()})).unwrap();
     stage.terminal.folder.wait("abort");
 }
 
-/// Consent that the user gave for good is made use of right after a prompt, without a dialog.
+/// Permanent consent is used right after a prompt, without a dialog.
 #[test]
-fn consent_that_is_remembered_needs_no_dialog() {
-    let stage = Stage::set(&[]);
-    asked_for_consent(&stage, &["2"]).unwrap();
+fn remembered_consent_needs_no_dialog() {
+    let stage = Stage::new(&[]);
+    request_consent(&stage, &["2"]).unwrap();
     stage.terminal.exit();
     let again = Terminal::start(&stage.home, &stage.model, &[]);
-    let line = stage.listener.accept();
-    assert_eq!(line.hello["elevated"], false, "nothing is asked for at the start");
+    let connection = stage.listener.accept();
+    assert_eq!(connection.hello["elevated"], false, "no consent is requested at the start");
     again.enter("SCRIPT:tool Paint the gate");
-    line.wait("it may answer", |said| said["t"] == "consent" && said["elevated"] == true);
-    line.wait("the request", |said| said["type"] == "permission.requested" || !said["items"][0].is_null());
+    connection.wait("it may answer", |message| message["t"] == "consent" && message["elevated"] == true);
+    connection
+        .wait("the request", |message| message["type"] == "permission.requested" || !message["items"][0].is_null());
     assert!(!again.dump().contains(CONSENT));
     again.folder.wait("permission.requested");
     let asked = again.folder.events().iter().filter(|event| event["type"] == "permission.requested").count();
-    assert_eq!(asked, 1, "the tool's own");
+    assert_eq!(asked, 1, "only the tool's own request");
 }
 
 #[test]
 #[ignore = "tests/long.sh"]
-fn it_comes_back_to_whoever_listens_and_obeys_nobody_without_the_key() {
-    let Stage { terminal, line, listener, model: _model, home } = Stage::set(&[]);
+fn it_reconnects_and_obeys_only_a_listener_with_the_key() {
+    let Stage { terminal, connection, listener, model: _model, home } = Stage::new(&[]);
     let key = std::fs::read(ours(&home).join(".local/state/pilotlight/bridge.key")).unwrap();
     let folder = ours(&home).join("run/pilotlight");
-    drop((line, listener));
-    // A stranger is let go of as soon as it says hello.
+    drop((connection, listener));
+    // It disconnects from a listener with another key at the welcome.
     let stranger = Listener::start(&folder, b"another key");
-    stranger.accept_and_be_left();
+    stranger.accept_and_expect_disconnect();
     drop(stranger);
-    // So is one that knows the key, and speaks another version of the protocol.
-    let newer = Listener::start(&folder, &key).of_version(2);
-    newer.accept_and_be_left();
+    // The same for a listener with the key and another version of the protocol.
+    let newer = Listener::start(&folder, &key).with_version(2);
+    newer.accept_and_expect_disconnect();
     drop(newer);
-    let line = Listener::start(&folder, &key).accept();
-    assert_eq!(line.hello["session"], terminal.folder.id());
-    assert_eq!(line.order(1, json!({"t": "activity"})).unwrap()["hasActiveWork"], false);
-    assert_eq!(line.order(2, json!({"t": "approve-all"})), Err("unknown".into()));
-    // The folder may go with the login session, and come with the next.
+    let connection = Listener::start(&folder, &key).accept();
+    assert_eq!(connection.hello["session"], terminal.folder.id());
+    assert_eq!(connection.order(1, json!({"t": "activity"})).unwrap()["hasActiveWork"], false);
+    assert_eq!(connection.order(2, json!({"t": "approve-all"})), Err("unknown".into()));
+    // The folder may be removed with the login session, and recreated with the next.
     std::fs::remove_dir_all(ours(&home).join("run")).unwrap();
-    drop(line);
-    let line = Listener::start(&folder, &key).accept();
-    assert_eq!(line.hello["session"], terminal.folder.id());
+    drop(connection);
+    let connection = Listener::start(&folder, &key).accept();
+    assert_eq!(connection.hello["session"], terminal.folder.id());
 }

@@ -1,17 +1,17 @@
-//! The ways in which a session, or its work, ends before its time.
+//! The ways in which a session or its turn ends early.
 
 use super::stage::Stage;
 use crate::support::person::Manner;
-use crate::support::ran::ran;
+use crate::support::running_time::running_time;
 use crate::support::{SOON, wait_until};
 use std::time::Duration;
 
 /// A stage in the middle of a tool.
 fn in_the_middle() -> Stage {
-    let stage = Stage::set(Manner::Approves);
+    let stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:tool Paint the fence");
     stage.session.folder.wait("permission.completed");
-    stage.told("working", "");
+    stage.wait_status("working", "");
     stage
 }
 
@@ -20,110 +20,110 @@ fn aborted() {
     let stage = in_the_middle();
     stage.session.abort();
     stage.session.folder.wait("abort");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
 #[test]
-fn killed_in_the_middle_crashed_at_once() {
+fn killed_mid_turn_is_crashed_at_once() {
     let mut stage = in_the_middle();
     stage.server.kill();
-    let killed = ran();
-    let row = stage.told("crashed", "");
-    let took = ran() - killed;
-    assert!(took < Duration::from_secs(5), "told after {took:?}");
+    let start = running_time();
+    let row = stage.wait_status("crashed", "");
+    let took = running_time() - start;
+    assert!(took < Duration::from_secs(5), "reported after {took:?}");
     assert_eq!(row["owner"]["state"], "gone");
     assert_eq!(stage.session.folder.locks().len(), 1, "a kill leaves the lock behind");
 }
 
-/// Another Copilot may clean a dead process's lock away: what its own log tells brings the session back all the same.
+/// Another Copilot may remove a dead process's lock. The process's own log still identifies the session's owner.
 #[test]
-fn killed_and_cleaned_up_after_it_has_crashed_and_can_be_resumed() {
+fn killed_with_its_lock_removed_is_crashed_and_can_be_resumed() {
     let mut stage = in_the_middle();
     stage.server.kill();
-    stage.told("crashed", "");
+    stage.wait_status("crashed", "");
     let folder = &stage.session.folder;
     for pid in folder.locks() {
         for kind in ["lock", "hold"] {
             std::fs::remove_file(folder.path.join(format!("inuse.{pid}.{kind}"))).unwrap();
         }
     }
-    let row = stage.told("crashed", "its process is gone; unfinished: bash");
+    let row = stage.wait_status("crashed", "its process is gone; unfinished: bash");
     assert!(row["actions"].as_array().unwrap().contains(&"resume".into()), "{row}");
-    // One who comes only now knows it, too, from the log that the server kept.
+    // A Pilotlight that starts later learns it from the log of the dead server.
     let other = crate::support::pilotlight::Pilot::start(&[&stage.home]);
-    let row = other.told(&stage.session.id(), "crashed", "its process is gone; unfinished: bash");
+    let row = other.wait_status(&stage.session.id(), "crashed", "its process is gone; unfinished: bash");
     assert_eq!(row["owner"]["state"], "gone", "{row}");
     assert!(row["actions"].as_array().unwrap().contains(&"resume".into()), "{row}");
 }
 
 #[test]
-fn killed_between_turns_ended() {
-    let mut stage = Stage::set(Manner::Approves);
+fn killed_between_turns_is_ended() {
+    let mut stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:plain Paint the fence");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     stage.server.kill();
-    stage.told("ended", "");
+    stage.wait_status("ended", "");
 }
 
 #[test]
-fn killed_while_it_asks_crashed() {
-    let mut stage = Stage::set(Manner::Waits);
+fn killed_during_a_request_is_crashed() {
+    let mut stage = Stage::new(Manner::Waits);
     stage.session.send("SCRIPT:tool Paint the fence");
     stage.session.folder.wait("permission.requested");
-    stage.told("needs-permission", "");
+    stage.wait_status("needs-permission", "");
     stage.server.kill();
-    stage.told("crashed", "");
+    stage.wait_status("crashed", "");
 }
 
 #[test]
-fn terminated_in_the_middle_ended() {
+fn terminated_mid_turn_is_ended() {
     let mut stage = in_the_middle();
     stage.server.terminate();
     stage.session.folder.wait("session.shutdown");
-    stage.told("ended", "bash");
-    // The server lets go of its lock a moment before it writes the shutdown.
+    stage.wait_status("ended", "bash");
+    // The server releases its lock a moment before it logs the shutdown.
     assert!(!stage.history().contains(&"crashed".to_owned()), "{:?}", stage.history());
     assert!(stage.session.folder.locks().is_empty(), "an orderly end removes the lock");
 }
 
 #[test]
-fn destroyed_while_its_server_stays() {
-    let stage = Stage::set(Manner::Approves);
+fn destroyed_while_its_server_stays_is_ended() {
+    let stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:plain Paint the fence");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     stage.session.destroy();
     stage.session.folder.wait("session.shutdown");
-    stage.told("ended", "");
+    stage.wait_status("ended", "");
 }
 
 #[test]
 fn deleted() {
-    let stage = Stage::set(Manner::Approves);
+    let stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:plain Paint the fence");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     let id = stage.session.id();
     stage.client.delete(&id);
-    stage.pilot.told_removed(&id);
+    stage.pilot.wait_removed(&id);
 }
 
-/// Its server lives on, and tells nobody.
+/// Its server stays alive, and does not report the deletion.
 #[test]
-fn deleted_while_we_are_attached_and_nothing_of_the_connection_is_left() {
-    let stage = Stage::set(Manner::Approves);
+fn deleted_while_attached_closes_our_connection() {
+    let stage = Stage::new(Manner::Approves);
     let sockets = || {
-        let open = std::fs::read_dir(format!("/proc/{}/fd", stage.pilot.tray())).unwrap().flatten();
+        let open = std::fs::read_dir(format!("/proc/{}/fd", stage.pilot.tray_pid())).unwrap().flatten();
         let links = open.filter_map(|file| std::fs::read_link(file.path()).ok());
         links.filter(|link| link.to_string_lossy().starts_with("socket:")).count()
     };
     stage.session.send("SCRIPT:hang Paint the fence");
-    stage.told("working", "");
+    stage.wait_status("working", "");
     let (id, before) = (stage.session.id(), sockets());
     let ran = stage.pilot.run(&["reconnect", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    stage.pilot.menu_says(&id, "Pilotlight: attached to its server");
+    stage.pilot.wait_menu(&id, "Pilotlight: attached to its server");
     assert!(sockets() > before);
     stage.client.delete(&id);
-    stage.pilot.told_removed(&id);
+    stage.pilot.wait_removed(&id);
     let closed = || (sockets() <= before).then_some(());
     wait_until(SOON, "its connection is closed", || format!("{} sockets, {before} before", sockets()), closed);
 }

@@ -1,4 +1,5 @@
-//! A session that only a command keeps alive: it is answered there and from anywhere else, and its end is named before and after.
+//! A session that is kept alive by a command alone: its requests can be answered there and from elsewhere, and its end
+//! is reported before and after.
 
 use super::actions::{environment, settings};
 use super::orders::Staying;
@@ -14,7 +15,7 @@ use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use std::process::Command;
 
-/// A session of a program whose server was killed while a tool ran, and a Pilotlight beside it.
+/// A session of a program whose server was killed while a tool ran, and a Pilotlight.
 struct Crashed {
     pilot: Pilot,
     folder: Folder,
@@ -26,12 +27,13 @@ struct Crashed {
 const GO_ON: &str = "continue-prompt = \"SCRIPT:tool Go on\"\n";
 
 impl Crashed {
-    fn set() -> Self {
+    fn new() -> Self {
         Self::configured(|_| settings(GO_ON))
     }
 
-    /// One whose new server stops as soon as it is sent a prompt, and before it has read that. Its process is in the file `pid`.
-    fn set_freezing() -> Self {
+    /// As [`new`](Self::new), but the new server is stopped when a prompt is sent to it, before it has read the prompt.
+    /// Its pid is in the file `pid`.
+    fn with_freezing_server() -> Self {
         Self::configured(|home| {
             let (at, cli) = (home.root().display(), cli().display());
             let filter = format!(
@@ -53,163 +55,165 @@ impl Crashed {
         let pilot = Pilot::with(&[&home], &config(&home), &environment(&home, &model));
         let mut server = Server::start(&home, &model);
         let client = server.connect();
-        let session = server.create(&client, Some(&Person::who(Manner::Approves)));
+        let session = server.create(&client, Some(&Person::new(Manner::Approves)));
         session.send("SCRIPT:tool Paint the fence");
         session.folder.wait("permission.completed");
         let (id, folder) = (session.id(), session.folder.clone());
         server.kill();
-        home.go(); // the tool's shell outlives its server
-        pilot.told(&id, "crashed", "unfinished");
+        home.release_tools(); // the tool's shell outlives its server
+        pilot.wait_status(&id, "crashed", "unfinished");
         std::fs::remove_file(home.project().join("go")).unwrap();
         Self { pilot, folder, id, model, home }
     }
 
-    /// A command that knows of no tray, and of the session's model.
-    fn alone(&self, args: &[&str]) -> Command {
+    /// A command that cannot find the tray, with the environment of the session's model.
+    fn command(&self, args: &[&str]) -> Command {
         let mut command = self.pilot.command(args);
         command.envs(environment(&self.home, &self.model));
         command
     }
 
-    /// How often this stands in the log.
+    /// The number of events of this type in the log.
     fn count(&self, kind: &str) -> usize {
         self.folder.types().iter().filter(|other| *other == kind).count()
     }
 }
 
-fn shows(terminal: &Tmux, what: &str) {
-    let says = || terminal.screen().split_whitespace().collect::<Vec<_>>().join(" ").contains(what).then_some(());
-    wait_until(SOON, &format!("the terminal shows {what:?}"), || terminal.screen(), says);
+/// Waits until the terminal shows this text, possibly wrapped.
+fn wait_screen(terminal: &Tmux, what: &str) {
+    let contains = || terminal.screen().split_whitespace().collect::<Vec<_>>().join(" ").contains(what).then_some(());
+    wait_until(SOON, &format!("the terminal shows {what:?}"), || terminal.screen(), contains);
 }
 
 #[test]
-fn case_132_what_a_session_that_a_command_holds_asks_is_answered_there_or_by_any_other() {
-    let crashed = Crashed::set();
-    let terminal = Tmux::start(&crashed.alone(&["reconnect", "--continue", &crashed.id]), 160, 50);
-    shows(&terminal, "this command stays connected");
+fn case_132_requests_of_a_session_held_by_a_command_can_be_answered_by_any_command() {
+    let crashed = Crashed::new();
+    let terminal = Tmux::start(&crashed.command(&["reconnect", "--continue", &crashed.id]), 160, 50);
+    wait_screen(&terminal, "this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
-    // There.
-    shows(&terminal, "seq 600");
-    shows(&terminal, "y approves, n denies, anything else leaves it open:");
+    // In the command's own terminal.
+    wait_screen(&terminal, "seq 600");
+    wait_screen(&terminal, "y approves, n denies, anything else leaves it open:");
     terminal.press(&["y", "Enter"]);
     crashed.folder.wait_nth("permission.completed", 2);
-    shows(&terminal, "approved 1 request");
-    // The turn is stopped from another shell, which knows of no tray.
-    let ran = crashed.pilot.run_alone(&["stop", &crashed.id]);
+    wait_screen(&terminal, "approved 1 request");
+    // The turn is stopped from another shell that cannot find the tray.
+    let ran = crashed.pilot.run_without_tray(&["stop", &crashed.id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     crashed.folder.wait("abort");
-    // A second command does not take the session up beside the first.
+    // A second command does not resume the session at the same time.
     for args in [&["reconnect", &crashed.id][..], &["resume", &crashed.id]] {
-        let ran = crashed.pilot.run_alone(args);
+        let ran = crashed.pilot.run_without_tray(args);
         assert_eq!(ran.code, Some(4), "{ran:?}");
     }
-    // What the user stopped is nothing to go on with, and its tool ran.
+    // A turn that the user stopped is not continued, and its tool ran.
     for flag in ["--continue", "--resend"] {
-        let ran = crashed.pilot.run_alone(&["reconnect", flag, &crashed.id]);
+        let ran = crashed.pilot.run_without_tray(&["reconnect", flag, &crashed.id]);
         assert_eq!(ran.code, Some(4), "{flag}: {ran:?}");
     }
     crashed.folder.assert_one_chain();
 }
 
-/// From the menu, too: the tray was there all the time, the command did not reach it.
+/// The same from the menu: a tray is running, but the command cannot find it.
 #[test]
-fn case_132_the_menu_answers_for_a_command_that_holds_a_session() {
-    let crashed = Crashed::set();
-    let mut one = Staying::start(crashed.alone(&["reconnect", "--continue", &crashed.id]));
-    one.says("this command stays connected");
+fn case_132_the_menu_answers_requests_of_a_session_held_by_a_command() {
+    let crashed = Crashed::new();
+    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", &crashed.id]));
+    one.wait_output("this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
-    one.says("it asks for a permission: `pilotlight approve");
-    crashed.pilot.told(&crashed.id, "needs-permission", "");
+    one.wait_output("it asks for a permission: `pilotlight approve");
+    crashed.pilot.wait_status(&crashed.id, "needs-permission", "");
     crashed.pilot.click(&crashed.id, "Approve once");
     crashed.folder.wait_nth("permission.completed", 2);
-    crashed.home.go();
-    crashed.pilot.told(&crashed.id, "idle", "");
+    crashed.home.release_tools();
+    crashed.pilot.wait_status(&crashed.id, "idle", "");
     one.signal(Signal::INT);
-    one.says("press Ctrl-C again to end it");
+    one.wait_output("press Ctrl-C again to end it");
     one.signal(Signal::INT);
-    assert_eq!(one.code(), Some(0), "{}", one.said());
+    assert_eq!(one.code(), Some(0), "{}", one.output());
     crashed.folder.assert_one_chain();
 }
 
 #[test]
-fn case_131_the_first_ctrl_c_names_what_ends_and_the_second_ends_it() {
-    let crashed = Crashed::set();
-    let mut one = Staying::start(crashed.alone(&["reconnect", "--continue", &crashed.id]));
-    one.says("this command stays connected");
+fn case_131_the_first_ctrl_c_names_the_sessions_and_the_second_ends_them() {
+    let crashed = Crashed::new();
+    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", &crashed.id]));
+    one.wait_output("this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
     one.signal(Signal::INT);
-    one.says("press Ctrl-C again to end it");
-    // It lives on, and is answered.
-    let ran = crashed.pilot.run_alone(&["approve", &crashed.id]);
+    one.wait_output("press Ctrl-C again to end it");
+    // It stays alive, and its request can be answered.
+    let ran = crashed.pilot.run_without_tray(&["approve", &crashed.id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(crashed.count("session.shutdown"), 0);
     one.signal(Signal::INT);
-    assert_eq!(one.code(), Some(0), "{}", one.said());
+    assert_eq!(one.code(), Some(0), "{}", one.output());
     crashed.folder.wait("session.shutdown");
-    let quiet = crashed.pilot.run_alone(&["status"]);
-    assert!(!quiet.err.contains("was told to end"), "the user knows: {quiet:?}");
+    let quiet = crashed.pilot.run_without_tray(&["status"]);
+    assert!(!quiet.err.contains("was told to end"), "a user's Ctrl-C is not reported: {quiet:?}");
 }
 
 #[test]
-fn case_131_what_ended_by_a_signal_is_told_by_the_next_start_and_once() {
-    let crashed = Crashed::set();
-    let mut one = Staying::start(crashed.alone(&["reconnect", "--continue", &crashed.id]));
-    one.says("this command stays connected");
+fn case_131_an_end_by_a_signal_is_reported_once_by_the_next_command() {
+    let crashed = Crashed::new();
+    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", &crashed.id]));
+    one.wait_output("this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
     one.signal(Signal::TERM);
-    assert_eq!(one.code(), Some(0), "{}", one.said());
-    one.says("was told to end");
+    assert_eq!(one.code(), Some(0), "{}", one.output());
+    one.wait_output("was told to end");
     crashed.folder.wait("session.shutdown");
-    let json = crashed.pilot.run_alone(&["status", "--json"]);
-    assert_eq!(json.err, "", "a script is not told");
-    let told = crashed.pilot.run_alone(&["status"]);
-    assert!(told.err.contains("was told to end") && told.err.contains(&crashed.id), "{told:?}");
-    let again = crashed.pilot.run_alone(&["status"]);
+    let json = crashed.pilot.run_without_tray(&["status", "--json"]);
+    assert_eq!(json.err, "", "nothing is reported to a script");
+    let first = crashed.pilot.run_without_tray(&["status"]);
+    assert!(first.err.contains("was told to end") && first.err.contains(&crashed.id), "{first:?}");
+    let again = crashed.pilot.run_without_tray(&["status"]);
     assert!(!again.err.contains("was told to end"), "{again:?}");
     let row = crashed.pilot.row_where(&crashed.id, "it can be brought back", |row| row["status"] == "ended");
     assert!(row["actions"].as_array().unwrap().contains(&"reconnect".into()), "{row}");
 }
 
-/// Cases 130 and 132: it is reached before anything is sent, and where that is not confirmed, it stays for what may come of it.
+/// Cases 130 and 132: other commands can reach it before it sends anything. If the send is not confirmed, it stays for
+/// its possible effects.
 #[test]
-fn case_130_a_command_stays_for_what_it_sent_and_nobody_confirmed() {
-    let crashed = Crashed::set_freezing();
-    let mut one = Staying::start(crashed.alone(&["reconnect", "--continue", &crashed.id]));
-    one.says("resend: sends it");
-    // Any other shell reaches it at once, and is told what it does.
-    let ran = crashed.pilot.run_alone(&["resume", &crashed.id]);
+fn case_130_a_command_stays_connected_after_an_unconfirmed_prompt() {
+    let crashed = Crashed::with_freezing_server();
+    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", &crashed.id]));
+    one.wait_output("resend: sends it");
+    // A command in any other shell reaches it at once, and reports what it is doing.
+    let ran = crashed.pilot.run_without_tray(&["resume", &crashed.id]);
     assert!(ran.code == Some(4) && ran.err.contains("continue is under way"), "{ran:?}");
-    one.says("may have happened");
-    one.says("what was sent may still be carried out: this command stays connected");
+    one.wait_output("may have happened");
+    one.wait_output("what was sent may still be carried out: this command stays connected");
     assert_eq!(crashed.count("user.message"), 1, "{}", crashed.folder.dump());
     let server = std::fs::read_to_string(crashed.home.root().join("pid")).unwrap().trim().parse().unwrap();
     signal(server, Signal::CONT);
-    // Now it is carried out, and what it asks is answered.
+    // Now the prompt is carried out, and its request is answered.
     crashed.folder.wait_nth("permission.requested", 2);
-    one.says("it asks for a permission: `pilotlight approve");
-    let ran = crashed.pilot.run_alone(&["approve", &crashed.id]);
+    one.wait_output("it asks for a permission: `pilotlight approve");
+    let ran = crashed.pilot.run_without_tray(&["approve", &crashed.id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     crashed.folder.wait_nth("permission.completed", 2);
-    crashed.home.go();
+    crashed.home.release_tools();
     crashed.folder.wait_nth("tool.execution_complete", 2);
     one.signal(Signal::INT);
-    one.says("press Ctrl-C again to end it");
+    one.wait_output("press Ctrl-C again to end it");
     one.signal(Signal::INT);
-    assert_eq!(one.code(), Some(5), "{}", one.said());
+    assert_eq!(one.code(), Some(5), "{}", one.output());
     assert_eq!(crashed.count("user.message"), 2, "it was sent once");
     crashed.folder.assert_one_chain();
 }
 
-/// A connection that is lost keeps no command.
+/// A lost connection ends the command.
 #[test]
-fn case_132_a_command_whose_server_dies_ends_and_says_so() {
-    let crashed = Crashed::set();
-    let mut one = Staying::start(crashed.alone(&["reconnect", "--continue", &crashed.id]));
-    one.says("this command stays connected");
+fn case_132_a_command_whose_server_dies_reports_it_and_exits() {
+    let crashed = Crashed::new();
+    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", &crashed.id]));
+    one.wait_output("this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
     let server = crashed.folder.locks().pop().unwrap();
     signal(server, Signal::KILL);
-    one.says("the connection is gone");
-    assert_eq!(one.code(), Some(0), "{}", one.said());
-    crashed.home.go();
+    one.wait_output("the connection is gone");
+    assert_eq!(one.code(), Some(0), "{}", one.output());
+    crashed.home.release_tools();
 }

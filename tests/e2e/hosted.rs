@@ -1,13 +1,13 @@
-//! A session whose server died, in a server of Pilotlight's own.
+//! A session whose server died, hosted in a server of Pilotlight's own.
 
-use super::reach::{Reach, Steps, hearing, ignored, site_seen};
+use super::reach::{Reach, Steps, event_channel, ignored, site_with};
 use crate::support::executable::executable;
 use crate::support::person::{Manner, Person};
 use crate::support::process::{is_live, kill};
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::agent::copilot::program::{SAID_LATE, find_program};
-use pilotlight::agent::copilot::server::attached::{Policy, What};
+use pilotlight::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
+use pilotlight::agent::copilot::server::attached::{EventKind, Policy};
 use pilotlight::agent::copilot::server::fault::{Fault, Place};
 use pilotlight::agent::copilot::server::hosted::{Hosted, host};
 use pilotlight::agent::copilot::server::recover::{Failure, Site, Steps as Reported};
@@ -19,11 +19,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 /// A session whose server was killed while its tool ran.
 fn crashed() -> (Reach, Site) {
-    let mut reach = Reach::set(Manner::Approves);
+    let mut reach = Reach::new(Manner::Approves);
     reach.session.send("SCRIPT:tool Paint the fence");
     reach.session.folder.wait("permission.completed");
     reach.server.kill();
-    let mut site = site_seen(&reach.session.folder, &[], false, |sight| sight.unmatched_tools = true);
+    let mut site = site_with(&reach.session.folder, &[], false, |log_view| log_view.unmatched_tools = true);
     site.cwd = Some(reach.home.project());
     (reach, site)
 }
@@ -38,7 +38,7 @@ fn hosted(
     block_on(host(&program, &reach.home.dir(), site, Policy::ApproveAll, events, 1, steps))
 }
 
-/// Only a session's own client knows its model: here the tests stand in for that.
+/// Sets the session's model, which only its own client knows.
 fn give_model(reach: &Reach, hosted: &Hosted) {
     let options = json!({"sessionId": reach.session.id(), "provider": reach.server.provider()});
     block_on(hosted.link().sdk().call("session.options.update", Some(options))).unwrap();
@@ -49,26 +49,26 @@ fn a_crashed_session_works_again() {
     let (reach, site) = crashed();
     let dead = reach.session.folder.locks();
     let before = reach.session.folder.types();
-    let (events, heard) = hearing();
+    let (events, received) = event_channel();
     let steps = Steps::default();
-    let hosted = hosted(&reach, &site, events, &steps.take()).unwrap();
+    let hosted = hosted(&reach, &site, events, &steps.recorder()).unwrap();
     let pid = hosted.pid().unwrap();
-    assert_eq!((steps.count(Step::Resume), steps.count(Step::Abort)), (2, 0), "it is not busy, and not aborted");
+    assert_eq!((steps.count(Step::Resume), steps.count(Step::Abort)), (2, 0), "it is idle, so nothing is aborted");
     assert_eq!(hosted.is_last_client(), Some(true));
     let folder = &reach.session.folder;
     assert_eq!((folder.types(), folder.locks()), (before.clone(), dead), "nothing is written before the first prompt");
 
     give_model(&reach, &hosted);
     block_on(hosted.send("SCRIPT:seq Go on")).unwrap();
-    // That it works is told, too, unless it is over by the next look.
+    // That it works is reported too, unless it is idle again at the next poll.
     folder.wait_nth("assistant.turn_end", 3);
-    heard.wait("it is idle", |what| *what == What::Idle);
-    assert_eq!(folder.locks(), [pid], "the server of ours owns it");
+    received.wait("it is idle", |what| *what == EventKind::Idle);
+    assert_eq!(folder.locks(), [pid], "our server owns it");
     let since = folder.events().split_off(before.len());
     let kinds: Vec<&str> = since.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(kinds[..4], ["session.resume", "tool.execution_complete", "session.warning", "user.message"]);
-    assert_eq!(since[1]["data"]["error"]["code"], "interrupted", "the unmatched tool is over");
-    assert!(reach.home.project().join("a.txt").exists(), "its tools run, approved by the settings");
+    assert_eq!(since[1]["data"]["error"]["code"], "interrupted", "the unmatched tool is closed");
+    assert!(reach.home.project().join("a.txt").exists(), "its tools run, approved by policy");
 
     block_on(hosted.end());
     assert!(!is_live(pid));
@@ -77,35 +77,35 @@ fn a_crashed_session_works_again() {
 }
 
 #[test]
-fn a_server_of_ours_does_not_outlive_us() {
+fn our_own_server_does_not_outlive_us() {
     let (reach, site) = crashed();
-    let (events, _heard) = hearing();
+    let (events, _received) = event_channel();
     let hosted = hosted(&reach, &site, events, &ignored).unwrap();
     let pid = hosted.pid().unwrap();
     block_on(async { drop(hosted) });
     wait_until(SOON, "the server is gone", String::new, || (!is_live(pid)).then_some(()));
 }
 
-/// The end of the program does not wait for a server that takes its time, and does not cut it short either.
+/// The program's exit neither waits for a slow server nor kills it.
 #[test]
-fn a_server_of_ours_that_ends_slowly_ends_in_good_order() {
+fn our_own_server_may_shut_down_slowly() {
     let (reach, site) = crashed();
     let copilot = reach.home.program(&reach.model);
     let slow = reach.home.project().join("slow");
-    // Its input ends, and it hears of that later.
+    // The end of its input reaches it with a delay.
     let script = format!(
         "#!/bin/bash\nexec 3<&0\nexec {} \"$@\" < <(cat <&3; until [ -e ended ]; do sleep 0.05; done)\n",
         copilot.display()
     );
     executable(&slow, &script);
-    let (events, _heard) = hearing();
+    let (events, _received) = event_channel();
     let hosted = block_on(host(&slow, &reach.home.dir(), &site, Policy::ApproveAll, events, 1, &ignored)).unwrap();
     let pid = hosted.pid().unwrap();
     give_model(&reach, &hosted);
     block_on(hosted.send("SCRIPT:plain Go on")).unwrap();
     reach.session.folder.wait("assistant.turn_end");
-    let left = block_on(async { tokio::time::timeout(Duration::from_millis(50), hosted.end()).await });
-    assert!(left.is_err(), "it does not end before its input does");
+    let timeout = block_on(async { tokio::time::timeout(Duration::from_millis(50), hosted.end()).await });
+    assert!(timeout.is_err(), "it does not end before its input does");
     std::fs::write(reach.home.project().join("ended"), "").unwrap();
     reach.session.folder.wait("session.shutdown");
     wait_until(SOON, "the server is gone", String::new, || (!is_live(pid)).then_some(()));
@@ -113,15 +113,15 @@ fn a_server_of_ours_that_ends_slowly_ends_in_good_order() {
 }
 
 #[test]
-fn case_62_who_took_the_session_up_meanwhile_keeps_it() {
+fn case_62_a_session_resumed_elsewhere_is_not_taken_over() {
     let (reach, site) = crashed();
-    let (events, _heard) = hearing();
+    let (events, _received) = event_channel();
     let hosted = hosted(&reach, &site, events, &ignored).unwrap();
     give_model(&reach, &hosted);
 
     let server = Server::start(&reach.home, &reach.model);
     let client = server.connect();
-    let resumed = server.resume(&client, &reach.session.id(), &Person::who(Manner::Approves), None);
+    let resumed = server.resume(&client, &reach.session.id(), &Person::new(Manner::Approves), None);
     resumed.send("SCRIPT:plain Go on");
     resumed.folder.wait("assistant.turn_end");
     let before = resumed.folder.types();
@@ -132,7 +132,7 @@ fn case_62_who_took_the_session_up_meanwhile_keeps_it() {
 }
 
 #[test]
-fn case_41_a_server_of_ours_that_dies_leaves_the_session_as_it_was() {
+fn case_41_our_own_server_that_dies_leaves_the_session_unchanged() {
     for fatal in 1..=2 {
         let (reach, site) = crashed();
         let before = reach.session.folder.types();
@@ -142,13 +142,13 @@ fn case_41_a_server_of_ours_that_dies_leaves_the_session_as_it_was() {
                 servers_in(&project).into_iter().for_each(kill);
             }
         };
-        let (events, _heard) = hearing();
+        let (events, _received) = event_channel();
         let failure = hosted(&reach, &site, events, &deadly).unwrap_err();
         assert!(matches!(failure.faults[..], [Fault::Gone(Place::Own)]), "{failure}");
         assert_eq!(reach.session.folder.types(), before);
 
         // The next attempt succeeds.
-        let (events, _heard) = hearing();
+        let (events, _received) = event_channel();
         let hosted = hosted(&reach, &site, events, &ignored).unwrap();
         give_model(&reach, &hosted);
         block_on(hosted.send("SCRIPT:plain Go on")).unwrap();
@@ -157,7 +157,7 @@ fn case_41_a_server_of_ours_that_dies_leaves_the_session_as_it_was() {
     }
 }
 
-/// The servers over standard input that work in this folder.
+/// The pids of the stdio servers whose working directory is this folder.
 fn servers_in(project: &Path) -> Vec<u32> {
     let pids =
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
@@ -170,14 +170,14 @@ fn servers_in(project: &Path) -> Vec<u32> {
 }
 
 #[test]
-fn what_is_no_server_is_told() {
+fn programs_that_are_no_server_are_reported() {
     let (reach, site) = crashed();
-    let (events, _heard) = hearing();
+    let (events, _received) = event_channel();
     let start = |program: &str| {
         block_on(host(program.as_ref(), &reach.home.dir(), &site, Policy::Ask, events.clone(), 1, &ignored))
             .unwrap_err()
     };
-    // It may be gone before, while or after it is spoken to.
+    // It may exit before, during or after the first request.
     for _ in 0..50 {
         let ended = start("/bin/false");
         assert!(matches!(ended.faults[..], [Fault::Gone(Place::Own)]), "{ended:?}");
@@ -188,8 +188,8 @@ fn what_is_no_server_is_told() {
 }
 
 #[test]
-fn the_real_program_is_known_for_what_it_is() {
-    let reach = Reach::set(Manner::Approves);
+fn the_real_program_is_recognised() {
+    let reach = Reach::new(Manner::Approves);
     let program = reach.home.program(&reach.model);
-    assert_eq!(block_on(find_program(Some(&program), SAID_LATE)), Ok(program));
+    assert_eq!(block_on(find_program(Some(&program), VERSION_TIMEOUT_LONG)), Ok(program));
 }

@@ -1,11 +1,11 @@
-//! Buttons that act: what is clicked on a popup is done to the session of the real CLI that it is about.
+//! Buttons of popups: a click acts on the popup's session of the real CLI.
 
 use super::stage::Stage;
 use crate::support::desktop::popups::{Popup, Popups};
 use crate::support::executable::executable;
 use crate::support::home::Folder;
 use crate::support::person::Manner;
-use crate::support::pilotlight::Ran;
+use crate::support::pilotlight::CommandOutput;
 use crate::support::script::{STORY, UNTIL_GO};
 use crate::support::{SOON, wait_until};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Nothing is held back after the start: a test does not wait for what is not its matter.
+/// Popups are not delayed after the start, so that the tests need not wait.
 const AT_ONCE: &str = "[notifications]\nafter-start = \"1ms\"\n";
 
 /// The kind of each answer to a permission request, in order.
@@ -23,9 +23,9 @@ fn answers(folder: &Folder) -> Vec<String> {
     folder.events().iter().filter(|event| event["type"] == "permission.completed").map(of).collect()
 }
 
-/// The first popup, on a session that asks for a permission.
-fn asked(stage: &Stage, popups: &Popups) -> Popup {
-    stage.told("idle", "");
+/// Makes the session request a permission, and returns the first popup.
+fn request_popup(stage: &Stage, popups: &Popups) -> Popup {
+    stage.wait_status("idle", "");
     stage.session.send("SCRIPT:tool Paint the fence");
     stage.session.folder.wait("permission.requested");
     let popup = popups.wait_for(1);
@@ -33,76 +33,76 @@ fn asked(stage: &Stage, popups: &Popups) -> Popup {
     assert!(popup.body.starts_with("for i in $(seq 600); do [ -e go ] &amp;&amp; break;"), "{popup:#?}");
     let actions = ["approve", "Approve once", "deny", "Deny", "default", "Open", "mute", "Mute"];
     assert_eq!(popup.actions, actions, "{popup:#?}");
-    assert_eq!(popup.lasts, 0, "it waits for the answer");
+    assert_eq!(popup.lasts, 0, "it stays until it is answered");
     popup
 }
 
 #[test]
-fn approve_on_a_popup_allows_the_request_that_it_shows() {
-    let stage = Stage::set_configured(Manner::Waits, AT_ONCE);
+fn approve_on_a_popup_approves_the_shown_request() {
+    let stage = Stage::with_config(Manner::Waits, AT_ONCE);
     let popups = stage.pilot.popups();
-    let popup = asked(&stage, &popups);
-    popups.click_read(popup.number, "approve");
+    let popup = request_popup(&stage, &popups);
+    popups.click_after_reading(popup.number, "approve");
     stage.session.folder.wait("permission.completed");
-    stage.told("working", "");
-    stage.home.go();
+    stage.wait_status("working", "");
+    stage.home.release_tools();
     stage.session.folder.wait_nth("assistant.turn_end", 2);
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     assert_eq!(answers(&stage.session.folder), ["approved"]);
     assert_eq!(popups.wait_for(2).title, "project: done");
-    assert_eq!(popups.taken().len(), 2, "{:#?}", popups.taken());
+    assert_eq!(popups.received().len(), 2, "{:#?}", popups.received());
     popups.wait_for_closed(&[popup.number]);
     let log = stage.pilot.log();
     assert!(!log.contains("seq 600") && !log.contains("Paint"), "no content in the log: {log}");
 }
 
 #[test]
-fn deny_on_a_popup_refuses_the_request_that_it_shows() {
-    let stage = Stage::set_configured(Manner::Waits, AT_ONCE);
+fn deny_on_a_popup_denies_the_shown_request() {
+    let stage = Stage::with_config(Manner::Waits, AT_ONCE);
     let popups = stage.pilot.popups();
-    let popup = asked(&stage, &popups);
-    popups.click_read(popup.number, "deny");
+    let popup = request_popup(&stage, &popups);
+    popups.click_after_reading(popup.number, "deny");
     stage.session.folder.wait("tool.execution_complete");
     assert_eq!(answers(&stage.session.folder), ["denied-interactively-by-user"]);
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
-/// Somebody else answers: the popup goes, and a click that was on its way answers nothing.
+/// Somebody else answers: the popup is closed, and a late click answers nothing.
 #[test]
-fn a_popup_goes_when_somebody_else_answers() {
-    let stage = Stage::set_configured(Manner::Waits, AT_ONCE);
+fn a_popup_is_closed_when_somebody_else_answers() {
+    let stage = Stage::with_config(Manner::Waits, AT_ONCE);
     let popups = stage.pilot.popups();
-    let popup = asked(&stage, &popups);
-    stage.person.now(Manner::Approves);
+    let popup = request_popup(&stage, &popups);
+    stage.person.set_manner(Manner::Approves);
     popups.wait_for_closed(&[popup.number]);
     popups.click(popup.number, "deny");
-    stage.home.go();
+    stage.home.release_tools();
     stage.session.folder.wait_nth("assistant.turn_end", 2);
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     assert_eq!(answers(&stage.session.folder), ["approved"]);
-    assert_eq!(popups.taken().len(), 1, "{:#?}", popups.taken());
+    assert_eq!(popups.received().len(), 1, "{:#?}", popups.received());
 }
 
 #[test]
 fn stop_on_a_popup_stops_a_stuck_turn() {
     let limits = "[limits]\nfresh-quiet = \"2s\"\nfresh-stuck = \"4s\"\n";
-    let stage = Stage::set_configured(Manner::Approves, &format!("{limits}{AT_ONCE}"));
+    let stage = Stage::with_config(Manner::Approves, &format!("{limits}{AT_ONCE}"));
     let popups = stage.pilot.popups();
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     stage.session.send("SCRIPT:hang Paint the fence");
     let popup = popups.wait_for(1);
     assert!(popup.title == "project is stuck", "{popup:#?}");
     assert_eq!(popup.actions[..4], ["reconnect", "Reconnect", "stop", "Stop"], "{popup:#?}");
     popups.click(popup.number, "stop");
-    stage.told("idle", "stopped");
+    stage.wait_status("idle", "stopped");
     popups.wait_for_closed(&[popup.number]);
 }
 
 #[test]
-fn reconnect_on_a_popup_brings_permissions_back() {
+fn reconnect_on_a_popup_restores_permissions() {
     let stage = Stage::without_person_configured(AT_ONCE);
     let popups = stage.pilot.popups();
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     stage.session.send("SCRIPT:denied3 Paint the fence");
     let popup = popups.wait_for(1);
     assert!(popup.title == "project lost its permissions", "{popup:#?}");
@@ -110,97 +110,97 @@ fn reconnect_on_a_popup_brings_permissions_back() {
     assert_eq!(popup.actions[..4], buttons, "{popup:#?}");
     stage.session.folder.wait_nth("assistant.turn_end", 4);
     popups.click(popup.number, "reconnect");
-    stage.pilot.menu_says(&stage.session.id(), "Pilotlight: attached to its server");
+    stage.pilot.wait_menu(&stage.session.id(), "Pilotlight: attached to its server");
     assert_eq!(popups.wait_for(2).title, "project: done");
-    stage.told("needs-input", "its last prompt was not carried out");
+    stage.wait_status("needs-input", "its last prompt was not carried out");
 }
 
-/// On the display and the bus of a desktop that `tests/visible/popup.sh` has put up: what is asked is read, and approved with
-/// the mouse, while the live table beside it tells of that. What is asked next is denied. The script knows where the desktop has
-/// its buttons.
+/// On the display and bus of a desktop that `tests/visible/popup.sh` has started: the first request is approved with
+/// the mouse, while the live table next to the popup shows the session, and the second is denied. The script knows
+/// where the desktop draws the buttons.
 #[test]
-#[ignore = "wants a display: tests/visible/popup.sh"]
-fn approve_and_deny_are_clicked_with_the_mouse() {
-    let Some(display) = Display::named() else { return };
+#[ignore = "needs a display: tests/visible/popup.sh"]
+fn approve_and_deny_can_be_clicked_with_the_mouse() {
+    let Some(display) = Display::from_environment() else { return };
     let stage = Stage::in_project("billing-api", Manner::Waits, AT_ONCE);
     let deploy = stage.home.project().join("deploy.sh");
     executable(&deploy, &format!("#!/bin/sh\n{UNTIL_GO}\n"));
     let _table = Table::open(&stage);
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     stage.session.send(STORY);
     stage.session.folder.wait("permission.requested");
-    display.aim("approve");
+    display.point_at("approve");
     assert_eq!(answers(&stage.session.folder), [""; 0]);
     display.press();
     stage.session.folder.wait("permission.completed");
     assert_eq!(answers(&stage.session.folder), ["approved"]);
-    stage.told("working", "");
-    display.is_gone();
-    stage.home.go();
+    stage.wait_status("working", "");
+    display.wait_gone();
+    stage.home.release_tools();
     stage.session.folder.wait_nth("assistant.turn_end", 2);
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     stage.session.send("SCRIPT:tool Paint the fence");
     stage.session.folder.wait_nth("permission.requested", 2);
-    display.aim("deny");
+    display.point_at("deny");
     display.press();
     stage.session.folder.wait_nth("permission.completed", 2);
     assert_eq!(answers(&stage.session.folder), ["approved", "denied-interactively-by-user"]);
 }
 
-/// What the script has put up, and its mouse.
+/// The script's display and mouse.
 struct Display {
     pictures: OsString,
     script: OsString,
 }
 
 impl Display {
-    /// The one that the environment names.
-    fn named() -> Option<Self> {
+    /// The display that the environment names.
+    fn from_environment() -> Option<Self> {
         let script = std::env::var_os("PILOTLIGHT_TEST_DISPLAY_SCRIPT")?;
         Some(Self { pictures: std::env::var_os("PILOTLIGHT_TEST_PICTURES")?, script })
     }
 
-    fn ran(program: &str, args: &[&str]) -> Ran {
+    fn run(program: &str, args: &[&str]) -> CommandOutput {
         let mut command = Command::new(program);
         command.args(args);
-        Ran::of(command)
+        CommandOutput::of(command)
     }
 
     fn picture(&self, name: &str) {
         let mut import = Command::new("import");
         import.args(["-window", "root"]).arg(Path::new(&self.pictures).join(name));
-        assert_eq!(Ran::of(import).code, Some(0));
+        assert_eq!(CommandOutput::of(import).code, Some(0));
     }
 
-    /// Where the button is, if a popup is shown.
+    /// The position of a button, if a popup is shown.
     fn button(&self, name: &str) -> Option<String> {
         let mut command = Command::new("bash");
         command.arg(&self.script).args(["--button", name]);
-        let found = Ran::of(command);
+        let found = CommandOutput::of(command);
         (found.code == Some(0)).then_some(found.out)
     }
 
-    /// Waits for the popup, and rests on its button.
-    fn aim(&self, name: &str) {
+    /// Waits for the popup, and moves the pointer to its button.
+    fn point_at(&self, name: &str) {
         wait_until(SOON, "the popup is on the display", String::new, || self.button(name));
-        #[expect(clippy::disallowed_methods, reason = "a popup fades in, and nothing tells when it has")]
+        #[expect(clippy::disallowed_methods, reason = "a popup fades in, and no signal reports the end of that")]
         std::thread::sleep(Duration::from_secs(2));
         self.picture(&format!("popup-{name}.png"));
         let place = self.button(name).unwrap();
         let place: Vec<&str> = place.split_whitespace().collect();
-        Self::ran("xdotool", &["mousemove", place[0], place[1]]);
-        #[expect(clippy::disallowed_methods, reason = "the button lights up, and nothing tells when it has")]
+        Self::run("xdotool", &["mousemove", place[0], place[1]]);
+        #[expect(clippy::disallowed_methods, reason = "the button lights up, and no signal reports the end of that")]
         std::thread::sleep(Duration::from_millis(500));
         self.picture(&format!("popup-{name}-pressed.png"));
     }
 
     fn press(&self) {
-        Self::ran("xdotool", &["click", "1"]);
-        // A server keeps what the pointer rests on.
-        Self::ran("xdotool", &["mousemove", "5", "300"]);
+        Self::run("xdotool", &["click", "1"]);
+        // A server keeps a popup that the pointer is on.
+        Self::run("xdotool", &["mousemove", "5", "300"]);
     }
 
-    fn is_gone(&self) {
+    fn wait_gone(&self) {
         wait_until(SOON, "the popup is gone", String::new, || self.button("approve").is_none().then_some(()));
         #[expect(clippy::disallowed_methods, reason = "the table on the display draws when its terminal does")]
         std::thread::sleep(Duration::from_secs(1));
@@ -208,7 +208,7 @@ impl Display {
     }
 }
 
-/// The live table in a window, ended with the test.
+/// The live table in a window. It ends with the test.
 struct Table(Child);
 
 impl Table {

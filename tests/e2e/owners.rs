@@ -1,9 +1,10 @@
-//! Who owns a session of the real CLI: what is open somewhere is not opened again, and whoever does not hold it is left alone.
+//! The owner of a session of the real CLI: an open session is not opened again, and a process that does not hold it is
+//! left alone.
 
 use crate::support::home::{Folder, Home, old_cli};
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
-use crate::support::pilotlight::{Pilot, Ran};
+use crate::support::pilotlight::{CommandOutput, Pilot};
 use crate::support::process::{is_live, kill, signal};
 use crate::support::server::Server;
 use crate::support::terminal::Terminal;
@@ -16,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A session of a terminal with one answered prompt, left in good order.
+/// A session of a terminal with one answered prompt, terminated cleanly.
 fn ended(home: &Home, model: &Model) -> Folder {
     let terminal = Terminal::start(home, model, &[]);
     terminal.enter("SCRIPT:plain Paint the fence");
@@ -31,7 +32,7 @@ fn crashed(home: &Home, model: &Model) -> Folder {
     terminal.enter("SCRIPT:tool Paint the fence");
     terminal.folder.wait("tool.execution_start");
     terminal.signal(Signal::KILL);
-    home.go();
+    home.release_tools();
     terminal.folder.clone()
 }
 
@@ -39,92 +40,92 @@ fn offers(row: &Value, action: &str) -> bool {
     row["actions"].as_array().unwrap().contains(&json!(action))
 }
 
-/// Case 119: told by everything at once, however the terminal came to the session, and taken back when it closes.
+/// Case 119: reported at once by all views, however the terminal resumed the session, and withdrawn when it closes.
 #[test]
-fn case_119_a_terminal_just_resumed_is_idle_however_it_was_resumed() {
+fn case_119_a_resumed_terminal_is_idle_however_it_was_resumed() {
     let (home, model) = (Home::new("project"), Model::start());
     let folder = ended(&home, &model);
     let id = folder.id();
     let pilot = Pilot::start(&[&home]);
-    pilot.told(&id, "ended", "");
+    pilot.wait_status(&id, "ended", "");
     let by_id = format!("--resume={id}");
     for arguments in [&[&*by_id][..], &["--resume", &id[..9]], &["--continue"]] {
         let terminal = Terminal::resume_by(&home, &model, &id, arguments);
-        let row = pilot.told(&id, "idle", "opened, not prompted yet");
+        let row = pilot.wait_status(&id, "idle", "opened, not prompted yet");
         assert_eq!((&row["owner"]["pid"], &row["owner"]["state"]), (&json!(terminal.pid()), &json!("alive")), "{row}");
         assert!(folder.locks().is_empty() && !offers(&row, "resume") && !offers(&row, "end"), "{row}");
         for command in ["resume", "reconnect"] {
-            for ran in [pilot.run(&[command, &id]), pilot.run_alone(&[command, &id])] {
+            for ran in [pilot.run(&[command, &id]), pilot.run_without_tray(&[command, &id])] {
                 assert!(ran.code == Some(4) && ran.err.contains("has it open, not prompted yet"), "{ran:?}");
             }
         }
         drop(terminal);
-        let row = pilot.told(&id, "ended", "");
+        let row = pilot.wait_status(&id, "ended", "");
         assert!(offers(&row, "resume"), "{row}");
     }
 }
 
-/// Case 119: chosen from the list of a terminal that has a session of its own.
+/// Case 119: resumed from within a terminal that has another session.
 #[test]
 fn case_119_a_session_chosen_from_the_list_is_found_by_the_log_of_its_process() {
     let (home, model) = (Home::new("project"), Model::start());
     let folder = ended(&home, &model);
     let terminal = Terminal::start(&home, &model, &[]);
     let pilot = Pilot::start(&[&home]);
-    pilot.told(&folder.id(), "ended", "");
+    pilot.wait_status(&folder.id(), "ended", "");
     terminal.enter(&format!("/resume {}", folder.id()));
     terminal.wait_screen("Paint the fence");
-    pilot.told(&folder.id(), "idle", "opened, not prompted yet");
+    pilot.wait_status(&folder.id(), "idle", "opened, not prompted yet");
     let first = pilot.row(&terminal.folder.id()).unwrap();
-    assert!(!offers(&first, "end"), "it would end both: {first}");
+    assert!(!offers(&first, "end"), "that would end both: {first}");
     terminal.enter("SCRIPT:plain And the gate");
     folder.wait_nth("assistant.turn_end", 2);
-    let row = pilot.told(&folder.id(), "idle", "done");
+    let row = pilot.wait_status(&folder.id(), "idle", "done");
     assert_eq!(row["owner"]["pid"], terminal.pid());
     folder.assert_one_chain();
 }
 
-/// Case 119: loaded by a server for one of its clients, which shows in that server's own log alone.
+/// Case 119: loaded by a server for a client, which only that server's own log shows.
 #[test]
-fn case_119_a_session_resumed_in_a_server_is_told_within_a_second() {
+fn case_119_a_session_resumed_in_a_server_is_reported() {
     let (home, model) = (Home::new("project"), Model::start());
     let folder = ended(&home, &model);
     let server = Server::start(&home, &model);
     let client = server.connect();
     let pilot = Pilot::start(&[&home]);
-    pilot.told(&folder.id(), "ended", "");
+    pilot.wait_status(&folder.id(), "ended", "");
     for _ in 0..2 {
-        let session = server.resume(&client, &folder.id(), &Person::who(Manner::Approves), None);
-        let row = pilot.told(&folder.id(), "idle", "opened, not prompted yet");
+        let session = server.resume(&client, &folder.id(), &Person::new(Manner::Approves), None);
+        let row = pilot.wait_status(&folder.id(), "idle", "opened, not prompted yet");
         assert_eq!(row["owner"]["pid"], server.pid(), "{row}");
         assert!(folder.locks().is_empty() && !offers(&row, "resume"), "{row}");
         session.destroy();
-        let row = pilot.told(&folder.id(), "ended", "");
+        let row = pilot.wait_status(&folder.id(), "ended", "");
         assert!(offers(&row, "resume"), "{row}");
     }
 }
 
-/// Case 118: a session of a program that its user took up in a terminal: neither hosted nor sent to.
+/// Case 118: a program's session that its user resumed in a terminal is neither hosted nor prompted.
 fn resumed_by_hand() {
     let (home, model) = (Home::new("project"), Model::start());
     let mut server = Server::start(&home, &model);
     let session = {
         let client = server.connect();
-        let person = Person::who(Manner::Approves);
+        let person = Person::new(Manner::Approves);
         let session = server.create(&client, Some(&person));
         session.send("SCRIPT:tool Paint the fence");
         session.folder.wait("permission.completed");
         session.folder.clone()
     };
     server.kill();
-    home.go();
+    home.release_tools();
     let pilot = Pilot::start(&[&home]);
-    pilot.told(&session.id(), "crashed", "");
+    pilot.wait_status(&session.id(), "crashed", "");
     let terminal = Terminal::resume(&home, &model, &session.id());
-    pilot.told(&session.id(), "idle", "opened, not prompted yet");
+    pilot.wait_status(&session.id(), "idle", "opened, not prompted yet");
     let before = session.types().len();
     for arguments in [&["reconnect", &session.id()][..], &["reconnect", "--resend", &session.id()]] {
-        for ran in [pilot.run(arguments), pilot.run_alone(arguments)] {
+        for ran in [pilot.run(arguments), pilot.run_without_tray(arguments)] {
             assert!(ran.code == Some(4) && ran.err.contains("has it open, not prompted yet"), "{ran:?}");
         }
     }
@@ -136,17 +137,17 @@ fn resumed_by_hand() {
 }
 
 #[test]
-fn case_118_what_was_resumed_by_hand_is_not_hosted() {
+fn case_118_a_session_resumed_by_hand_is_not_hosted() {
     resumed_by_hand();
 }
 
 #[test]
 #[ignore = "ten times as often: tests/long.sh"]
-fn case_118_what_was_resumed_by_hand_is_not_hosted_often() {
+fn case_118_a_session_resumed_by_hand_is_not_hosted_often() {
     (0..10).for_each(|_| resumed_by_hand());
 }
 
-/// Case 124: a lock planted in an ended session that names the process of another.
+/// Case 124: a planted lock in an ended session, which names the process of another session.
 fn planted_lock() {
     let (home, model) = (Home::new("project"), Model::start());
     let planted = ended(&home, &model);
@@ -156,7 +157,7 @@ fn planted_lock() {
     let pid = terminal.pid();
     std::fs::write(planted.path.join(format!("inuse.{pid}.lock")), format!("{pid}\n")).unwrap();
     let pilot = Pilot::start(&[&home]);
-    let row = pilot.told(&planted.id(), "ended", "");
+    let row = pilot.wait_status(&planted.id(), "ended", "");
     assert_eq!((&row["owner"]["state"], &row["actions"]), (&json!("unknown"), &json!([])), "{row}");
     for command in [&["stop", "--yes"][..], &["reconnect"], &["resume"]] {
         let ran = pilot.run(&[command, &[&planted.id()]].concat());
@@ -170,35 +171,35 @@ fn planted_lock() {
 }
 
 #[test]
-fn case_124_a_planted_lock_neither_stops_nor_joins_nor_disables() {
+fn case_124_a_planted_lock_affects_neither_session() {
     planted_lock();
 }
 
 #[test]
 #[ignore = "ten times as often: tests/long.sh"]
-fn case_124_a_planted_lock_neither_stops_nor_joins_nor_disables_often() {
+fn case_124_a_planted_lock_affects_neither_session_often() {
     (0..10).for_each(|_| planted_lock());
 }
 
-/// Case 123: in a home that was copied while its terminal ran, nothing is stopped.
+/// Case 123: in a copy of a home with a running terminal, nothing is stopped.
 fn copied_home() {
     let (home, model) = (Home::new("project"), Model::start());
     let terminal = Terminal::start(&home, &model, &["--allow-all"]);
     terminal.enter("SCRIPT:tool Paint the fence");
     terminal.folder.wait("tool.execution_start");
     stop_in_a_copy(&home, &terminal);
-    home.go();
+    home.release_tools();
     terminal.folder.wait_nth("assistant.turn_end", 2);
 }
 
 #[test]
-fn case_123_a_copied_home_stops_nothing() {
+fn case_123_an_order_in_a_copied_home_stops_nothing() {
     copied_home();
 }
 
 #[test]
 #[ignore = "ten times as often: tests/long.sh"]
-fn case_123_a_copied_home_stops_nothing_often() {
+fn case_123_an_order_in_a_copied_home_stops_nothing_often() {
     (0..10).for_each(|_| copied_home());
 }
 
@@ -206,12 +207,12 @@ fn case_123_a_copied_home_stops_nothing_often() {
 fn stop_in_a_copy(home: &Home, terminal: &Terminal) {
     let copy = home.root().join("copy");
     assert!(Command::new("cp").arg("-a").arg(home.dir()).arg(&copy).status().unwrap().success());
-    let ran = Ran::of(pilotlight(home.root(), &copy, &["stop", "--yes", &terminal.folder.id()]));
+    let ran = CommandOutput::of(pilotlight(home.root(), &copy, &["stop", "--yes", &terminal.folder.id()]));
     assert!(ran.code == Some(4) && ran.err.contains("does not hold it"), "{ran:?}");
     assert!(is_live(terminal.pid()));
 }
 
-/// Pilotlight as a user runs it who has no desktop, on one home of Copilot.
+/// Pilotlight as run by a user without a desktop, for one Copilot home.
 fn pilotlight(user: &Path, home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
     command
@@ -228,7 +229,7 @@ fn pilotlight(user: &Path, home: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// A user without a desktop, whose terminals open in a tmux of their own.
+/// A user without a desktop, whose terminals open in a separate tmux server.
 struct Desk {
     user: TempDir,
     model: Model,
@@ -236,7 +237,7 @@ struct Desk {
 }
 
 impl Desk {
-    fn of(home: Home, model: Model) -> Self {
+    fn new(home: Home, model: Model) -> Self {
         let user = tempfile::Builder::new().prefix("pilotlight-user-").tempdir().unwrap();
         Self { user, model, home }
     }
@@ -259,7 +260,7 @@ impl Desk {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// A tray that serves commands, and shows nothing.
+    /// Starts a tray that serves commands and shows nothing.
     fn tray(&self) -> Child {
         let mut command = pilotlight(self.user.path(), &self.home.dir(), &["tray"]);
         let tray = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -272,12 +273,12 @@ impl Desk {
         tmux::on(&self.socket(), arguments)
     }
 
-    /// The terminals that opened.
+    /// The opened terminals.
     fn panes(&self) -> Vec<String> {
         self.tmux(&["list-panes", "-a", "-F", "#{pane_id}"]).lines().map(str::to_owned).collect()
     }
 
-    /// Prompts in a terminal, once it takes a prompt.
+    /// Prompts in a terminal, once it accepts a prompt.
     fn prompt(&self, pane: &str, words: &str) {
         tmux::prompt(&self.socket(), pane, words);
     }
@@ -288,12 +289,12 @@ impl Drop for Desk {
         let pids: Vec<u32> =
             self.tmux(&["list-panes", "-a", "-F", "#{pane_pid}"]).lines().filter_map(|pid| pid.parse().ok()).collect();
         self.tmux(&["kill-server"]);
-        // They may yet write into folders that are about to be removed.
+        // They might still write into folders that are about to be removed.
         wait(SOON, || (!pids.iter().any(|pid| is_live(*pid))).then_some(()));
     }
 }
 
-/// One session, resumed twice.
+/// How one session is resumed twice.
 #[derive(Clone, Copy, Debug)]
 struct Twice {
     crashed: bool,
@@ -302,19 +303,19 @@ struct Twice {
     short_limits: bool,
 }
 
-/// Resumes it twice, prompts in every terminal that opened, and looks whether two processes wrote its log.
+/// Resumes a session twice, prompts in every opened terminal, and asserts that only one process wrote the log.
 fn resume_twice(how: Twice) {
     let (home, model) = (Home::new("project"), Model::start());
     let folder = if how.crashed { crashed(&home, &model) } else { ended(&home, &model) };
-    let desk = Desk::of(home, model);
+    let desk = Desk::new(home, model);
     let limits = "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\nresumed = \"1s\"\n";
     desk.configure(if how.short_limits { limits } else { "" });
     let mut tray = how.tray.then(|| desk.tray());
-    let begun = Instant::now();
+    let start = Instant::now();
     let first = desk.start(&["resume", &folder.id()]);
-    wait(how.apart, || (begun.elapsed() >= how.apart).then_some(()));
+    wait(how.apart, || (start.elapsed() >= how.apart).then_some(()));
     let second = desk.start(&["resume", &folder.id()]);
-    let ends: Vec<_> = [first, second].map(|child| child.wait_with_output().unwrap()).into();
+    let outputs: Vec<_> = [first, second].map(|child| child.wait_with_output().unwrap()).into();
     let panes = desk.panes();
     for (n, pane) in panes.iter().enumerate() {
         desk.prompt(pane, &format!("SCRIPT:plain Go on {n}"));
@@ -323,7 +324,7 @@ fn resume_twice(how: Twice) {
     wait_until(SOON, "it was prompted", || folder.dump(), || (prompts(&folder) > panes.len()).then_some(()));
     folder.wait("session.resume");
     let live: Vec<u32> = folder.locks().into_iter().filter(|pid| is_live(*pid)).collect();
-    let mut codes: Vec<_> = ends.iter().map(|output| output.status.code()).collect();
+    let mut codes: Vec<_> = outputs.iter().map(|output| output.status.code()).collect();
     codes.sort_unstable();
     if let Some(tray) = &mut tray {
         let _ = tray.kill();
@@ -332,13 +333,13 @@ fn resume_twice(how: Twice) {
     assert_eq!(
         (panes.len(), live.len(), &codes[..]),
         (1, 1, &[Some(0), Some(4)][..]),
-        "{how:?}: {ends:?}\n{}",
+        "{how:?}: {outputs:?}\n{}",
         folder.dump()
     );
     folder.assert_one_chain();
 }
 
-/// Case 117: a few of them; all are run by tests/long.sh.
+/// Case 117: a few combinations. tests/long.sh runs all.
 #[test]
 fn case_117_a_session_resumed_twice_opens_once() {
     for (crashed, millis, tray) in [(true, 0, false), (false, 600, true), (true, 1800, true)] {
@@ -346,16 +347,16 @@ fn case_117_a_session_resumed_twice_opens_once() {
     }
 }
 
-/// Kills the terminal of a session in the middle of its work, and resumes it at once: while its process is still on its way out,
-/// the resume waits.
+/// Kills the terminal of a working session, and resumes the session at once. The resume waits while the process is
+/// still exiting.
 fn resume_right_after_a_kill(tray: bool) {
     let (home, model) = (Home::new("project"), Model::start());
     let terminal = Terminal::start(&home, &model, &["--allow-all"]);
     terminal.enter("SCRIPT:tool Paint the fence");
     terminal.folder.wait("tool.execution_start");
-    home.go();
+    home.release_tools();
     let (folder, pid) = (terminal.folder.clone(), terminal.pid());
-    let desk = Desk::of(home, model);
+    let desk = Desk::new(home, model);
     desk.configure("");
     let mut tray = tray.then(|| desk.tray());
     signal(pid, Signal::KILL);
@@ -365,7 +366,7 @@ fn resume_right_after_a_kill(tray: bool) {
         let _ = tray.wait();
     }
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    // What Copilot says there is its own affair: just after the kill, it may ask whether the session is in use.
+    // Just after the kill, Copilot may ask whether the session is in use, so the screen is not checked.
     assert_eq!(desk.panes().len(), 1, "{output:?}");
 }
 
@@ -380,34 +381,34 @@ fn case_117_a_session_whose_terminal_was_just_killed_is_resumed_often() {
     (0..10).for_each(|_| [false, true].into_iter().for_each(resume_right_after_a_kill));
 }
 
-/// A process that was killed, and that what started it has not noticed: Copilot takes it for a live owner, and asks. So the resume waits
-/// for it to be cleared away, and says what Copilot asks where that does not come.
+/// Copilot takes a zombie for a live owner, and asks what to do. So the resume waits until the killed process is
+/// reaped. If it is not, the command reports what Copilot will ask.
 #[test]
-fn case_117_what_copilot_asks_about_a_dead_owner_is_avoided_or_said() {
-    for noticed in [true, false] {
+fn case_117_copilots_question_about_a_zombie_is_avoided_or_announced() {
+    for is_reaped in [true, false] {
         let (home, model) = (Home::new("project"), Model::start());
         let mut server = Server::start(&home, &model);
-        let session = server.create(&server.connect(), Some(&Person::who(Manner::Approves)));
+        let session = server.create(&server.connect(), Some(&Person::new(Manner::Approves)));
         session.send("SCRIPT:tool Paint the fence");
         session.folder.wait("tool.execution_start");
-        home.go();
+        home.release_tools();
         let folder = session.folder.clone();
-        // Nobody waits for it yet.
+        // It is not reaped yet.
         kill(server.pid());
-        let desk = Desk::of(home, model);
+        let desk = Desk::new(home, model);
         desk.configure("");
         let resume = desk.start(&["resume", &folder.id()]);
-        if noticed {
+        if is_reaped {
             server.kill();
         }
         let output = resume.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{output:?}");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(said.contains("asks there whether the session is in use"), !noticed, "{said}");
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(stdout.contains("asks there whether the session is in use"), !is_reaped, "{stdout}");
         let panes = desk.panes();
         assert_eq!(panes.len(), 1, "{output:?}");
         let screen = || desk.tmux(&["capture-pane", "-p", "-t", &panes[0]]);
-        if noticed {
+        if is_reaped {
             desk.prompt(&panes[0], "SCRIPT:plain Go on");
             folder.wait("session.resume");
             assert!(!screen().contains("Session in use"), "{}", screen());
@@ -418,7 +419,7 @@ fn case_117_what_copilot_asks_about_a_dead_owner_is_avoided_or_said() {
     }
 }
 
-/// Cases 116 and 117: 40 of them, crashed and ended, with and without a tray.
+/// Cases 116 and 117: 40 sessions, crashed and ended, with and without a tray.
 #[test]
 #[ignore = "takes minutes: tests/long.sh"]
 fn case_116_forty_sessions_resumed_twice_open_once() {
@@ -434,11 +435,11 @@ fn case_116_forty_sessions_resumed_twice_open_once() {
     assert_eq!(tried, 40);
 }
 
-/// Cases 119, 123 and 125 with a release that makes no hold: what its process keeps open tells its home, and only a command
-/// that was confirmed ends it.
+/// Cases 119, 123 and 125 with a release that creates no hold file: the open files of its process identify its home,
+/// and only a confirmed command ends it.
 #[test]
-#[ignore = "wants an older CLI: tests/long.sh"]
-fn case_125_an_older_release_is_ended_only_by_a_command_that_was_confirmed() {
+#[ignore = "needs an older CLI: tests/long.sh"]
+fn case_125_an_older_release_is_ended_only_by_a_confirmed_command() {
     let (home, model) = (Home::with_cli("project", old_cli()), Model::start());
     let terminal = Terminal::start(&home, &model, &[]);
     terminal.enter("SCRIPT:plain Paint the fence");
@@ -446,15 +447,15 @@ fn case_125_an_older_release_is_ended_only_by_a_command_that_was_confirmed() {
     let id = terminal.folder.id();
     assert!(!terminal.folder.path.join(format!("inuse.{}.hold", terminal.pid())).exists());
     let pilot = Pilot::start(&[&home]);
-    let row = pilot.told(&id, "idle", "done");
+    let row = pilot.wait_status(&id, "idle", "done");
     assert_eq!(row["owner"]["state"], "alive");
-    pilot.menu_says(&id, "use `pilotlight stop`");
-    // A copy of its home, and a lock planted in another home, are none of this process's.
+    pilot.wait_menu(&id, "use `pilotlight stop`");
+    // A copy of its home does not belong to this process.
     stop_in_a_copy(&home, &terminal);
     let ran = pilot.run(&["stop", "--yes", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    pilot.told(&id, "ended", "");
-    // It owns a session from its resume on.
+    pilot.wait_status(&id, "ended", "");
+    // It owns the session again as soon as it resumes it.
     let again = Terminal::resume(&home, &model, &id);
     let row = pilot.row_where(&id, "it is owned again", |row| row["owner"]["state"] == "alive");
     assert_eq!(row["owner"]["pid"], again.pid());

@@ -1,4 +1,4 @@
-//! Permissions: asked, answered, refused, and lost because nobody could be asked.
+//! Permissions: requested, granted, denied, and lost because nobody could be asked.
 
 use super::stage::Stage;
 use crate::support::home::Home;
@@ -10,19 +10,19 @@ use crate::support::terminal::Unattended;
 use crate::support::{SOON, wait_until};
 use serde_json::Value;
 
-/// How many tools the stories have denied: as many as make a permission lost.
+/// A prompt with as many denied tools as make the status `permission-lost`.
 const DENIED: &str = "SCRIPT:denied3 Paint the fence";
 
 #[test]
 fn lost_when_the_person_is_away() {
-    let stage = Stage::set(Manner::Away);
+    let stage = Stage::new(Manner::Away);
     stage.session.send(DENIED);
     stage.session.folder.wait_nth("tool.execution_complete", 3);
-    stage.told("permission-lost", "");
-    // A prompt is somebody who looks after it again.
-    stage.person.now(Manner::Approves);
+    stage.wait_status("permission-lost", "");
+    // A prompt means that a user is back.
+    stage.person.set_manner(Manner::Approves);
     stage.session.send("SCRIPT:plain Never mind");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn lost_when_the_client_cannot_ask() {
     stage.session.send(DENIED);
     stage.session.folder.wait_nth("tool.execution_complete", 3);
     assert!(!stage.session.folder.types().iter().any(|kind| kind.starts_with("permission.")), "no request is made");
-    stage.told("permission-lost", "");
+    stage.wait_status("permission-lost", "");
 }
 
 #[test]
@@ -40,20 +40,21 @@ fn lost_when_run_unattended() {
     let pilot = Pilot::start(&[&home]);
     let last = model.hold("denied", 3);
     let run = Unattended::start(&home, &model, DENIED);
-    model.wait_asked("denied", 3);
+    model.wait_requested("denied", 3);
     let folder = home.sessions().remove(0);
-    pilot.told(&folder.id(), "permission-lost", "");
+    pilot.wait_status(&folder.id(), "permission-lost", "");
     record::keep(&home, "44a-unattended-denied-live");
 
     last.release();
     run.wait();
-    pilot.told(&folder.id(), "failed", "ended denied: 3 of its last 3 tools");
+    pilot.wait_status(&folder.id(), "failed", "ended denied: 3 of its last 3 tools");
     record::keep(&home, "44b-unattended-denied-ended");
 }
 
-/// Case 128: told once, as lost permissions, whether that is seen before its end or not; and over when it was looked at.
+/// Case 128: reported once, as lost permissions, whether that is noticed before its end or not, and gone once marked as
+/// seen.
 #[test]
-fn case_128_a_run_that_ends_denied_is_told_once() {
+fn case_128_a_run_that_ends_denied_is_reported_once() {
     let (home, model) = (Home::new("project"), Model::start());
     let pilot = Pilot::configured(&[&home], "[notifications]\nafter-start = \"1ms\"\n");
     let popups = pilot.popups();
@@ -66,46 +67,46 @@ fn case_128_a_run_that_ends_denied_is_told_once() {
         assert!(title.starts_with("project") && title.ends_with(" lost its permissions"), "{popup:#?}");
     }
     for folder in home.sessions() {
-        let row = pilot.told(&folder.id(), "failed", "ended denied: 3 of its last 3 tools");
+        let row = pilot.wait_status(&folder.id(), "failed", "ended denied: 3 of its last 3 tools");
         assert!(row["actions"].as_array().unwrap().contains(&"resume".into()), "{row}");
         assert_eq!(row["turn"], Value::Null);
     }
-    assert_eq!(popups.taken().len(), 2, "{:#?}", popups.taken());
+    assert_eq!(popups.received().len(), 2, "{:#?}", popups.received());
     for folder in home.sessions() {
         pilot.click(&folder.id(), "Mark as seen");
-        pilot.told(&folder.id(), "ended", "ended denied");
+        pilot.wait_status(&folder.id(), "ended", "ended denied");
     }
-    assert_eq!(popups.taken().len(), 2, "{:#?}", popups.taken());
+    assert_eq!(popups.received().len(), 2, "{:#?}", popups.received());
 }
 
 #[test]
-fn case_128_a_servers_session_that_ends_denied_has_failed() {
+fn case_128_a_servers_session_that_ends_denied_is_failed() {
     let stage = Stage::without_person();
     stage.session.send(DENIED);
     stage.session.folder.wait_nth("tool.execution_complete", 3);
-    stage.told("permission-lost", "");
+    stage.wait_status("permission-lost", "");
     stage.session.folder.wait_nth("assistant.turn_end", 4);
     stage.session.destroy();
     stage.session.folder.wait("session.shutdown");
-    stage.told("failed", "ended denied: 3 of its last 3 tools");
+    stage.wait_status("failed", "ended denied: 3 of its last 3 tools");
 }
 
 #[test]
-fn not_lost_when_the_user_refuses() {
-    let stage = Stage::set(Manner::Refuses);
+fn not_lost_when_the_user_denies() {
+    let stage = Stage::new(Manner::Refuses);
     stage.session.send(DENIED);
     stage.session.folder.wait_nth("tool.execution_complete", 3);
     stage.session.folder.wait_nth("assistant.turn_end", 4);
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     assert!(!stage.history().contains(&"permission-lost".to_owned()), "{:?}", stage.history());
 }
 
 #[test]
 fn two_requests_are_answered_one_by_one() {
-    let stage = Stage::set(Manner::Waits);
+    let stage = Stage::new(Manner::Waits);
     stage.session.send("SCRIPT:two Paint the fence");
     stage.session.folder.wait_nth("permission.requested", 2);
-    stage.told("needs-permission", "");
+    stage.wait_status("needs-permission", "");
 
     let answer = |index: usize| {
         let open = stage.session.call("session.permissions.pendingRequests", serde_json::json!({}));
@@ -115,27 +116,27 @@ fn two_requests_are_answered_one_by_one() {
     };
     answer(0);
     stage.session.folder.wait_nth("permission.completed", 1);
-    stage.told("needs-permission", "");
+    stage.wait_status("needs-permission", "");
     answer(0);
     stage.session.folder.wait_nth("assistant.turn_end", 2);
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
 #[test]
-fn a_request_of_a_client_that_went_is_closed() {
-    let stage = Stage::set(Manner::Waits);
+fn the_request_of_a_disconnected_client_is_closed() {
+    let stage = Stage::new(Manner::Waits);
     stage.session.send("SCRIPT:tool Paint the fence");
     stage.session.folder.wait("permission.requested");
-    stage.told("needs-permission", "");
+    stage.wait_status("needs-permission", "");
     // The only client: the server shuts the session down.
     let Stage { pilot, session, client, .. } = &stage;
     client.leave();
-    let over = |event: &Value| event["type"] == "session.shutdown";
+    let is_shutdown = |event: &Value| event["type"] == "session.shutdown";
     wait_until(
         SOON,
         "the session is shut down",
         || session.folder.dump(),
-        || session.folder.events().iter().any(over).then_some(()),
+        || session.folder.events().iter().any(is_shutdown).then_some(()),
     );
-    pilot.told(&session.id(), "ended", "");
+    pilot.wait_status(&session.id(), "ended", "");
 }

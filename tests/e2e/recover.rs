@@ -1,4 +1,4 @@
-//! Requests answered and turns stopped over a session's server, without attaching to it.
+//! Requests are answered and turns stopped over a session's server, without staying attached.
 
 use super::reach::{Reach, Steps, answering, ignored, open, site};
 use crate::support::freeze::freeze;
@@ -19,20 +19,20 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// The open requests of a session, as its server tells them.
+/// The open requests of a session according to its server.
 fn pending(reach: &Reach) -> Vec<Value> {
     reach.session.call("session.permissions.pendingRequests", json!({}))["items"].as_array().unwrap().clone()
 }
 
 #[test]
-fn approves_what_another_client_is_asked_for() {
-    let reach = Reach::set(Manner::Waits);
+fn approves_the_request_of_another_client() {
+    let reach = Reach::new(Manner::Waits);
     reach.ask();
     let command = pending(&reach)[0]["request"]["fullCommandText"].as_str().unwrap().to_owned();
     let (shown, steps) = (Mutex::new(Vec::new()), Steps::default());
     let done = block_on(answer(RequestAnswer {
         show: &|text| shown.lock().unwrap().push(text),
-        steps: &steps.take(),
+        steps: &steps.recorder(),
         ..answering(&reach.site(), &open(&reach.session.folder), true)
     }));
     assert_eq!(done.unwrap(), "approved 1 request");
@@ -45,17 +45,17 @@ fn approves_what_another_client_is_asked_for() {
 
     let completed = reach.session.folder.wait("permission.completed");
     assert_eq!(completed["data"]["result"]["kind"], "approved");
-    // The client that was asked answers too late, which harms nothing.
-    reach.person.now(Manner::Refuses);
-    reach.home.go();
+    // The late answer of the client that was asked first does no harm.
+    reach.person.set_manner(Manner::Refuses);
+    reach.home.release_tools();
     assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], true);
     reach.session.folder.wait_nth("assistant.turn_end", 2);
     reach.session.folder.assert_one_chain();
 }
 
 #[test]
-fn denies_what_another_client_is_asked_for() {
-    let reach = Reach::set(Manner::Waits);
+fn denies_the_request_of_another_client() {
+    let reach = Reach::new(Manner::Waits);
     reach.ask();
     assert_eq!(
         block_on(answer(answering(&reach.site(), &open(&reach.session.folder), false))).unwrap(),
@@ -64,14 +64,14 @@ fn denies_what_another_client_is_asked_for() {
     let completed = reach.session.folder.wait("permission.completed");
     assert_eq!(completed["data"]["result"]["kind"], "denied-interactively-by-user");
     assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], false);
-    // As in the terminal, who says no has the next word.
+    // As in the terminal, a denial by the user ends the turn.
     reach.session.folder.wait("abort");
     reach.session.folder.assert_one_chain();
 }
 
 #[test]
-fn case_107b_a_click_on_what_is_gone_approves_nothing() {
-    let reach = Reach::set(Manner::Waits);
+fn case_107b_a_click_on_an_answered_request_approves_nothing() {
+    let reach = Reach::new(Manner::Waits);
     reach.session.send("SCRIPT:two Paint the fence");
     reach.session.folder.wait_nth("permission.requested", 2);
     let asked = pending(&reach);
@@ -79,7 +79,7 @@ fn case_107b_a_click_on_what_is_gone_approves_nothing() {
         |item: &Value| (item["requestId"].as_str().unwrap().to_owned(), item["request"]["fullCommandText"].clone());
     let ((first, first_text), (second, second_text)) = (of(&asked[0]), of(&asked[1]));
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    // The first is answered elsewhere while its popup stands.
+    // The first is answered elsewhere while its popup is shown.
     let elsewhere = json!({"requestId": first, "result": {"kind": "reject", "feedback": "not this"}});
     reach.session.call("session.permissions.handlePendingPermissionRequest", elsewhere);
 
@@ -103,25 +103,25 @@ fn case_107b_a_click_on_what_is_gone_approves_nothing() {
 }
 
 #[test]
-fn approves_what_was_asked_of_a_client_that_went() {
-    let reach = Reach::set(Manner::Waits);
+fn approves_the_request_of_a_disconnected_client() {
+    let reach = Reach::new(Manner::Waits);
     let other = reach.server.connect();
-    let _stays = reach.server.resume(&other, &reach.session.id(), &Person::who(Manner::Leaves), None);
+    let _stays = reach.server.resume(&other, &reach.session.id(), &Person::new(Manner::Leaves), None);
     reach.ask();
     reach.client.leave();
     assert_eq!(
         block_on(answer(answering(&reach.site(), &open(&reach.session.folder), true))).unwrap(),
         "approved 1 request"
     );
-    reach.home.go();
+    reach.home.release_tools();
     reach.session.folder.wait_nth("assistant.turn_end", 2);
     reach.session.folder.assert_one_chain();
 }
 
 #[test]
-fn stops_a_tool_that_hangs_and_a_silent_model() {
-    let reach = Reach::set(Manner::Approves);
-    // Case 42: another session of the same server is not touched.
+fn stops_a_hanging_tool_and_a_silent_model() {
+    let reach = Reach::new(Manner::Approves);
+    // Case 42: another session of the same server is not affected.
     let other = reach.server.create(&reach.client, Some(&reach.person));
     let answer_of_other = reach.model.hold("question", 0);
     other.send("SCRIPT:question Paint the door");
@@ -132,9 +132,9 @@ fn stops_a_tool_that_hangs_and_a_silent_model() {
     assert_eq!(block_on(stop(&site, &ignored)).unwrap(), "stopped");
     reach.session.folder.wait_nth("abort", 1);
     reach.session.send("SCRIPT:hang Paint the fence");
-    reach.model.wait_asked("hang", 0);
+    reach.model.wait_requested("hang", 0);
     let steps = Steps::default();
-    assert_eq!(block_on(stop(&site, &steps.take())).unwrap(), "stopped");
+    assert_eq!(block_on(stop(&site, &steps.recorder())).unwrap(), "stopped");
     assert_eq!([Step::Attach, Step::Abort, Step::Verify].map(|step| steps.count(step)), [1, 1, 1]);
     reach.session.folder.wait_nth("abort", 2);
 
@@ -146,13 +146,13 @@ fn stops_a_tool_that_hangs_and_a_silent_model() {
     assert!(!other.folder.types().iter().any(|kind| kind == "abort"));
     answer_of_other.release();
     other.folder.wait("assistant.turn_end");
-    // An idle session is stopped already.
+    // Stopping an idle session succeeds.
     assert_eq!(block_on(stop(&site, &ignored)).unwrap(), "stopped");
 }
 
 #[test]
 fn a_session_of_another_server_is_not_loaded_twice() {
-    let reach = Reach::set(Manner::Waits);
+    let reach = Reach::new(Manner::Waits);
     reach.ask();
     let before = reach.session.folder.types();
     let wrong = Server::start(&reach.home, &reach.model);
@@ -168,9 +168,9 @@ fn a_session_of_another_server_is_not_loaded_twice() {
 }
 
 #[test]
-fn a_token_is_right_wrong_missing_or_not_wanted() {
+fn a_token_is_right_wrong_missing_or_unexpected() {
     let (home, model) = (Home::new("project"), Model::start());
-    let guarded = Server::guarded(&home, &model, Some("open sesame"));
+    let guarded = Server::with_token(&home, &model, Some("open sesame"));
     let open = |server: &Server, token: Option<&str>| {
         let token = token.map(|token| Token::new(token).unwrap());
         let endpoint = Endpoint { address: server.address(), token };
@@ -198,20 +198,20 @@ fn a_terminal_with_a_server_loses_nothing() {
     terminal.wait_screen("Do you want to run this command?");
     let before = terminal.folder.types();
 
-    // A server that is not known to be the owner, and that does not say itself that it has the session, is not asked to join.
+    // A server that is not known to be the owner, and does not report the session as loaded, is not asked to join it.
     let another = Site { id: "00000000-0000-4000-8000-000000000000".into(), ..site(&terminal.folder, &at, false) };
     let failure = block_on(answer(answering(&another, &open(&terminal.folder), true))).unwrap_err();
     assert!(matches!(failure.faults[..], [Fault::NotLoaded(_)]), "{failure}");
-    // Joined and left: the request stays answerable in the terminal.
+    // After joining and leaving, the request can still be answered in the terminal.
     let owned = site(&terminal.folder, &at, true);
     let nothing = Which::These(vec!["none".to_owned()]);
     assert!(block_on(answer(answering(&owned, &nothing, true))).unwrap_err().refused);
     assert_eq!(terminal.folder.types(), before, "nothing is written");
     terminal.approve();
-    home.go();
+    home.release_tools();
     terminal.folder.wait_nth("assistant.turn_end", 2);
 
-    // The next one is approved from here, and its dialog goes.
+    // The next one is approved from here, and its dialog disappears.
     std::fs::remove_file(home.project().join(crate::support::script::GO)).unwrap();
     terminal.enter("SCRIPT:tool Paint the door");
     terminal.folder.wait_nth("permission.requested", 2);
@@ -223,7 +223,7 @@ fn a_terminal_with_a_server_loses_nothing() {
     assert_eq!(block_on(stop(&owned, &ignored)).unwrap(), "stopped");
     terminal.folder.wait("abort");
 
-    // It lives on, and asks as before.
+    // It continues to run, and asks as before.
     terminal.enter("SCRIPT:two Paint the house");
     terminal.folder.wait_nth("permission.requested", 3);
     terminal.approve();
@@ -233,8 +233,8 @@ fn a_terminal_with_a_server_loses_nothing() {
 }
 
 #[test]
-fn a_server_that_hangs_is_told_and_may_come_back() {
-    let reach = Reach::set(Manner::Waits);
+fn a_hanging_server_is_reported_and_may_recover() {
+    let reach = Reach::new(Manner::Waits);
     reach.ask();
     freeze(reach.server.pid());
     let failure = block_on(answer(answering(&reach.site(), &open(&reach.session.folder), true))).unwrap_err();
@@ -245,10 +245,10 @@ fn a_server_that_hangs_is_told_and_may_come_back() {
 }
 
 #[test]
-fn case_41_a_server_that_dies_at_any_step_leaves_the_session_as_it_was() {
-    // What is done, and at which of its steps the server dies.
-    for (stopped, step) in [(false, Step::Attach), (false, Step::TakeOver), (true, Step::Attach), (true, Step::Abort)] {
-        let mut reach = Reach::set(Manner::Waits);
+fn case_41_a_server_that_dies_at_any_step_leaves_the_session_unchanged() {
+    // The order, and the step at which the server dies.
+    for (is_stop, step) in [(false, Step::Attach), (false, Step::TakeOver), (true, Step::Attach), (true, Step::Abort)] {
+        let mut reach = Reach::new(Manner::Waits);
         reach.ask();
         let (pid, site) = (reach.server.pid(), reach.site());
         let deadly = move |now: Step, _: String| {
@@ -256,26 +256,26 @@ fn case_41_a_server_that_dies_at_any_step_leaves_the_session_as_it_was() {
                 kill(pid);
             }
         };
-        let failure = if stopped {
+        let failure = if is_stop {
             block_on(stop(&site, &deadly)).err()
         } else {
             block_on(answer(RequestAnswer { steps: &deadly, ..answering(&site, &open(&reach.session.folder), true) }))
                 .err()
         };
-        // An abort that had its effect before the server died is seen on disk.
+        // The log shows an abort that took effect before the server died.
         if let Some(failure) = failure {
-            // What may have reached it is not called failed.
-            let words = if (stopped, step) == (false, Step::Attach) { "failed" } else { "may have happened" };
+            // A request that may have reached the server is not reported as failed.
+            let words = if (is_stop, step) == (false, Step::Attach) { "failed" } else { "may have happened" };
             assert!(failure.to_string().contains(words) && !failure.faults.is_empty(), "{step:?}: {failure}");
             assert!(matches!(failure.faults[..], [Fault::Gone(_)]), "{step:?}: {failure}");
         } else {
-            assert_eq!((stopped, step), (true, Step::Abort));
+            assert_eq!((is_stop, step), (true, Step::Abort));
         }
         reach.server.kill();
         reach.session.folder.assert_one_chain();
         let server = Server::start(&reach.home, &reach.model);
         let client = server.connect();
-        let resumed = server.resume(&client, &reach.session.id(), &Person::who(Manner::Approves), None);
+        let resumed = server.resume(&client, &reach.session.id(), &Person::new(Manner::Approves), None);
         resumed.send("SCRIPT:plain Go on");
         resumed.folder.wait("session.resume");
         resumed.folder.assert_one_chain();

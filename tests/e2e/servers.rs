@@ -1,4 +1,4 @@
-//! Where the real CLI can be reached, who runs below it, and how it ends when it is asked to: what the actions rest on.
+//! The facts about the real CLI that actions rely on: where it listens, which processes run below it, and how it exits.
 
 use crate::support::home::Home;
 use crate::support::model::Model;
@@ -21,7 +21,7 @@ use std::process::Stdio;
 use std::time::UNIX_EPOCH;
 use tokio::net::TcpStream;
 
-/// Says hello to a Copilot server at this endpoint, with its token if it has one.
+/// Connects to a Copilot server at this endpoint, with its token if it has one.
 fn greet(endpoint: &Endpoint) {
     block_on(async {
         let (read, write) = TcpStream::connect(endpoint.address).await.unwrap().into_split();
@@ -34,7 +34,7 @@ fn greet(endpoint: &Endpoint) {
     });
 }
 
-/// The one endpoint that a process has.
+/// The only endpoint of a process.
 fn endpoint_of(pid: u32, homes: &[PathBuf], settings: &[ServerSetting]) -> Endpoint {
     let mut found = endpoints(pid, homes, settings, None);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -50,7 +50,7 @@ fn now() -> Time {
     Time(jiff::Timestamp::now().as_millisecond())
 }
 
-/// The process that holds the session's lock, to be signalled.
+/// The owner of the session's lock, as a target for signals.
 fn target(folder: &Path, pid: u32) -> Target {
     let file = |kind: &str| folder.join(format!("inuse.{pid}.{kind}"));
     let made = millis(std::fs::metadata(file("lock")).unwrap().modified().unwrap());
@@ -58,7 +58,7 @@ fn target(folder: &Path, pid: u32) -> Target {
 }
 
 #[test]
-fn a_server_is_found_by_its_process_alone() {
+fn a_server_is_found_by_its_process() {
     let (home, model) = (Home::new("project"), Model::start());
     let mut server = Server::start(&home, &model);
     let endpoint = endpoint_of(server.pid(), &[home.dir()], &[]);
@@ -71,7 +71,7 @@ fn a_server_is_found_by_its_process_alone() {
 }
 
 #[test]
-fn a_terminal_that_is_a_server_is_found_too() {
+fn a_terminal_with_a_server_is_found() {
     let (home, model) = (Home::new("project"), Model::start());
     let terminal = Terminal::start(&home, &model, &["--ui-server", "--port", "0"]);
     greet(&endpoint_of(terminal.pid(), &[home.dir()], &[]));
@@ -79,7 +79,7 @@ fn a_terminal_that_is_a_server_is_found_too() {
 }
 
 #[test]
-fn a_plain_terminal_listens_nowhere_and_ends_when_interrupted() {
+fn a_plain_terminal_does_not_listen_and_exits_when_interrupted() {
     let (home, model) = (Home::new("project"), Model::start());
     let terminal = Terminal::start(&home, &model, &[]);
     let pid = terminal.pid();
@@ -123,7 +123,7 @@ fn the_token_of_a_managed_server_is_in_its_registry() {
     assert!(!format!("{known:?}").contains(TOKEN));
     greet(&known);
 
-    // Case 107f: the same file, with the port of a program that is not this server.
+    // Case 107f: the same registry file with the port of another program.
     let other = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let SocketAddr::V4(taken) = other.local_addr().unwrap() else { panic!("asked for IPv4") };
     let stale = std::fs::read_to_string(&entry).unwrap();
@@ -134,10 +134,10 @@ fn the_token_of_a_managed_server_is_in_its_registry() {
 }
 
 #[test]
-fn case_107c_a_tool_is_known_as_copilots_even_when_copilot_is_gone() {
+fn case_107c_a_tool_is_recognised_as_copilots_even_when_copilot_is_gone() {
     let (home, model) = (Home::new("project"), Model::start());
     let mut server = Server::start(&home, &model);
-    let (client, person) = (server.connect(), Person::who(Manner::Approves));
+    let (client, person) = (server.connect(), Person::new(Manner::Approves));
     let session = server.create(&client, Some(&person));
     session.send("SCRIPT:tool Paint the fence");
     session.folder.wait("permission.completed");
@@ -147,7 +147,7 @@ fn case_107c_a_tool_is_known_as_copilots_even_when_copilot_is_gone() {
     assert_eq!(copilot_ancestor(pid, &[]), Some(pid));
     assert_eq!(terminal_of(tool), None);
 
-    // A kill leaves the tool to init, as a tool may do itself.
+    // The kill makes the tool a child of init. A tool may also detach itself.
     server.kill();
     wait_until(
         SOON,
@@ -156,10 +156,10 @@ fn case_107c_a_tool_is_known_as_copilots_even_when_copilot_is_gone() {
         || (!ancestors(tool).contains(&pid)).then_some(()),
     );
     assert_eq!(copilot_ancestor(tool, &[]), Some(tool), "by the marks in its environment");
-    home.go();
+    home.release_tools();
 }
 
-/// The shell that runs a tool of this process: a child of it that works in a shell.
+/// The pid of the shell that runs a tool of this process.
 fn tool_of(pid: u32) -> Option<u32> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

@@ -1,53 +1,54 @@
-//! Silence: the limits, in real time. A status stands until the limits are made shorter, so that all have time to tell it.
+//! Limits of silence in real time. A status lasts until the limits are shortened, so that all views have time to show
+//! it.
 
 use super::stage::Stage;
 use crate::support::person::Manner;
 
-/// These limits, of a Pilotlight that asks no server: that would say that it is busy.
+/// A config with these limits, for a Pilotlight that probes no servers: a server would report that it is busy.
 fn limits(limits: &str) -> String {
     format!("[actions]\nask-servers = false\n[limits]\n{limits}")
 }
 
 #[test]
-fn of_a_model_that_never_answers() {
-    let stage = Stage::set(Manner::Approves);
-    stage.told("idle", "no prompt yet");
+fn a_model_that_never_answers() {
+    let stage = Stage::new(Manner::Approves);
+    stage.wait_status("idle", "no prompt yet");
     stage.session.send("SCRIPT:hang Paint the fence");
-    stage.model.wait_asked("hang", 0);
-    stage.told("working", "");
+    stage.model.wait_requested("hang", 0);
+    stage.wait_status("working", "");
     stage.pilot.configure("[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"1h\"\n");
-    stage.told("quiet", "");
+    stage.wait_status("quiet", "");
     stage.pilot.configure("[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"6s\"\n");
-    stage.told("stuck", "");
+    stage.wait_status("stuck", "");
     assert_eq!(stage.history(), ["idle", "working", "quiet", "stuck"]);
     stage.session.abort();
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
 #[test]
-fn of_a_tool_that_does_nothing() {
+fn a_tool_that_does_nothing() {
     let stage = Stage::configured(&limits(""));
     stage.session.send("SCRIPT:sleep600 Paint the fence");
     stage.session.folder.wait("permission.completed");
-    stage.told("working", "");
+    stage.wait_status("working", "");
     stage.pilot.configure(&limits("tool-quiet = \"1s\"\ntool-stuck = \"1h\"\n"));
-    stage.told("quiet", "");
+    stage.wait_status("quiet", "");
     stage.pilot.configure(&limits("tool-quiet = \"1s\"\ntool-stuck = \"8s\"\n"));
-    stage.told("stuck", "");
+    stage.wait_status("stuck", "");
     stage.session.abort();
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
-/// How busy a tool is takes a while to be seen.
+/// It takes a while to measure how busy a tool is.
 #[test]
-fn of_a_tool_that_is_busy() {
+fn a_tool_that_is_busy() {
     let times = "tool-quiet = \"3s\"\ntool-stuck = \"8s\"\ntool-busy-stuck = \"25s\"\n";
     let stage = Stage::configured(&limits(times));
     stage.session.send("SCRIPT:spin Paint the fence");
     stage.session.folder.wait("permission.completed");
-    stage.told("quiet", "running long");
-    stage.told("stuck", "running long");
-    stage.home.go();
+    stage.wait_status("quiet", "running long");
+    stage.wait_status("stuck", "running long");
+    stage.home.release_tools();
     stage.session.folder.wait_nth("assistant.turn_end", 2);
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }

@@ -1,4 +1,4 @@
-//! What most stories begin with: a home, a model, a server, one client, one session, and Pilotlight beside them.
+//! The setup of most tests: a home, a model, a server, one client, one session, and Pilotlight.
 
 use crate::support::home::Home;
 use crate::support::model::Model;
@@ -24,29 +24,29 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// A session whose person answers in this manner.
-    pub(crate) fn set(manner: Manner) -> Self {
-        let person = Person::who(manner);
-        let asked = person.clone();
-        Self::with(PROJECT, person, Some(&asked), "")
+    pub(crate) fn new(manner: Manner) -> Self {
+        let person = Person::new(manner);
+        let handler = person.clone();
+        Self::with(PROJECT, person, Some(&handler), "")
     }
 
     /// A session whose person approves, watched by a Pilotlight with this config.
     pub(crate) fn configured(config: &str) -> Self {
-        let person = Person::who(Manner::Approves);
-        let asked = person.clone();
-        Self::with(PROJECT, person, Some(&asked), config)
+        let person = Person::new(Manner::Approves);
+        let handler = person.clone();
+        Self::with(PROJECT, person, Some(&handler), config)
     }
 
     /// A session whose person answers in this manner, watched by a Pilotlight with this config.
-    pub(crate) fn set_configured(manner: Manner, config: &str) -> Self {
+    pub(crate) fn with_config(manner: Manner, config: &str) -> Self {
         Self::in_project(PROJECT, manner, config)
     }
 
-    /// The same in a folder of this name.
+    /// As [`with_config`](Self::with_config), in a project folder with this name.
     pub(crate) fn in_project(project: &str, manner: Manner, config: &str) -> Self {
-        let person = Person::who(manner);
-        let asked = person.clone();
-        Self::with(project, person, Some(&asked), config)
+        let person = Person::new(manner);
+        let handler = person.clone();
+        Self::with(project, person, Some(&handler), config)
     }
 
     /// A session of a client that cannot ask anybody.
@@ -54,32 +54,32 @@ impl Stage {
         Self::without_person_configured("")
     }
 
-    /// The same, watched by a Pilotlight with this config.
+    /// As [`without_person`](Self::without_person), watched by a Pilotlight with this config.
     pub(crate) fn without_person_configured(config: &str) -> Self {
-        Self::with(PROJECT, Person::who(Manner::Leaves), None, config)
+        Self::with(PROJECT, Person::new(Manner::Leaves), None, config)
     }
 
-    fn with(project: &str, person: Person, asked: Option<&Person>, config: &str) -> Self {
+    fn with(project: &str, person: Person, handler: Option<&Person>, config: &str) -> Self {
         let home = Home::new(project);
         let model = Model::start();
         let server = Server::start(&home, &model);
         let pilot = Pilot::configured(&[&home], config);
         let client = server.connect();
-        let session = server.create(&client, asked);
+        let session = server.create(&client, handler);
         Self { pilot, session, client, person, server, model, home }
     }
 
-    /// Waits until the session is told to be so, for a reason that contains `because`.
-    pub(crate) fn told(&self, status: &str, because: &str) -> Value {
-        self.pilot.told(&self.session.id(), status, because)
+    /// Waits until all views show this status of the session, with a reason that contains `because`.
+    pub(crate) fn wait_status(&self, status: &str, because: &str) -> Value {
+        self.pilot.wait_status(&self.session.id(), status, because)
     }
 
-    /// Every status told so far, each change once.
+    /// Every reported status so far, without repetitions.
     pub(crate) fn history(&self) -> Vec<String> {
         self.pilot.history(&self.session.id())
     }
 
-    /// Keeps the session's folder as a trace, where recording is wanted.
+    /// Saves the session's folder as a trace, if recording is enabled.
     pub(crate) fn record(&self, name: &str) {
         record::keep(&self.home, name);
     }

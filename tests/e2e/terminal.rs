@@ -1,4 +1,4 @@
-//! The terminal interface: the same story, told by keys.
+//! The terminal interface, driven by keys.
 
 use crate::support::home::Home;
 use crate::support::model::Model;
@@ -9,7 +9,7 @@ use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A terminal interface with Pilotlight beside it. Fields drop from the top.
+/// A terminal interface and Pilotlight. Fields drop from the top.
 struct Stage {
     pilot: Pilot,
     terminal: Terminal,
@@ -18,7 +18,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn set() -> Self {
+    fn new() -> Self {
         Self::with(&[])
     }
 
@@ -29,76 +29,76 @@ impl Stage {
         Self { pilot, terminal, model, home }
     }
 
-    fn told(&self, status: &str, because: &str) -> Value {
-        self.pilot.told(&self.terminal.folder.id(), status, because)
+    fn wait_status(&self, status: &str, because: &str) -> Value {
+        self.pilot.wait_status(&self.terminal.folder.id(), status, because)
     }
 
     /// A stage in the middle of a tool that the user has approved in the terminal.
     fn in_the_middle() -> Self {
-        let stage = Self::set();
+        let stage = Self::new();
         stage.terminal.enter("SCRIPT:tool Paint the fence");
         stage.terminal.folder.wait("permission.requested");
         stage.terminal.approve();
         stage.terminal.folder.wait("permission.completed");
-        stage.told("working", "");
+        stage.wait_status("working", "");
         stage
     }
 }
 
 #[test]
-fn from_its_start_to_its_exit() {
-    let stage = Stage::set();
-    let row = stage.told("idle", "no prompt yet");
+fn from_start_to_exit() {
+    let stage = Stage::new();
+    let row = stage.wait_status("idle", "no prompt yet");
     assert_eq!(row["owner"]["pid"], stage.terminal.pid());
 
     stage.terminal.enter("SCRIPT:tool Paint the fence");
     stage.terminal.folder.wait("permission.requested");
-    stage.told("needs-permission", "");
+    stage.wait_status("needs-permission", "");
     stage.terminal.approve();
     stage.terminal.folder.wait("permission.completed");
-    let row = stage.told("working", "");
+    let row = stage.wait_status("working", "");
     assert_eq!(row["kind"], "terminal");
-    stage.home.go();
+    stage.home.release_tools();
     stage.terminal.folder.wait_nth("assistant.turn_end", 2);
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 
     stage.terminal.exit();
-    stage.told("ended", "");
+    stage.wait_status("ended", "");
 }
 
 #[test]
 fn asks_a_question_with_ask_user() {
-    let stage = Stage::set();
+    let stage = Stage::new();
     stage.terminal.enter("SCRIPT:form Paint the fence");
     stage.terminal.folder.wait("tool.execution_start");
-    stage.told("needs-input", "");
-    // The dialog: red is chosen already, Enter takes it.
+    stage.wait_status("needs-input", "");
+    // In the dialog, red is preselected, and Enter chooses it.
     stage.terminal.wait_screen("Which color?");
     stage.terminal.press(&["Enter"]);
     stage.terminal.folder.wait("tool.execution_complete");
     stage.terminal.folder.wait_nth("assistant.turn_end", 2);
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
 #[test]
 fn interrupted_with_escape() {
     let stage = Stage::in_the_middle();
     stage.terminal.interrupt();
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
 #[test]
-fn killed_crashed() {
+fn killed_is_crashed() {
     let stage = Stage::in_the_middle();
     stage.terminal.signal(Signal::KILL);
-    stage.told("crashed", "");
+    stage.wait_status("crashed", "");
 }
 
 #[test]
 fn killed_and_resumed_in_another_terminal() {
     let stage = Stage::in_the_middle();
     stage.terminal.signal(Signal::KILL);
-    stage.told("crashed", "");
+    stage.wait_status("crashed", "");
 
     let id = stage.terminal.folder.id();
     let again = Terminal::resume(&stage.home, &stage.model, &id);
@@ -106,19 +106,19 @@ fn killed_and_resumed_in_another_terminal() {
     record::keep(&stage.home, "50-terminal-killed-and-resumed");
     let answer = stage.model.hold("plain", 0);
     again.enter("SCRIPT:plain Go on");
-    stage.model.wait_asked("plain", 0);
-    let row = stage.told("working", "");
+    stage.model.wait_requested("plain", 0);
+    let row = stage.wait_status("working", "");
     assert_eq!(row["owner"]["pid"], again.pid(), "the new terminal owns it");
     answer.release();
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
 #[test]
 fn a_new_session_in_the_same_terminal() {
-    let stage = Stage::set();
+    let stage = Stage::new();
     stage.terminal.enter("SCRIPT:plain Paint the fence");
     stage.terminal.folder.wait("assistant.turn_end");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 
     stage.terminal.enter("/new");
     let first = stage.terminal.folder.id();
@@ -133,57 +133,61 @@ fn a_new_session_in_the_same_terminal() {
         (second.locks(), stage.terminal.folder.locks()),
         (vec![stage.terminal.pid()], vec![stage.terminal.pid()])
     );
-    stage.pilot.told(&second.id(), "idle", "no prompt yet");
-    stage.told("idle", "");
+    stage.pilot.wait_status(&second.id(), "idle", "no prompt yet");
+    stage.wait_status("idle", "");
 
     stage.terminal.signal(Signal::KILL);
-    stage.told("ended", "");
+    stage.wait_status("ended", "");
 }
 
 #[test]
-fn terminated_ended() {
+fn terminated_is_ended() {
     let stage = Stage::in_the_middle();
     stage.terminal.signal(Signal::TERM);
-    stage.told("ended", "bash");
+    stage.wait_status("ended", "bash");
 }
 
 #[test]
-fn the_users_own_command_and_a_compaction() {
-    let stage = Stage::set();
+fn a_user_command_and_a_compaction() {
+    let stage = Stage::new();
     stage.terminal.enter("SCRIPT:plain Paint the fence");
     stage.terminal.folder.wait("assistant.turn_end");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 
     let lines = stage.pilot.lines(&stage.terminal.folder.id());
     stage.terminal.shell("echo hi");
     stage.terminal.folder.wait("tool.execution_complete");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     assert_eq!(stage.pilot.lines(&stage.terminal.folder.id()), lines, "the user's own command changes nothing");
     record::keep(&stage.home, "49-terminal-shell-escape");
 
     let summary = stage.model.hold("plain", 1);
     stage.terminal.enter("/compact");
     stage.terminal.folder.wait("session.compaction_start");
-    stage.told("working", "");
+    stage.wait_status("working", "");
     record::keep(&stage.home, "47a-terminal-compacting");
     summary.release();
     stage.terminal.folder.wait("session.compaction_complete");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     record::keep(&stage.home, "47b-terminal-compacted");
 }
 
 #[test]
-fn autopilot_is_never_idle_between() {
+fn autopilot_is_never_idle_between_rounds() {
     let stage = Stage::with(&["--autopilot", "--allow-all"]);
-    stage.told("idle", "no prompt yet");
+    stage.wait_status("idle", "no prompt yet");
     let (continued, folder) = (stage.model.hold("autopilot", 2), &stage.terminal.folder);
     stage.terminal.enter("SCRIPT:autopilot Paint the fence");
-    stage.model.wait_asked("autopilot", 2);
-    stage.told("working", "");
-    let told = stage.pilot.history(&folder.id());
-    assert_eq!(told.iter().filter(|status| *status == "idle").count(), 1, "idle only before the prompt: {told:?}");
+    stage.model.wait_requested("autopilot", 2);
+    stage.wait_status("working", "");
+    let statuses = stage.pilot.history(&folder.id());
+    assert_eq!(
+        statuses.iter().filter(|status| *status == "idle").count(),
+        1,
+        "idle only before the prompt: {statuses:?}"
+    );
     continued.release();
     folder.wait("session.task_complete");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     record::keep(&stage.home, "40b-terminal-autopilot");
 }

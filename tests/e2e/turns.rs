@@ -1,21 +1,21 @@
-//! A turn from its prompt to its end, and the ways in which it stops short: an error, a question.
+//! Turns from prompt to end, including errors and questions.
 
 use super::stage::Stage;
 use crate::support::person::Manner;
 
 #[test]
 fn appears_works_and_finishes() {
-    let stage = Stage::set(Manner::Approves);
-    stage.told("idle", "no prompt yet");
+    let stage = Stage::new(Manner::Approves);
+    stage.wait_status("idle", "no prompt yet");
     assert!(!stage.session.folder.log().exists(), "the CLI writes no log before the first prompt");
 
     let answer = stage.model.hold("plain", 0);
     stage.session.send("SCRIPT:plain Paint the fence");
-    stage.model.wait_asked("plain", 0);
-    stage.told("working", "");
+    stage.model.wait_requested("plain", 0);
+    stage.wait_status("working", "");
 
     answer.release();
-    let row = stage.told("idle", "");
+    let row = stage.wait_status("idle", "");
     assert_eq!(row["unseen"], true, "it finished since the user last looked");
     assert_eq!(row["kind"], "sdk");
     assert_eq!(row["owner"]["pid"], stage.server.pid());
@@ -25,109 +25,109 @@ fn appears_works_and_finishes() {
 
 #[test]
 fn asks_runs_a_tool_thinks_and_finishes() {
-    let stage = Stage::set(Manner::Waits);
-    stage.told("idle", "no prompt yet");
+    let stage = Stage::new(Manner::Waits);
+    stage.wait_status("idle", "no prompt yet");
     let (first, last) = (stage.model.hold("tool", 0), stage.model.hold("tool", 1));
     stage.session.send("SCRIPT:tool Paint the fence");
-    stage.told("working", "");
+    stage.wait_status("working", "");
     first.release();
     stage.session.folder.wait("permission.requested");
-    stage.told("needs-permission", "");
+    stage.wait_status("needs-permission", "");
 
-    stage.person.now(Manner::Approves);
+    stage.person.set_manner(Manner::Approves);
     stage.session.folder.wait("permission.completed");
-    stage.told("working", "");
+    stage.wait_status("working", "");
 
-    stage.home.go();
-    stage.model.wait_asked("tool", 1);
-    stage.told("working", "");
+    stage.home.release_tools();
+    stage.model.wait_requested("tool", 1);
+    stage.wait_status("working", "");
 
     last.release();
-    stage.told("idle", "");
-    let told = stage.history();
-    assert_eq!(told, ["idle", "working", "needs-permission", "working", "idle"], "no other status in between");
+    stage.wait_status("idle", "");
+    let statuses = stage.history();
+    assert_eq!(statuses, ["idle", "working", "needs-permission", "working", "idle"], "no other status in between");
 }
 
 #[test]
 fn several_rounds_are_one_turn() {
-    let stage = Stage::set(Manner::Approves);
-    stage.told("idle", "no prompt yet");
+    let stage = Stage::new(Manner::Approves);
+    stage.wait_status("idle", "no prompt yet");
     let last = stage.model.hold("seq", 2);
     stage.session.send("SCRIPT:seq Paint the fence");
-    stage.model.wait_asked("seq", 2);
-    stage.told("working", "");
+    stage.model.wait_requested("seq", 2);
+    stage.wait_status("working", "");
     last.release();
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
     assert!(!stage.history()[1..].iter().rev().skip(1).any(|status| status == "idle"), "{:?}", stage.history());
 }
 
 #[test]
 fn asks_a_question_with_ask_user() {
-    let stage = Stage::set(Manner::Waits);
+    let stage = Stage::new(Manner::Waits);
     stage.session.send("SCRIPT:ask Paint the fence");
     stage.session.folder.wait("tool.execution_start");
-    stage.told("needs-input", "");
-    stage.person.now(Manner::Approves);
+    stage.wait_status("needs-input", "");
+    stage.person.set_manner(Manner::Approves);
     let answered = stage.session.folder.wait("tool.execution_complete");
     assert_eq!(answered["data"]["success"], true, "{answered}");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
 #[test]
 fn asks_a_question_in_words() {
-    let stage = Stage::set(Manner::Approves);
+    let stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:question Paint the fence");
     stage.session.folder.wait("assistant.turn_end");
-    stage.told("needs-input", "");
+    stage.wait_status("needs-input", "");
     // The next prompt answers it.
     stage.session.send("SCRIPT:plain The second one");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
 #[test]
 fn waits_for_its_plan_to_be_approved() {
-    let stage = Stage::set(Manner::Waits);
+    let stage = Stage::new(Manner::Waits);
     stage.session.set_mode("plan");
     stage.session.send("SCRIPT:plan Paint the fence");
     stage.session.folder.wait("tool.execution_start");
-    stage.told("needs-input", "");
+    stage.wait_status("needs-input", "");
     stage.record("42-exit-plan-mode-open");
-    stage.person.now(Manner::Approves);
+    stage.person.set_manner(Manner::Approves);
     stage.session.folder.wait("tool.execution_complete");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
 #[test]
 fn fails_when_the_model_answers_500() {
-    let stage = Stage::set(Manner::Approves);
-    stage.told("idle", "no prompt yet");
+    let stage = Stage::new(Manner::Approves);
+    stage.wait_status("idle", "no prompt yet");
     stage.session.send("SCRIPT:err500 Paint the fence");
-    stage.model.wait_asked("err", 0);
-    // The CLI retries in silence for a while; that is no failure yet.
-    stage.told("working", "");
+    stage.model.wait_requested("err", 0);
+    // The CLI retries silently for a while, which is no failure yet.
+    stage.wait_status("working", "");
     stage.session.folder.wait("session.error");
-    stage.told("failed", "");
+    stage.wait_status("failed", "");
     assert!(!stage.history()[1..].iter().any(|status| status == "idle"), "{:?}", stage.history());
     stage.session.send("SCRIPT:plain Try again");
-    stage.told("idle", "");
+    stage.wait_status("idle", "");
 }
 
 #[test]
 fn fails_when_the_model_is_gone() {
-    let stage = Stage::set(Manner::Approves);
+    let stage = Stage::new(Manner::Approves);
     stage.model.stop();
     stage.session.send("SCRIPT:plain Paint the fence");
-    stage.told("working", "");
+    stage.wait_status("working", "");
     stage.session.folder.wait("session.error");
-    stage.told("failed", "");
+    stage.wait_status("failed", "");
     stage.record("43-model-gone");
 }
 
 #[test]
-fn fails_when_the_answer_breaks_off() {
-    let stage = Stage::set(Manner::Approves);
+fn fails_when_the_answer_is_cut_off() {
+    let stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:gone Paint the fence");
     stage.session.folder.wait("session.error");
-    stage.told("failed", "");
+    stage.wait_status("failed", "");
     stage.record("43b-answer-broken-off");
 }

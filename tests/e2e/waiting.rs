@@ -1,4 +1,5 @@
-//! What only waits for a person: never called stuck, as far as each connection can know, and never aborted where it is known.
+//! Sessions that only wait for a person: never reported as stuck, as far as each connection can know, and never aborted
+//! if that is known.
 
 use super::stage::Stage;
 use crate::support::freeze::freeze;
@@ -27,19 +28,19 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    fn set(config: &str) -> Self {
-        let asking = Self::quiet(config);
+    fn new(config: &str) -> Self {
+        let asking = Self::before(config);
         asking.session.send("SCRIPT:mcp Drop it");
         asking.session.folder.wait("tool.execution_start");
         asking
     }
 
-    /// The same before anything is asked.
-    pub(super) fn quiet(config: &str) -> Self {
+    /// The same session before it asks anything.
+    pub(super) fn before(config: &str) -> Self {
         let (home, model) = (Home::new("project"), Model::start());
         let server = Server::start(&home, &model);
         let pilot = Pilot::configured(&[&home], config);
-        let (client, person) = (server.connect(), Person::who(Manner::Waits));
+        let (client, person) = (server.connect(), Person::new(Manner::Waits));
         let session = server.create_with_asker(&client, &person);
         Self { pilot, session, _client: client, person, server, _model: model, home }
     }
@@ -48,7 +49,7 @@ impl Asking {
         self.session.id()
     }
 
-    /// Waits until the silence has lasted for so long, by the log.
+    /// Waits until the last event in the log is `span` old.
     fn silent_for(&self, span: Duration) {
         let events = self.session.folder.events();
         let last: jiff::Timestamp = events.last().unwrap()["timestamp"].as_str().unwrap().parse().unwrap();
@@ -61,116 +62,118 @@ impl Asking {
     }
 }
 
-/// Case 126: who is not attached is told that there is work, and not of what is asked.
+/// Case 126: without being attached, the server reports activity, but not the question.
 #[test]
-fn case_126_unattached_it_is_busy_or_asks_and_never_stuck() {
-    let asking = Asking::set(LIMITS);
+fn case_126_unattached_a_question_is_never_reported_as_stuck() {
+    let asking = Asking::new(LIMITS);
     let id = asking.id();
-    asking.pilot.told_beside(&id, "quiet", "busy, or asking you there");
+    asking.pilot.wait_status_in_tray(&id, "quiet", "busy, or asking you there");
     asking.silent_for(Duration::from_secs(8));
-    // The tray, what reaches it, and what asks by itself (`watch`, and `status` where no tray runs) say the same.
-    let row = asking.pilot.told_beside(&id, "quiet", "busy, or asking you there");
+    // The tray, a command that reaches it, and programs that probe the server themselves (`watch`, and `status` without
+    // a tray) agree.
+    let row = asking.pilot.wait_status_in_tray(&id, "quiet", "busy, or asking you there");
     assert_eq!(row["question"], Value::Null, "{row}");
     assert!(!asking.pilot.history(&id).contains(&"stuck".to_owned()), "{:?}", asking.pilot.history(&id));
     let alone = asking.pilot.row(&id).unwrap();
     assert_eq!((&alone["status"], &alone["because"]), (&row["status"], &row["because"]), "{alone}");
-    asking.pilot.menu_says(&id, "Stop the turn, also if it only waits for you");
-    // Nothing was changed by the look, and the answer is taken as ever.
-    asking.person.now(Manner::Approves);
+    asking.pilot.wait_menu(&id, "Stop the turn, even if it only waits for you");
+    // The probe changed nothing, and the question can still be answered.
+    asking.person.set_manner(Manner::Approves);
     asking.session.folder.wait("tool.execution_complete");
-    asking.pilot.told_beside(&id, "idle", "");
+    asking.pilot.wait_status_in_tray(&id, "idle", "");
     assert!(!asking.session.folder.types().contains(&"session.resume".to_owned()));
     asking.session.folder.assert_one_chain();
 }
 
-/// Case 126: an attached client hears of it, in its own words; to reconnect aborts nothing that is known to wait.
+/// Case 126: an attached client receives the question's text. Reconnecting aborts nothing that is known to wait.
 #[test]
-fn case_126_attached_it_needs_input_and_is_not_aborted() {
-    // Without the look it is called stuck, and reconnecting stops what is stuck.
-    let asking = Asking::set(&format!("{LIMITS}[actions]\nask-servers = false\n"));
+fn case_126_attached_a_question_needs_input_and_is_not_aborted() {
+    // Without the probe it is stuck, and reconnecting stops a stuck turn.
+    let asking = Asking::new(&format!("{LIMITS}[actions]\nask-servers = false\n"));
     let id = asking.id();
-    asking.pilot.told(&id, "stuck", "");
+    asking.pilot.wait_status(&id, "stuck", "");
     let ran = asking.pilot.run(&["reconnect", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.err.contains("it asks you something: nothing is stopped"), "{ran:?}");
-    let row = asking.pilot.told_beside(&id, "needs-input", "asks: \"Which database shall I drop?\" (test, prod)");
+    let row =
+        asking.pilot.wait_status_in_tray(&id, "needs-input", "asks: \"Which database shall I drop?\" (test, prod)");
     assert_eq!(row["question"], json!({"text": "Which database shall I drop?", "choices": ["test", "prod"]}), "{row}");
     assert_eq!(asking.aborts(), 0);
-    // Whoever calls the home by another name is told the same.
+    // A command with another path of the home gets the same answer.
     let scratch = tempfile::tempdir().unwrap();
     let link = scratch.path().join("home");
     std::os::unix::fs::symlink(asking.home.dir(), &link).unwrap();
-    assert_eq!(asking.pilot.row_by(&[link], &id).unwrap()["because"], row["because"]);
-    // Answered elsewhere: over at once.
-    asking.person.now(Manner::Approves);
-    asking.pilot.told_beside(&id, "idle", "");
-    assert_eq!(asking.pilot.row_beside(&id).unwrap()["question"], Value::Null);
+    assert_eq!(asking.pilot.row_in_tray_for(&[link], &id).unwrap()["because"], row["because"]);
+    // Once answered elsewhere, it is no longer open.
+    asking.person.set_manner(Manner::Approves);
+    asking.pilot.wait_status_in_tray(&id, "idle", "");
+    assert_eq!(asking.pilot.row_in_tray(&id).unwrap()["question"], Value::Null);
     asking.session.folder.assert_one_chain();
 }
 
-/// What is asked after we came is heard, and an abort ends it though nobody says so.
+/// A question asked after we attached is reported. An abort ends it, although no event says so.
 #[test]
-fn case_126_a_question_is_heard_and_ends_with_its_turn() {
-    let asking = Asking::set("");
+fn case_126_a_question_ends_with_its_turn() {
+    let asking = Asking::new("");
     let id = asking.id();
     let ran = asking.pilot.run(&["reconnect", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    asking.pilot.told_beside(&id, "needs-input", "Which database");
+    asking.pilot.wait_status_in_tray(&id, "needs-input", "Which database");
     asking.session.abort();
-    asking.pilot.told_beside(&id, "idle", "stopped");
+    asking.pilot.wait_status_in_tray(&id, "idle", "stopped");
     asking.session.send("SCRIPT:mcp Drop the other");
-    asking.pilot.told_beside(&id, "needs-input", "Which database");
-    // The user's own stop is the user's to give.
+    asking.pilot.wait_status_in_tray(&id, "needs-input", "Which database");
+    // An explicit stop by the user is allowed.
     let stopped = asking.pilot.run(&["stop", &id]);
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
-    asking.pilot.told_beside(&id, "idle", "stopped");
+    asking.pilot.wait_status_in_tray(&id, "idle", "stopped");
 }
 
-/// Case 126: a tool whose process works asks nobody. Everybody says so, in the same words.
+/// Case 126: a tool whose process is busy does not ask anybody. All views report the same reason.
 #[test]
-fn case_126_a_tool_that_works_is_running_long_wherever_one_looks() {
+fn case_126_a_busy_tool_is_running_long_in_all_views() {
     let stage = Stage::configured(LIMITS);
     let id = stage.session.id();
     stage.session.send("SCRIPT:spin Paint the fence");
     stage.session.folder.wait("permission.completed");
-    // Without the tray, and beside it.
-    let alone = stage.told("quiet", "running long: bash is open, its process is busy");
-    let row = stage.pilot.told_beside(&id, "quiet", "running long: bash is open, its process is busy");
+    // Without the tray, and with it.
+    let alone = stage.wait_status("quiet", "running long: bash is open, its process is busy");
+    let row = stage.pilot.wait_status_in_tray(&id, "quiet", "running long: bash is open, its process is busy");
     for row in [alone, row] {
         assert!(!row["because"].as_str().unwrap().contains("asking you there"), "{row}");
     }
-    stage.home.go();
-    stage.told("idle", "");
+    stage.home.release_tools();
+    stage.wait_status("idle", "");
 }
 
-/// A server that does not answer changes nothing: silence is judged by the log, in its time.
+/// A server that does not answer changes nothing: silence is judged by the log, at the usual limits.
 #[test]
-fn case_126_a_server_that_hangs_holds_nothing_up() {
-    let asking = Asking::set(LIMITS);
+fn case_126_a_hanging_server_does_not_delay_stuck() {
+    let asking = Asking::new(LIMITS);
     freeze(asking.server.pid());
-    asking.pilot.told(&asking.id(), "stuck", "silent");
+    asking.pilot.wait_status(&asking.id(), "stuck", "silent");
     signal(asking.server.pid(), Signal::CONT);
 }
 
-/// A model that never answers asks nobody: to ask the server first does not excuse it, and one look a silence is all.
+/// A silent model is no question: a busy server does not prevent `stuck`, and there is only one probe per silence.
 #[test]
 fn a_silent_model_is_stuck_though_its_server_is_busy() {
     let stage = Stage::configured("[limits]\nfresh-quiet = \"2s\"\nfresh-stuck = \"1h\"\n");
     stage.session.send("SCRIPT:hang Paint the fence");
-    stage.told("quiet", "");
+    stage.wait_status("quiet", "");
     stage.pilot.configure(LIMITS);
-    stage.told("stuck", "");
-    let looks = stage.pilot.log().matches("its server is asked what they do").count();
-    assert_eq!(looks, 1, "{}", stage.pilot.log());
+    stage.wait_status("stuck", "");
+    let probes = stage.pilot.log().matches("its server is asked what they do").count();
+    assert_eq!(probes, 1, "{}", stage.pilot.log());
 }
 
-/// What waits for a person in a way that the log tells is told so by everybody, in its own words.
+/// A question that is in the log is reported by all views with its own text.
 #[test]
-fn a_tool_that_asks_is_told_in_its_own_words() {
-    let stage = Stage::set(Manner::Waits);
+fn a_question_is_reported_with_its_own_text() {
+    let stage = Stage::new(Manner::Waits);
     stage.session.send("SCRIPT:ask Paint the fence");
-    let row = stage.told("needs-input", "asks: \"Which color?\" (red, blue)");
+    let row = stage.wait_status("needs-input", "asks: \"Which color?\" (red, blue)");
     assert_eq!(row["question"], json!({"text": "Which color?", "choices": ["red", "blue"]}), "{row}");
-    stage.person.now(Manner::Approves);
-    stage.told("idle", "");
+    stage.person.set_manner(Manner::Approves);
+    stage.wait_status("idle", "");
 }

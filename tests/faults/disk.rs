@@ -1,20 +1,21 @@
-//! Disks that are full, and homes that cannot be written.
+//! Full disks and read-only homes.
 
 use super::spaces;
 use crate::desk::bus::Bus;
-use crate::desk::light::User;
 use crate::desk::panel::{Entry, Panel};
 use crate::desk::sessions::Sessions;
-use crate::support::made_up;
+use crate::desk::tray::User;
+use crate::support::synthetic;
 use rustix::process::Signal;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// An output that takes nothing is a failure with a reason, never a panic; with nobody to tell, the exit code says it.
+/// A failure to write the output is reported with its reason and never panics. Without stderr, the exit code reports
+/// it.
 #[test]
-fn an_output_on_a_full_disk_is_a_failure_in_words() {
-    let user = made_up::User::new();
+fn output_to_a_full_disk_fails_with_a_reason() {
+    let user = synthetic::User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
     session.prompt();
@@ -31,28 +32,29 @@ fn an_output_on_a_full_disk_is_a_failure_in_words() {
         &["config", "--print"],
     ] {
         let output = user.pilotlight(args).stdout(full()).stderr(Stdio::piped()).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!said.contains("panicked"), "{args:?}: {said}");
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
-        assert!(said.contains("No space left"), "{args:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
+        assert!(stderr.contains("No space left"), "{args:?}: {stderr}");
         let output = user.pilotlight(args).stdout(full()).stderr(full()).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{args:?}");
     }
-    // Warnings that nobody can read cost nothing.
+    // Warnings that cannot be printed do not matter.
     fs::create_dir_all(user.scratch.path().join(".config/pilotlight")).unwrap();
     fs::write(user.scratch.path().join(".config/pilotlight/config.toml"), "nonsense = 1\n").unwrap();
     let output = user.pilotlight(&["status"]).stderr(full()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
 
-/// Finds the entry of a menu with these words.
+/// Whether a menu entry's label starts with these words.
 fn labelled<'a>(words: &'a str) -> impl Fn(&Entry) -> bool + 'a {
     move |entry| entry.label.starts_with(words)
 }
 
-/// The state folder on a disk that is full: the light goes on, says what it cannot keep, and what was kept is still there.
+/// The state folder is on a full disk: the tray continues to run, reports what it cannot save, and keeps what was
+/// saved.
 #[test]
-fn a_full_disk_costs_what_would_be_remembered_and_nothing_else() {
+fn a_full_disk_only_prevents_saving_new_state() {
     if !spaces::mounts_can_be_made() {
         return;
     }
@@ -60,36 +62,36 @@ fn a_full_disk_costs_what_would_be_remembered_and_nothing_else() {
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let session = sessions.add("one");
     fs::create_dir_all(user.state()).unwrap();
-    let kept = "{\"another\": \"2026-11-20T18:00:00Z\"}";
+    let saved = "{\"another\": \"2026-11-20T18:00:00Z\"}";
     let state = user.state().display().to_string();
     let fills = format!(
-        "mount -t tmpfs -o size=64k none {state} && printf '%s' '{kept}' >{state}/seen.json && \
+        "mount -t tmpfs -o size=64k none {state} && printf '%s' '{saved}' >{state}/seen.json && \
          touch {state}/welcomed && dd if=/dev/zero of={state}/rest bs=4k status=none"
     );
-    let mut light = user.light_from(spaces::after(&fills, &["-m"], &user.command(Some(&bus), &[])));
+    let mut tray = user.start_tray_as(spaces::after(&fills, &["-m"], &user.command(Some(&bus), &[])));
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "idle");
+    user.wait_status(&panel, &session, "idle");
     session.prompt();
-    user.agrees(&panel, &session, "working");
+    user.wait_status(&panel, &session, "working");
     session.answer("Done.");
     panel.wait_for("it is unseen", |entry| entry.shown().starts_with("✓ ● "));
-    panel.rest();
+    panel.wait_menu_stable();
     let all = panel.wait_for("Mark all as seen", labelled("Mark all as seen"));
     assert!(panel.click(all.id));
-    light.says("what you have seen cannot be saved");
+    tray.wait_output("what you have seen cannot be saved");
     panel.wait_for("it is seen", |entry| entry.shown().starts_with("✓ ") && !entry.shown().contains('●'));
-    let inside = PathBuf::from(format!("/proc/{}/root{state}", light.pid()));
-    assert_eq!(fs::read_to_string(inside.join("seen.json")).unwrap(), kept, "what was kept is as it was");
+    let inside = PathBuf::from(format!("/proc/{}/root{state}", tray.pid()));
+    assert_eq!(fs::read_to_string(inside.join("seen.json")).unwrap(), saved, "the saved state is unchanged");
     let mut left: Vec<_> = fs::read_dir(&inside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.retain(|name| name.to_string_lossy().ends_with(".new"));
     assert!(left.is_empty(), "{left:?}");
     session.prompt();
-    user.agrees(&panel, &session, "working");
-    light.signal(Signal::TERM);
-    assert!(light.ended().0.success(), "{}", light.said());
+    user.wait_status(&panel, &session, "working");
+    tray.signal(Signal::TERM);
+    assert!(tray.wait_exit().0.success(), "{}", tray.output());
 }
 
-/// Every folder of the user and of Copilot is read-only: all is shown, and it is said what cannot be kept.
+/// All folders of the user and of Copilot are read-only: everything is shown, and what cannot be saved is reported.
 #[test]
 fn a_read_only_home_is_shown_and_left_alone() {
     if !spaces::mounts_can_be_made() {
@@ -104,28 +106,28 @@ fn a_read_only_home_is_shown_and_left_alone() {
         locks += &format!("mount --bind {folder} {folder} && mount -o remount,ro,bind {folder} && ");
     }
     locks += "true";
-    let mut light = user.light_from(spaces::after(&locks, &["-m"], &user.command(Some(&bus), &[])));
+    let mut tray = user.start_tray_as(spaces::after(&locks, &["-m"], &user.command(Some(&bus), &[])));
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "idle");
-    light.says("no log is kept");
-    // The mounts are the program's alone: Copilot writes on.
+    user.wait_status(&panel, &session, "idle");
+    tray.wait_output("no log is kept");
+    // Only the program sees the mounts: Copilot continues to write.
     session.prompt();
-    user.agrees(&panel, &session, "working");
+    user.wait_status(&panel, &session, "working");
     session.answer("Done.");
     panel.wait_for("it is unseen", |entry| entry.shown().starts_with("✓ ● "));
-    panel.rest();
+    panel.wait_menu_stable();
     let all = panel.wait_for("Mark all as seen", labelled("Mark all as seen"));
     assert!(panel.click(all.id));
-    light.says("what you have seen cannot be saved");
+    tray.wait_output("what you have seen cannot be saved");
     for arguments in [&["status", "--json"][..], &["explain", &session.id]] {
         let output = spaces::after(&locks, &["-m"], &user.command(None, arguments)).output().unwrap();
         assert!(output.status.success(), "{output:?}");
     }
-    assert!(light.runs());
-    light.signal(Signal::INT);
-    assert!(light.ended().0.success(), "{}", light.said());
-    let said = light.said();
-    assert!(!said.contains("panicked"), "{said}");
-    let lines = |what: &str| said.lines().filter(|line| line.contains(what)).count();
-    assert!(lines("Read-only file system") <= 6, "said again and again: {said}");
+    assert!(tray.is_running());
+    tray.signal(Signal::INT);
+    assert!(tray.wait_exit().0.success(), "{}", tray.output());
+    let output = tray.output();
+    assert!(!output.contains("panicked"), "{output}");
+    let lines = |text: &str| output.lines().filter(|line| line.contains(text)).count();
+    assert!(lines("Read-only file system") <= 6, "reported again and again: {output}");
 }

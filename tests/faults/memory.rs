@@ -1,22 +1,22 @@
-//! What a storm took of memory comes back.
+//! Memory is released after a storm of sessions.
 
 use crate::desk::bus::Bus;
-use crate::desk::light;
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
-use crate::support::made_up::User;
+use crate::desk::tray;
+use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// When it is to be back at the latest.
+/// How long the release may take.
 const WITHIN: Duration = Duration::from_secs(300);
-/// So much more than before may stay, in KiB.
-const STAYS: u64 = 3 << 10;
+/// How much more memory than before may remain in use, in KiB.
+const TOLERANCE: u64 = 3 << 10;
 
-/// What a process has in memory, in KiB: of its own, in all, and the most that it ever had. Of the program file more is read in as
-/// more is done; that is the system's, and goes when somebody else needs the room.
+/// A process's memory in KiB: anonymous, resident in total, and the peak of the total. The total includes pages of the
+/// program file, which grow with use; the system reclaims them when others need memory.
 fn memory(pid: u32) -> [u64; 3] {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     ["RssAnon:", "VmRSS:", "VmHWM:"].map(|name| {
@@ -25,7 +25,7 @@ fn memory(pid: u32) -> [u64; 3] {
     })
 }
 
-/// So many sessions come, every other of them in the middle of a turn, with a log of 100 KB each; and all of them go.
+/// Creates sessions with a log of 100 KB each, every other one in the middle of a turn, and removes them all.
 fn storm(sessions: &Path, folders: u32) {
     let at = jiff::Timestamp::now();
     let event = |kind: &str, data: &str| {
@@ -40,7 +40,7 @@ fn storm(sessions: &Path, folders: u32) {
         fs::write(folder.join("workspace.yaml"), format!("name: {n}\ncwd: /nowhere/{n}\n")).unwrap();
         let is_open = n % 2 == 0;
         if is_open {
-            // No process has such a number: whoever ran it is gone.
+            // No process has this pid, so the owner is gone.
             fs::write(folder.join(format!("inuse.{}.lock", 2_000_000_000 + n)), "").unwrap();
         }
         fs::write(
@@ -54,11 +54,11 @@ fn storm(sessions: &Path, folders: u32) {
     }
 }
 
-/// Waits until a program that had so much before has no more to speak of.
-fn comes_back(pid: u32, before: [u64; 3]) {
-    let (begun, dump) = (Instant::now(), || format!("KiB before, and now: {before:?}, {:?}", memory(pid)));
-    wait_until(WITHIN, "memory comes back", dump, || (memory(pid)[0] <= before[0] + STAYS).then_some(()));
-    println!("{} (own, all, at most), {:.1?} after the storm", dump(), begun.elapsed());
+/// Waits until a program's memory is back to what it was before, within the tolerance.
+fn wait_released(pid: u32, before: [u64; 3]) {
+    let (start, dump) = (Instant::now(), || format!("KiB before and now: {before:?}, {:?}", memory(pid)));
+    wait_until(WITHIN, "memory is released", dump, || (memory(pid)[0] <= before[0] + TOLERANCE).then_some(()));
+    println!("{} (anonymous, total, peak), {:.1?} after the storm", dump(), start.elapsed());
 }
 
 fn watch_after(folders: u32) {
@@ -67,63 +67,63 @@ fn watch_after(folders: u32) {
     for _ in 0..2 {
         storm(&user.sessions(), folders);
         session.answer();
-        watch.told(&session, "idle");
+        watch.wait_status(&session, "idle");
         session.prompt();
-        watch.told(&session, "working");
+        watch.wait_status(&session, "working");
         let left = || watch.latest().into_values().filter(|row| row["removed"] != true).count();
-        wait_until(WITHIN, "all that went was told", || left().to_string(), || (left() == 1).then_some(()));
+        wait_until(WITHIN, "all removals are reported", || left().to_string(), || (left() == 1).then_some(()));
     }
-    comes_back(watch.pid(), before);
+    wait_released(watch.pid(), before);
 }
 
 fn tray_after(folders: u32) {
     let (bus, sessions) = (Bus::start(), Sessions::new());
-    let (user, panel) = (light::User::new(&sessions), Panel::start(&bus));
+    let (user, panel) = (tray::User::new(&sessions), Panel::start(&bus));
     let session = sessions.add("the one that stays");
-    let light = user.light(&bus);
+    let tray = user.start_tray(&bus);
     panel.wait_for_icon();
-    user.agrees(&panel, &session, "idle");
-    panel.settle();
-    let before = memory(light.pid());
+    user.wait_status(&panel, &session, "idle");
+    panel.wait_idle();
+    let before = memory(tray.pid());
     for _ in 0..2 {
         storm(&sessions.home().join("session-state"), folders);
         session.prompt();
-        user.agrees(&panel, &session, "working");
+        user.wait_status(&panel, &session, "working");
         session.answer("Done.");
-        user.agrees(&panel, &session, "idle");
+        user.wait_status(&panel, &session, "idle");
     }
-    comes_back(light.pid(), before);
+    wait_released(tray.pid(), before);
 }
 
-/// Of the program file, what its start read.
+/// Pages of the program file that only startup needed are released.
 #[test]
-fn what_only_the_start_needed_is_let_go_of() {
+fn memory_that_only_startup_needed_is_released() {
     let (_user, session, _owner, watch) = User::working(1);
-    let dump = || format!("{:?} KiB own, all, at most", memory(watch.pid()));
-    wait_until(SOON, "memory is less than it was", dump, || {
-        let [_, all, most] = memory(watch.pid());
-        (all * 4 < most * 3).then_some(())
+    let dump = || format!("{:?} KiB anonymous, total, peak", memory(watch.pid()));
+    wait_until(SOON, "memory is less than at its peak", dump, || {
+        let [_, total, peak] = memory(watch.pid());
+        (total * 4 < peak * 3).then_some(())
     });
     session.answer();
-    watch.told(&session, "idle");
+    watch.wait_status(&session, "idle");
 }
 
 #[test]
 #[ignore = "waits for the rescan, which comes once a minute"]
-fn memory_of_a_watch_comes_back_after_a_storm() {
+fn the_memory_of_a_watch_is_released_after_a_storm() {
     watch_after(500);
 }
 
-/// With what the menu and the popups needed.
+/// Including the memory of the menu and the popups.
 #[test]
 #[ignore = "waits for the rescan, which comes once a minute"]
-fn memory_of_a_tray_comes_back_after_a_storm() {
+fn the_memory_of_a_tray_is_released_after_a_storm() {
     tray_after(500);
 }
 
 #[test]
 #[ignore = "five thousand folders, twice"]
-fn memory_comes_back_within_five_minutes_of_a_storm_of_five_thousand_folders() {
+fn memory_is_released_within_five_minutes_of_a_storm_of_five_thousand_folders() {
     watch_after(5000);
     tray_after(5000);
 }

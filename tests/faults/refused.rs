@@ -1,6 +1,6 @@
-//! What the system refuses: threads, memory, and somewhere to write to. A line says so, and the exit code; nothing panics.
+//! Refused resources: threads, memory and output. A line and the exit code report it, and nothing panics.
 
-use crate::support::made_up::User;
+use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// The commands that do not act on anything.
+/// The commands without side effects.
 const COMMANDS: [&[&str]; 12] = [
     &["--help"],
     &["--version"],
@@ -25,14 +25,14 @@ const COMMANDS: [&[&str]; 12] = [
     &["replay", "LOG"],
 ];
 
-/// These arguments, with the session's log in its place.
+/// These arguments, with the path of the session's log for `LOG`.
 fn arguments(user: &User, args: &[&str]) -> Vec<String> {
     let log = user.session(1).log().display().to_string();
     args.iter().map(|arg| if *arg == "LOG" { log.clone() } else { (*arg).to_owned() }).collect()
 }
 
 #[test]
-fn case_145_output_that_cannot_be_written_is_told() {
+fn case_145_output_that_cannot_be_written_is_reported() {
     let user = User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
@@ -43,10 +43,10 @@ fn case_145_output_that_cannot_be_written_is_told() {
         let args = arguments(&user, args);
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         let output = user.pilotlight(&args).stdout(full).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
-        assert!(said.lines().any(|line| line.contains("No space left on device")), "{args:?}: {said}");
-        // Who reads no more has had enough.
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
+        assert!(stderr.lines().any(|line| line.contains("No space left on device")), "{args:?}: {stderr}");
+        // A closed pipe is no error, or exit code 1.
         let mut command = user.pilotlight(&args);
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
@@ -56,26 +56,27 @@ fn case_145_output_that_cannot_be_written_is_told() {
     }
 }
 
-/// Another user's account, in which nothing else runs.
+/// The account of another user without other processes.
 pub(super) struct Account {
     pub(super) user: User,
     program: PathBuf,
 }
 
+/// The account's user and group id.
 const NUMBER: u32 = 61_042;
 
-/// The commands that stay.
-const STAYING: [&str; 4] = ["watch", "live", "tray", "demo"];
+/// The commands that run until they are ended.
+const LONG_RUNNING: [&str; 4] = ["watch", "live", "tray", "demo"];
 
-/// Whether SIGTERM, the fifteenth, would be caught by this process.
-fn hears_term(pid: u32) -> bool {
+/// Whether this process catches SIGTERM, which is signal 15.
+fn catches_term(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     caught.and_then(|caught| u64::from_str_radix(caught.trim(), 16).ok()).is_some_and(|caught| caught >> 14 & 1 == 1)
 }
 
 impl Account {
-    /// `None` without the right to become another user.
+    /// `None` if the test may not become another user.
     pub(super) fn new() -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             return None;
@@ -91,7 +92,7 @@ impl Account {
         Some(Self { user, program })
     }
 
-    /// What becomes this user, and then the program that is named next.
+    /// A command that becomes this user, then execs the program in its next arguments.
     fn setpriv(&self) -> Command {
         let given = self.user.pilotlight(&[]);
         let mut command = Command::new("setpriv");
@@ -100,8 +101,8 @@ impl Account {
         command
     }
 
-    /// From now on this process of the user's is refused every further thread.
-    pub(super) fn allows_no_more_threads(&self, pid: u32) {
+    /// Makes the system refuse further threads to this process of the user.
+    pub(super) fn forbid_threads(&self, pid: u32) {
         let done = self.setpriv().args(["prlimit", "--nproc=1", &format!("--pid={pid}")]).status().unwrap();
         assert!(done.success());
     }
@@ -113,81 +114,82 @@ impl Account {
         command
     }
 
-    /// Runs this with an option of `prlimit`. What stays until it is ended is asked to after five seconds, once it can hear that.
+    /// Runs Pilotlight with an option of `prlimit`. A long-running command is sent SIGTERM after five seconds, once it
+    /// catches it.
     fn run(&self, limit: &str, args: &[&str]) -> (ExitStatus, String, String) {
         let at = |name: &str| self.user.scratch.path().join(name);
         let to = |name: &str| fs::File::create(at(name)).unwrap();
         let mut command = self.setpriv();
         command.args(["prlimit", limit]).arg(&self.program).args(args);
         let mut child = command.stdin(Stdio::null()).stdout(to("out")).stderr(to("err")).spawn().unwrap();
-        let begun = Instant::now();
-        let stays = STAYING.iter().any(|name| args.contains(name));
-        let time = if stays { Duration::from_secs(5) } else { SOON };
-        let ended = crate::support::wait(time, || child.try_wait().unwrap());
-        let status = ended.unwrap_or_else(|| {
-            let mut listens = || child.try_wait().unwrap().is_some() || hears_term(child.id());
-            wait_until(SOON, "it can be asked to end", || format!("{args:?}"), || listens().then_some(()));
+        let start = Instant::now();
+        let is_long = LONG_RUNNING.iter().any(|name| args.contains(name));
+        let time = if is_long { Duration::from_secs(5) } else { SOON };
+        let exited = crate::support::wait(time, || child.try_wait().unwrap());
+        let status = exited.unwrap_or_else(|| {
+            let mut is_ready = || child.try_wait().unwrap().is_some() || catches_term(child.id());
+            wait_until(SOON, "it catches SIGTERM", || format!("{args:?}"), || is_ready().then_some(()));
             kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-            wait_until(SOON, "it ends", || format!("{args:?} {:?}", begun.elapsed()), || child.try_wait().unwrap())
+            wait_until(SOON, "it exits", || format!("{args:?} {:?}", start.elapsed()), || child.try_wait().unwrap())
         });
         let read = |name| String::from_utf8_lossy(&fs::read(at(name)).unwrap()).into_owned();
         (status, read("out"), read("err"))
     }
 
-    /// What it does with every limit is told; how often it went well.
-    fn refuses(&self, limits: &[String], args: &[&str]) -> usize {
-        let mut well = 0;
+    /// Asserts that every run with one of these limits succeeds or reports an error. Returns how many succeeded.
+    fn run_limited(&self, limits: &[String], args: &[&str]) -> usize {
+        let mut succeeded = 0;
         for limit in limits {
-            let (status, out, said) = self.run(limit, args);
-            let what = format!("{limit}, {args:?}: {status}\n{out}\n{said}");
-            // Where the C library has no memory for a thread that is just starting, it says so and ends the program by itself.
-            let by_libc = said.contains("Fatal glibc error") && said.contains("out of memory");
-            assert!(!said.contains("panicked") && (status.signal().is_none() || by_libc), "{what}");
+            let (status, out, err) = self.run(limit, args);
+            let what = format!("{limit}, {args:?}: {status}\n{out}\n{err}");
+            // If glibc has no memory for a starting thread, it prints an error and aborts the program.
+            let by_libc = err.contains("Fatal glibc error") && err.contains("out of memory");
+            assert!(!err.contains("panicked") && (status.signal().is_none() || by_libc), "{what}");
             match status.code() {
-                Some(0) => well += 1,
-                // What `doctor` finds is its output.
-                _ => assert!(!said.trim().is_empty() || args[0] == "doctor", "it fails without a word: {what}"),
+                Some(0) => succeeded += 1,
+                // `doctor` prints its findings to stdout.
+                _ => assert!(!err.trim().is_empty() || args[0] == "doctor", "it fails without a message: {what}"),
             }
             if status.success() && args == ["status", "--json"] {
                 let rows: serde_json::Value = serde_json::from_str(&out).unwrap();
                 assert_eq!(rows[0]["status"], "ended", "{what}");
             }
         }
-        well
+        succeeded
     }
 }
 
 #[test]
-fn case_142_without_threads_there_is_a_word_and_no_panic() {
+fn case_142_without_threads_an_error_is_reported_without_a_panic() {
     let Some(account) = Account::new() else { return };
     let limits: Vec<_> = (1..=4).map(|most| format!("--nproc={most}")).collect();
     for args in COMMANDS.iter().filter(|args| !args.contains(&"LOG") && args[0] != "explain") {
-        account.refuses(&limits, args);
+        account.run_limited(&limits, args);
     }
-    assert_eq!(account.refuses(&limits, &["status", "--json"]), limits.len(), "one thread is enough for it");
+    assert_eq!(account.run_limited(&limits, &["status", "--json"]), limits.len(), "`status` needs one thread");
     let further: [&[&str]; 5] = [&["watch", "--json"], &["live"], &["tray"], &["demo"], &["stop", "00000001"]];
     for args in further {
-        account.refuses(&limits, args);
+        account.run_limited(&limits, args);
     }
-    let (status, _, said) = account.run("--nproc=1", &["watch", "--json"]);
+    let (status, _, err) = account.run("--nproc=1", &["watch", "--json"]);
     assert_eq!(status.code(), Some(1));
     assert_eq!(
-        said.lines().filter(|line| line.starts_with("pilotlight: the system refuses a thread")).count(),
+        err.lines().filter(|line| line.starts_with("pilotlight: the system refuses a thread")).count(),
         1,
-        "{said}"
+        "{err}"
     );
 }
 
 #[test]
-fn case_142_without_memory_there_is_a_word_and_no_panic() {
+fn case_142_without_memory_an_error_is_reported_without_a_panic() {
     let Some(account) = Account::new() else { return };
-    // What the program itself takes, as the system counts it, is measured first.
-    let works = |most: &u32| account.run(&format!("--as={}", most << 10), &["--version"]).0.success();
-    let least = (1..200).map(|n| n * 4096).find(works).expect("it runs with some memory");
+    // First find the least address space with which the program starts.
+    let starts = |most: &u32| account.run(&format!("--as={}", most << 10), &["--version"]).0.success();
+    let least = (1..200).map(|n| n * 4096).find(starts).expect("it runs with some memory");
     let limits: Vec<_> = (0..12).map(|n| format!("--as={}", (least + n * 1024) << 10)).collect();
     let mut refused = 0;
     for args in [&["status", "--json"][..], &["doctor"], &["watch", "--json"]] {
-        refused += limits.len() - account.refuses(&limits, args);
+        refused += limits.len() - account.run_limited(&limits, args);
     }
     println!("least {least} KiB, refused {refused} of {}", limits.len() * 3);
     assert!(refused > 0, "nothing was refused");

@@ -1,13 +1,13 @@
-//! The program in namespaces of its own, where limits and file systems are the test's.
+//! Runs the program in private namespaces, with limits and mounts of the test's choice.
 
 use std::process::Command;
 
-/// Whether a program can be given a user namespace, in which the limits of inotify can be set for it.
+/// Whether user namespaces are available, in which the inotify limits of one program can be set.
 pub(super) fn limits_can_be_set() -> bool {
     works(&["-U", "-r"])
 }
 
-/// Whether a program can be given mounts of its own, without another user's eyes: the session bus asks who it is.
+/// Whether mount namespaces are available without a user namespace: the session bus checks the user's id.
 pub(super) fn mounts_can_be_made() -> bool {
     rustix::process::geteuid().is_root() && works(&["-m"])
 }
@@ -16,7 +16,7 @@ fn works(arguments: &[&str]) -> bool {
     Command::new("unshare").args(arguments).arg("true").status().is_ok_and(|status| status.success())
 }
 
-/// The same command, run after `script` in namespaces of its own. Its process is the one that is started.
+/// Runs this command after `script` in private namespaces, under the pid of the started process.
 pub(super) fn after(script: &str, namespaces: &[&str], command: &Command) -> Command {
     let mut inside = Command::new("unshare");
     inside.args(namespaces).args(["sh", "-c", &format!("{script}; exec \"$@\""), "sh"]);

@@ -1,65 +1,65 @@
-//! The program stopped for a while, as a shell's job control or a debugger does it.
+//! The program is stopped for a while, as by a shell's job control or a debugger.
 
 use crate::desk::bus::Bus;
-use crate::desk::light::User;
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
+use crate::desk::tray::User;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 
-/// What happened while the light was stopped is in the menu at once when it goes on; a popup is not raised for each of it.
+/// Changes during the stop are in the menu as soon as the tray continues.
 #[test]
-fn a_light_that_was_stopped_tells_the_truth_when_it_goes_on() {
+fn a_tray_that_was_stopped_is_up_to_date_once_it_continues() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let made: Vec<_> = (1..=5).map(|n| sessions.add(&format!("session number {n}"))).collect();
-    let mut light = user.light(&bus);
+    let mut tray = user.start_tray(&bus);
     panel.wait_for_icon();
     for session in &made {
-        user.agrees(&panel, session, "idle");
+        user.wait_status(&panel, session, "idle");
     }
     for _ in 0..3 {
-        light.freeze();
+        tray.freeze();
         made[0].prompt();
         made[1].prompt();
         made[1].tool("a", "bash", "make");
         made[1].ask("r", "a");
         made[2].prompt();
         made[2].answer("Done.");
-        light.signal(Signal::CONT);
-        user.agrees(&panel, &made[0], "working");
-        user.agrees(&panel, &made[1], "needs-permission");
-        user.agrees(&panel, &made[2], "idle");
-        light.freeze();
+        tray.signal(Signal::CONT);
+        user.wait_status(&panel, &made[0], "working");
+        user.wait_status(&panel, &made[1], "needs-permission");
+        user.wait_status(&panel, &made[2], "idle");
+        tray.freeze();
         made[0].answer("Done.");
         made[1].permit("r");
         made[1].tool_done("a");
         made[1].answer("Done.");
-        light.signal(Signal::CONT);
-        user.agrees(&panel, &made[0], "idle");
-        user.agrees(&panel, &made[1], "idle");
+        tray.signal(Signal::CONT);
+        user.wait_status(&panel, &made[0], "idle");
+        user.wait_status(&panel, &made[1], "idle");
     }
-    // Its owner dies and its folder goes while nobody looks.
-    light.freeze();
+    // An owner dies and a folder is deleted during the stop.
+    tray.freeze();
     made[3].prompt();
     made[3].kill();
     made[4].delete();
-    light.signal(Signal::CONT);
-    user.agrees(&panel, &made[3], "crashed");
+    tray.signal(Signal::CONT);
+    user.wait_status(&panel, &made[3], "crashed");
     panel.wait_for("the deleted one is gone or greyed", |entry| {
         !entry.shown().contains("number 5 — ") || !entry.enabled
     });
-    // A signal that came meanwhile ends it as soon as it goes on.
-    light.freeze();
-    light.signal(Signal::TERM);
-    assert!(light.runs());
-    light.signal(Signal::CONT);
-    assert!(light.ended().0.success(), "{}", light.said());
+    // A SIGTERM during the stop ends it as soon as it continues.
+    tray.freeze();
+    tray.signal(Signal::TERM);
+    assert!(tray.is_running());
+    tray.signal(Signal::CONT);
+    assert!(tray.wait_exit().0.success(), "{}", tray.output());
 }
 
-/// Ctrl-C while it looks at everything for the first time.
+/// Ctrl-C during the initial scan.
 #[test]
-fn an_interrupt_in_the_first_look_ends_it() {
+fn ctrl_c_during_the_initial_scan_ends_it() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let user = User::new(&sessions);
     for n in 0..3000 {
@@ -68,7 +68,7 @@ fn an_interrupt_in_the_first_look_ends_it() {
         std::fs::write(folder.join("workspace.yaml"), format!("cwd: /nowhere/{n}\n")).unwrap();
         std::fs::write(folder.join("events.jsonl"), "").unwrap();
     }
-    let mut watch = user.light_from(user.command(Some(&bus), &["watch", "--json"]));
+    let mut watch = user.start_tray_as(user.command(Some(&bus), &["watch", "--json"]));
     let caught = || std::fs::read_to_string(format!("/proc/{}/status", watch.pid())).unwrap_or_default();
     wait_until(SOON, "it catches SIGINT", caught, || {
         let caught = caught();
@@ -77,5 +77,5 @@ fn an_interrupt_in_the_first_look_ends_it() {
         (set & 1 << (Signal::INT.as_raw() - 1) != 0).then_some(())
     });
     watch.signal(Signal::INT);
-    assert!(watch.ended().0.success(), "{}", watch.said());
+    assert!(watch.wait_exit().0.success(), "{}", watch.output());
 }

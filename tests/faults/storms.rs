@@ -1,37 +1,37 @@
-//! More events than anybody could look at.
+//! More file events than can be handled one by one.
 
 use crate::desk::bus::Bus;
-use crate::desk::light::User;
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
-use crate::support::made_up::{self, Watch};
+use crate::desk::tray::User;
+use crate::support::synthetic::{self, Watch};
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// So many batches a second are written to each log.
+/// Batches per second written to each log.
 const RATE: u32 = 200;
 
 /// Twenty sessions that write 200 batches a second each: nothing is lost, and the panel is not flooded.
 #[test]
-fn a_storm_of_batches_loses_nothing_and_floods_nobody() {
+fn a_storm_of_batches_loses_nothing_and_does_not_flood_the_panel() {
     const LASTS: u32 = 3;
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let made: Vec<_> = (1..=20).map(|n| sessions.add(&format!("session number {n}"))).collect();
-    let light = user.light(&bus);
+    let tray = user.start_tray(&bus);
     panel.wait_for_icon();
     let watch = Watch::start(user.command(None, &["watch", "--json"]));
     for session in &made {
         session.prompt();
-        user.agrees(&panel, session, "working");
+        user.wait_status(&panel, session, "working");
     }
-    panel.settle();
-    let (signals, ticks, begun) = (panel.all_signals(), light.ticks(), Instant::now());
+    panel.wait_idle();
+    let (signals, ticks, start) = (panel.all_signals(), tray.ticks(), Instant::now());
     for batch in 0..RATE * LASTS {
         for session in &made {
-            // Of two tools in turn, so that the reason changes with every batch.
+            // Two tools in turn, so the reason changes with every batch.
             match batch % 4 {
                 0 => session.tool("a", "view", "x"),
                 1 => session.tool_done("a"),
@@ -39,33 +39,33 @@ fn a_storm_of_batches_loses_nothing_and_floods_nobody() {
                 _ => session.tool_done("b"),
             }
         }
-        let due = begun + Duration::from_secs(1) * (batch + 1) / RATE;
-        #[expect(clippy::disallowed_methods, reason = "what is measured is a rate")]
+        let due = start + Duration::from_secs(1) * (batch + 1) / RATE;
+        #[expect(clippy::disallowed_methods, reason = "the test needs a constant rate")]
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
     }
-    let took = begun.elapsed();
+    let took = start.elapsed();
     for (n, session) in made.iter().enumerate() {
         session.tool("last", &format!("tool{n}"), "x");
     }
     let dump = || format!("{:#?}\n{:#?}", watch.latest(), panel.menu());
     for (n, session) in made.iter().enumerate() {
         let last = format!("tool{n} is open");
-        wait_until(SOON, &format!("all say {last:?}"), dump, || {
-            let told = watch.latest().get(&session.id)?["because"].as_str()?.to_owned();
+        wait_until(SOON, &format!("all show {last:?}"), dump, || {
+            let reported = watch.latest().get(&session.id)?["because"].as_str()?.to_owned();
             let shown = panel.layout().1.find(&|entry| entry.shown().contains(&last)).is_some();
-            (told == last && shown).then_some(())
+            (reported == last && shown).then_some(())
         });
     }
-    panel.settle();
-    let (signals, ticks) = (panel.all_signals() - signals, light.ticks() - ticks);
+    panel.wait_idle();
+    let (signals, ticks) = (panel.all_signals() - signals, tray.ticks() - ticks);
     println!(
-        "{} batches in {took:.1?}: {signals} signals to the panel, {} ms of CPU in the light",
+        "{} batches in {took:.1?}: {signals} signals to the panel, {} ms of CPU in the tray",
         RATE * LASTS * 20,
         ticks * 10
     );
-    // Many changes go in one update, and the shape of the menu rests.
+    // Many changes are sent in one update, and the menu's layout does not change.
     assert!(signals * 40 < (RATE * LASTS * 20) as usize, "{signals} signals in {took:?}");
-    // Nothing was counted twice, nothing was broken: what a reader that comes now finds is one chain.
+    // Nothing was counted twice or broken: a new reader finds one chain.
     for session in &made {
         let row = user.row(session).unwrap();
         assert_eq!(row["status"], "working", "{row}");
@@ -73,29 +73,29 @@ fn a_storm_of_batches_loses_nothing_and_floods_nobody() {
     }
 }
 
-/// How many file events the system keeps for a program that does not read them.
-fn queue() -> u32 {
+/// The maximum number of file events that the system queues.
+fn queue_length() -> u32 {
     fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap()
 }
 
-/// More file events come than the system keeps, while we are stopped: what changed is found all the same, and what was
-/// made anew meanwhile is followed on.
+/// The event queue overflows while the program is stopped. All changes are still found, and recreated folders are
+/// followed.
 #[test]
-fn events_that_are_lost_cost_nothing_but_a_look() {
-    let user = made_up::User::new();
+fn lost_events_lose_no_changes() {
+    let user = synthetic::User::new();
     let sessions: Vec<_> = (0..6).map(|n| user.session(n)).collect();
     let owners: Vec<_> = sessions.iter().map(|session| session.owner(&user)).collect();
     let watch = user.watch();
     for session in &sessions {
         session.prompt();
-        watch.told(session, "working");
+        watch.wait_status(session, "working");
     }
     watch.freeze();
-    // Two files in turn: the same event twice in a row is kept once.
-    for n in 0..queue() {
+    // Two files in turn: the system merges identical consecutive events.
+    for n in 0..queue_length() {
         sessions[(n % 2) as usize].append("\n");
     }
-    // None of this is told any more.
+    // The events of all this are lost.
     for session in &sessions[..4] {
         session.answer();
     }
@@ -108,37 +108,39 @@ fn events_that_are_lost_cost_nothing_but_a_look() {
     let _of_new = new.owner(&user);
     watch.signal(Signal::CONT);
     for session in &sessions[..4] {
-        watch.told(session, "idle");
+        watch.wait_status(session, "idle");
     }
-    watch.until(&sessions[4], "removed", |row| row["removed"] == true);
-    watch.told(&again, "working");
-    watch.told(&new, "idle");
-    // Followed, and not by the rescan alone, which would be too late for this.
+    watch.wait_row(&sessions[4], "removed", |row| row["removed"] == true);
+    watch.wait_status(&again, "working");
+    watch.wait_status(&new, "idle");
+    // They are watched: the rescan alone would be too late.
     for session in [&again, &new] {
         session.prompt();
         session.answer();
         session.prompt();
-        session
-            .say("permission.requested", r#"{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"c"}}"#);
-        watch.told(session, "needs-permission");
+        session.log_event(
+            "permission.requested",
+            r#"{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"c"}}"#,
+        );
+        watch.wait_status(session, "needs-permission");
     }
 }
 
-/// However busy the sessions are, ten menus a second are the most that a panel has to draw: each of them is laid out, compared and
-/// drawn by two programs.
+/// A panel receives at most ten menus a second, however busy the sessions are: each costs two programs the work of
+/// laying it out, comparing and drawing it.
 #[test]
-fn busy_sessions_send_a_panel_ten_menus_a_second_at_most() {
+fn busy_sessions_send_a_panel_at_most_ten_menus_a_second() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let made: Vec<_> = (1..=20).map(|n| sessions.add(&format!("session number {n}"))).collect();
-    let _light = user.light(&bus);
+    let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
     for session in &made {
-        user.agrees(&panel, session, "idle");
+        user.wait_status(&panel, session, "idle");
     }
-    panel.settle();
+    panel.wait_idle();
     const SENT: [&str; 4] = ["LayoutUpdated", "ItemsPropertiesUpdated", "NewIcon", "NewToolTip"];
-    let (before, begun) = (SENT.map(|name| panel.signals(name)), Instant::now());
+    let (before, start) = (SENT.map(|name| panel.signals(name)), Instant::now());
     let mut changes = 0;
     for round in 0.. {
         for session in &made {
@@ -148,19 +150,19 @@ fn busy_sessions_send_a_panel_ten_menus_a_second_at_most() {
                 session.answer("Done.");
             }
             changes += 1;
-            #[expect(clippy::disallowed_methods, reason = "what is measured is a rate")]
+            #[expect(clippy::disallowed_methods, reason = "the test needs a constant rate")]
             std::thread::sleep(Duration::from_millis(5));
         }
-        if begun.elapsed() > Duration::from_secs(4) {
+        if start.elapsed() > Duration::from_secs(4) {
             break;
         }
     }
-    panel.settle();
-    let took = begun.elapsed();
+    panel.wait_idle();
+    let took = start.elapsed();
     let sent: Vec<_> = SENT.iter().zip(before).map(|(name, before)| (*name, panel.signals(name) - before)).collect();
     println!("{changes} changes in {took:.1?}: {sent:?}");
-    // The one that was on its way, and the one that is due as we stop.
+    // Plus one that was pending at the start, and one that was due at the end.
     let most = took.as_secs_f64() * 10.0 + 2.0;
     assert!(sent.iter().all(|(_, count)| (*count as f64) < most), "{sent:?} in {took:?}");
-    assert!(sent[0].1 + sent[1].1 > 0, "menus are sent all the same: {sent:?}");
+    assert!(sent[0].1 + sent[1].1 > 0, "some menus are sent: {sent:?}");
 }

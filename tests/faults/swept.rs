@@ -1,6 +1,6 @@
-//! Files and folders that go, or are replaced, while they are read.
+//! Files and folders that are removed or replaced while they are read.
 
-use crate::support::made_up::{Folder, User};
+use crate::support::synthetic::{Folder, User};
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use std::fs::{self, File, OpenOptions};
@@ -8,7 +8,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Says at its end that all is done, though that be a panic: whoever waits for it would wait for ever.
+/// Sets the flag when dropped, even by a panic: otherwise the other thread would never end.
 struct Done<'a>(&'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -17,8 +17,8 @@ impl Drop for Done<'_> {
     }
 }
 
-/// Calls `write` again and again on a thread of its own while `look` looks.
-fn while_written(mut write: impl FnMut(u32) + Send, look: impl FnOnce()) {
+/// Calls `write` again and again on another thread while `read` runs.
+fn while_written(mut write: impl FnMut(u32) + Send, read: impl FnOnce()) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -29,22 +29,22 @@ fn while_written(mut write: impl FnMut(u32) + Send, look: impl FnOnce()) {
             }
         });
         let _done = Done(&done);
-        look();
+        read();
     });
 }
 
-/// The rows of so many runs of `status --json`, each of which succeeds, without a word of panic.
-fn looks(user: &User, times: u32) -> Vec<Vec<serde_json::Value>> {
-    let look = |_| {
+/// The rows of several runs of `status --json`, each of which must succeed without a panic.
+fn status_runs(user: &User, times: u32) -> Vec<Vec<serde_json::Value>> {
+    let run = |_| {
         let output = user.run(&["status", "--json"]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && !said.contains("panicked"), "{output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !stderr.contains("panicked"), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     };
-    (0..times).map(look).collect()
+    (0..times).map(run).collect()
 }
 
-/// Case 86 (UP): a log that is replaced, cut and grown all the time, in every way, while it is read.
+/// Case 86 (UP): a log that is replaced, truncated, extended and removed all the time while it is read.
 #[test]
 fn case_86_a_log_that_is_replaced_while_it_is_read() {
     let user = User::new();
@@ -57,12 +57,12 @@ fn case_86_a_log_that_is_replaced_while_it_is_read() {
     };
     fs::write(session.log(), turn(0)).unwrap();
     let watch = user.watch();
-    watch.told(&session, "working");
-    let beside = user.scratch.path().join("beside");
+    watch.wait_status(&session, "working");
+    let new = user.scratch.path().join("new");
     let write = |n: u32| match n % 5 {
         0 => {
-            fs::write(&beside, turn(n)).unwrap();
-            fs::rename(&beside, session.log()).unwrap();
+            fs::write(&new, turn(n)).unwrap();
+            fs::rename(&new, session.log()).unwrap();
         }
         1 => session.append(turn(n)),
         2 => fs::write(session.log(), turn(n)).unwrap(),
@@ -70,8 +70,8 @@ fn case_86_a_log_that_is_replaced_while_it_is_read() {
         _ => drop(fs::remove_file(session.log())),
     };
     while_written(write, || {
-        // Whatever of it is read, it is a turn that is open, or nothing yet.
-        for rows in looks(&user, 40) {
+        // Whatever part is read is an open turn, or no prompt yet.
+        for rows in status_runs(&user, 40) {
             let status = rows[0]["status"].as_str().unwrap();
             assert!(matches!(status, "working" | "idle"), "{rows:?}");
         }
@@ -79,16 +79,16 @@ fn case_86_a_log_that_is_replaced_while_it_is_read() {
     let _ = fs::remove_file(session.log());
     session.prompt();
     session.answer();
-    watch.told(&session, "idle");
-    assert_eq!(user.told(&session).0, "idle");
+    watch.wait_status(&session, "idle");
+    assert_eq!(user.status_and_reason(&session).0, "idle");
     session.prompt();
-    watch.told(&session, "working");
+    watch.wait_status(&session, "working");
     assert_eq!(watch.end(Signal::TERM), Some(0));
 }
 
-/// Case 86 (UP): folders that come and go while they are read.
+/// Case 86 (UP): folders that are created and removed while they are read.
 #[test]
-fn case_86_folders_that_go_while_they_are_read() {
+fn case_86_folders_that_are_removed_while_they_are_read() {
     let (user, stays, _owner, watch) = User::working(0);
     let write = |n: u32| {
         let session = user.session(1 + n % 50);
@@ -97,32 +97,32 @@ fn case_86_folders_that_go_while_they_are_read() {
         fs::remove_dir_all(&session.path).unwrap();
     };
     while_written(write, || {
-        for rows in looks(&user, 40) {
+        for rows in status_runs(&user, 40) {
             assert!(rows.iter().any(|row| row["id"] == stays.id && row["status"] == "working"), "{rows:?}");
         }
     });
-    // What is told last of each that went is that it went.
+    // The last line of each removed session reports its removal.
     let left = || {
         let rows = watch.latest();
         rows.into_values().filter(|row| row["id"] != stays.id && row["removed"] != true).collect::<Vec<_>>()
     };
     wait_until(SOON, "all are gone", || format!("{:?}", left()), || left().is_empty().then_some(()));
     stays.answer();
-    watch.told(&stays, "idle");
+    watch.wait_status(&stays, "idle");
 }
 
 #[test]
-fn two_thousand_folders_that_go_at_once_are_told() {
-    go_at_once(2000);
+fn two_thousand_folders_that_are_removed_at_once_are_reported() {
+    remove_at_once(2000);
 }
 
 #[test]
 #[ignore = "makes twenty thousand files, which takes half a minute"]
-fn ten_thousand_folders_that_go_at_once_are_told() {
-    go_at_once(10_000);
+fn ten_thousand_folders_that_are_removed_at_once_are_reported() {
+    remove_at_once(10_000);
 }
 
-fn go_at_once(folders: u32) {
+fn remove_at_once(folders: u32) {
     let user = User::new();
     let stays = user.session(folders);
     let _owner = stays.owner(&user);
@@ -132,29 +132,29 @@ fn go_at_once(folders: u32) {
     }
     let watch = user.watch();
     let listed = || watch.latest().len();
-    let soon = |what, so: &dyn Fn() -> usize, wanted: u32| {
-        wait_until(SOON, what, || so().to_string(), || (so() == wanted as usize).then_some(()));
+    let wait_count = |what, count: &dyn Fn() -> usize, expected: u32| {
+        wait_until(SOON, what, || count().to_string(), || (count() == expected as usize).then_some(()));
     };
-    soon("all are listed", &listed, folders + 1);
+    wait_count("all are listed", &listed, folders + 1);
     for n in 0..folders {
         fs::remove_dir_all(user.sessions().join(format!("{n:08x}-0000-4000-a000-000000000000"))).unwrap();
     }
     let removed = || watch.latest().values().filter(|row| row["removed"] == true).count();
-    soon("all are gone", &removed, folders);
+    wait_count("all are gone", &removed, folders);
     stays.answer();
-    watch.told(&stays, "idle");
+    watch.wait_status(&stays, "idle");
     assert_eq!(user.rows(&["--all"]).len(), 1);
     assert_eq!(watch.end(Signal::TERM), Some(0));
 }
 
-/// The most memory that a process had, in KiB.
+/// A process's peak resident memory, in KiB.
 fn peak(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     peak.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Case 89 (UP): a line of 2 GB, most of it a hole, that grows and ends while we watch.
+/// Case 89 (UP): a line of 2 GB, most of it a hole, that grows and ends while it is watched.
 #[test]
 fn case_89_a_line_of_2_gb_costs_the_program_no_memory() {
     let user = User::new();
@@ -162,26 +162,26 @@ fn case_89_a_line_of_2_gb_costs_the_program_no_memory() {
     let _owners = (huge.owner(&user), other.owner(&user));
     huge.prompt();
     let watch = user.watch();
-    watch.told(&huge, "working");
+    watch.wait_status(&huge, "working");
     let before = peak(watch.pid());
     grow(&huge, 2 << 30);
-    // It is read to its end in the meantime, or passed over: what comes behind it counts.
+    // It is read to its end or skipped. The lines after it count.
     huge.append("\"}}\n");
     huge.answer();
-    let told = || watch.latest()[&huge.id]["status"] == "idle";
-    let begun = std::time::Instant::now();
-    wait_until(SOON, "it is idle", || format!("{:?}", watch.latest()), || told().then_some(()));
-    println!("a line of 2 GB is passed over in {:.1?}", begun.elapsed());
+    let is_idle = || watch.latest()[&huge.id]["status"] == "idle";
+    let start = std::time::Instant::now();
+    wait_until(SOON, "it is idle", || format!("{:?}", watch.latest()), || is_idle().then_some(()));
+    println!("a line of 2 GB is skipped in {:.1?}", start.elapsed());
     other.prompt();
-    watch.told(&other, "working");
+    watch.wait_status(&other, "working");
     let grown = peak(watch.pid()).saturating_sub(before);
     assert!(grown < 16 << 10, "{grown} KiB for a line of 2 GB");
-    // Who comes now finds the same.
-    assert_eq!(user.told(&huge).0, "idle");
-    assert_eq!(user.told(&other).0, "working");
+    // A new reader finds the same.
+    assert_eq!(user.status_and_reason(&huge).0, "idle");
+    assert_eq!(user.status_and_reason(&other).0, "working");
 }
 
-/// Begins a tool's line and makes it this long.
+/// Starts the line of a tool and extends it to this length.
 fn grow(session: &Folder, length: u64) {
     session.append(r#"{"type":"tool.execution_start","data":{"toolCallId":"c","toolName":"bash","x":""#);
     let mut log = OpenOptions::new().read(true).write(true).open(session.log()).unwrap();

@@ -1,7 +1,7 @@
-//! What other bars are given, by the real program: once, and as it changes.
+//! The text for other bars, printed by the real program: once, and at each change.
 
-use crate::support::desktop::light::User;
 use crate::support::desktop::sessions::Sessions;
+use crate::support::desktop::tray::User;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -9,29 +9,29 @@ use std::process::Stdio;
 const FORMATS: [&str; 4] = ["waybar", "tmux", "swiftbar", "plain"];
 
 #[test]
-fn a_bar_is_told_once() {
+fn status_prints_each_format_once() {
     let sessions = Sessions::new();
     let user = User::new(&sessions);
     let hostile = sessions.add("<b>#(touch x)</b> & | bash=x");
     hostile.prompt();
     hostile.tool("c1", "bash", "npm test");
     hostile.ask("r1", "c1");
-    let told = |format: &str| {
+    let status = |format: &str| {
         let output = user.command(None, &["status", "--format", format]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    let waybar: Value = serde_json::from_str(&told("waybar")).unwrap();
+    let waybar: Value = serde_json::from_str(&status("waybar")).unwrap();
     assert_eq!(waybar["text"], "⚑1 work · &lt;b&gt;#(touch x)&lt;/b&gt; &amp; | ba…");
     assert_eq!(waybar["class"][0], "needs-you");
-    assert_eq!(told("tmux"), "#[fg=yellow]⚑1 work · <b>##(touch x)</b> & | ba…#[default]\n");
-    assert_eq!(told("plain"), "⚑1 work · <b>#(touch x)</b> & | ba…\n");
-    assert!(told("swiftbar").contains("⚑ work · <b>#(touch x)</b> & ¦ bash=x · needs-permission | emojize=false"));
+    assert_eq!(status("tmux"), "#[fg=yellow]⚑1 work · <b>##(touch x)</b> & | ba…#[default]\n");
+    assert_eq!(status("plain"), "⚑1 work · <b>#(touch x)</b> & | ba…\n");
+    assert!(status("swiftbar").contains("⚑ work · <b>#(touch x)</b> & ¦ bash=x · needs-permission | emojize=false"));
     assert!(!user.scratch.path().join("x").exists());
 }
 
 #[test]
-fn a_bar_is_told_of_each_change_and_of_nothing_else() {
+fn watch_prints_a_line_for_each_change_and_nothing_else() {
     let sessions = Sessions::new();
     let user = User::new(&sessions);
     let session = sessions.add("Paint the fence");
@@ -51,11 +51,11 @@ fn a_bar_is_told_of_each_change_and_of_nothing_else() {
 }
 
 #[test]
-fn without_a_session_or_a_home_there_is_a_text_all_the_same() {
+fn without_a_session_or_a_home_there_is_still_a_text() {
     let user = User::new(&Sessions::new());
     for format in FORMATS {
         let output = user.command(None, &["status", "--format", format]).output().unwrap();
-        // The home of these sessions went with them.
+        // The home was deleted with the sessions.
         assert_eq!(output.status.code(), Some(3), "{output:?}");
         assert!(String::from_utf8(output.stdout).unwrap().contains('○'), "{format}");
     }

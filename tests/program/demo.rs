@@ -1,9 +1,9 @@
-//! The demo, as its user starts it: every status shows, it says what it is, and nothing is left of it however it ends.
+//! The demo, as a user starts it: it shows every status, says what it is, and leaves nothing behind however it ends.
 
 use crate::support::desktop::bus::Bus;
-use crate::support::desktop::light::{Light, User};
 use crate::support::desktop::panel::{Entry, Panel};
 use crate::support::desktop::sessions::Sessions;
+use crate::support::desktop::tray::{TrayProcess, User};
 use crate::support::process::{is_live, signal};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
@@ -12,9 +12,9 @@ use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// A demo, on a desktop of the test's own.
+/// A demo on the test's own desktop.
 struct Demo {
-    light: Light,
+    tray: TrayProcess,
     panel: Panel,
     user: User,
     _bus: Bus,
@@ -28,15 +28,15 @@ impl Demo {
     fn at_speed(speed: &str) -> Self {
         let (bus, user) = (Bus::start(), user());
         let panel = Panel::start(&bus);
-        let mut command = user.homeless(Some(&bus), &["demo", "--speed", speed]);
+        let mut command = user.command_without_home(Some(&bus), &["demo", "--speed", speed]);
         command.env("TMPDIR", tmp(&user));
-        let light = user.light_from(command);
+        let tray = user.start_tray_as(command);
         panel.wait_for_icon();
         panel.wait_for("a session plays", |entry| entry.label.contains("Demo: "));
-        Self { light, panel, user, _bus: bus }
+        Self { tray, panel, user, _bus: bus }
     }
 
-    /// What lies in the folder for temporary things.
+    /// The contents of the temporary folder.
     fn left(&self) -> Vec<PathBuf> {
         std::fs::read_dir(tmp(&self.user)).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
@@ -50,13 +50,13 @@ impl Demo {
         names.filter_map(|name| name.strip_prefix("inuse.")?.strip_suffix(".lock")?.parse().ok()).collect()
     }
 
-    /// Waits until nothing is left: no folder, and none of these processes.
+    /// Waits until no folder is left, and none of these processes.
     fn leaves_nothing(&self, processes: &[u32]) {
-        let left = || format!("{:?} {:?}\n{}", self.left(), processes, self.light.said());
+        let left = || format!("{:?} {:?}\n{}", self.left(), processes, self.tray.output());
         wait_until(SOON, "nothing is left of the demo", left, || {
             (self.left().is_empty() && !processes.iter().any(|pid| is_live(*pid))).then_some(())
         });
-        assert!(!self.user.state().exists(), "what the user's own light remembers is none of the demo's business");
+        assert!(!self.user.state().exists(), "the demo does not touch the state of the user's own tray");
         assert_eq!(std::fs::read_dir(self.user.scratch.path().join("run")).unwrap().count(), 0);
     }
 }
@@ -78,12 +78,12 @@ fn parent(pid: u32) -> u32 {
 }
 
 #[test]
-fn every_status_shows_and_nothing_is_left() {
+fn every_status_is_shown_and_nothing_is_left() {
     let mut demo = Demo::start();
     let mut missing = BTreeSet::from(Status::ALL.map(Status::name));
     wait_until(
         SOON,
-        "every status shows",
+        "every status is shown",
         || format!("{:#?}", demo.panel.menu()),
         || {
             let menu = demo.panel.layout().1;
@@ -98,12 +98,12 @@ fn every_status_shows_and_nothing_is_left() {
     assert_eq!(title, "Pilotlight demo");
     let menu = demo.panel.menu();
     assert!(menu[0].label.starts_with("Demo: ") && menu[1].label.contains("play themselves"), "{menu:#?}");
-    demo.light.says("this is a demo");
+    demo.tray.wait_output("this is a demo");
     let players = demo.players();
     assert!(players.len() > 5, "each session has a process of its own: {players:?}");
-    demo.light.signal(Signal::TERM);
-    let (status, _) = demo.light.ended();
-    assert!(status.success(), "{status}: {}", demo.light.said());
+    demo.tray.signal(Signal::TERM);
+    let (status, _) = demo.tray.wait_exit();
+    assert!(status.success(), "{status}: {}", demo.tray.output());
     demo.leaves_nothing(&players);
 }
 
@@ -111,8 +111,8 @@ fn every_status_shows_and_nothing_is_left() {
 fn a_demo_that_is_killed_leaves_nothing_either() {
     let mut demo = Demo::start();
     let players = demo.players();
-    demo.light.signal(Signal::KILL);
-    demo.light.ended();
+    demo.tray.signal(Signal::KILL);
+    demo.tray.wait_exit();
     demo.leaves_nothing(&players);
 }
 
@@ -122,27 +122,27 @@ fn quit_ends_it_as_well() {
     let players = demo.players();
     let quit = demo.panel.wait_for("there is Quit", |entry| entry.label == "Quit");
     demo.panel.click(quit.id);
-    let (status, _) = demo.light.ended();
-    assert!(status.success(), "{status}: {}", demo.light.said());
+    let (status, _) = demo.tray.wait_exit();
+    assert!(status.success(), "{status}: {}", demo.tray.output());
     demo.leaves_nothing(&players);
 }
 
 #[test]
-fn where_the_sessions_are_no_longer_played_it_says_so_at_its_end() {
+fn a_demo_whose_stage_dies_says_so_at_its_end() {
     let mut demo = Demo::start();
     let players = demo.players();
     signal(parent(players[0]), Signal::KILL);
     wait_until(SOON, "the players follow", String::new, || (!players.iter().any(|pid| is_live(*pid))).then_some(()));
-    demo.light.signal(Signal::INT);
-    let (status, _) = demo.light.ended();
+    demo.tray.signal(Signal::INT);
+    let (status, _) = demo.tray.wait_exit();
     assert_eq!(status.code(), Some(1));
-    demo.light.says("not played to the end");
+    demo.tray.wait_output("not played to the end");
     demo.leaves_nothing(&players);
 }
 
 #[test]
 fn a_session_that_the_user_ends_is_shut_down() {
-    // A minute for the play: what was ended comes back when that begins again.
+    // The script takes a minute at this speed; a session that was ended returns when it restarts.
     let demo = Demo::at_speed("2");
     let ended = |title: &str| {
         demo.panel.wait_for(&format!("{title} has ended"), |entry| {
@@ -151,28 +151,28 @@ fn a_session_that_the_user_ends_is_shut_down() {
     };
     let players = demo.players();
     let login = demo.left()[0].join("copilot/session-state/de010000-0000-4000-8000-000000000001");
-    let wrote = || std::fs::read_to_string(login.join("events.jsonl")).unwrap_or_default();
-    wait_until(SOON, "it works", wrote, || wrote().contains("user.message").then_some(()));
+    let log = || std::fs::read_to_string(login.join("events.jsonl")).unwrap_or_default();
+    wait_until(SOON, "it works", log, || log().contains("user.message").then_some(()));
     let pid = *players.iter().find(|pid| login.join(format!("inuse.{pid}.lock")).exists()).unwrap();
-    // What the menu's "End it" does.
+    // As the menu's "End it" does.
     signal(pid, Signal::INT);
     ended("Demo: Fix the login page");
-    assert!(wrote().contains("session.shutdown"), "{}", wrote());
+    assert!(log().contains("session.shutdown"), "{}", log());
 }
 
 #[test]
-fn it_touches_nothing_of_the_users() {
+fn it_changes_nothing_of_the_users() {
     let demo = Demo::start();
     let entry = demo.panel.wait_for("the entry", |entry| entry.label.starts_with("Start at login"));
     assert!(entry.label.contains("not in a demo") && !entry.enabled && entry.checked == Some(false), "{entry:?}");
-    let named = demo.user.homeless(None, &["demo", "--home", "/elsewhere"]).output().unwrap();
+    let named = demo.user.command_without_home(None, &["demo", "--home", "/elsewhere"]).output().unwrap();
     assert_eq!(named.status.code(), Some(2), "{}", String::from_utf8_lossy(&named.stderr));
 }
 
 #[test]
 fn without_a_desktop_the_table_shows_it() {
     let user = user();
-    let mut command = user.homeless(None, &["demo", "--speed", "8"]);
+    let mut command = user.command_without_home(None, &["demo", "--speed", "8"]);
     command.env("TMPDIR", tmp(&user)).env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
     let terminal = Tmux::start(&command, 140, 40);
     wait_until(
@@ -190,14 +190,14 @@ fn without_a_desktop_the_table_shows_it() {
 }
 
 #[test]
-fn where_no_copilot_is_found_the_demo_is_offered_and_not_started() {
+fn without_copilot_the_demo_is_offered_but_not_started() {
     let (bus, user) = (Bus::start(), user());
     let panel = Panel::start(&bus);
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pilotlight"));
     command.env_clear().env("HOME", user.scratch.path()).env("XDG_RUNTIME_DIR", user.scratch.path().join("run"));
     command.env("TMPDIR", tmp(&user)).env("DBUS_SESSION_BUS_ADDRESS", bus.address());
-    let light = user.light_from(command);
+    let tray = user.start_tray_as(command);
     panel.wait_for_icon();
-    light.says("without Copilot: pilotlight demo");
+    tray.wait_output("without Copilot: pilotlight demo");
     assert_eq!(std::fs::read_dir(tmp(&user)).unwrap().count(), 0);
 }

@@ -1,7 +1,7 @@
-//! One server and its sessions, worked at random. An actor does one thing at a time; while it does, its other sessions rest
-//! as they are, and what is true of them is known as well.
+//! One server and its sessions, driven at random. An actor does one thing at a time. Its other sessions do not change
+//! during that time, so their true status is known too.
 
-use super::deeds::Deeds;
+use super::audit::Audit;
 use super::truth::{Ledger, Truth, now, time_of};
 use crate::support::home::{Folder, Home};
 use crate::support::model::Model;
@@ -11,64 +11,64 @@ use crate::support::{SOON, wait, wait_until};
 use serde_json::Value;
 use std::time::Duration;
 
-/// An actor keeps so many sessions, ended ones included.
+/// How many sessions an actor keeps, including ended ones.
 const SESSIONS: usize = 7;
 
-/// Choices that a seed repeats (Marsaglia's xorshift).
-pub(crate) struct Chance(u64);
+/// A random generator with reproducible choices (Marsaglia's xorshift).
+pub(crate) struct Rng(u64);
 
-impl Chance {
-    /// The choices of this seed.
+impl Rng {
+    /// Starts the sequence of this seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// A number below `most`.
-    pub(crate) fn below(&mut self, most: usize) -> usize {
+    /// A number below `limit`.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (self.0 >> 16) as usize % most
+        (self.0 >> 16) as usize % limit
     }
 }
 
-/// One server, and its sessions.
+/// One server and its sessions.
 pub(crate) struct Actor<'a> {
     home: &'a Home,
     ledger: &'a Ledger,
-    deeds: &'a Deeds,
-    chance: Chance,
+    audit: &'a Audit,
+    rng: Rng,
     model: Model,
     server: Server,
     client: Client,
-    sessions: Vec<Kept>,
+    sessions: Vec<Created>,
     prompts: usize,
 }
 
-/// A session that the actor made.
-struct Kept {
+/// A session that the actor created.
+struct Created {
     folder: Folder,
     person: Person,
-    /// The session in the server that runs now; `None` where that is gone.
+    /// The session in the running server. `None` if its server is gone.
     live: Option<Session>,
     prompted: bool,
-    /// Nobody could be asked in its last turn.
+    /// Whether nobody could be asked in its last turn.
     denied: bool,
 }
 
 impl<'a> Actor<'a> {
-    /// An actor with a server and no session.
-    pub(crate) fn new(home: &'a Home, ledger: &'a Ledger, deeds: &'a Deeds, chance: Chance) -> Self {
+    /// Starts an actor with a server and no session.
+    pub(crate) fn new(home: &'a Home, ledger: &'a Ledger, audit: &'a Audit, rng: Rng) -> Self {
         let model = Model::start();
         let server = Server::start(home, &model);
         let client = server.connect();
-        Self { home, ledger, deeds, chance, model, server, client, sessions: Vec::new(), prompts: 0 }
+        Self { home, ledger, audit, rng, model, server, client, sessions: Vec::new(), prompts: 0 }
     }
 
-    /// Does one thing.
+    /// Does one random thing.
     pub(crate) fn act(&mut self) {
-        let live = self.sessions.iter().filter(|kept| kept.live.is_some()).count();
-        match self.chance.below(20) {
+        let live = self.sessions.iter().filter(|created| created.live.is_some()).count();
+        match self.rng.below(20) {
             _ if self.sessions.is_empty() => self.make(),
             0..3 if self.sessions.len() < SESSIONS => self.make(),
             0..3 => self.delete(),
@@ -78,47 +78,47 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// Leaves everything as it is for a while, and ends the server in good order.
+    /// Ends the actor: checks all logs after a pause. The server is terminated when the actor is dropped.
     pub(crate) fn settle(&mut self) {
         self.rest();
-        for kept in &self.sessions {
-            self.deeds.look(&kept.folder, None);
-            self.ledger.note(&kept.folder.id(), now(), Truth::Unknown);
+        for created in &self.sessions {
+            self.audit.check_log(&created.folder, None);
+            self.ledger.note(&created.folder.id(), now(), Truth::Unknown);
         }
     }
 
-    /// Lets what is true hold for a moment.
+    /// Keeps the truth unchanged for a moment.
     fn rest(&mut self) {
-        let time = Duration::from_millis(1200 + self.chance.below(2500) as u64);
+        let time = Duration::from_millis(1200 + self.rng.below(2500) as u64);
         wait(time, || None::<()>);
     }
 
     fn make(&mut self) {
-        let person = Person::who(Manner::Approves);
+        let person = Person::new(Manner::Approves);
         let session = self.server.create(&self.client, Some(&person));
         let folder = session.folder.clone();
         wait_until(SOON, "the session has an owner", || folder.dump(), || (!folder.locks().is_empty()).then_some(()));
         self.ledger.note(&folder.id(), now(), Truth::Is("idle"));
-        self.sessions.push(Kept { folder, person, live: Some(session), prompted: false, denied: false });
+        self.sessions.push(Created { folder, person, live: Some(session), prompted: false, denied: false });
         self.rest();
     }
 
     fn delete(&mut self) {
-        let kept = self.sessions.remove(self.chance.below(self.sessions.len()));
-        let id = kept.folder.id();
-        self.deeds.look(&kept.folder, None);
+        let created = self.sessions.remove(self.rng.below(self.sessions.len()));
+        let id = created.folder.id();
+        self.audit.check_log(&created.folder, None);
         self.ledger.note(&id, now(), Truth::Unknown);
-        match kept.live {
+        match created.live {
             Some(_) => self.client.delete(&id),
-            None => std::fs::remove_dir_all(&kept.folder.path).unwrap(),
+            None => std::fs::remove_dir_all(&created.folder.path).unwrap(),
         }
-        let folder = &kept.folder;
+        let folder = &created.folder;
         wait_until(SOON, "the folder is gone", || folder.dump(), || (!folder.path.exists()).then_some(()));
         self.ledger.note(&id, now(), Truth::Absent);
         self.rest();
     }
 
-    /// Ends the server while nothing runs in it, and starts another.
+    /// Ends the server while no turn is open, and starts another.
     fn end_server(&mut self, kill: bool) {
         self.bring_down(kill, None);
         self.rest();
@@ -130,10 +130,10 @@ impl<'a> Actor<'a> {
         self.client = self.server.connect();
     }
 
-    /// Ends the server, with this session in the middle of something.
-    fn bring_down(&mut self, kill: bool, at_work: Option<usize>) {
-        for kept in self.sessions.iter().filter(|kept| kept.live.is_some()) {
-            self.ledger.note(&kept.folder.id(), now(), Truth::Unknown);
+    /// Ends the server. `working` is the session with an open turn.
+    fn bring_down(&mut self, kill: bool, working: Option<usize>) {
+        for created in self.sessions.iter().filter(|created| created.live.is_some()) {
+            self.ledger.note(&created.folder.id(), now(), Truth::Unknown);
         }
         if kill {
             self.server.kill();
@@ -141,29 +141,30 @@ impl<'a> Actor<'a> {
             self.server.terminate();
         }
         let at = now();
-        for (index, kept) in self.sessions.iter_mut().enumerate() {
-            if kept.live.take().is_none() {
+        for (index, created) in self.sessions.iter_mut().enumerate() {
+            if created.live.take().is_none() {
                 continue;
             }
-            let truth = match (kept.prompted, at_work == Some(index) && kill) {
+            let truth = match (created.prompted, working == Some(index) && kill) {
                 (false, _) => Truth::Absent,
                 (true, true) => Truth::Is("crashed"),
-                // Not one that was killed: that wrote nothing.
+                // A killed server writes no shutdown, and then the session is not failed.
                 (true, false)
-                    if kept.denied && kept.folder.types().last().is_some_and(|last| last == "session.shutdown") =>
+                    if created.denied
+                        && created.folder.types().last().is_some_and(|last| last == "session.shutdown") =>
                 {
                     Truth::Is("failed")
                 }
                 (true, false) => Truth::Is("ended"),
             };
-            self.ledger.note(&kept.folder.id(), at, truth);
+            self.ledger.note(&created.folder.id(), at, truth);
         }
     }
 
-    /// Sends a prompt to a session, resumed if need be, and sees it through.
+    /// Sends a prompt to a session, which is resumed if necessary, and follows the turn to its end.
     fn prompt(&mut self) {
-        let index = self.chance.below(self.sessions.len());
-        let choice = self.chance.below(10);
+        let index = self.rng.below(self.sessions.len());
+        let choice = self.rng.below(10);
         let (script, manner) = match choice {
             0 | 1 => ("plain", Manner::Approves),
             2 => ("question", Manner::Approves),
@@ -179,12 +180,12 @@ impl<'a> Actor<'a> {
         self.prompts += 1;
         let words = format!("SCRIPT:{script} Paint fence {}", self.prompts);
         let held = (choice == 0).then(|| self.model.hold("plain", 0));
-        let kept = &mut self.sessions[index];
-        (kept.prompted, kept.denied) = (true, script == "denied3");
-        kept.person.now(manner);
-        let folder = kept.folder.clone();
+        let created = &mut self.sessions[index];
+        (created.prompted, created.denied) = (true, script == "denied3");
+        created.person.set_manner(manner);
+        let folder = created.folder.clone();
         let note = |event: &Value, status| self.ledger.note(&folder.id(), time_of(event), Truth::Is(status));
-        if let Some(session) = &kept.live {
+        if let Some(session) = &created.live {
             session.send(&words);
         }
         let since = Since::prompt(&folder, &words);
@@ -193,7 +194,7 @@ impl<'a> Actor<'a> {
             "ask" => {
                 note(&since.nth("tool.execution_start", 1), "needs-input");
                 self.rest();
-                self.sessions[index].person.now(Manner::Approves);
+                self.sessions[index].person.set_manner(Manner::Approves);
                 let note = |event: &Value, status| self.ledger.note(&folder.id(), time_of(event), Truth::Is(status));
                 note(&since.nth("tool.execution_complete", 1), "working");
                 note(&since.end_of_turn(), "idle");
@@ -217,28 +218,28 @@ impl<'a> Actor<'a> {
         self.rest();
     }
 
-    /// A permission is waited for, and then given; or the server is killed meanwhile.
+    /// A permission is pending, then granted, or the server is killed before or after that.
     fn permission(&mut self, index: usize, since: &Since<'_>) {
         let id = since.folder.id();
         self.ledger.note(&id, time_of(&since.nth("permission.requested", 1)), Truth::Is("needs-permission"));
         self.rest();
-        if self.chance.below(4) == 0 {
+        if self.rng.below(4) == 0 {
             return self.crash(index);
         }
-        self.sessions[index].person.now(Manner::Approves);
+        self.sessions[index].person.set_manner(Manner::Approves);
         self.ledger.note(&id, time_of(&since.nth("permission.completed", 1)), Truth::Is("working"));
-        if self.chance.below(5) == 0 {
-            // Well before the tool's three seconds are over.
+        if self.rng.below(5) == 0 {
+            // Well before the tool's three seconds have passed.
             wait(Duration::from_millis(1800), || None::<()>);
             return self.crash(index);
         }
         self.ledger.note(&id, time_of(&since.end_of_turn()), Truth::Is("idle"));
     }
 
-    /// The model is silent: the turn is aborted, or the server killed.
+    /// The model is silent. The turn is aborted, or the server is killed.
     fn interrupt(&mut self, index: usize, since: &Since<'_>) {
         self.rest();
-        if self.chance.below(3) == 0 {
+        if self.rng.below(3) == 0 {
             return self.crash(index);
         }
         let id = since.folder.id();
@@ -250,41 +251,45 @@ impl<'a> Actor<'a> {
         self.ledger.note(&id, aborted, Truth::Is("idle"));
     }
 
-    /// The server is killed with a session in the middle of something.
+    /// Kills the server while this session has an open turn.
     fn crash(&mut self, index: usize) {
         self.bring_down(true, Some(index));
         self.rest();
         self.start_server();
     }
 
-    /// Takes a session up again whose server is gone. Whether it was there to be taken up.
+    /// Resumes a session whose server is gone. Returns whether it could be resumed.
     fn resume(&mut self, index: usize) -> bool {
-        let kept = &mut self.sessions[index];
-        let id = kept.folder.id();
-        if !kept.prompted {
-            // Nothing of it is worth keeping: its folder says nothing.
+        let created = &mut self.sessions[index];
+        let id = created.folder.id();
+        if !created.prompted {
+            // Copilot keeps nothing of a session without a prompt.
             self.sessions.remove(index);
             return false;
         }
         self.ledger.note(&id, now(), Truth::Unknown);
-        kept.live = Some(self.server.resume(&self.client, &id, &kept.person, None));
+        created.live = Some(self.server.resume(&self.client, &id, &created.person, None));
         true
     }
 }
 
-/// What a session's log says from this event on.
+/// The log of a session from an event on.
 pub(crate) struct Since<'a> {
     folder: &'a Folder,
-    begins: usize,
+    start: usize,
 }
 
 impl<'a> Since<'a> {
-    /// From this prompt on: whoever resumes a session writes down first what was broken off.
+    /// From this prompt on: a resuming process first logs what was interrupted.
     pub(crate) fn prompt(folder: &'a Folder, words: &str) -> Self {
-        let is_it = |event: &Value| event["type"] == "user.message" && event["data"]["content"] == *words;
-        let begins =
-            wait_until(SOON, "the prompt is in the log", || folder.dump(), || folder.events().iter().position(is_it));
-        Self { folder, begins }
+        let is_prompt = |event: &Value| event["type"] == "user.message" && event["data"]["content"] == *words;
+        let start = wait_until(
+            SOON,
+            "the prompt is in the log",
+            || folder.dump(),
+            || folder.events().iter().position(is_prompt),
+        );
+        Self { folder, start }
     }
 
     fn find(&self, what: &str, find: impl Fn(&[Value]) -> Option<Value>) -> Value {
@@ -294,19 +299,19 @@ impl<'a> Since<'a> {
             || self.folder.dump(),
             || {
                 let events = self.folder.events();
-                find(events.get(self.begins..)?)
+                find(events.get(self.start..)?)
             },
         )
     }
 
     /// The `count`th event of this type.
     pub(crate) fn nth(&self, kind: &str, count: usize) -> Value {
-        self.find(&format!("there is {kind}, {count} times"), |events| {
+        self.find(&format!("{kind} is logged {count} times"), |events| {
             events.iter().filter(|event| event["type"] == kind).nth(count - 1).cloned()
         })
     }
 
-    /// The end of the turn: that of the round in which the model asked for no more tools.
+    /// The end of the turn: the end of the round in which the model requested no more tools.
     pub(crate) fn end_of_turn(&self) -> Value {
         self.find("the turn ends", |events| {
             let answer = |event: &Value| {

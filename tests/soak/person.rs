@@ -1,6 +1,6 @@
-//! A person at a terminal: starts Copilot, prompts it, answers its dialog, and leaves, or is cut off in the middle.
+//! A person at a terminal who starts Copilot, prompts it, answers its dialog, and exits, or whose terminal is killed.
 
-use super::actor::{Chance, Since};
+use super::actor::{Rng, Since};
 use super::truth::{Ledger, Truth, now, time_of};
 use crate::support::home::Home;
 use crate::support::model::Model;
@@ -13,47 +13,48 @@ use std::time::Duration;
 pub(crate) struct AtTerminal<'a> {
     home: &'a Home,
     ledger: &'a Ledger,
-    chance: Chance,
+    rng: Rng,
     model: Model,
 }
 
 impl<'a> AtTerminal<'a> {
     /// A person who has not started anything.
-    pub(crate) fn new(home: &'a Home, ledger: &'a Ledger, chance: Chance) -> Self {
-        Self { home, ledger, chance, model: Model::start() }
+    pub(crate) fn new(home: &'a Home, ledger: &'a Ledger, rng: Rng) -> Self {
+        Self { home, ledger, rng, model: Model::start() }
     }
 
-    /// A session from its start to its end, and the removal of its folder.
+    /// Runs one session from its start to the removal of its folder.
     pub(crate) fn act(&mut self) {
         let terminal = Terminal::start(self.home, &self.model, &[]);
         let id = terminal.folder.id();
         self.ledger.note(&id, now(), Truth::Is("idle"));
         self.rest();
-        let mut at_work = false;
-        for number in 0..=self.chance.below(3) {
-            at_work = self.prompt(&terminal, number);
-            if at_work {
-                break; // its next line would wait behind what runs
+        let mut is_open = false;
+        for number in 0..=self.rng.below(3) {
+            is_open = self.prompt(&terminal, number);
+            if is_open {
+                break; // the next prompt would be queued behind the running turn
             }
             self.rest();
         }
-        self.leave(&terminal, at_work);
+        self.leave(&terminal, is_open);
         self.rest();
         self.ledger.note(&id, now(), Truth::Unknown);
         std::fs::remove_dir_all(&terminal.folder.path).unwrap();
         self.ledger.note(&id, now(), Truth::Absent);
     }
 
+    /// Keeps the truth unchanged for a moment.
     fn rest(&mut self) {
-        let time = Duration::from_millis(1200 + self.chance.below(2500) as u64);
+        let time = Duration::from_millis(1200 + self.rng.below(2500) as u64);
         wait(time, || None::<()>);
     }
 
-    /// Prompts once. Whether the turn is left open.
+    /// Prompts once. Returns whether the turn is left open.
     fn prompt(&mut self, terminal: &Terminal, number: usize) -> bool {
         let folder = &terminal.folder;
         let id = folder.id();
-        let choice = self.chance.below(4);
+        let choice = self.rng.below(4);
         let script = ["plain", "question", "sleep3", "hang"][choice];
         let words = format!("SCRIPT:{script} Paint fence {number}");
         terminal.enter(&words);
@@ -66,7 +67,7 @@ impl<'a> AtTerminal<'a> {
             "sleep3" => {
                 note(time_of(&since.nth("permission.requested", 1)), "needs-permission");
                 self.rest();
-                if self.chance.below(3) == 0 {
+                if self.rng.below(3) == 0 {
                     return true;
                 }
                 terminal.approve();
@@ -74,7 +75,7 @@ impl<'a> AtTerminal<'a> {
                 note(time_of(&since.nth("permission.completed", 1)), "working");
                 note(time_of(&since.end_of_turn()), "idle");
             }
-            // The model is silent: the turn is left open.
+            // The model is silent, and the turn is left open.
             _ => {
                 self.rest();
                 return true;
@@ -83,10 +84,10 @@ impl<'a> AtTerminal<'a> {
         false
     }
 
-    fn leave(&mut self, terminal: &Terminal, at_work: bool) {
+    fn leave(&mut self, terminal: &Terminal, is_open: bool) {
         let id = terminal.folder.id();
         self.ledger.note(&id, now(), Truth::Unknown);
-        let truth = match (self.chance.below(3), at_work) {
+        let truth = match (self.rng.below(3), is_open) {
             (0, false) => {
                 terminal.exit();
                 "ended"
@@ -97,7 +98,7 @@ impl<'a> AtTerminal<'a> {
             }
             _ => {
                 terminal.signal(Signal::KILL);
-                if at_work { "crashed" } else { "ended" }
+                if is_open { "crashed" } else { "ended" }
             }
         };
         self.ledger.note(&id, now(), Truth::Is(truth));

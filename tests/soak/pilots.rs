@@ -1,8 +1,8 @@
-//! Pilotlight in the forms that stay, for as long as the soak runs: `watch --json`, whose lines are noted with the time of
-//! their coming, and the tray, whose memory is looked at; `status --json`, asked now and then; and the commands that act, with
-//! the tray or without it.
+//! Pilotlight during the soak: `watch --json`, whose lines are recorded with their arrival time, and the tray, both
+//! running throughout and with their memory measured; `status --json`, run now and then; and orders by command, with or
+//! without the tray.
 
-use super::truth::{Said, now};
+use super::truth::{Report, now};
 use crate::support::desktop::bus::Bus;
 use crate::support::desktop::panel::{Entry, Panel};
 use crate::support::home::Home;
@@ -19,23 +19,24 @@ use tempfile::TempDir;
 
 /// The name of the config file.
 const CONFIG: &str = "pilotlight.toml";
-/// Longer than any tool of the actors works. A question waits longer, and is then what may not be taken for a tool that hangs.
+/// Longer than any tool of the actors runs. A question waits longer, and must not be taken for a hanging tool.
 const LIMITS: &str = "[limits]\ntool-quiet = \"10s\"\ntool-stuck = \"12s\"\n";
 
-/// What watches.
+/// The running programs.
 pub(crate) struct Pilots {
     home: PathBuf,
     scratch: TempDir,
     watch: Child,
     reader: JoinHandle<()>,
     tray: Child,
-    said: Arc<Mutex<Vec<Said>>>,
+    reports: Arc<Mutex<Vec<Report>>>,
     panel: Panel,
     _bus: Bus,
 }
 
 impl Pilots {
-    /// Starts to watch this home. What is resumed in a terminal opens in a tmux of its own, with this model.
+    /// Starts to watch this home. Sessions that are resumed in a terminal open in a separate tmux server, with this
+    /// model.
     pub(crate) fn start(home: &Home, model: &Model) -> Self {
         let scratch = tempfile::Builder::new().prefix("pilotlight-soak-").tempdir().unwrap();
         let run = scratch.path().join("run");
@@ -56,39 +57,44 @@ impl Pilots {
             .unwrap();
         panel.wait_for_icon();
         let mut watch = command(&scratch, &home, &["watch", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
-        let (lines, said) = (BufReader::new(watch.stdout.take().unwrap()), Arc::default());
-        let into: Arc<Mutex<Vec<Said>>> = Arc::clone(&said);
+        let (lines, reports) = (BufReader::new(watch.stdout.take().unwrap()), Arc::default());
+        let into: Arc<Mutex<Vec<Report>>> = Arc::clone(&reports);
         let reader = std::thread::spawn(move || {
             for line in lines.lines().map_while(Result::ok) {
                 let at = now();
                 let row: Value = serde_json::from_str(&line).unwrap();
                 let text = |key: &str| row[key].as_str().map(str::to_owned);
                 let (id, status) = (text("id").unwrap(), text("status"));
-                into.lock().unwrap().push(Said::Line { at, id, status, because: text("because").unwrap_or_default() });
+                into.lock().unwrap().push(Report::Line {
+                    at,
+                    id,
+                    status,
+                    because: text("because").unwrap_or_default(),
+                });
             }
         });
-        Self { home, scratch, watch, reader, tray, said, panel, _bus: bus }
+        Self { home, scratch, watch, reader, tray, reports, panel, _bus: bus }
     }
 
-    /// A command that acts: beside the tray, or as if there were none; on the home that is watched, or on another one.
-    pub(crate) fn command(&self, beside: bool, other: Option<&Path>, arguments: &[&str]) -> Command {
+    /// An order by command: with or without the tray, on the watched home or on another one.
+    pub(crate) fn command(&self, with_tray: bool, other: Option<&Path>, arguments: &[&str]) -> Command {
         let mut command = command(&self.scratch, other.unwrap_or(&self.home), arguments);
-        if beside {
+        if with_tray {
             command.env("XDG_RUNTIME_DIR", self.scratch.path().join("run"));
         }
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
-    /// The row of this session, as the tray tells it.
+    /// The row of this session according to the tray.
     pub(crate) fn row(&self, id: &str) -> Option<Value> {
         let output = self.command(true, None, &["status", "--json"]).output().unwrap();
         let rows: Vec<Value> = serde_json::from_slice(&output.stdout).ok()?;
         rows.into_iter().find(|row| row["id"] == id)
     }
 
-    /// Clicks an entry of the session whose row has `words` in it, once the menu has been at rest; whether it came to that. The
-    /// others keep the menu moving, and what is clicked then is not done.
+    /// Clicks an entry of the session whose row contains `words`, once the menu is stable, and returns whether it was
+    /// clicked. Other sessions keep changing the menu, and a click on a changing menu has no effect.
     pub(crate) fn click(&self, words: &str, label: &str) -> bool {
         let find = || {
             let menu = self.panel.layout().1;
@@ -97,7 +103,7 @@ impl Pilots {
             Some(menu.find(&fits)?.find(&chosen)?.id)
         };
         let mut laid_out = (0, Instant::now());
-        let rests = || {
+        let entry = || {
             let now = self.panel.signals("LayoutUpdated");
             if now != laid_out.0 {
                 laid_out = (now, Instant::now());
@@ -105,31 +111,31 @@ impl Pilots {
             let entry = find()?;
             (laid_out.1.elapsed() > Duration::from_millis(1300)).then_some(entry)
         };
-        wait(Duration::from_secs(8), rests).is_some_and(|entry| self.panel.click(entry))
+        wait(Duration::from_secs(8), entry).is_some_and(|entry| self.panel.click(entry))
     }
 
-    /// Where the terminals that we opened are.
+    /// The tmux socket of the resumed terminals.
     pub(crate) fn socket(&self) -> PathBuf {
         socket(&self.scratch)
     }
 
-    /// A folder that goes with this.
+    /// A folder that is removed with this value.
     pub(crate) fn scratch(&self) -> &Path {
         self.scratch.path()
     }
 
-    /// Asks `status --json` once.
-    pub(crate) fn ask(&self) {
+    /// Runs `status --json` once.
+    pub(crate) fn run_status(&self) {
         let from = now();
         let output = command(&self.scratch, &self.home, &["status", "--json", "--all"]).output().unwrap();
         let to = now();
         let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
         let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
         let rows = rows.iter().map(|row| (text(row, "id"), text(row, "status"))).collect();
-        self.said.lock().unwrap().push(Said::Asked { from, to, rows });
+        self.reports.lock().unwrap().push(Report::Status { from, to, rows });
     }
 
-    /// What those that stay hold in memory, in KiB.
+    /// The resident memory of `watch` and the tray, in KiB.
     pub(crate) fn memory(&self) -> Vec<(&'static str, u64)> {
         let of = |child: &Child| {
             let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
@@ -139,14 +145,14 @@ impl Pilots {
         vec![("watch", of(&self.watch)), ("the tray", of(&self.tray))]
     }
 
-    /// Ends them, and returns all that was said.
-    pub(crate) fn end(mut self) -> Vec<Said> {
+    /// Ends both, and returns all reports.
+    pub(crate) fn end(mut self) -> Vec<Report> {
         for child in [&mut self.watch, &mut self.tray] {
             child.kill().unwrap();
             child.wait().unwrap();
         }
         self.reader.join().unwrap();
-        std::mem::take(&mut self.said.lock().unwrap())
+        std::mem::take(&mut self.reports.lock().unwrap())
     }
 }
 

@@ -1,13 +1,13 @@
-//! What was true, what was said, and how far the one agrees with the other. Times are milliseconds of the wall clock, which
-//! Copilot writes on its events.
+//! The true statuses, the reported ones, and how well they agree. Times are milliseconds of the wall clock, as in
+//! Copilot's events.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
 
-/// So long after a change of the truth nothing is judged. The promise is milliseconds; the rest is for a machine that runs
-/// three servers and a build.
+/// How long after a change of the truth nothing is judged. The promise is milliseconds; the rest is for a machine that
+/// runs three servers and a build.
 pub(crate) const REACTION: i64 = 1000;
 
 /// What is true of a session.
@@ -17,11 +17,11 @@ pub(crate) enum Truth {
     Is(&'static str),
     /// It is not listed.
     Absent,
-    /// Something is being done to it.
+    /// It is changing.
     Unknown,
 }
 
-/// Now, as the ledger counts.
+/// The current time of the ledger's clock.
 pub(crate) fn now() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
@@ -31,15 +31,15 @@ pub(crate) fn time_of(event: &Value) -> i64 {
     event["timestamp"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_millisecond()
 }
 
-/// What was true of each session, from when on.
+/// The truths of each session, each with its start.
 pub(crate) type Story = BTreeMap<String, Vec<(i64, Truth)>>;
 
-/// Where actors write down what is true.
+/// The record of the truth, written by the actors.
 #[derive(Default)]
 pub(crate) struct Ledger(Mutex<Story>);
 
 impl Ledger {
-    /// From this time on, this is true of the session.
+    /// Records a new truth of a session from this time on.
     pub(crate) fn note(&self, id: &str, at: i64, truth: Truth) {
         self.0.lock().unwrap().entry(id.to_owned()).or_default().push((at, truth));
     }
@@ -52,16 +52,16 @@ impl Ledger {
     }
 }
 
-/// Something that Pilotlight said.
+/// A report of Pilotlight.
 #[derive(Clone, Debug)]
-pub(crate) enum Said {
+pub(crate) enum Report {
     /// A line of `watch --json`.
     Line { at: i64, id: String, status: Option<String>, because: String },
-    /// All that `status --json --all` printed between two times.
-    Asked { from: i64, to: i64, rows: BTreeMap<String, String> },
+    /// The rows of one `status --json --all`, run between two times.
+    Status { from: i64, to: i64, rows: BTreeMap<String, String> },
 }
 
-/// How far it agrees.
+/// How well the reports agree with the truth.
 #[derive(Debug, Default)]
 pub(crate) struct Score {
     judged: i64,
@@ -69,19 +69,19 @@ pub(crate) struct Score {
     sessions: usize,
     /// Changes of the truth that were judged.
     pub(crate) changes: usize,
-    /// Answers of `status --json` on a session that were judged.
-    pub(crate) asked: usize,
-    asked_agreed: usize,
+    /// Rows of `status --json` that were judged.
+    pub(crate) rows: usize,
+    rows_agreed: usize,
     statuses: BTreeMap<&'static str, i64>,
-    /// What did not agree, in words.
+    /// The deviations, in words.
     pub(crate) deviations: Vec<String>,
 }
 
 impl Score {
-    /// The agreement, in percent: the lower of the two.
+    /// The agreement in percent: the lower one of `watch` and `status`.
     pub(crate) fn percent(&self) -> f64 {
         let of = |part: f64, whole: f64| part * 100.0 / whole.max(1.0);
-        of(self.agreed as f64, self.judged as f64).min(of(self.asked_agreed as f64, self.asked as f64))
+        of(self.agreed as f64, self.judged as f64).min(of(self.rows_agreed as f64, self.rows as f64))
     }
 }
 
@@ -90,37 +90,38 @@ impl fmt::Display for Score {
         let seconds = |ms: i64| ms as f64 / 1000.0;
         write!(
             f,
-            "{:.3} % agree: watch for {:.1} of {:.1} s of {} sessions with {} changes, status for {} of {} answers; by status:",
+            "{:.3} % agree: watch for {:.1} of {:.1} s of {} sessions with {} changes, status for {} of {} rows; by status:",
             self.percent(),
             seconds(self.agreed),
             seconds(self.judged),
             self.sessions,
             self.changes,
-            self.asked_agreed,
-            self.asked
+            self.rows_agreed,
+            self.rows
         )?;
         self.statuses.iter().try_for_each(|(status, ms)| write!(f, " {status} {:.0} s", seconds(*ms)))
     }
 }
 
-/// Whether what was said is what is true. The milliseconds between an answer and the end of its turn are work as well.
-fn agrees(truth: Truth, said: Option<&str>) -> bool {
+/// Whether a reported status agrees with the truth. The milliseconds between an answer and the end of its turn count as
+/// work.
+fn agrees(truth: Truth, reported: Option<&str>) -> bool {
     match truth {
-        Truth::Is("working") => matches!(said, Some("working" | "finishing")),
-        Truth::Is(status) => said == Some(status),
-        Truth::Absent => said.is_none(),
+        Truth::Is("working") => matches!(reported, Some("working" | "finishing")),
+        Truth::Is(status) => reported == Some(status),
+        Truth::Absent => reported.is_none(),
         Truth::Unknown => true,
     }
 }
 
-/// Holds what was said against the truth.
-pub(crate) fn score(story: &Story, said: &[Said]) -> Score {
+/// Compares the reports with the truth.
+pub(crate) fn score(story: &Story, reports: &[Report]) -> Score {
     let mut score = Score { sessions: story.len(), ..Score::default() };
     for (id, truths) in story {
-        let lines: Vec<(i64, Option<&str>, &str)> = said
+        let lines: Vec<(i64, Option<&str>, &str)> = reports
             .iter()
-            .filter_map(|said| match said {
-                Said::Line { at, id: of, status, because } if of == id => {
+            .filter_map(|report| match report {
+                Report::Line { at, id: of, status, because } if of == id => {
                     Some((*at, status.as_deref(), because.as_str()))
                 }
                 _ => None,
@@ -129,23 +130,25 @@ pub(crate) fn score(story: &Story, said: &[Said]) -> Score {
         for pair in truths.windows(2) {
             let [(since, truth), (until, _)] = *pair else { unreachable!() };
             let from = since + REACTION;
-            // What is gone stays gone: of that, more than a moment proves nothing.
+            // A removed session stays removed: a longer time proves nothing more.
             let until = if truth == Truth::Absent { until.min(from + REACTION) } else { until };
             if truth == Truth::Unknown || from >= until {
                 continue;
             }
             score.changes += 1;
             judge(&mut score, id, truth, from, until, &lines);
-            for said in said {
-                if let Said::Asked { from: asked, to, rows } = said
+            for report in reports {
+                if let Report::Status { from: asked, to, rows } = report
                     && *asked >= from
                     && *to < until
                 {
                     let answer = rows.get(id).map(String::as_str);
-                    score.asked += 1;
-                    score.asked_agreed += usize::from(agrees(truth, answer));
+                    score.rows += 1;
+                    score.rows_agreed += usize::from(agrees(truth, answer));
                     if !agrees(truth, answer) {
-                        score.deviations.push(format!("{id} at {asked}: status said {answer:?}, true is {truth:?}"));
+                        score
+                            .deviations
+                            .push(format!("{id} at {asked}: status reported {answer:?}, the truth is {truth:?}"));
                     }
                 }
             }
@@ -154,27 +157,27 @@ pub(crate) fn score(story: &Story, said: &[Said]) -> Score {
     score
 }
 
-/// Judges what `watch` said of a session in a time in which one thing was true.
+/// Judges the lines of `watch` about a session during one truth.
 fn judge(score: &mut Score, id: &str, truth: Truth, from: i64, until: i64, lines: &[(i64, Option<&str>, &str)]) {
     let name = if let Truth::Is(status) = truth { status } else { "absent" };
     let begins = lines.partition_point(|(at, ..)| *at <= from);
     let before = begins.checked_sub(1).map(|index| lines[index]);
-    let mut says = before.map_or((None, ""), |(_, status, because)| (status, because));
+    let mut reported = before.map_or((None, ""), |(_, status, because)| (status, because));
     let mut at = from;
     let inside = lines[begins..].iter().take_while(|(at, ..)| *at < until);
     for (next, status, because) in inside.copied().chain([(until, None, "")]) {
         let span = next - at;
         score.judged += span;
         *score.statuses.entry(name).or_default() += span;
-        if agrees(truth, says.0) {
+        if agrees(truth, reported.0) {
             score.agreed += span;
         } else if span > 0 {
-            let (status, because) = says;
-            score
-                .deviations
-                .push(format!("{id} at {at} for {span} ms: watch said {status:?} ({because}), true is {truth:?}"));
+            let (status, because) = reported;
+            score.deviations.push(format!(
+                "{id} at {at} for {span} ms: watch reported {status:?} ({because}), the truth is {truth:?}"
+            ));
         }
-        (at, says) = (next, (status, because));
+        (at, reported) = (next, (status, because));
     }
 }
 
@@ -185,13 +188,13 @@ fn a_score_counts_the_time_that_agrees() {
         vec![(0, Truth::Is("working")), (11_000, Truth::Is("idle")), (21_000, Truth::Unknown)],
     )]);
     let line =
-        |at, status: &str| Said::Line { at, id: "a".into(), status: Some(status.into()), because: String::new() };
-    let asked = |at, status: &str| Said::Asked { from: at, to: at + 1, rows: [("a".into(), status.into())].into() };
-    // Too early counts when it shows while the former still holds; late, from the end of the reaction time on.
+        |at, status: &str| Report::Line { at, id: "a".into(), status: Some(status.into()), because: String::new() };
+    let asked = |at, status: &str| Report::Status { from: at, to: at + 1, rows: [("a".into(), status.into())].into() };
+    // A report that is too early counts while the former truth holds, one that is late counts after the reaction time.
     let lines = [line(10, "working"), line(10_000, "idle"), asked(11_500, "working"), asked(13_000, "working")];
     let found = score(&story, &lines);
     assert_eq!((found.judged, found.agreed, found.changes), (19_000, 18_000, 2));
-    assert_eq!((found.asked, found.asked_agreed), (1, 0));
+    assert_eq!((found.rows, found.rows_agreed), (1, 0));
     assert_eq!(found.deviations.len(), 2);
     let nothing = score(&story, &[]);
     assert_eq!((nothing.judged, nothing.agreed), (19_000, 0));

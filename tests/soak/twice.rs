@@ -1,7 +1,7 @@
-//! Somebody in a hurry, who resumes a session of a terminal twice at once: by two commands, or by a click and a command.
+//! A hasty person who resumes a terminal's session twice at once: by two commands, or by a click and a command.
 
-use super::actor::Chance;
-use super::deeds::Deeds;
+use super::actor::Rng;
+use super::audit::Audit;
 use super::pilots::Pilots;
 use crate::support::home::{Folder, Home};
 use crate::support::model::Model;
@@ -17,76 +17,76 @@ use std::time::Duration;
 pub(crate) struct Hasty<'a> {
     home: &'a Home,
     pilots: &'a Pilots,
-    deeds: &'a Deeds,
-    chance: Chance,
-    /// What the resumed terminals work with.
+    audit: &'a Audit,
+    rng: Rng,
+    /// The model of the resumed terminals.
     model: &'a Model,
     made: usize,
 }
 
 impl<'a> Hasty<'a> {
-    /// Somebody who has not started anything.
-    pub(crate) fn new(home: &'a Home, model: &'a Model, pilots: &'a Pilots, deeds: &'a Deeds, chance: Chance) -> Self {
-        Self { home, pilots, deeds, chance, model, made: 0 }
+    /// A person who has not started anything.
+    pub(crate) fn new(home: &'a Home, model: &'a Model, pilots: &'a Pilots, audit: &'a Audit, rng: Rng) -> Self {
+        Self { home, pilots, audit, rng, model, made: 0 }
     }
 
-    /// A session, from its start to the removal of its folder.
+    /// Runs one session from its start to the removal of its folder.
     pub(crate) fn act(&mut self) {
         self.made += 1;
-        // The row is found in the menu by the beginning of the prompt.
+        // The row is found in the menu by the start of the prompt.
         let name = format!("Twice {}", self.made);
         let (folder, pid) = self.left(&name);
-        let apart = Duration::from_millis(self.chance.below(4) as u64 * 400);
-        let (how, clicked, commands) = match self.chance.below(3) {
-            0 => ("two commands beside the tray", false, [true, true].to_vec()),
-            1 => ("a command beside the tray and one without", false, [true, false].to_vec()),
+        let apart = Duration::from_millis(self.rng.below(4) as u64 * 400);
+        let (how, clicked, commands) = match self.rng.below(3) {
+            0 => ("two commands with the tray", false, [true, true].to_vec()),
+            1 => ("a command with the tray and one without", false, [true, false].to_vec()),
             _ => {
                 let clicked = self.pilots.click(&format!("{name} "), "Resume in a terminal");
                 let how = if clicked { "a click and a command" } else { "one command" };
-                (how, clicked, [self.chance.below(2) == 0].to_vec())
+                (how, clicked, [self.rng.below(2) == 0].to_vec())
             }
         };
         let started: Vec<Child> = commands
             .iter()
-            .map(|beside| {
-                let child = self.pilots.command(*beside, None, &["resume", &folder.id()]).spawn().unwrap();
+            .map(|with_tray| {
+                let child = self.pilots.command(*with_tray, None, &["resume", &folder.id()]).spawn().unwrap();
                 wait(apart, || None::<()>);
                 child
             })
             .collect();
         let outputs: Vec<_> = started.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
-        // A click may still be at work; what it opens, it opens within its deadlines.
+        // A click may still be running. It opens a terminal within its deadlines.
         wait(if clicked { SOON } else { Duration::ZERO }, || (!self.panes().is_empty()).then_some(()));
         wait(Duration::from_secs(2), || (self.panes().len() > 1).then_some(()));
         let refused = || outputs.iter().all(|output| output.status.code() == Some(4));
         if self.panes().is_empty() && refused() {
-            // A second owner there is none; but who reads this wants to know why there is not even one.
-            self.deeds.count("resumes refused");
+            // That is not a second owner, but the log should show why there is not even one.
+            self.audit.count("resumes refused");
             println!("REFUSED, left by process {pid}: {outputs:#?}\n{}", folder.dump());
             std::fs::remove_dir_all(&folder.path).unwrap();
             return;
         }
         let panes = self.panes();
-        self.deeds.count(format!("resumed by {how}"));
+        self.audit.count(format!("resumed by {how}"));
         let dump = || format!("{how}, {apart:?} apart: {panes:?} {outputs:#?}\n{}", folder.dump());
-        self.deeds.must(panes.len() == 1, "a session that was resumed twice opened not once", dump);
+        self.audit.require(panes.len() == 1, "a session that was resumed twice did not open exactly once", dump);
         for (n, (pane, _)) in panes.iter().enumerate() {
             self.prompt(pane, &format!("SCRIPT:plain Go on {n}"));
         }
-        wait_until(SOON, "it goes on", dump, || folder.types().contains(&"session.resume".to_owned()).then_some(()));
+        wait_until(SOON, "it continues", dump, || folder.types().contains(&"session.resume".to_owned()).then_some(()));
         let answered = |n: usize| folder.types().iter().filter(|kind| *kind == "assistant.turn_end").count() >= n;
         wait(SOON, || answered(panes.len()).then_some(()));
-        self.deeds.look(&folder, None);
+        self.audit.check_log(&folder, None);
         let live = folder.locks().into_iter().filter(|pid| is_live(*pid)).count();
-        self.deeds.must(live <= 1, "two live processes have a lock of one session", dump);
+        self.audit.require(live <= 1, "two live processes have a lock of one session", dump);
         self.close(&panes);
         std::fs::remove_dir_all(&folder.path).unwrap();
     }
 
-    /// A session that was left in good order, or killed while the model was silent.
+    /// A session whose terminal was terminated after a turn, or killed while the model was silent.
     fn left(&mut self, name: &str) -> (Folder, u32) {
         let terminal = Terminal::start(self.home, self.model, &[]);
-        if self.chance.below(2) == 0 {
+        if self.rng.below(2) == 0 {
             terminal.enter(&format!("{name} SCRIPT:plain Paint it"));
             terminal.folder.wait("assistant.turn_end");
             terminal.signal(Signal::TERM);
@@ -102,7 +102,7 @@ impl<'a> Hasty<'a> {
         tmux::on(&self.pilots.socket(), arguments)
     }
 
-    /// The terminals that opened, each with its process.
+    /// The resumed terminals, each with its pid.
     fn panes(&self) -> Vec<(String, u32)> {
         let list = self.tmux(&["list-panes", "-a", "-F", "#{pane_id} #{pane_pid}"]);
         let pane = |line: &str| {
@@ -112,7 +112,7 @@ impl<'a> Hasty<'a> {
         list.lines().filter_map(pane).collect()
     }
 
-    /// Prompts in a terminal, once it takes a prompt.
+    /// Prompts in a terminal, once it accepts a prompt.
     fn prompt(&self, pane: &str, words: &str) {
         tmux::prompt(&self.pilots.socket(), pane, words);
     }

@@ -1,11 +1,11 @@
-//! Thirty sessions that are written in every way at once: at any speed, in half lines, cut, written over, replaced, and their
-//! owners killed. `watch`, the rows of the menu and a fresh `status` say the same, and every change of a status that stood is
-//! told.
+//! Thirty sessions that are written in every way at once: at any speed, in half lines, truncated, overwritten,
+//! replaced, and with killed owners. `watch`, the menu and a fresh `status` agree, and every change to a lasting status
+//! is reported.
 
 use crate::support::desktop::bus::Bus;
-use crate::support::desktop::light;
 use crate::support::desktop::panel::{Entry, Panel};
-use crate::support::made_up::{Folder, Owner, User, Watch};
+use crate::support::desktop::tray;
+use crate::support::synthetic::{Folder, Owner, User, Watch};
 use crate::support::{self, SOON};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -17,41 +17,41 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const WRITERS: u32 = 30;
-/// For so long a status stands at least before the next: what is shorter may be told as one change. It stands until it is told;
-/// that a busy machine is slow is no fault.
-const STANDS: Duration = Duration::from_millis(300);
-/// How often the rows are compared.
-const LOOKS: Duration = Duration::from_secs(8);
+/// The minimum time between two changes: shorter ones may be reported as one change. A status also lasts until it is
+/// reported, so that a slow machine causes no failure.
+const LASTS: Duration = Duration::from_millis(300);
+/// The interval between two comparisons of the rows.
+const COMPARE_EVERY: Duration = Duration::from_secs(8);
 
 #[test]
-fn thirty_writers_are_told_of_without_a_change_missing() {
+fn all_changes_of_thirty_writers_are_reported() {
     storm(Duration::from_secs(120));
 }
 
 #[test]
 #[ignore = "ten minutes"]
-fn thirty_writers_for_ten_minutes_are_told_of_without_a_change_missing() {
+fn all_changes_of_thirty_writers_are_reported_for_ten_minutes() {
     storm(Duration::from_secs(600));
 }
 
 fn wait(time: Duration) {
-    #[expect(clippy::disallowed_methods, reason = "the speed of a writer is what is tried")]
+    #[expect(clippy::disallowed_methods, reason = "the writer's speed is part of the test")]
     std::thread::sleep(time);
 }
 
-/// One session, and whoever writes it.
+/// The writer of one session.
 struct Writer<'a> {
     user: &'a User,
     watch: &'a Watch,
     session: &'a Folder,
     owner: Option<Owner>,
-    /// A number that goes on at random.
+    /// The state of the random generator.
     dice: u64,
-    /// Where the log ended when the session last rested.
-    rested: u64,
+    /// The log's length before the last prompt.
+    idle_length: u64,
     works: bool,
-    /// The statuses that stood, in their order.
-    stood: Vec<&'static str>,
+    /// The statuses that it had, in order.
+    statuses: Vec<&'static str>,
 }
 
 impl Writer<'_> {
@@ -66,7 +66,7 @@ impl Writer<'_> {
         fs::metadata(self.session.log()).unwrap().len()
     }
 
-    /// Something that changes no status.
+    /// A write that does not change the status.
     fn noise(&mut self) {
         let size = if self.roll(16) == 0 { 70_000 } else { 300 };
         let line =
@@ -80,13 +80,13 @@ impl Writer<'_> {
                 self.session.append(rest);
             }
             3 => {
-                // Another file with what this one says.
-                let beside = self.session.path.join("beside");
-                fs::copy(self.session.log(), &beside).unwrap();
-                fs::rename(beside, self.session.log()).unwrap();
+                // The log is replaced by a copy.
+                let copy = self.session.path.join("copy");
+                fs::copy(self.session.log(), &copy).unwrap();
+                fs::rename(copy, self.session.log()).unwrap();
             }
             _ => {
-                // Written over, as long as it was and with the same end.
+                // The log is overwritten in the middle, with the same length and the same end.
                 self.session.append(&line);
                 self.session.append(self.session.line(
                     Duration::ZERO,
@@ -104,45 +104,46 @@ impl Writer<'_> {
         }
     }
 
-    /// Something that changes the status.
+    /// A write that changes the status.
     fn change(&mut self) {
         match (self.works, self.roll(6)) {
             (false, _) => {
-                self.rested = self.length();
+                self.idle_length = self.length();
                 self.session.prompt();
-                self.stands("working");
+                self.set_status("working");
             }
             (true, 0) => {
-                // As if the prompt had never been.
-                File::options().write(true).open(self.session.log()).unwrap().set_len(self.rested).unwrap();
-                self.stands("idle");
+                // The prompt is removed.
+                File::options().write(true).open(self.session.log()).unwrap().set_len(self.idle_length).unwrap();
+                self.set_status("idle");
             }
             (true, 1) => {
                 let gone = self.owner.take().unwrap().kill();
-                self.stands("crashed");
+                self.set_status("crashed");
                 let since = Instant::now();
-                while since.elapsed() < STANDS || !self.is_told() && since.elapsed() < SOON {
+                while since.elapsed() < LASTS || !self.is_reported() && since.elapsed() < SOON {
                     wait(Duration::from_millis(20));
                 }
                 fs::remove_file(self.session.path.join(format!("inuse.{gone}.lock"))).unwrap();
                 self.owner = Some(self.session.owner(self.user));
                 self.session.prompt();
-                self.stands("working");
+                self.set_status("working");
             }
             (true, _) => {
                 self.session.answer();
-                self.stands("idle");
+                self.set_status("idle");
             }
         }
     }
 
-    fn stands(&mut self, status: &'static str) {
+    /// Records a new status.
+    fn set_status(&mut self, status: &'static str) {
         self.works = status != "idle";
-        self.stood.push(status);
+        self.statuses.push(status);
     }
 
-    fn is_told(&self) -> bool {
-        self.watch.status(self.session).as_deref() == self.stood.last().copied()
+    fn is_reported(&self) -> bool {
+        self.watch.status(self.session).as_deref() == self.statuses.last().copied()
     }
 
     fn write(mut self, gate: &RwLock<()>, done: &AtomicBool) -> (Vec<&'static str>, Option<Owner>) {
@@ -151,7 +152,7 @@ impl Writer<'_> {
             self.change();
             drop(open);
             let since = Instant::now();
-            while since.elapsed() < STANDS || !self.is_told() && since.elapsed() < SOON {
+            while since.elapsed() < LASTS || !self.is_reported() && since.elapsed() < SOON {
                 let open = gate.read().unwrap();
                 self.noise();
                 drop(open);
@@ -159,7 +160,7 @@ impl Writer<'_> {
                 wait(Duration::from_millis(pause));
             }
         }
-        (self.stood, self.owner)
+        (self.statuses, self.owner)
     }
 }
 
@@ -172,15 +173,15 @@ fn storm(lasts: Duration) {
         session.answer();
     }
     let watch = user.watch();
-    let (bus, desktop) = (Bus::start(), light::User::of(user.home()));
+    let (bus, desktop) = (Bus::start(), tray::User::with_home(user.home()));
     let panel = Panel::start(&bus);
-    let light = desktop.light(&bus);
+    let tray = desktop.start_tray(&bus);
     panel.wait_for_icon();
     for session in &sessions {
-        watch.told(session, "idle");
+        watch.wait_status(session, "idle");
     }
     let (gate, done) = (RwLock::new(()), AtomicBool::new(false));
-    let (mut looks, begun) = (0, Instant::now());
+    let (mut comparisons, start) = (0, Instant::now());
     let ended: Vec<_> = std::thread::scope(|scope| {
         let writers: Vec<_> = sessions
             .iter()
@@ -188,61 +189,71 @@ fn storm(lasts: Duration) {
             .zip(1..)
             .map(|((session, owner), n)| {
                 let dice = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(n);
-                let (user, watch, owner, stood) = (&user, &watch, Some(owner), vec!["idle"]);
-                let writer = Writer { user, watch, session, owner, dice, rested: 0, works: false, stood };
+                let (user, watch, owner, statuses) = (&user, &watch, Some(owner), vec!["idle"]);
+                let writer = Writer { user, watch, session, owner, dice, idle_length: 0, works: false, statuses };
                 let (gate, done) = (&gate, &done);
                 scope.spawn(move || writer.write(gate, done))
             })
             .collect();
-        while begun.elapsed() < lasts {
-            wait(LOOKS);
+        while start.elapsed() < lasts {
+            wait(COMPARE_EVERY);
             let closed = gate.write().unwrap();
-            agree(&user, &watch, &panel);
+            wait_agreement(&user, &watch, &panel);
             drop(closed);
-            looks += 1;
+            comparisons += 1;
         }
         done.store(true, Ordering::Relaxed);
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
     });
-    agree(&user, &watch, &panel);
+    wait_agreement(&user, &watch, &panel);
     let lines = watch.lines();
     let mut changes = 0;
-    for (session, (stood, _)) in sessions.iter().zip(&ended) {
-        let mut told: Vec<_> =
+    for (session, (statuses, _)) in sessions.iter().zip(&ended) {
+        let mut reported: Vec<_> =
             lines.iter().filter(|row| row["id"] == session.id).map(|row| row["status"].as_str().unwrap()).collect();
-        told.dedup();
-        let mut rest = told.iter();
+        reported.dedup();
+        let mut rest = reported.iter();
         let missing: Vec<_> =
-            stood.iter().enumerate().filter(|(_, status)| !rest.any(|told| told == *status)).collect();
-        assert!(missing.is_empty(), "{}: missing {missing:?}\nstood {stood:?}\ntold {told:?}", session.id);
-        changes += stood.len();
+            statuses.iter().enumerate().filter(|(_, status)| !rest.any(|reported| reported == *status)).collect();
+        assert!(
+            missing.is_empty(),
+            "{}: missing {missing:?}\nstatuses {statuses:?}\nreported {reported:?}",
+            session.id
+        );
+        changes += statuses.len();
     }
-    println!("{WRITERS} writers for {:.0?}: {changes} changes told, {looks} looks agree", begun.elapsed());
+    println!(
+        "{WRITERS} writers for {:.0?}: {changes} changes reported, {comparisons} comparisons agree",
+        start.elapsed()
+    );
     assert_eq!(watch.end(Signal::TERM), Some(0));
-    drop(light);
+    drop(tray);
 }
 
-/// `watch`, the menu and a `status` of now say the same of every session, but for what is not told by itself.
+/// Waits until `watch`, the menu and a fresh `status` agree on every session, except for progress, which `watch` does
+/// not report.
 #[track_caller]
-fn agree(user: &User, watch: &Watch, panel: &Panel) {
+fn wait_agreement(user: &User, watch: &Watch, panel: &Panel) {
     let by_id = |rows: Vec<Value>| -> BTreeMap<String, Value> {
-        let untold = |mut row: Value| {
+        let without_progress = |mut row: Value| {
             row.as_object_mut().unwrap().remove("last_progress");
             (row["id"].as_str().unwrap().to_owned(), row)
         };
-        rows.into_iter().map(untold).collect()
+        rows.into_iter().map(without_progress).collect()
     };
-    let look = || (by_id(user.rows(&[])), by_id(watch.latest().into_values().collect()), panel.layout().1);
-    let shown = |menu: &Entry, row: &Value| menu.find(&|entry: &Entry| entry.says(row)).is_some();
+    let views = || (by_id(user.rows(&[])), by_id(watch.latest().into_values().collect()), panel.layout().1);
+    let shown = |menu: &Entry, row: &Value| menu.find(&|entry: &Entry| entry.matches_row(row)).is_some();
     let dump = || {
-        let (now, told, menu) = look();
-        let differ = now.iter().filter(|(id, row)| told.get(*id) != Some(row)).map(|(id, row)| (row, told.get(id)));
+        let (status, watched, menu) = views();
+        let differ = status.iter().filter(|(id, row)| watched.get(*id) != Some(row));
+        let differ = differ.map(|(id, row)| (row, watched.get(id)));
         let differ: Vec<_> = differ.collect();
-        let unshown: Vec<_> = now.values().filter(|row| !shown(&menu, row)).collect();
-        format!("watch says otherwise: {differ:#?}\nthe menu does not say: {unshown:#?}\n{menu:#?}")
+        let unshown: Vec<_> = status.values().filter(|row| !shown(&menu, row)).collect();
+        format!("watch differs: {differ:#?}\nnot in the menu: {unshown:#?}\n{menu:#?}")
     };
-    support::wait_until(SOON, "all three say the same", dump, || {
-        let (now, told, menu) = look();
-        (now == told && now.len() == WRITERS as usize && now.values().all(|row| shown(&menu, row))).then_some(())
+    support::wait_until(SOON, "all three agree", dump, || {
+        let (status, watched, menu) = views();
+        (status == watched && status.len() == WRITERS as usize && status.values().all(|row| shown(&menu, row)))
+            .then_some(())
     });
 }

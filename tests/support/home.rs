@@ -1,9 +1,9 @@
-//! A Copilot home of a test's own, the CLI that runs in it, and what that CLI wrote there.
+//! A private Copilot home for one test, the CLI that runs in it, and the files that CLI wrote there.
 //!
-//! The CLI is the native program of the `@github/copilot` package. It is taken from `PILOTLIGHT_TEST_COPILOT`, else from
-//! where `tests/all.sh` installs it. Its first start unpacks 235 MB into its cache, so all tests share one cache
-//! (`PILOTLIGHT_TEST_CACHE`, else below cargo's target folder); everything else (its home, the user's home, the project it
-//! works in) is a scratch folder.
+//! The CLI is the native program of the `@github/copilot` package. `PILOTLIGHT_TEST_COPILOT` names it; by default it is
+//! the one that `tests/all.sh` installs. Its first start unpacks 235 MB into its cache, so all tests share one cache
+//! (`PILOTLIGHT_TEST_CACHE`, else below cargo's target folder). Everything else (its home, the user's home, the project
+//! it works in) is a scratch folder.
 
 use super::executable::executable;
 use super::model::Model;
@@ -15,15 +15,15 @@ use std::process::Command;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-/// The key that the model's provider is given. The CLI blots it out wherever a tool prints it, so it must be a word that
-/// none does.
+/// The API key of the model's provider. The CLI redacts it wherever a tool prints it, so it must be a word that no tool
+/// prints.
 pub(crate) const KEY: &str = "no-key-needed";
 
-/// Where the CLI lies: an absolute path, found and tried once.
+/// The absolute path of the CLI, found and run once.
 pub(crate) fn cli() -> &'static Path {
     static CLI: LazyLock<Result<PathBuf, String>> = LazyLock::new(|| {
         let cli = find_cli()?;
-        // Unpacks the cache once, before several tests would do so at the same time.
+        // Unpacks the cache once, before several tests do so at the same time.
         let version = environment(Command::new(&cli), &target_dir().join("copilot-home")).arg("--version").output();
         match version {
             Ok(version) if version.status.success() => Ok(cli),
@@ -36,7 +36,7 @@ pub(crate) fn cli() -> &'static Path {
     }
 }
 
-/// A release of the CLI that makes no hold, which tests/long.sh installs.
+/// A release of the CLI that holds no lock file (`inuse.*.hold`). tests/long.sh installs it.
 pub(crate) fn old_cli() -> PathBuf {
     old(from_environment("PILOTLIGHT_TEST_OLD_COPILOT").expect("PILOTLIGHT_TEST_OLD_COPILOT names the older CLI"))
 }
@@ -48,7 +48,7 @@ pub(crate) fn old_clis() -> Vec<PathBuf> {
     std::env::split_paths(&all).map(old).collect()
 }
 
-/// Unpacks its cache, which takes longer than any start.
+/// Unpacks the cache of an older CLI, which takes longer than a later start.
 fn old(cli: PathBuf) -> PathBuf {
     let home = target_dir().join("copilot-home");
     let version = environment(Command::new(&cli), &home).env("COPILOT_HOME", &home).arg("--version").output().unwrap();
@@ -58,7 +58,7 @@ fn old(cli: PathBuf) -> PathBuf {
 
 fn find_cli() -> Result<PathBuf, String> {
     if let Some(path) = from_environment("PILOTLIGHT_TEST_COPILOT") {
-        let missing = format!("PILOTLIGHT_TEST_COPILOT names {}, which is not there", path.display());
+        let missing = format!("PILOTLIGHT_TEST_COPILOT names {}, which does not exist", path.display());
         return if path.is_file() { Ok(path) } else { Err(missing) };
     }
     let platform = match (std::env::consts::OS, std::env::consts::ARCH) {
@@ -84,12 +84,12 @@ fn cache() -> PathBuf {
     from_environment("PILOTLIGHT_TEST_CACHE").unwrap_or_else(|| target_dir().join("copilot-cache"))
 }
 
-/// A path that `tests/all.sh` hands down; empty counts as unset.
+/// A path that `tests/all.sh` passes in the environment; an empty value counts as unset.
 fn from_environment(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// The environment that every process of a test gets: nothing of the developer's but the search path.
+/// Clears the environment of a test's process: only the search path of the developer's remains.
 fn environment(mut command: Command, user: &Path) -> Command {
     command
         .env_clear()
@@ -104,19 +104,19 @@ fn environment(mut command: Command, user: &Path) -> Command {
 /// A scratch folder with a Copilot home, a user's home, and a project to work in.
 pub(crate) struct Home {
     root: TempDir,
-    /// An organisation's policy lies in a folder of ours that stands in for the system's.
+    /// Whether an organisation's policy is installed, in a scratch folder that replaces the system's.
     has_policy: bool,
     project: String,
     cli: PathBuf,
 }
 
 impl Home {
-    /// A home with no session yet. `project` names the folder that its sessions work in.
+    /// A home without a session. `project` names the folder that its sessions work in.
     pub(crate) fn new(project: &str) -> Self {
         Self::with_cli(project, cli().to_owned())
     }
 
-    /// The same for another release of the CLI.
+    /// As [`Home::new`], with another release of the CLI.
     pub(crate) fn with_cli(project: &str, cli: PathBuf) -> Self {
         let root = tempfile::Builder::new().prefix("pilotlight-").tempdir().unwrap();
         let home = Self { root, has_policy: false, project: project.to_owned(), cli };
@@ -128,13 +128,13 @@ impl Home {
         home
     }
 
-    /// The terminal interface asks before it works in a folder that it does not know. These are all that it knows.
+    /// Sets the folders that the terminal interface trusts. In any other folder it asks before it starts.
     pub(crate) fn trust(&self, folders: &[&Path]) {
         let config = serde_json::json!({"trustedFolders": folders, "banner": "never"});
         std::fs::write(self.dir().join("config.json"), config.to_string()).unwrap();
     }
 
-    /// What `COPILOT_HOME` is set to.
+    /// The value of `COPILOT_HOME`.
     pub(crate) fn dir(&self) -> PathBuf {
         self.root.path().join("copilot")
     }
@@ -144,7 +144,7 @@ impl Home {
         self.root.path().join(&self.project)
     }
 
-    /// Everything of this test.
+    /// The scratch folder that contains everything of this test.
     pub(crate) fn root(&self) -> &Path {
         self.root.path()
     }
@@ -153,9 +153,9 @@ impl Home {
         self.root.path().join("user")
     }
 
-    /// The CLI, ready to be started in this home's project. Its model is `model`, unless a session brings its own.
+    /// A command that starts the CLI in this home's project. Its model is `model`, unless a session configures its own.
     pub(crate) fn copilot(&self, model: &Model) -> Command {
-        let mut command = environment(self.in_its_system(Command::new(&self.cli)), &self.user());
+        let mut command = environment(self.with_policy(Command::new(&self.cli)), &self.user());
         command
             .current_dir(self.project())
             .env("COPILOT_HOME", self.dir())
@@ -167,28 +167,29 @@ impl Home {
         command
     }
 
-    /// From now on an organisation lays this down for whatever is started in this home's system.
-    pub(crate) fn lay_down(&mut self, policy: &Value) {
+    /// Installs an organisation's policy for all programs that [`with_policy`](Self::with_policy) starts from now on.
+    pub(crate) fn set_policy(&mut self, policy: &Value) {
         let folder = self.root.path().join("etc/github-copilot");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("managed-settings.json"), policy.to_string()).unwrap();
         self.has_policy = true;
     }
 
-    /// This program, with that policy where the system has it: in a mount namespace of its own, so that nobody else's is touched.
-    pub(crate) fn in_its_system(&self, command: Command) -> Command {
-        const MOUNTED: &str = "mount -t overlay overlay -o \"lowerdir=$0:/etc\" /etc && exec \"$@\"";
+    /// Runs this program with the policy at the system's path, in a mount namespace of its own, so that the real system
+    /// is not touched.
+    pub(crate) fn with_policy(&self, command: Command) -> Command {
+        const MOUNT: &str = "mount -t overlay overlay -o \"lowerdir=$0:/etc\" /etc && exec \"$@\"";
         if !self.has_policy {
             return command;
         }
         let mut inside = Command::new("unshare");
-        inside.arg(if rustix::process::geteuid().is_root() { "-m" } else { "-rm" }).args(["sh", "-c", MOUNTED]);
+        inside.arg(if rustix::process::geteuid().is_root() { "-m" } else { "-rm" }).args(["sh", "-c", MOUNT]);
         inside.arg(self.root.path().join("etc")).arg(command.get_program()).args(command.get_args());
         inside.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
         inside
     }
 
-    /// Copilot's own record of what its user allowed for good: that the bridge may answer in this folder.
+    /// Writes Copilot's own record of permanent approvals: the bridge may answer in this folder.
     pub(crate) fn remember_consent(&self, folder: &Path) {
         let approval =
             serde_json::json!({"kind": "extension-permission-access", "extensionName": "plugin:pilotlight:pilotlight"});
@@ -196,7 +197,7 @@ impl Home {
         std::fs::write(self.dir().join("permissions-config.json"), record.to_string()).unwrap();
     }
 
-    /// A program that is the CLI with the environment of this home, for whoever starts it without that.
+    /// A script that runs the CLI with the environment of this home, for callers that do not set it.
     pub(crate) fn program(&self, model: &Model) -> PathBuf {
         let command = self.copilot(model);
         let mut script = "#!/bin/sh\n".to_owned();
@@ -228,13 +229,13 @@ impl Home {
         Folder { path: self.dir().join("session-state").join(id) }
     }
 
-    /// Lets the tools go on that work until told.
-    pub(crate) fn go(&self) {
+    /// Lets the tools finish that wait for the file [`GO`](super::script::GO).
+    pub(crate) fn release_tools(&self) {
         std::fs::write(self.project().join(super::script::GO), "").unwrap();
     }
 }
 
-/// What is on disk of one session.
+/// One session's folder on disk.
 #[derive(Clone)]
 pub(crate) struct Folder {
     /// `<COPILOT_HOME>/session-state/<id>`.
@@ -247,7 +248,7 @@ impl Folder {
         self.path.file_name().unwrap().to_string_lossy().into_owned()
     }
 
-    /// The log as it is now, a value a line. Empty before the first prompt.
+    /// The log as it is now, one value per line. Empty before the first prompt.
     pub(crate) fn events(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.log()).unwrap_or_default();
         text.split_inclusive('\n')
@@ -285,7 +286,7 @@ impl Folder {
         self.wait_nth(kind, 1)
     }
 
-    /// Checks that the log is one chain: no event was lost, doubled, or written by a second owner.
+    /// Asserts that the log is one chain: no event was lost, duplicated, or written by a second owner.
     pub(crate) fn assert_one_chain(&self) {
         if let Some(fault) = self.fault() {
             panic!("{fault}\n{}", self.dump());
@@ -293,18 +294,19 @@ impl Folder {
         assert!(self.locks().len() <= 1, "two owners\n{}", self.dump());
     }
 
-    /// What keeps the log from being one chain, if anything does.
+    /// Why the log is not one chain, if it is not.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         let events = self.events();
         let key = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
         let kinds: HashMap<_, _> = events.iter().map(|event| (key(event, "id"), key(event, "type"))).collect();
         if kinds.len() != events.len() {
-            return Some("an event is doubled");
+            return Some("an event is duplicated");
         }
         let mut parents = HashSet::new();
         for parent in events.iter().skip(1).map(|event| key(event, "parentId")) {
             let Some(kind) = kinds.get(&parent) else { return Some("an event is lost") };
-            // An abort may be written after the end of the round that follows it; whoever resumes then goes on from it.
+            // An abort may be written after the end of the round that follows it. A resuming process then continues
+            // from it.
             if !parents.insert(parent) && kind != "abort" {
                 return Some("the log is forked");
             }
@@ -313,7 +315,7 @@ impl Folder {
         events.iter().any(in_use).then_some("two owners")
     }
 
-    /// The pids that the locks name.
+    /// The pids in the names of the locks.
     pub(crate) fn locks(&self) -> Vec<u32> {
         let Ok(entries) = std::fs::read_dir(&self.path) else { return Vec::new() };
         let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
@@ -323,7 +325,7 @@ impl Folder {
             .collect()
     }
 
-    /// The log in brief, for a test that failed: the type of each event and how its data begins.
+    /// The log in brief, for a failed test: the type of each event and the start of its data.
     pub(crate) fn dump(&self) -> String {
         let mut out = format!("{}, locks {:?}\n", self.path.display(), self.locks());
         for event in self.events() {

@@ -1,4 +1,4 @@
-//! The far side of the bridge's socket, as the test: it hears what the extension says, and orders.
+//! The test as the tray's end of the bridge's socket: it receives what the extension sends, and gives orders.
 
 use super::{COPILOT, SOON, wait_until};
 use hmac::{Hmac, KeyInit, Mac};
@@ -10,30 +10,31 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// The tray's nonce; whoever checks proofs would take a fresh one.
+/// The tray's nonce. The real tray uses a fresh one for each connection.
 const NONCE: &str = "0123456789abcdef";
 
-/// One extension that is connected.
-pub(crate) struct Line {
-    /// Its first words.
+/// A connection to one extension.
+pub(crate) struct Connection {
+    /// Its hello message.
     pub(crate) hello: Value,
     stream: UnixStream,
-    heard: Arc<Mutex<Vec<Value>>>,
+    received: Arc<Mutex<Vec<Value>>>,
 }
 
-/// Has this file of settings of the extension name the test as Pilotlight, for extensions that are started from then on.
-pub(crate) fn be_pilotlight(settings: &Path) {
+/// Makes this settings file of the extension name the test's program as Pilotlight. Affects extensions that start
+/// later.
+pub(crate) fn pose_as_pilotlight(settings: &Path) {
     let mut read: Value = serde_json::from_slice(&std::fs::read(settings).unwrap()).unwrap();
     read["program"] = std::env::current_exe().unwrap().canonicalize().unwrap().to_str().unwrap().into();
     std::fs::write(settings, read.to_string()).unwrap();
 }
 
-/// What shows an extension which process it talks to, for as long as this is held.
+/// The open file that proves to an extension which process it talks to. It must stay open during the handshake.
 fn seal(nonce: &str, peer: u64) -> OwnedFd {
     rustix::fs::memfd_create(format!("pilotlight-{nonce}-{peer}"), rustix::fs::MemfdFlags::CLOEXEC).unwrap()
 }
 
-/// Listens where extensions look for the tray.
+/// A listener on the socket path at which extensions expect the tray.
 pub(crate) struct Listener {
     listener: UnixListener,
     key: Vec<u8>,
@@ -41,25 +42,25 @@ pub(crate) struct Listener {
     version: u32,
 }
 
-/// An extension that was greeted.
+/// An extension that received a welcome.
 struct Greeted {
-    /// Its first words.
+    /// Its hello message.
     hello: Value,
     stream: UnixStream,
-    /// What it says next.
+    /// Its further lines.
     lines: Lines<BufReader<UnixStream>>,
-    /// It looks for this before it answers.
+    /// It checks this before it answers.
     seal: OwnedFd,
 }
 
 impl Greeted {
-    /// Waits until it has left without another word.
-    fn leaves(mut self) {
-        assert!(self.lines.next().is_none_or(|line| line.is_err()), "it has said more");
+    /// Waits until it disconnects, and asserts that it sends nothing more.
+    fn expect_disconnect(mut self) {
+        assert!(self.lines.next().is_none_or(|line| line.is_err()), "it has sent more");
     }
 }
 
-/// What proves that a side knows the key.
+/// The proof that a side knows the key.
 pub(crate) fn proof(key: &[u8], side: &str, nonce: &str, session: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
     mac.update(format!("{side}:{nonce}:{session}").as_bytes());
@@ -77,8 +78,8 @@ impl Listener {
         Self { listener, key: key.to_vec(), path, version: 1 }
     }
 
-    /// The same, of another version of the protocol.
-    pub(crate) fn of_version(mut self, version: u32) -> Self {
+    /// Sets the version of the protocol that it announces.
+    pub(crate) fn with_version(mut self, version: u32) -> Self {
         self.version = version;
         self
     }
@@ -90,11 +91,11 @@ impl Listener {
         stream
     }
 
-    /// Greets the next extension, with what is right for it, or for another conversation, which began with these words.
+    /// Welcomes the next extension, with the proof for its own hello, or for the hello of another conversation.
     fn greet(&self, other: Option<&Value>) -> Greeted {
         let stream = self.next();
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        let hello: Value = serde_json::from_str(&lines.next().expect("it says who it is").unwrap()).unwrap();
+        let hello: Value = serde_json::from_str(&lines.next().expect("it sends a hello").unwrap()).unwrap();
         let first = other.unwrap_or(&hello);
         let (nonce, session) = (first["nonce"].as_str().unwrap(), first["session"].as_str().unwrap());
         let peer = first["pid"].as_u64().unwrap();
@@ -106,41 +107,41 @@ impl Listener {
         Greeted { hello, stream, lines, seal }
     }
 
-    /// Greets the next extension, and waits until it has left: what we say proves nothing to it.
-    pub(crate) fn accept_and_be_left(&self) {
-        self.greet(None).leaves();
+    /// Welcomes the next extension with a proof that it does not accept, and waits until it disconnects.
+    pub(crate) fn accept_and_expect_disconnect(&self) {
+        self.greet(None).expect_disconnect();
     }
 
-    /// Answers the next extension with what was right for another conversation, of which these were the first words; and waits until it
-    /// has left.
+    /// Replays to the next extension the proof of another conversation, which began with this hello, and waits until it
+    /// disconnects.
     pub(crate) fn replay(&self, before: &Value) {
         let greeted = self.greet(Some(before));
         assert_ne!(greeted.hello["nonce"], before["nonce"]);
-        greeted.leaves();
+        greeted.expect_disconnect();
     }
 
-    /// Whether somebody has come who was not let in yet.
-    pub(crate) fn is_wanted(&self) -> bool {
+    /// Whether a connection waits to be accepted. Accepts and drops it.
+    pub(crate) fn has_pending(&self) -> bool {
         self.listener.accept().is_ok()
     }
 
-    /// Lets the next extension in.
-    pub(crate) fn accept(&self) -> Line {
+    /// Completes the handshake with the next extension.
+    pub(crate) fn accept(&self) -> Connection {
         let Greeted { hello, stream, mut lines, seal: _seal } = self.greet(None);
         let mut next = move || lines.next()?.ok().map(|line| serde_json::from_str::<Value>(&line).unwrap());
         let right = proof(&self.key, "ext", NONCE, hello["session"].as_str().unwrap());
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let into = Arc::clone(&heard);
-        if let Some(said) = next() {
-            assert_eq!(said, json!({"t": "proof", "proof": right}));
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&received);
+        if let Some(reply) = next() {
+            assert_eq!(reply, json!({"t": "proof", "proof": right}));
         }
         std::thread::spawn(move || {
-            while let Some(said) = next() {
-                into.lock().unwrap().push(said);
+            while let Some(message) = next() {
+                into.lock().unwrap().push(message);
             }
             into.lock().unwrap().push(json!({"t": "gone"}));
         });
-        Line { hello, stream, heard }
+        Connection { hello, stream, received }
     }
 }
 
@@ -150,38 +151,39 @@ impl Drop for Listener {
     }
 }
 
-impl Line {
-    /// Everything it said so far.
-    pub(crate) fn heard(&self) -> Vec<Value> {
-        self.heard.lock().unwrap().clone()
+impl Connection {
+    /// Everything received so far.
+    pub(crate) fn received(&self) -> Vec<Value> {
+        self.received.lock().unwrap().clone()
     }
 
-    /// Waits until it has said this.
-    pub(crate) fn wait(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
-        let dump = || format!("{:#?}", self.heard());
-        wait_until(COPILOT, what, dump, || self.heard().into_iter().find(&is_it))
+    /// Waits for a message that fits.
+    pub(crate) fn wait(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let dump = || format!("{:#?}", self.received());
+        wait_until(COPILOT, what, dump, || self.received().into_iter().find(&fits))
     }
 
     /// Waits for an event of this type.
     pub(crate) fn event(&self, kind: &str) -> Value {
-        self.wait(kind, |said| said["t"] == "event" && said["type"] == kind)["data"].clone()
+        self.wait(kind, |message| message["t"] == "event" && message["type"] == kind)["data"].clone()
     }
 
-    /// Says this, whatever it is.
-    pub(crate) fn say(&self, text: &str) {
-        let _ = (&self.stream).write_all(text.as_bytes()); // it may leave before all was said
+    /// Sends this text as it is.
+    pub(crate) fn send(&self, text: &str) {
+        let _ = (&self.stream).write_all(text.as_bytes()); // it may disconnect before everything is sent
     }
 
-    /// Waits until it has left.
-    pub(crate) fn leaves(&self) {
-        self.wait("it leaves", |said| said["t"] == "gone");
+    /// Waits until the extension has disconnected.
+    pub(crate) fn wait_closed(&self) {
+        self.wait("it disconnects", |message| message["t"] == "gone");
     }
 
-    /// Orders, and waits for what came of it: nothing, or why nothing was done.
+    /// Sends an order, and waits for its result, or the reason why nothing was done.
     pub(crate) fn order(&self, id: u32, mut order: Value) -> Result<Value, String> {
         order["id"] = id.into();
         writeln!(&self.stream, "{order}").unwrap();
-        let result = self.wait(&format!("the result of {order}"), |said| said["t"] == "result" && said["id"] == id);
+        let result =
+            self.wait(&format!("the result of {order}"), |message| message["t"] == "result" && message["id"] == id);
         if result["ok"] == true { Ok(result) } else { Err(result["error"].as_str().unwrap().to_owned()) }
     }
 }

@@ -1,18 +1,18 @@
-//! What the tests that drive real programs stand on: waiting, scratch folders, the doubles, and the programs themselves.
+//! Support for the tests that drive real programs: waiting, scratch folders, test doubles, and the programs themselves.
 //!
 //! The tests run the real Copilot CLI against a model that is a script ([`model`], [`script`]), in a Copilot home of
-//! their own ([`home`]): as a server that the SDK talks to ([`server`], with a [`person`] who answers) or as the terminal
-//! interface inside tmux ([`terminal`]). Beside it runs the real Pilotlight ([`pilotlight`]), and what it tells is
-//! compared with what was done. What Copilot does not do on demand is made up ([`made_up`]). [`record`] keeps what Copilot wrote
-//! on the way, as new traces.
+//! their own ([`home`]): as a server that the SDK talks to ([`server`], with a [`person`] who answers) or as the
+//! terminal interface inside tmux ([`terminal`]). The real Pilotlight ([`pilotlight`]) runs at the same time, and its
+//! reports are compared with what was done. What Copilot does not do on demand is fabricated ([`synthetic`]).
+//! [`record`] saves the files that Copilot writes as new traces.
 //!
 //! No test sleeps and hopes. A test either *holds* something (the model's answer, a tool that waits for a file, a
-//! permission request) and looks while it is held, or it waits for a condition with [`wait_until`].
+//! permission request) and checks the state while it is held, or waits for a condition with [`wait_until`].
 //!
 //! Test code is synchronous; the few async parts live on one runtime thread that all tests share ([`block_on`]).
 
-#![allow(dead_code, reason = "each test binary uses its own part of the support")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on should say where")]
+#![allow(dead_code, reason = "each test binary uses only a part of the support code")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should panic where it fails")]
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -24,35 +24,35 @@ pub(crate) mod executable;
 pub(crate) mod freeze;
 pub(crate) mod home;
 pub(crate) mod listener;
-pub(crate) mod made_up;
 pub(crate) mod model;
 pub(crate) mod person;
 pub(crate) mod pilotlight;
 pub(crate) mod process;
-pub(crate) mod ran;
 pub(crate) mod record;
+pub(crate) mod running_time;
 pub(crate) mod script;
 pub(crate) mod server;
+pub(crate) mod synthetic;
 pub(crate) mod terminal;
 pub(crate) mod tmux;
 
-/// How long a condition may take that normally holds within a second. Generous: the machine may be busy with a build.
+/// Deadline for a condition that normally holds within a second. Generous: the machine may be busy with a build.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
-/// The same for what Copilot does, several of them at a time: each takes seconds of a processor to start.
+/// Deadline for what Copilot does. Several run at a time, and each needs seconds of CPU time to start.
 pub(crate) const COPILOT: Duration = Duration::from_secs(120);
 
-/// Looks at `condition` every 20 ms until it gives a value. Panics after `timeout` with `what` was waited for and what
-/// `dump` tells of the state of things.
+/// Polls `condition` every 20 ms until it returns a value. After `timeout`, panics with `what` was awaited and the
+/// state that `dump` describes.
 pub(crate) fn wait_until<T>(
     timeout: Duration,
     what: &str,
     dump: impl Fn() -> String,
     condition: impl FnMut() -> Option<T>,
 ) -> T {
-    wait(timeout, condition).unwrap_or_else(|| panic!("waited {timeout:?} in vain until {what}\n{}", dump()))
+    wait(timeout, condition).unwrap_or_else(|| panic!("timed out after {timeout:?} waiting until {what}\n{}", dump()))
 }
 
-/// The same for where nothing depends on it: `None` when the time is over.
+/// As [`wait_until`], but returns `None` after `timeout`.
 pub(crate) fn wait<T>(timeout: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
     loop {
@@ -60,17 +60,17 @@ pub(crate) fn wait<T>(timeout: Duration, mut condition: impl FnMut() -> Option<T
         if value.is_some() || start.elapsed() >= timeout {
             return value;
         }
-        #[expect(clippy::disallowed_methods, reason = "the one place that waits: between two looks at a condition")]
+        #[expect(clippy::disallowed_methods, reason = "the one place that waits: between two polls")]
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// Runs `future` on the runtime that all tests share, and waits for it.
+/// Runs `future` to completion on the runtime that all tests share.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     RUNTIME.block_on(future)
 }
 
-/// Starts `future` on the runtime that all tests share.
+/// Spawns `future` on the runtime that all tests share.
 pub(crate) fn spawn<F: Future<Output = ()> + Send + 'static>(future: F) -> tokio::task::JoinHandle<()> {
     RUNTIME.spawn(future)
 }
@@ -82,8 +82,8 @@ static RUNTIME: LazyLock<tokio::runtime::Handle> = LazyLock::new(|| {
     handle
 });
 
-/// The folder that cargo builds into: what is costly to make (the unpacked CLI) is kept there between runs.
+/// Cargo's target folder. Whatever is costly to make (the unpacked CLI) is cached there between runs.
 pub(crate) fn target_dir() -> PathBuf {
-    // The integration tests' own scratch folder is `<target dir>/tmp`.
+    // `CARGO_TARGET_TMPDIR` is `<target dir>/tmp`.
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned()
 }

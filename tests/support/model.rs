@@ -1,9 +1,9 @@
-//! A model server for the Copilot CLI on loopback: the part of the chat completions interface that the CLI uses, played
-//! from [`script`](super::script).
+//! A model server for the Copilot CLI on loopback. It implements the part of the chat completions API that the CLI
+//! uses, and answers from [`script`](super::script).
 //!
-//! A test steers it in two ways: the word in its prompt chooses the script, and a [`Hold`] keeps the model silent at one
-//! round of a script until the test has looked. What the model was asked is counted, so a test can wait until the CLI
-//! has really come to it ([`Model::wait_asked`]).
+//! A test controls it in two ways: a word in the prompt chooses the script, and a [`Hold`] keeps the model silent at
+//! one round of a script while the test checks the state. Requests are counted, so a test can wait until the CLI has
+//! really reached a round ([`Model::wait_requested`]).
 
 use super::script::{self, Answer};
 use super::{COPILOT, block_on, spawn, wait_until};
@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 /// A round of a script: the answer to the prompt is round 0.
 type Round = (String, usize);
 
-/// A running model server. It goes with this value.
+/// A running model server. It stops when this value is dropped.
 pub(crate) struct Model {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -33,10 +33,10 @@ pub(crate) struct Model {
 
 struct Shared {
     held: watch::Sender<HashSet<Round>>,
-    /// How long every answer takes.
-    takes: Mutex<Duration>,
-    /// Every round that was asked for, in order, repeated ones (retries) too.
-    asked: Mutex<Vec<Round>>,
+    /// The delay before each answer.
+    delay: Mutex<Duration>,
+    /// Every requested round, in order, including repeated ones (retries).
+    requested: Mutex<Vec<Round>>,
 }
 
 /// Keeps the model silent at one round of a script, until released or dropped.
@@ -50,8 +50,8 @@ impl Model {
     pub(crate) fn start() -> Self {
         let shared = Arc::new(Shared {
             held: watch::channel(HashSet::new()).0,
-            takes: Mutex::default(),
-            asked: Mutex::default(),
+            delay: Mutex::default(),
+            requested: Mutex::default(),
         });
         let router = Router::new()
             .route("/v1/models", get(models))
@@ -63,12 +63,12 @@ impl Model {
         Self { address, shared, task }
     }
 
-    /// What Copilot is told as its provider's base URL.
+    /// The provider's base URL for Copilot.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// From now on the model is silent when it comes to this round.
+    /// Keeps the model silent at this round from now on.
     pub(crate) fn hold(&self, script: &str, round: usize) -> Hold {
         let round = (script.to_owned(), round);
         self.shared.held.send_modify(|held| {
@@ -77,24 +77,24 @@ impl Model {
         Hold { shared: Arc::clone(&self.shared), round }
     }
 
-    /// From now on every answer takes so long.
-    pub(crate) fn takes(&self, span: Duration) {
-        *self.shared.takes.lock().unwrap() = span;
+    /// Delays every answer from now on.
+    pub(crate) fn set_delay(&self, delay: Duration) {
+        *self.shared.delay.lock().unwrap() = delay;
     }
 
-    /// How often this round was asked for.
-    pub(crate) fn asked(&self, script: &str, round: usize) -> usize {
-        self.shared.asked.lock().unwrap().iter().filter(|(s, r)| s == script && *r == round).count()
+    /// How often this round was requested.
+    pub(crate) fn request_count(&self, script: &str, round: usize) -> usize {
+        self.shared.requested.lock().unwrap().iter().filter(|(s, r)| s == script && *r == round).count()
     }
 
-    /// Waits until this round has been asked for.
-    pub(crate) fn wait_asked(&self, script: &str, round: usize) {
-        let what = format!("the model is asked for round {round} of {script}");
-        let dump = || format!("asked so far: {:?}", self.shared.asked.lock().unwrap());
-        wait_until(COPILOT, &what, dump, || (self.asked(script, round) > 0).then_some(()));
+    /// Waits until this round has been requested.
+    pub(crate) fn wait_requested(&self, script: &str, round: usize) {
+        let what = format!("round {round} of {script} is requested from the model");
+        let dump = || format!("requested so far: {:?}", self.shared.requested.lock().unwrap());
+        wait_until(COPILOT, &what, dump, || (self.request_count(script, round) > 0).then_some(()));
     }
 
-    /// Stops listening: whoever asks from now on finds nobody.
+    /// Stops listening: later connections are refused.
     pub(crate) fn stop(&self) {
         self.task.abort();
         let what = "the model server has stopped";
@@ -129,16 +129,16 @@ async fn chat(State(shared): State<Arc<Shared>>, Json(request): Json<Value>) -> 
     let (script, number, round) = place_in_script(&request);
     let key = (script.clone(), round);
     let call = {
-        let mut asked = shared.asked.lock().unwrap();
-        asked.push(key.clone());
-        asked.len()
+        let mut requested = shared.requested.lock().unwrap();
+        requested.push(key.clone());
+        requested.len()
     };
-    let takes = *shared.takes.lock().unwrap();
-    tokio::time::sleep(takes).await;
-    // Fails only when the sender is gone, and `shared` holds it.
+    let delay = *shared.delay.lock().unwrap();
+    tokio::time::sleep(delay).await;
+    // Fails only if the sender is dropped, and `shared` owns it.
     shared.held.subscribe().wait_for(|held| !held.contains(&key)).await.unwrap();
     match script::answer(&script, number, round) {
-        // The terminal interface asks for a stream, a session of the SDK does not.
+        // The terminal interface requests a stream, a session of the SDK does not.
         Answer::Say(text, tools) if request["stream"] == true => stream(completion(call, &text, &tools), None),
         Answer::Say(text, tools) => Json(whole(call, &text, &tools)).into_response(),
         Answer::Status(code) => {
@@ -153,7 +153,7 @@ async fn chat(State(shared): State<Arc<Shared>>, Json(request): Json<Value>) -> 
     }
 }
 
-/// Which script a request is at, its number, and its round: the answers given since the prompt that named it.
+/// The script of a request, its number, and its round: the number of answers since the prompt that named the script.
 fn place_in_script(request: &Value) -> (String, u64, usize) {
     let mut place = ("plain".to_owned(), 0, 0);
     for message in request["messages"].as_array().into_iter().flatten() {
@@ -170,7 +170,7 @@ fn place_in_script(request: &Value) -> (String, u64, usize) {
     place
 }
 
-/// A message's text: a string, or the text parts of a list.
+/// The text of a message: a string, or the text parts of a list.
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -221,7 +221,7 @@ fn completion(call: usize, text: &str, tools: &[(&'static str, Value)]) -> Vec<V
     chunks
 }
 
-/// Chunks as server-sent events; `broken` breaks the connection where the end should be.
+/// Chunks as server-sent events. `broken` breaks the connection instead of ending the stream.
 fn stream(chunks: Vec<Value>, broken: Option<std::io::Error>) -> Response {
     let mut events: Vec<Result<String, std::io::Error>> =
         chunks.into_iter().map(|chunk| Ok(format!("data: {chunk}\n\n"))).collect();

@@ -1,7 +1,7 @@
-//! The person behind an SDK client: who answers permission requests, questions and plans, or does not.
+//! The person behind an SDK client, who answers permission requests, questions and plans, or does not.
 //!
-//! A [`Person`] has a [`Manner`] that the test may change at any time. Requests that wait are answered as soon as the
-//! manner is no longer [`Manner::Waits`].
+//! A [`Person`] has a [`Manner`] that the test may change at any time. Pending requests are answered once the manner is
+//! no longer [`Manner::Waits`].
 
 use async_trait::async_trait;
 use github_copilot_sdk::handler::{
@@ -22,7 +22,7 @@ pub(crate) enum Manner {
     Approves,
     /// Says no at once.
     Refuses,
-    /// Is not there: the client says so.
+    /// Is away: the client reports that the user is not available.
     Away,
     /// Leaves it to another client.
     Leaves,
@@ -38,16 +38,16 @@ pub(crate) struct Person {
 
 impl Person {
     /// A person with this manner.
-    pub(crate) fn who(manner: Manner) -> Self {
+    pub(crate) fn new(manner: Manner) -> Self {
         Self { manner: Arc::new(watch::channel(manner).0) }
     }
 
-    /// Changes the manner; what waits is answered accordingly.
-    pub(crate) fn now(&self, manner: Manner) {
+    /// Changes the manner. Pending requests are answered accordingly.
+    pub(crate) fn set_manner(&self, manner: Manner) {
         self.manner.send_replace(manner);
     }
 
-    async fn decided(&self) -> Manner {
+    async fn decision(&self) -> Manner {
         *self.manner.subscribe().wait_for(|manner| *manner != Manner::Waits).await.unwrap()
     }
 }
@@ -55,7 +55,7 @@ impl Person {
 #[async_trait]
 impl PermissionHandler for Person {
     async fn handle(&self, _: SessionId, _: RequestId, _: PermissionRequestData) -> PermissionResult {
-        match self.decided().await {
+        match self.decision().await {
             Manner::Approves => PermissionResult::approve_once(),
             Manner::Refuses => PermissionResult::reject("not this".to_owned()),
             Manner::Away => PermissionResult::user_not_available(),
@@ -75,14 +75,14 @@ impl UserInputHandler for Person {
         _: Option<bool>,
     ) -> Option<UserInputResponse> {
         let answer = UserInputResponse { answer: "red".to_owned(), was_freeform: false };
-        (self.decided().await == Manner::Approves).then_some(answer)
+        (self.decision().await == Manner::Approves).then_some(answer)
     }
 }
 
 #[async_trait]
 impl ElicitationHandler for Person {
     async fn handle(&self, _: SessionId, _: RequestId, _: ElicitationRequest) -> ElicitationResult {
-        let accept = self.decided().await == Manner::Approves;
+        let accept = self.decision().await == Manner::Approves;
         let action = if accept { "accept" } else { "decline" };
         ElicitationResult { action: action.to_owned(), content: accept.then(|| json!({"color": "red"})) }
     }
@@ -91,7 +91,7 @@ impl ElicitationHandler for Person {
 #[async_trait]
 impl ExitPlanModeHandler for Person {
     async fn handle(&self, _: SessionId, _: Option<RequestId>, _: ExitPlanModeData) -> ExitPlanModeResult {
-        let approved = self.decided().await == Manner::Approves;
+        let approved = self.decision().await == Manner::Approves;
         let selected_action = approved.then(|| "interactive".to_owned());
         ExitPlanModeResult { approved, selected_action, feedback: None }
     }

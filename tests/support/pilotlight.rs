@@ -1,9 +1,9 @@
-//! The real Pilotlight, looked at in the four ways that a user or a script has: `pilotlight status --json`, asked anew
-//! each time; `pilotlight watch --json`, running beside the story; the live table on a terminal; and the menu in the panel, on
-//! a bus of its own.
+//! The real Pilotlight, observed in the four ways that a user or a script has: `pilotlight status --json`, run again
+//! each time; `pilotlight watch --json`, running throughout the test; the live table on a terminal; and the menu in the
+//! panel, on a private bus.
 //!
-//! A [`Pilot`] runs the latter three from its start on, so every status has to reach them as a change. [`Pilot::told`]
-//! waits until all four say the same.
+//! A [`Pilot`] runs the latter three from its start, so every status must reach them as a change.
+//! [`Pilot::wait_status`] waits until all four agree.
 
 use super::desktop::bus::Bus;
 use super::desktop::panel::{Entry, Panel};
@@ -21,9 +21,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How long a status may take to be told everywhere. The promise is milliseconds; the rest is for a busy machine. It is
-/// shorter than any rescan, so a change that only a rescan finds fails the test.
-const TOLD: Duration = Duration::from_secs(30);
+/// How long a status may take to be shown everywhere. The promise is milliseconds; the rest is for a busy machine. It
+/// is shorter than any rescan, so a change that only a rescan finds fails the test.
+const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The name of the config file.
 const CONFIG: &str = "pilotlight.toml";
@@ -35,39 +35,39 @@ pub(crate) struct Pilot {
     watch: Child,
     watched: Arc<Mutex<Watched>>,
     table: Tmux,
-    light: Child,
+    tray: Child,
     panel: Panel,
     bus: Bus,
 }
 
-/// What `watch --json` has said so far.
+/// The output of `watch --json` so far.
 #[derive(Default)]
 struct Watched {
     /// Every line, in order.
     lines: Vec<Value>,
-    /// The last line of each session that is still there.
+    /// The last line of each session that was not removed.
     latest: BTreeMap<String, Value>,
 }
 
 impl Pilot {
-    /// Starts to watch these homes, as a user who never configured anything.
+    /// Watches these homes, as for a user who never configured anything.
     pub(crate) fn start(homes: &[&Home]) -> Self {
         Self::configured(homes, "")
     }
 
-    /// Starts to watch these homes with this config file.
+    /// Watches these homes with this config file.
     pub(crate) fn configured(homes: &[&Home], config: &str) -> Self {
         Self::with(homes, config, &[])
     }
 
-    /// Gives it another config file, which counts at once.
+    /// Replaces the config file. The change takes effect at once.
     pub(crate) fn configure(&self, config: &str) {
-        let (path, beside) = (self.scratch.path().join(CONFIG), self.scratch.path().join("beside"));
-        std::fs::write(&beside, config).unwrap();
-        std::fs::rename(beside, path).unwrap();
+        let (path, new) = (self.scratch.path().join(CONFIG), self.scratch.path().join("new"));
+        std::fs::write(&new, config).unwrap();
+        std::fs::rename(new, path).unwrap();
     }
 
-    /// Starts to watch these homes with this config file, in this environment: what it starts inherits it.
+    /// Watches these homes with this config file, in this environment, which the programs that it starts inherit.
     pub(crate) fn with(homes: &[&Home], config: &str, environment: &[(OsString, OsString)]) -> Self {
         let homes: Vec<PathBuf> = homes.iter().map(|home| home.dir()).collect();
         let scratch = tempfile::Builder::new().prefix("pilotlight-user-").tempdir().unwrap();
@@ -86,15 +86,15 @@ impl Pilot {
         let panel = Panel::start(&bus);
         let run = scratch.path().join("run");
         std::fs::create_dir(&run).unwrap();
-        // A user who was welcomed long ago: what is shown beside the menu is what happened.
+        // The user was welcomed long ago, so no welcome popup appears.
         let state = scratch.path().join(".local/state/pilotlight");
         std::fs::create_dir_all(&state).unwrap();
         std::fs::write(state.join("welcomed"), "").unwrap();
-        let light = command(&scratch, &homes, &["tray"])
+        let tray = command(&scratch, &homes, &["tray"])
             .env("DBUS_SESSION_BUS_ADDRESS", bus.address())
             .env("XDG_RUNTIME_DIR", run)
             .envs(environment.iter().cloned())
-            // What must not be in the log must not be in it at any level.
+            // What must not be in the log must be absent at every level.
             .env("PILOTLIGHT_LOG", "trace")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -102,39 +102,39 @@ impl Pilot {
             .spawn()
             .unwrap();
         panel.wait_for_icon();
-        Self { homes, scratch, watch, watched, table, light, panel, bus }
+        Self { homes, scratch, watch, watched, table, tray, panel, bus }
     }
 
-    /// Where the tray's bus is.
+    /// The address of the tray's bus.
     pub(crate) fn bus(&self) -> String {
         self.bus.address()
     }
 
-    /// From now on the test is the notification server on the tray's bus.
+    /// Makes the test the notification server on the tray's bus.
     pub(crate) fn popups(&self) -> Popups {
         Popups::start(&self.bus)
     }
 
-    /// Waits until `status --json`, `watch --json`, the table and the menu all tell this status of the session, with a reason that
-    /// contains `because`. Returns its row.
-    pub(crate) fn told(&self, id: &str, status: &str, because: &str) -> Value {
-        let what = format!("{id} is told as {status:?} because of {because:?}, four times");
+    /// Waits until `status --json`, `watch --json`, the table and the menu all show this status of the session, with a
+    /// reason that contains `because`. Returns its row.
+    pub(crate) fn wait_status(&self, id: &str, status: &str, because: &str) -> Value {
+        let what = format!("{id} is {status:?} because of {because:?} in all four views");
         let fits = |row: &Value| {
             row["status"] == status && row["because"].as_str().is_some_and(|reason| reason.contains(because))
         };
         wait_until(
-            TOLD,
+            DEADLINE,
             &what,
             || self.dump(id),
             || {
                 let row = self.row(id).filter(&fits)?;
-                let heard = self.watched.lock().unwrap().latest.get(id).is_some_and(&fits);
-                (heard && self.table_shows(&row) && self.menu_shows(&row)).then_some(row)
+                let watched = self.watched.lock().unwrap().latest.get(id).is_some_and(&fits);
+                (watched && self.table_shows(&row) && self.menu_shows(&row)).then_some(row)
             },
         )
     }
 
-    /// Clicks an entry of the session's submenu, found by how its label begins, once it can be clicked.
+    /// Clicks an entry of the session's submenu, found by the start of its label, once it can be clicked.
     pub(crate) fn click(&self, id: &str, label: &str) {
         let what = format!("{label:?} of {id} can be clicked");
         let dump = || self.dump(id);
@@ -144,10 +144,10 @@ impl Pilot {
             let fits = |entry: &Entry| entry.shown().starts_with(label) && entry.enabled && entry.entries.is_empty();
             submenu.find(&fits).cloned()
         };
-        // As a hand does: it opens the menu, in which nothing moves from then on, and looks again.
-        wait_until(TOLD, &what, dump, || {
+        // As a user does: opens the menu, which then no longer changes, and finds the entry again.
+        wait_until(DEADLINE, &what, dump, || {
             find()?;
-            self.panel.rest();
+            self.panel.wait_menu_stable();
             self.panel.open();
             let clicked = find().filter(|entry| self.panel.click(entry.id));
             self.panel.close();
@@ -155,51 +155,51 @@ impl Pilot {
         });
     }
 
-    /// Waits until the menu says this, on however many lines.
-    pub(crate) fn menu_says(&self, id: &str, text: &str) {
-        let says = || self.panel.layout().1.words().contains(text).then_some(());
-        wait_until(TOLD, &format!("the menu says {text:?}"), || self.dump(id), says);
+    /// Waits until the menu contains this text, possibly broken over several lines.
+    pub(crate) fn wait_menu(&self, id: &str, text: &str) {
+        let contains = || self.panel.layout().1.words().contains(text).then_some(());
+        wait_until(DEADLINE, &format!("the menu contains {text:?}"), || self.dump(id), contains);
     }
 
-    /// Runs a command beside the tray, which it can reach.
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        Ran::of(self.command_beside(args))
+    /// Runs a command that can reach the tray.
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::of(self.command_with_tray(args))
     }
 
-    /// A command, ready to be started, that can reach the tray.
-    pub(crate) fn command_beside(&self, args: &[&str]) -> Command {
-        self.beside(self.command(args))
+    /// A command that can reach the tray.
+    pub(crate) fn command_with_tray(&self, args: &[&str]) -> Command {
+        self.with_tray(self.command(args))
     }
 
-    fn beside(&self, mut command: Command) -> Command {
+    fn with_tray(&self, mut command: Command) -> Command {
         command.env("XDG_RUNTIME_DIR", self.scratch.path().join("run"));
         command
     }
 
-    /// The tray's process.
-    pub(crate) fn tray(&self) -> u32 {
-        self.light.id()
+    /// The tray's pid.
+    pub(crate) fn tray_pid(&self) -> u32 {
+        self.tray.id()
     }
 
-    /// The panel that the tray is in.
+    /// The panel that shows the tray's icon.
     pub(crate) fn panel(&self) -> &Panel {
         &self.panel
     }
 
-    /// Runs a command as if no tray ran.
-    pub(crate) fn run_alone(&self, args: &[&str]) -> Ran {
-        Ran::of(self.command(args))
+    /// Runs a command that cannot find the tray.
+    pub(crate) fn run_without_tray(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::of(self.command(args))
     }
 
-    /// A command, ready to be started, that knows of no tray.
+    /// A command that cannot find the tray.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         command(&self.scratch, &self.homes, args)
     }
 
-    /// Ends the tray by a signal that asks for it, and waits until it has ended.
+    /// Terminates the tray with SIGTERM, and waits for its exit.
     pub(crate) fn end_tray(&mut self) {
-        super::process::signal(self.light.id(), rustix::process::Signal::TERM);
-        self.light.wait().unwrap();
+        super::process::signal(self.tray.id(), rustix::process::Signal::TERM);
+        self.tray.wait().unwrap();
     }
 
     /// The home of its user.
@@ -213,9 +213,9 @@ impl Pilot {
         std::fs::read_to_string(log).unwrap_or_default()
     }
 
-    /// Waits until a row of `status --json` fits, for what has no status of its own.
+    /// Waits until the session's row in `status --json` fits.
     pub(crate) fn row_where(&self, id: &str, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
-        wait_until(TOLD, what, || self.dump(id), || self.row(id).filter(&fits))
+        wait_until(DEADLINE, what, || self.dump(id), || self.row(id).filter(&fits))
     }
 
     /// The session's row in `status --json`, now.
@@ -223,31 +223,31 @@ impl Pilot {
         self.rows().into_iter().find(|row| row["id"] == id)
     }
 
-    /// The session's row in the `status --json` of a command that reaches the tray.
-    pub(crate) fn row_beside(&self, id: &str) -> Option<Value> {
-        self.row_by(&self.homes, id)
+    /// The session's row in the `status --json` of a command that can reach the tray.
+    pub(crate) fn row_in_tray(&self, id: &str) -> Option<Value> {
+        self.row_in_tray_for(&self.homes, id)
     }
 
-    /// The same, of a command that is told these homes.
-    pub(crate) fn row_by(&self, homes: &[PathBuf], id: &str) -> Option<Value> {
-        let ran = Ran::of(self.beside(command(&self.scratch, homes, &["status", "--json"])));
+    /// As [`row_in_tray`](Self::row_in_tray), of a command with these homes as arguments.
+    pub(crate) fn row_in_tray_for(&self, homes: &[PathBuf], id: &str) -> Option<Value> {
+        let ran = CommandOutput::of(self.with_tray(command(&self.scratch, homes, &["status", "--json"])));
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let rows: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
         rows.into_iter().find(|row| row["id"] == id)
     }
 
-    /// Waits until the tray's menu, and a `status --json` that reaches the tray, tell this status with such a reason. Returns
-    /// its row. For what is not in the log: who does not reach the tray does not know it.
-    pub(crate) fn told_beside(&self, id: &str, status: &str, because: &str) -> Value {
+    /// Waits until the tray's menu, and a `status --json` that can reach the tray, show this status with such a reason.
+    /// Returns its row. For facts that are not in the log: without the tray, `status` does not know them.
+    pub(crate) fn wait_status_in_tray(&self, id: &str, status: &str, because: &str) -> Value {
         let fits = |row: &Value| {
             row["status"] == status && row["because"].as_str().is_some_and(|reason| reason.contains(because))
         };
         let both = || {
-            let row = self.row_beside(id).filter(&fits)?;
+            let row = self.row_in_tray(id).filter(&fits)?;
             self.menu_shows(&row).then_some(row)
         };
-        let what = format!("{id} is told as {status:?} because of {because:?} by menu and status");
-        wait_until(TOLD, &what, || self.dump(id), both)
+        let what = format!("{id} is {status:?} because of {because:?} in the menu and in `status`");
+        wait_until(DEADLINE, &what, || self.dump(id), both)
     }
 
     /// All rows of `status --json`, now.
@@ -259,11 +259,11 @@ impl Pilot {
         rows.unwrap_or_else(|error| panic!("status --json printed no array of rows: {error}\n{out}\n{err}"))
     }
 
-    /// Waits until `watch --json` has said that the session is gone, and `status --json` no longer lists it.
-    pub(crate) fn told_removed(&self, id: &str) {
+    /// Waits until `watch --json` has reported the session as removed, and `status --json` no longer lists it.
+    pub(crate) fn wait_removed(&self, id: &str) {
         wait_until(
-            TOLD,
-            &format!("{id} is told as removed"),
+            DEADLINE,
+            &format!("{id} is reported as removed"),
             || self.dump(id),
             || {
                 let gone = self.row(id).is_none();
@@ -274,22 +274,23 @@ impl Pilot {
         );
     }
 
-    /// Every status that `watch --json` has told of the session, in order, each change once.
+    /// Every status that `watch --json` has reported of the session, in order, without repetitions.
     pub(crate) fn history(&self, id: &str) -> Vec<String> {
         let watched = self.watched.lock().unwrap();
         let of_session = watched.lines.iter().filter(|line| line["id"] == id);
-        let mut told: Vec<String> = of_session.filter_map(|line| Some(line["status"].as_str()?.to_owned())).collect();
-        told.dedup();
-        told
+        let mut statuses: Vec<String> =
+            of_session.filter_map(|line| Some(line["status"].as_str()?.to_owned())).collect();
+        statuses.dedup();
+        statuses
     }
 
-    /// How many lines `watch --json` has printed of the session.
+    /// The number of lines that `watch --json` has printed about the session.
     pub(crate) fn lines(&self, id: &str) -> usize {
         self.watched.lock().unwrap().lines.iter().filter(|line| line["id"] == id).count()
     }
 
-    /// Whether one line of the table names the session and its status. Names are cut where the terminal is narrow, and
-    /// the table may word a status with spaces.
+    /// Whether one line of the table contains the session's name and status. A narrow terminal cuts names, and the
+    /// table may print a status with spaces.
     fn table_shows(&self, row: &Value) -> bool {
         let plain = |text: &str| text.to_lowercase().replace('-', " ");
         let name: String = row["label"].as_str().unwrap_or_default().chars().take(16).collect();
@@ -297,9 +298,9 @@ impl Pilot {
         self.table.screen().lines().map(plain).any(|line| line.contains(&name) && line.contains(&status))
     }
 
-    /// Whether an entry of the menu names the session, its status and its reason.
+    /// Whether an entry of the menu shows the session, its status and its reason.
     fn menu_shows(&self, row: &Value) -> bool {
-        self.panel.layout().1.find(&|entry: &Entry| entry.says(row)).is_some()
+        self.panel.layout().1.find(&|entry: &Entry| entry.matches_row(row)).is_some()
     }
 
     fn dump(&self, id: &str) -> String {
@@ -321,26 +322,26 @@ impl Pilot {
 
 impl Drop for Pilot {
     fn drop(&mut self) {
-        for child in [&mut self.watch, &mut self.light] {
+        for child in [&mut self.watch, &mut self.tray] {
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandOutput {
     /// Its exit code.
     pub(crate) code: Option<i32>,
-    /// What it printed.
+    /// Its standard output.
     pub(crate) out: String,
-    /// What it complained of.
+    /// Its standard error.
     pub(crate) err: String,
 }
 
-impl Ran {
-    /// Runs a command to its end, with nobody at its standard input.
+impl CommandOutput {
+    /// Runs a command to its end, with an empty standard input.
     pub(crate) fn of(mut command: Command) -> Self {
         let output = command.stdin(Stdio::null()).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -348,7 +349,7 @@ impl Ran {
     }
 }
 
-/// Pilotlight for these homes, with nothing of the developer's around it.
+/// Pilotlight for these homes, without the developer's environment.
 fn command(scratch: &TempDir, homes: &[PathBuf], args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
     command

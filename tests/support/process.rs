@@ -1,32 +1,32 @@
-//! Processes that the tests started: each is named by its pid, and ended by it.
+//! Processes that the tests started, each addressed by its pid alone.
 
 use super::freeze::state;
 use super::{SOON, block_on, wait_until};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::time::Duration;
 
-/// How long a process may take to end when it is asked to. Copilot takes half a second.
+/// How long a process may take to exit after SIGTERM. Copilot takes half a second.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Signals exactly this process. That it is gone already is no error.
+/// Signals exactly this process. Does nothing if it is gone.
 pub(crate) fn signal(pid: u32, with: Signal) {
     let _ = kill_process(raw(pid), with);
 }
 
-/// Whether a process of this pid exists.
+/// Whether a process with this pid exists.
 pub(crate) fn is_live(pid: u32) -> bool {
     test_kill_process(raw(pid)).is_ok()
 }
 
-/// Kills exactly this process, and waits until nothing of it runs any more. It may still want to be reaped.
+/// Kills exactly this process, and waits until it no longer runs. It may remain a zombie.
 pub(crate) fn kill(pid: u32) {
     signal(pid, Signal::KILL);
     let folder = format!("/proc/{pid}");
-    let over = || matches!(state(folder.as_ref()), None | Some('Z' | 'X')).then_some(());
-    wait_until(SOON, "the killed process is gone", String::new, over);
+    let gone = || matches!(state(folder.as_ref()), None | Some('Z' | 'X')).then_some(());
+    wait_until(SOON, "the killed process is gone", String::new, gone);
 }
 
-/// The port of loopback that a process listens on.
+/// The loopback port that a process listens on.
 pub(crate) fn port(pid: u32) -> u16 {
     let sockets = || -> Vec<String> {
         let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
@@ -38,7 +38,7 @@ pub(crate) fn port(pid: u32) -> u16 {
         let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
         table.lines().find_map(|row| {
             let columns: Vec<&str> = row.split_ascii_whitespace().collect();
-            // The local address, the state (0A: it listens), the socket's inode.
+            // Columns: the local address, the state (0A: listening), the socket's inode.
             let port = columns.get(1)?.strip_prefix("0100007F:")?;
             let listens =
                 columns.get(3) == Some(&"0A") && sockets.iter().any(|inode| columns.get(9) == Some(&&**inode));
@@ -47,7 +47,7 @@ pub(crate) fn port(pid: u32) -> u16 {
     })
 }
 
-/// Asks a child to end, and waits until it has; kills it when it does not.
+/// Terminates a child and waits for its exit. Kills it after [`PATIENCE`].
 pub(crate) fn end(child: &mut tokio::process::Child) {
     let Some(pid) = child.id() else { return };
     signal(pid, Signal::TERM);

@@ -1,26 +1,26 @@
-//! Keeps what Copilot wrote during a test as a trace for `tests/traces/`.
+//! Saves what Copilot wrote during a test as a trace for `tests/traces/`.
 //!
-//! With `PILOTLIGHT_RECORD=<folder>` set, [`keep`] copies every session folder of a home to `<folder>/<name>/<id>/`, as it
-//! lies on disk at that moment; without, it does nothing. Long texts (the vendor's) become filler of the same length, so
-//! that the sizes stay true; paths of the machine become `/home/dev/...`. Everything else is as Copilot wrote it.
+//! With `PILOTLIGHT_RECORD=<folder>` set, [`keep`] copies every session folder of a home to `<folder>/<name>/<id>/`, as
+//! it is on disk at that moment. Otherwise it does nothing. Long texts (the vendor's) are replaced by filler of the
+//! same length, and paths of the machine by `/home/dev/...`. Everything else stays as Copilot wrote it.
 
 use super::home::Home;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Texts above this length are not ours: prompts of the vendor, reminders, lists of tools. The scripts' own are shorter.
+/// Longer texts are the vendor's: prompts, reminders, lists of tools. The texts of our scripts are shorter.
 const LONG: usize = 300;
 
-/// What the terminal interface writes beside the session folders.
+/// The file that the terminal interface writes next to the session folders.
 const OPEN_SESSIONS: &str = "open-sessions-state.json";
 
-/// What a session folder holds that Pilotlight reads.
+/// Whether Pilotlight reads this file of a session folder.
 fn is_kept(name: &str) -> bool {
     matches!(name, "events.jsonl" | "workspace.yaml") || name.starts_with("inuse.")
 }
 
-/// Copies the session folders of `home` as the trace `name`, where recording is wanted.
+/// Copies the session folders of `home` as the trace `name`, if recording is enabled.
 pub(crate) fn keep(home: &Home, name: &str) {
     let Some(out) = std::env::var_os("PILOTLIGHT_RECORD") else { return };
     let out = Path::new(&out).join(name);
@@ -42,14 +42,14 @@ pub(crate) fn keep(home: &Home, name: &str) {
     }
 }
 
-/// One line of a log, with every long text as filler.
+/// One line of a log, with every long text replaced by filler.
 fn clean(line: &str) -> String {
     let mut event: Value = serde_json::from_str(line).unwrap();
     fill(&mut event);
     event.to_string() + "\n"
 }
 
-/// Replaces every long text below `value` by as many bytes of filler.
+/// Replaces every long text in `value` by filler of the same length.
 fn fill(value: &mut Value) {
     match value {
         Value::String(text) if text.len() > LONG => *text = "s".repeat(text.len()),

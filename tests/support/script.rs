@@ -1,39 +1,40 @@
-//! The scripts that the model plays: what it answers, round by round, to a prompt that names one.
+//! The scripts that the model plays: its answers, round by round, to a prompt that names a script.
 //!
-//! A prompt names its script anywhere in its text: `SCRIPT:two Paint the fence`. The rounds of a script are counted by the
-//! answers that the model gave since that prompt, so a script goes on over tool results, over autopilot's continuations
-//! and over system notifications, and a new prompt that names a script begins a new one. A number at the end of the word
-//! is its argument: `SCRIPT:sleep60`.
+//! A prompt names its script anywhere in its text: `SCRIPT:two Paint the fence`. A round's number is the number of
+//! answers since that prompt. So a script continues across tool results, autopilot's continuations and system
+//! notifications, and a prompt that names a script starts it from its first round. A number at the end of the word is
+//! the script's argument: `SCRIPT:sleep60`.
 //!
-//! Tools that "work until told" wait for a file named `go` in the session's folder (see [`GO`]).
+//! Tools that "work until told" wait for a file named `go` in the session's project folder (see [`GO`]).
 
 use serde_json::{Value, json};
 
-/// What the model sends back.
+/// An answer of the model.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// Text, and the tools to call. No tools: the turn is over.
+    /// Text, and the tools to call. Without tools, the turn is over.
     Say(String, Vec<(&'static str, Value)>),
     /// An HTTP error.
     Status(u16),
-    /// Half an answer, then the connection breaks.
+    /// Half an answer, then a broken connection.
     Broken,
     /// Nothing, ever.
     Silence,
 }
 
-/// The file in the session's folder that ends the tools which work until told.
+/// The file in the project folder that ends the tools that "work until told".
 pub(crate) const GO: &str = "go";
 
-/// A shell command that asks for permission, works until the file [`GO`] appears, and gives up after two minutes or when the
-/// test's folder (with its `seed.txt`) is gone: a tool's shell outlives a killed CLI, and must not outlive the test.
+/// A shell command that needs a permission and runs until the file [`GO`] appears. It gives up after two minutes, or
+/// when the test's folder (with its `seed.txt`) is gone: a tool's shell outlives a killed CLI, and must not outlive the
+/// test.
 pub(crate) const UNTIL_GO: &str =
     "for i in $(seq 600); do [ -e go ] && break; [ -e seed.txt ] || break; sleep 0.2; done; echo done";
 
-/// A prompt for pictures, which plays its script without naming it.
+/// The prompt in screenshots, which plays a script without naming it.
 pub(crate) const STORY: &str = "Roll out the new invoices";
 
-/// The script that a prompt names, without its number: `SCRIPT:sleep60 ...` names `sleep`, with 60.
+/// The script that a prompt names, and its number: `SCRIPT:sleep60 ...` names `sleep`, with 60.
 pub(crate) fn named_in(prompt: &str) -> Option<(String, u64)> {
     if prompt.contains(STORY) {
         return Some(("deploy".to_owned(), 0));
@@ -44,7 +45,7 @@ pub(crate) fn named_in(prompt: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), word[name.len()..].parse().unwrap_or(0)))
 }
 
-/// What the model answers in the given round of a script. An unknown script is answered like `plain`.
+/// The model's answer in this round of a script. An unknown script is answered like `plain`.
 pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
     match (script, round) {
         ("hang", _) => Answer::Silence,
@@ -52,7 +53,7 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
         ("gone", _) => Answer::Broken,
 
         ("question", 0) => say("There are two ways to paint it. Which one do you prefer?"),
-        // A client takes one of two forms, and the CLI tells a model that used the other to ask again.
+        // A client accepts one of two forms. If the model uses the other, the CLI tells it to ask again.
         ("ask", 0) => call("ask_user", json!({"question": "Which color?", "choices": ["red", "blue"]})),
         ("form", 0) => call(
             "ask_user",
@@ -92,26 +93,27 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
         ("tool", 0) => calls(bash(UNTIL_GO, "work until told")),
         ("deploy", 0) => calls(bash("./deploy.sh --to staging", "roll out")),
         ("script", 0) => calls(bash("sh ./script.sh", "run the script")),
-        // The tool's shell, which Copilot started itself, becomes what the script is; beside it another tool asks.
+        // The tool's shell, which Copilot started itself, becomes the script by exec; a second tool asks for
+        // permission.
         ("become", 0) => {
             call("bash", json!({"command": "exec ./script.sh", "description": "become the script", "mode": "async"}))
         }
         ("become", 1) => calls(bash(UNTIL_GO, "work until told")),
         ("spin", 0) => calls(bash("until [ -e go ] || [ ! -e seed.txt ]; do :; done", "spin until told")),
         ("big", 0) => calls(bash("head -c 400000 /dev/zero | tr '\\0' x", "write much")),
-        // Another folder than the session's own: reading there is asked for first, then the command.
+        // A path outside the session's folder: Copilot asks first for the path, then for the command.
         ("outside", 0) => calls(bash("cat /etc/hostname", "look outside")),
         ("long", 0) => {
             let text = "A line of forty bytes, with its break.\n\n".repeat(usize::try_from(number).unwrap_or(1) * 25);
             calls(bash(&format!("cat >long.txt <<'END'\n{text}END"), "write a long text"))
         }
         ("mcp", 0) => call("asker-ask", json!({})),
-        // The first needs no permission, and runs; the others are denied where nobody can be asked.
+        // The first tool needs no permission and runs; the others are denied if nobody can be asked.
         ("mixed", 0) => call("list_bash", json!({})),
         ("mixed", round) if (round as u64) <= number => calls(bash(&format!("touch mixed{round}.txt"), "touch")),
         ("denied", round) if (round as u64) < number => calls(bash(&format!("touch denied{round}.txt"), "touch")),
 
-        // The same in autopilot, which goes on by itself until it is told that all is done.
+        // The same in autopilot, which continues until the model completes the task.
         ("giveup", round) if (round as u64) < number => calls(bash(&format!("touch giveup{round}.txt"), "touch")),
         ("giveup", round) if round as u64 == number => call("task_complete", json!({"summary": "I may do nothing."})),
 

@@ -1,10 +1,10 @@
-//! Copilot as a server, driven over the SDK as an editor or a script would.
+//! Copilot as a server, driven over the SDK as by an editor or a script.
 //!
 //! A [`Server`] is the process, a [`Client`] one connection to it, a [`Session`] one session of that connection. The
-//! SDK starts no process here (that needs its download feature); it is given the stream.
+//! SDK starts no process here (that needs its download feature); the test passes it the stream.
 //!
-//! The server ends a session, and kills its work, when its last client goes: keep the [`Client`] as long as the story
-//! wants the session alive.
+//! The server ends a session, and kills its tools, when its last client disconnects. Keep the [`Client`] as long as the
+//! session must live.
 
 use super::home::{Folder, Home, KEY};
 use super::model::Model;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
-/// A server of tools over standard input and output, whose one tool asks the user a question before it answers.
+/// An MCP server over standard input and output. Its only tool asks the user a question before it answers.
 const ASKER: &str = r#"
 say() { printf '%s\n' "$1"; }
 while IFS= read -r line; do
@@ -62,18 +62,18 @@ pub(crate) struct Client {
 /// One session of a connection.
 pub(crate) struct Session {
     sdk: github_copilot_sdk::session::Session,
-    /// What is on disk of it.
+    /// Its folder on disk.
     pub(crate) folder: Folder,
 }
 
 impl Server {
     /// Starts a server in `home`; its sessions use `model`.
     pub(crate) fn start(home: &Home, model: &Model) -> Self {
-        Self::guarded(home, model, None)
+        Self::with_token(home, model, None)
     }
 
-    /// The same, and who connects must show this token.
-    pub(crate) fn guarded(home: &Home, model: &Model, token: Option<&str>) -> Self {
+    /// As [`Server::start`], with a token that clients must present.
+    pub(crate) fn with_token(home: &Home, model: &Model, token: Option<&str>) -> Self {
         let mut command: tokio::process::Command = home.copilot(model).into();
         command.envs(token.map(|token| ("COPILOT_CONNECTION_TOKEN", token)));
         command.args(["--server", "--port", "0"]);
@@ -82,12 +82,12 @@ impl Server {
             let mut child = command.spawn().unwrap();
             let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
             let port = loop {
-                let line = lines.next_line().await.unwrap().expect("the server ended before it said its port");
+                let line = lines.next_line().await.unwrap().expect("the server exited before it printed its port");
                 if let Some(port) = line.trim().strip_prefix("CLI server listening on port ") {
                     break port.parse().unwrap();
                 }
             };
-            // Whoever closes this pipe would break the server's own prints.
+            // Keeps reading: with the pipe closed, the server's own prints would fail.
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
             (child, port)
         });
@@ -98,17 +98,17 @@ impl Server {
         Self { child, port, provider, sessions: home.dir().join("session-state"), project: home.project() }
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub(crate) fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.port).into()
     }
 
-    /// What a session must be told to use the model, as JSON.
+    /// The provider's configuration that a session needs to use the model, as JSON.
     pub(crate) fn provider(&self) -> Value {
         serde_json::to_value(&self.provider).unwrap()
     }
 
-    /// Connects once more.
+    /// Opens another connection.
     pub(crate) fn connect(&self) -> Client {
         block_on(async {
             let stream = tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
@@ -119,13 +119,13 @@ impl Server {
         })
     }
 
-    /// A new session of `client`. Without a person, nobody can be asked.
+    /// Creates a session of `client`. Without a person, nobody can be asked.
     pub(crate) fn create(&self, client: &Client, person: Option<&Person>) -> Session {
         self.create_as(client, person, |config| config)
     }
 
-    /// The same, with a server of tools whose one tool asks the user which database to drop (`SCRIPT:mcp`), and every
-    /// permission given.
+    /// As [`create`](Self::create), with an MCP server whose tool asks the user which database to drop (`SCRIPT:mcp`),
+    /// and with all permissions granted.
     pub(crate) fn create_with_asker(&self, client: &Client, person: &Person) -> Session {
         let script = self.project.join("asker.sh");
         std::fs::write(&script, ASKER).unwrap();
@@ -157,7 +157,7 @@ impl Server {
         self.session(block_on(client.sdk.create_session(more(config))).unwrap())
     }
 
-    /// Resumes the session `id` in this server, with `continue_pending_work` as given. Lazy: the CLI writes nothing
+    /// Resumes the session `id` in this server, with `pending` as `continue_pending_work`. The CLI writes nothing
     /// before the first prompt.
     pub(crate) fn resume(&self, client: &Client, id: &str, person: &Person, pending: Option<bool>) -> Session {
         let person = Arc::new(person.clone());
@@ -178,16 +178,16 @@ impl Server {
 
     /// The pid of the process that owns this server's sessions.
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id().expect("the server has ended")
+        self.child.id().expect("the server is running")
     }
 
-    /// Kills the server outright, and waits until it is gone.
+    /// Kills the server, and waits until it is gone.
     pub(crate) fn kill(&mut self) {
         signal(self.pid(), Signal::KILL);
         block_on(self.child.wait()).unwrap();
     }
 
-    /// Asks the server to end, and waits until it has.
+    /// Terminates the server, and waits for its exit.
     pub(crate) fn terminate(&mut self) {
         signal(self.pid(), Signal::TERM);
         block_on(self.child.wait()).unwrap();
@@ -201,12 +201,12 @@ impl Drop for Server {
 }
 
 impl Client {
-    /// A call that the SDK has no method for.
+    /// Makes a call that the SDK has no method for.
     pub(crate) fn call(&self, method: &str, params: Value) -> Value {
         block_on(self.sdk.call(method, Some(params))).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// Deletes a session with all that is on disk of it.
+    /// Deletes a session with its folder.
     pub(crate) fn delete(&self, id: &str) {
         block_on(self.sdk.delete_session(&SessionId::new(id))).unwrap();
     }
@@ -238,32 +238,32 @@ impl Session {
         );
     }
 
-    /// Sends a prompt into the turn that runs, instead of after it.
+    /// Sends a prompt into the running turn instead of queueing it.
     pub(crate) fn steer(&self, prompt: &str) {
         self.send_as(MessageOptions::new(prompt).with_mode(DeliveryMode::Immediate));
     }
 
-    /// Sends a message, and does not wait for it to be in the log.
+    /// Sends a message without waiting for it to be in the log.
     pub(crate) fn send_as(&self, message: MessageOptions) {
         block_on(self.sdk.send(message)).unwrap();
     }
 
-    /// Aborts the turn that runs.
+    /// Aborts the running turn.
     pub(crate) fn abort(&self) {
         block_on(self.sdk.abort()).unwrap();
     }
 
-    /// `interactive`, `plan` or `autopilot`.
+    /// Sets the mode: `interactive`, `plan` or `autopilot`.
     pub(crate) fn set_mode(&self, mode: &str) {
         self.call("session.mode.set", json!({"mode": mode}));
     }
 
-    /// Starts to compact the log; returns when it has.
+    /// Compacts the history. Returns when that is done.
     pub(crate) fn compact(&self) -> Value {
         self.call("session.history.compact", json!({}))
     }
 
-    /// Throws away the event with this id and all after it.
+    /// Removes the event with this id and all later ones.
     pub(crate) fn truncate(&self, event: &str) -> Value {
         self.call("session.history.truncate", json!({"eventId": event}))
     }
@@ -273,12 +273,12 @@ impl Session {
         self.call("session.shell.executeUserRequested", json!({"requestId": "r1", "command": command}))
     }
 
-    /// Shuts the session down; its server stays.
+    /// Shuts down the session, but not its server.
     pub(crate) fn destroy(&self) {
         self.call("session.destroy", json!({}));
     }
 
-    /// Any call about this session.
+    /// Makes a call with this session's id.
     pub(crate) fn call(&self, method: &str, mut params: Value) -> Value {
         params["sessionId"] = self.id().into();
         let answer = block_on(self.sdk.client().call(method, Some(params)));

@@ -1,5 +1,5 @@
-//! Copilot's terminal interface, driven inside [`Tmux`] as a person would: by keys, and by looking. And the same program
-//! with nobody in front of it ([`Unattended`]).
+//! Copilot's terminal interface, driven inside [`Tmux`] as by a person, with keys and the screen, and the same program
+//! without anybody in front of it ([`Unattended`]).
 
 use super::home::{Folder, Home};
 use super::model::Model;
@@ -10,21 +10,21 @@ use rustix::process::Signal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// What the terminal interface asks before a tool runs.
+/// The terminal interface's question before a tool runs.
 pub(crate) const DIALOG: &str = "Do you want to run this command?";
-/// What it asks before an extension may answer that.
+/// Its question before an extension may answer that.
 pub(crate) const CONSENT: &str = "wants elevated permissions";
 
 /// A running terminal interface. Its terminal hangs up when this value is dropped.
 pub(crate) struct Terminal {
     tmux: Tmux,
-    /// What is on disk of its session.
+    /// Its session's folder on disk.
     pub(crate) folder: Folder,
     pid: u32,
 }
 
 impl Terminal {
-    /// Starts the interface in `home`, with more arguments if need be, and waits until it takes a prompt.
+    /// Starts the interface in `home` with these arguments, and waits until it accepts a prompt.
     pub(crate) fn start(home: &Home, model: &Model, args: &[&str]) -> Self {
         let (tmux, pid) = Self::open(home, model, args);
         let folder = wait_until(
@@ -41,7 +41,7 @@ impl Terminal {
         Self::resume_by(home, model, id, &[&format!("--resume={id}")])
     }
 
-    /// The same by other words on its command line.
+    /// As [`resume`](Self::resume), with these arguments.
     pub(crate) fn resume_by(home: &Home, model: &Model, id: &str, args: &[&str]) -> Self {
         let (tmux, pid) = Self::open(home, model, args);
         Self { tmux, folder: home.session(id), pid }
@@ -53,7 +53,7 @@ impl Terminal {
         let tmux = Tmux::start(&command, 140, 45);
         wait_until(
             COPILOT,
-            "the terminal interface takes a prompt",
+            "the terminal interface accepts a prompt",
             || tmux.screen(),
             || tmux.screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(()),
         );
@@ -61,20 +61,20 @@ impl Terminal {
         (tmux, pid)
     }
 
-    /// Types a line and sends it.
+    /// Types a line, and presses Enter.
     pub(crate) fn enter(&self, line: &str) {
         self.tmux.text(line);
         self.wait_screen(line);
         self.tmux.press(&["Enter"]);
     }
 
-    /// Types a line, and does not send it.
+    /// Types a line without pressing Enter.
     pub(crate) fn type_only(&self, line: &str) {
         self.tmux.text(line);
         self.wait_screen(line);
     }
 
-    /// Answers the permission dialog, once it shows, with what it offers first: yes, this time.
+    /// Answers the permission dialog, once it is shown, with its first choice: yes, this time.
     pub(crate) fn approve(&self) {
         self.wait_screen(DIALOG);
         self.tmux.press(&["Enter"]);
@@ -85,7 +85,7 @@ impl Terminal {
         self.tmux.press(keys);
     }
 
-    /// Runs a `!command` of the user: the `!` makes the prompt a shell's, which then shows it apart from the command.
+    /// Runs a `!command` of the user. The `!` switches the prompt to shell mode, which shows it apart from the command.
     pub(crate) fn shell(&self, command: &str) {
         self.tmux.text("!");
         self.wait_screen("Shell ·");
@@ -94,9 +94,9 @@ impl Terminal {
         self.tmux.press(&["Enter"]);
     }
 
-    /// Interrupts the turn as a user does, by pressing Escape twice. The interface takes two at once for another key, and
-    /// forgets the first after about half a second: the second press waits for the hint, and where it came too late all
-    /// is done again.
+    /// Interrupts the turn as a user does, by pressing Escape twice. The interface takes two at once for another key,
+    /// and forgets the first after about half a second. So the second press waits for the hint, and if it came too
+    /// late, everything is repeated.
     pub(crate) fn interrupt(&self) {
         let mut first: Option<Instant> = None;
         let mut pressed_twice = false;
@@ -120,13 +120,13 @@ impl Terminal {
         );
     }
 
-    /// Leaves by `/exit`. The interface may swallow the key that sends it while it still draws its list of commands: then
-    /// the line is cleared, and all is done again.
+    /// Exits with `/exit`. The interface may lose the Enter key while it still draws its list of commands. In that case
+    /// the line is cleared and typed again.
     pub(crate) fn exit(&self) {
         self.exit_of(&self.folder);
     }
 
-    /// The same where its terminal shows another session of its own by now.
+    /// As [`exit`](Self::exit), for a terminal that now shows the session of this folder.
     pub(crate) fn exit_of(&self, folder: &Folder) {
         let mut last: Option<Instant> = None;
         wait_until(
@@ -153,18 +153,19 @@ impl Terminal {
         wait_until(COPILOT, &what, || self.dump(), || self.tmux.screen().contains(text).then_some(()));
     }
 
-    /// Waits until the terminal no longer shows this text: the interface draws late, and a key goes to what it draws.
+    /// Waits until the terminal no longer shows this text. The interface draws late, and a key goes to what is on the
+    /// screen.
     pub(crate) fn wait_no_screen(&self, text: &str) {
         let what = format!("the terminal no longer shows {text:?}");
         wait_until(COPILOT, &what, || self.dump(), || (!self.tmux.screen().contains(text)).then_some(()));
     }
 
-    /// What the terminal shows.
+    /// The text on the terminal's screen.
     pub(crate) fn screen(&self) -> String {
         self.tmux.screen()
     }
 
-    /// Signals the interface's own process, and waits until it is gone.
+    /// Signals the interface's process, and waits until it is gone.
     pub(crate) fn signal(&self, with: Signal) {
         signal(self.pid, with);
         wait_until(COPILOT, "the terminal interface is gone", || self.dump(), || (!is_live(self.pid)).then_some(()));
@@ -175,14 +176,14 @@ impl Terminal {
         self.pid
     }
 
-    /// The process of the extension that it has started beside its session.
+    /// Waits for the pid of the extension that it starts for its session.
     pub(crate) fn extension(&self) -> u32 {
         wait_until(COPILOT, "the session has its extension", || self.dump(), || self.find_extension())
     }
 
-    /// The same, where it has started one by now.
+    /// The pid of its extension, if it has started one.
     pub(crate) fn find_extension(&self) -> Option<u32> {
-        let is_ours = |pid: u32| {
+        let is_extension = |pid: u32| {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
             let parent = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse::<u32>().ok()?;
             let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
@@ -191,7 +192,7 @@ impl Terminal {
         };
         let mut pids =
             std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        pids.find_map(is_ours)
+        pids.find_map(is_extension)
     }
 
     pub(crate) fn dump(&self) -> String {
@@ -199,7 +200,7 @@ impl Terminal {
     }
 }
 
-/// `copilot -p`: one prompt, nobody to ask, and it ends by itself. Terminated when dropped.
+/// `copilot -p`: runs one prompt without anybody to ask, and exits. Terminated when dropped.
 pub(crate) struct Unattended {
     child: tokio::process::Child,
 }
@@ -212,7 +213,7 @@ impl Unattended {
         Self { child: block_on(async { command.kill_on_drop(true).spawn().unwrap() }) }
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits for its exit.
     pub(crate) fn wait(mut self) {
         let ended = block_on(async { tokio::time::timeout(COPILOT, self.child.wait()).await });
         ended.expect("copilot -p does not end").unwrap();

@@ -1,7 +1,7 @@
-//! A terminal for programs that want one: tmux, with a server of its own for each terminal.
+//! A terminal for programs that need one: tmux, with a separate server for each terminal.
 //!
-//! The socket lies in a scratch folder, so no other tmux of this machine is met, and ending the server ends only what
-//! was started in it.
+//! The socket is in a scratch folder. So no other tmux on this machine is affected, and killing the server ends only
+//! what was started in it.
 
 use super::process::{PATIENCE, is_live};
 use super::{SOON, wait, wait_until};
@@ -9,18 +9,18 @@ use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// What tmux says to this, by the server at this socket: one that the program under test started.
+/// The output of a tmux command for the server at this socket, which the program under test started.
 pub(crate) fn on(socket: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("tmux");
     command.env_remove("TMUX").arg("-S").arg(socket).args(arguments);
     String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
 }
 
-/// Prompts a Copilot in a terminal of that server, once it takes a prompt.
+/// Sends a prompt to a Copilot in a terminal of that server, once it accepts one.
 pub(crate) fn prompt(socket: &Path, pane: &str, words: &str) {
     let screen = || on(socket, &["capture-pane", "-p", "-t", pane]);
-    let takes = || screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(());
-    wait_until(SOON, "the resumed terminal takes a prompt", screen, takes);
+    let accepts = || screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(());
+    wait_until(SOON, "the resumed terminal accepts a prompt", screen, accepts);
     on(socket, &["send-keys", "-t", pane, "-l", words]);
     wait_until(SOON, "it shows the prompt", screen, || screen().contains(words).then_some(()));
     on(socket, &["send-keys", "-t", pane, "Enter"]);
@@ -43,8 +43,8 @@ impl Tmux {
         if let Some(dir) = program.get_current_dir() {
             command.arg("-c").arg(dir);
         }
-        // tmux joins several words with spaces for a shell; `env` and separate words avoid any quoting. `env` becomes the
-        // program, so the pane's pid is the program's.
+        // Separate arguments avoid quoting: tmux passes a single one to a shell. `env` execs the program, so the pane's
+        // pid is the program's.
         command.args(["--", "env", "-i"]);
         for (key, value) in program.get_envs() {
             let Some(value) = value else { continue };
@@ -54,13 +54,13 @@ impl Tmux {
             command.arg(pair);
         }
         command.arg(program.get_program()).args(program.get_args());
-        let output = command.output().expect("tmux is needed for the tests that want a terminal");
+        let output = command.output().expect("tmux is needed for the tests with a terminal");
         assert!(output.status.success(), "tmux: {}", String::from_utf8_lossy(&output.stderr));
         let pid = String::from_utf8_lossy(&output.stdout).trim().parse().expect("tmux prints the pane's pid");
         Self { scratch, pid }
     }
 
-    /// What the terminal shows, a line of text each row.
+    /// The text on the screen, one line per row.
     pub(crate) fn screen(&self) -> String {
         String::from_utf8_lossy(&self.run(["capture-pane", "-p"]).stdout).into_owned()
     }
@@ -72,7 +72,7 @@ impl Tmux {
         }
     }
 
-    /// Types text as it is.
+    /// Types this text literally.
     pub(crate) fn text(&self, text: &str) {
         self.run(["send-keys", "-l", text]);
     }
@@ -83,14 +83,14 @@ impl Tmux {
 }
 
 impl Drop for Tmux {
-    /// Hangs up, and waits until the program is gone: it may yet write into folders that are about to be removed.
+    /// Hangs up, and waits until the program is gone: it might still write into folders that are about to be removed.
     fn drop(&mut self) {
         self.run(["kill-server"]);
         wait(PATIENCE, || (!is_live(self.pid)).then_some(()));
     }
 }
 
-/// tmux, speaking to the server whose socket is in this folder.
+/// A tmux command for the server whose socket is in this folder.
 fn tmux(scratch: &TempDir) -> Command {
     let mut command = Command::new("tmux");
     command.env_remove("TMUX").arg("-S").arg(scratch.path().join("socket"));

@@ -1,15 +1,14 @@
-//! One log, read as it grows, is cut, replaced and broken: each case on a real file, through the same reader that the program
-//! uses.
+//! One log that grows, is cut, replaced and damaged: each case on a real file, with the program's own reader.
 
 mod cut;
 #[cfg(unix)]
 mod edits;
 mod pieces;
 
-use pilotlight::agent::copilot::tail::{Found, Look, Tail};
+use pilotlight::agent::copilot::tail::{ReadContext, ReadOutcome, Tail};
+use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
-use pilotlight::core::session::Facts;
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::verdict::{Live, Status, judge};
 use proptest::prelude::*;
@@ -19,7 +18,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tempfile::TempDir;
 
-/// When the made-up logs begin.
+/// The start of the made-up logs.
 const START: Time = Time(1_790_000_000_000);
 
 /// A log on disk, and the reader that follows it.
@@ -57,57 +56,57 @@ impl Log {
         OpenOptions::new().append(true).create(true).open(self.path()).unwrap().write_all(bytes).unwrap();
     }
 
-    fn say(&mut self, kind: &str, data: &str) {
+    fn write(&mut self, kind: &str, data: &str) {
         let line = self.line(kind, data);
         self.append(&line);
     }
 
     fn prompt(&mut self) {
-        self.say("user.message", r#"{"content":"do it","delivery":"idle"}"#);
+        self.write("user.message", r#"{"content":"do it","delivery":"idle"}"#);
     }
 
     fn tool(&mut self, call: &str) {
-        self.say(
+        self.write(
             "tool.execution_start",
             &format!(r#"{{"toolCallId":"{call}","toolName":"bash","arguments":{{"command":"x"}}}}"#),
         );
     }
 
     fn answer(&mut self) {
-        self.say("assistant.message", r#"{"content":"Done.","toolRequests":[]}"#);
-        self.say("assistant.turn_end", "{}");
+        self.write("assistant.message", r#"{"content":"Done.","toolRequests":[]}"#);
+        self.write("assistant.turn_end", "{}");
     }
 
-    /// When the last line was written.
+    /// The time of the last line.
     fn time(&self) -> Time {
         START + Span::seconds(self.lines.into())
     }
 
-    /// Says of the file that it was written then.
-    fn dated(&self, at: Time) {
+    /// Sets the time of the file's last write.
+    fn set_modified(&self, at: Time) {
         let at = std::time::UNIX_EPOCH + at.0.try_into().map(std::time::Duration::from_millis).unwrap();
         File::options().append(true).open(self.path()).unwrap().set_modified(at).unwrap();
     }
 
-    fn read(&mut self) -> Result<Found, String> {
+    fn read(&mut self) -> Result<ReadOutcome, String> {
         self.read_until(None)
     }
 
-    /// Reads as little as can be.
-    fn slice(&mut self) -> Result<Found, String> {
+    /// Reads the smallest slice.
+    fn read_slice(&mut self) -> Result<ReadOutcome, String> {
         self.read_until(Some(Instant::now()))
     }
 
-    fn read_until(&mut self, until: Option<Instant>) -> Result<Found, String> {
+    fn read_until(&mut self, until: Option<Instant>) -> Result<ReadOutcome, String> {
         self.now = Moment::of(self.time());
-        let look = Look { now: self.now, limits: &self.limits, until };
+        let context = ReadContext { now: self.now, limits: &self.limits, until };
         let (path, buffer) = (self.path(), &mut Vec::new());
-        self.tail.read(&path, &mut self.facts, look, buffer).map_err(|error| error.to_string())
+        self.tail.read(&path, &mut self.facts, context, buffer).map_err(|error| error.to_string())
     }
 
-    /// Reads to the end, as little as can be at a time; how often.
+    /// Reads to the end in the smallest slices. Returns their number.
     fn read_in_slices(&mut self) -> u32 {
-        (1..).find(|_| self.slice().unwrap() != Found::More).unwrap()
+        (1..).find(|_| self.read_slice().unwrap() != ReadOutcome::More).unwrap()
     }
 
     fn status(&mut self) -> Status {
@@ -116,16 +115,16 @@ impl Log {
         judge(&self.facts, &owner, &Live::default(), None, self.now, &self.limits).status
     }
 
-    /// What a reader that comes now makes of the log.
-    fn facts_afresh(&self) -> Facts {
+    /// The facts of a new reader.
+    fn fresh_facts(&self) -> Facts {
         let mut facts = Facts::default();
-        let look = Look { now: self.now, limits: &self.limits, until: None };
-        Tail::default().read(&self.path(), &mut facts, look, &mut Vec::new()).unwrap();
+        let context = ReadContext { now: self.now, limits: &self.limits, until: None };
+        Tail::default().read(&self.path(), &mut facts, context, &mut Vec::new()).unwrap();
         facts
     }
 }
 
-/// Case 65 (PP#402): the tail is read as far back as needed.
+/// PP#402: the log is read as far back as needed.
 #[test]
 fn case_65_a_last_line_of_any_length_is_read() {
     for length in [50_000, 430_000, 20_000_000] {
@@ -134,7 +133,7 @@ fn case_65_a_last_line_of_any_length_is_read() {
         log.tool("call_1");
         let long =
             format!(r#"{{"toolCallId":"call_1","success":true,"result":{{"content":"{}"}}}}"#, "x".repeat(length));
-        log.say("tool.execution_complete", &long);
+        log.write("tool.execution_complete", &long);
         assert_eq!(log.status(), Status::Working, "{length}");
         assert_eq!(log.facts.skipped, 0, "{length}");
         let turn = log.facts.turn.as_ref().unwrap();
@@ -144,9 +143,9 @@ fn case_65_a_last_line_of_any_length_is_read() {
     }
 }
 
-/// Case 76 (PP#426): half a line is progress; case 83 (UP): it is waited for.
+/// Case 76 (PP#426), case 83 (UP).
 #[test]
-fn cases_76_and_83_half_a_line_is_progress_and_is_waited_for() {
+fn cases_76_and_83_half_a_line_is_progress_and_is_completed_later() {
     let mut log = Log::new();
     log.prompt();
     log.tool("call_1");
@@ -155,7 +154,7 @@ fn cases_76_and_83_half_a_line_is_progress_and_is_waited_for() {
     let (half, rest) = line.split_at(40);
     log.append(half);
     log.lines += 30;
-    assert_eq!(log.read(), Ok(Found::Grown));
+    assert_eq!(log.read(), Ok(ReadOutcome::Grown));
     assert_eq!(log.facts.progress, Some(log.now), "its arrival is progress");
     assert_eq!((log.facts.turn.as_ref().unwrap().tools.len(), log.facts.skipped), (1, 0));
     log.append(rest);
@@ -164,7 +163,7 @@ fn cases_76_and_83_half_a_line_is_progress_and_is_waited_for() {
     assert_eq!(log.facts.skipped, 0);
 }
 
-/// Case 75 (PP#426): a fresh mtime without growth is no progress, also where the clocks were set since.
+/// PP#426: even if the clock was set.
 #[test]
 fn case_75_a_touched_file_is_no_progress() {
     let mut log = Log::new();
@@ -172,40 +171,38 @@ fn case_75_a_touched_file_is_no_progress() {
     log.read().unwrap();
     let progress = log.facts.progress;
     log.lines += 130;
-    log.dated(log.time() + Span::seconds(3600));
+    log.set_modified(log.time() + Span::seconds(3600));
     log.read().unwrap();
     assert_eq!(log.facts.progress, progress);
     assert_eq!(log.status(), Status::Stuck);
 }
 
-/// Case 140: rewritten in place, as long as it was and with the same end, a log is what it is now.
 #[test]
-fn case_140_a_log_that_is_rewritten_with_its_length_and_its_end_is_read_anew() {
+fn case_140_a_log_rewritten_with_the_same_length_and_end_is_read_from_scratch() {
     let mut log = Log::new();
     log.prompt();
-    log.say("assistant.message", r#"{"content":"Done.","toolRequests":[]}"#);
-    log.say("assistant.turn_end", "{}");
-    log.say("session.info", r#"{"message":"the end of it stays as it is, and is longer than a mark"}"#);
+    log.write("assistant.message", r#"{"content":"Done.","toolRequests":[]}"#);
+    log.write("assistant.turn_end", "{}");
+    log.write("session.info", r#"{"message":"the end stays the same, and is longer than what is compared"}"#);
     assert_eq!(log.status(), Status::Idle);
     let answered = fs::read(log.path()).unwrap();
     let text = String::from_utf8(answered.clone()).unwrap();
     let unanswered = text.replacen("assistant.turn_end\",\"data\":{}", "assistant.intent\",\"data\":{  }", 1);
     assert_eq!(unanswered.len(), answered.len());
     for _ in 0..20 {
-        // At once, within a tick of the clock of files, and a good while later.
+        // At once, within a tick of the clock of file times, and after it.
         for wait in [0, 0, 30] {
-            #[expect(clippy::disallowed_methods, reason = "the clock of files has to go on")]
+            #[expect(clippy::disallowed_methods, reason = "the clock of file times has to advance")]
             std::thread::sleep(std::time::Duration::from_millis(wait));
             fs::write(log.path(), &unanswered).unwrap();
             assert_eq!(log.status(), Status::Finishing, "{:?}", log.facts);
             fs::write(log.path(), &answered).unwrap();
             assert_eq!(log.status(), Status::Idle);
-            assert_eq!(log.status(), Status::Idle, "and that is told again");
+            assert_eq!(log.status(), Status::Idle, "and again without a change");
         }
     }
 }
 
-/// Case 141: an event is no newer than the file that it stands in.
 #[test]
 fn case_141_an_event_is_no_newer_than_its_file() {
     let mut log = Log::new();
@@ -213,85 +210,84 @@ fn case_141_an_event_is_no_newer_than_its_file() {
     let written = log.time();
     log.lines += 7200;
     log.prompt();
-    log.dated(written);
+    log.set_modified(written);
     log.lines = 5400;
     assert_eq!(log.status(), Status::Stuck);
     assert_eq!(log.facts.progress, Some(Moment::of(written)));
-    // A blink is no lie: the clock of files is a little behind.
+    // A small difference is normal: the clock of file times is slightly behind.
     let mut log = Log::new();
     log.prompt();
-    log.dated(log.time() - Span::seconds(1));
+    log.set_modified(log.time() - Span::seconds(1));
     log.read().unwrap();
     assert_eq!(log.facts.progress, Some(Moment::of(log.time())));
 }
 
-/// Case 134: whatever a log is, a reading that is to be over reads one block, and is continued where it broke off.
+/// A read past its deadline reads one block.
 #[test]
-fn case_134_a_reading_that_is_broken_off_goes_on_where_it_was() {
+fn case_134_an_interrupted_read_continues_where_it_stopped() {
     let mut log = Log::new();
     for _ in 0..3 {
         log.prompt();
         log.tool("call_1");
         let long =
             format!(r#"{{"toolCallId":"call_1","success":true,"result":{{"content":"{}"}}}}"#, "x".repeat(300_000));
-        log.say("tool.execution_complete", &long);
+        log.write("tool.execution_complete", &long);
     }
     assert!(log.read_in_slices() > 4, "it is longer than a block");
-    assert_eq!(log.facts, log.facts_afresh());
-    // What it grows by, too; and while it is rewritten, what was known stands.
+    assert_eq!(log.facts, log.fresh_facts());
+    // The same for what is appended. While a replaced log is read, the previous facts stay in force.
     let before = log.facts.clone();
-    log.say("session.info", &format!(r#"{{"message":"{}"}}"#, "x".repeat(300_000)));
+    log.write("session.info", &format!(r#"{{"message":"{}"}}"#, "x".repeat(300_000)));
     log.answer();
     assert!(log.read_in_slices() > 4);
     assert!(log.facts != before && log.facts.turn.is_none());
     let before = log.facts.clone();
     log.prompt();
-    log.say("session.info", &format!(r#"{{"message":"{}"}}"#, "x".repeat(300_000)));
+    log.write("session.info", &format!(r#"{{"message":"{}"}}"#, "x".repeat(300_000)));
     let text = fs::read(log.path()).unwrap();
-    let beside = log.folder.path().join("beside");
-    fs::write(&beside, text).unwrap();
-    fs::rename(beside, log.path()).unwrap();
-    assert_eq!(log.slice(), Ok(Found::More));
+    let temporary = log.folder.path().join("temporary");
+    fs::write(&temporary, text).unwrap();
+    fs::rename(temporary, log.path()).unwrap();
+    assert_eq!(log.read_slice(), Ok(ReadOutcome::More));
     assert_eq!(log.facts, before);
     log.read_in_slices();
-    assert_eq!(log.facts, log.facts_afresh());
+    assert_eq!(log.facts, log.fresh_facts());
 }
 
-/// Only what is longer than a block is broken off: a machine that has no time for us does not make a log long.
+/// Only longer ones are interrupted.
 #[test]
-fn a_log_of_one_block_is_read_whole_however_late_it_is() {
+fn a_log_of_one_block_is_read_completely_even_past_the_deadline() {
     let mut log = Log::new();
     log.prompt();
-    assert_eq!(log.slice(), Ok(Found::Grown));
-    assert_eq!(log.facts, log.facts_afresh());
+    assert_eq!(log.read_slice(), Ok(ReadOutcome::Grown));
+    assert_eq!(log.facts, log.fresh_facts());
     log.answer();
-    assert_eq!(log.slice(), Ok(Found::Grown));
-    assert_eq!(log.facts, log.facts_afresh());
+    assert_eq!(log.read_slice(), Ok(ReadOutcome::Grown));
+    assert_eq!(log.facts, log.fresh_facts());
 }
 
-/// An event that is dated ahead of us is one of now. That says nothing of our clocks: rewritten, its log is dated as ever.
+/// An event dated in the future counts as of now, but the offset of the clocks that results must not outlive a rewrite.
 #[test]
-fn a_log_whose_last_event_came_early_is_rewritten() {
+fn a_rewritten_log_whose_last_event_was_dated_ahead_has_correct_times() {
     let mut log = Log::new();
     log.prompt();
-    let look = |log: &mut Log, now| {
-        log.dated(log.time());
+    let read = |log: &mut Log, now| {
+        log.set_modified(log.time());
         log.now = Moment::of(now);
-        let (path, look) = (log.path(), Look { now: log.now, limits: &log.limits, until: None });
-        log.tail.read(&path, &mut log.facts, look, &mut Vec::new()).unwrap();
+        let (path, context) = (log.path(), ReadContext { now: log.now, limits: &log.limits, until: None });
+        log.tail.read(&path, &mut log.facts, context, &mut Vec::new()).unwrap();
     };
     let early = log.time() - Span(500);
-    look(&mut log, early);
+    read(&mut log, early);
     let text = fs::read_to_string(log.path()).unwrap();
     fs::write(log.path(), text.replace("do it", "do so")).unwrap();
     let later = log.time() + Span::seconds(10);
-    look(&mut log, later);
+    read(&mut log, later);
     assert_eq!(log.facts.progress, Some(Moment::of(log.time())));
-    assert_eq!(log.facts, log.facts_afresh());
+    assert_eq!(log.facts, log.fresh_facts());
 }
 
-/// Case 134: a log that has become endless is read from its end, as one who comes now reads it; it is what it was when it is
-/// cut again.
+/// As by a new reader. When it is cut back, it is what it was before.
 #[test]
 #[cfg(target_os = "linux")]
 fn case_134_a_log_of_a_terabyte_is_read_from_its_end() {
@@ -301,7 +297,7 @@ fn case_134_a_log_of_a_terabyte_is_read_from_its_end() {
     let (file, length) =
         (File::options().write(true).open(log.path()).unwrap(), fs::metadata(log.path()).unwrap().len());
     file.set_len(1 << 40).unwrap();
-    assert!(log.read_in_slices() <= 2 * 1024 + 8, "64 MB backwards, and forwards");
+    assert!(log.read_in_slices() <= 2 * 1024 + 8, "64 MB backwards, then forwards");
     assert!(log.tail.is_inside_line() && log.facts.turn.is_none());
     log.append(b"\n");
     log.prompt();
@@ -309,12 +305,12 @@ fn case_134_a_log_of_a_terabyte_is_read_from_its_end() {
     assert!(!log.tail.is_inside_line());
     file.set_len(length).unwrap();
     assert_eq!(log.status(), Status::Working);
-    assert_eq!(log.facts, log.facts_afresh());
+    assert_eq!(log.facts, log.fresh_facts());
 }
 
-/// Case 84 (UP): what is broken is skipped and counted, later lines are read.
+/// UP. Later lines are read.
 #[test]
-fn case_84_broken_lines_are_counted_and_passed() {
+fn case_84_broken_lines_are_counted_and_skipped() {
     let broken: [&[u8]; 9] = [
         b"\0\0\0\0\0\0\n",
         b"{\"type\":\"user.message\",\"data\":{\n",
@@ -337,7 +333,7 @@ fn case_84_broken_lines_are_counted_and_passed() {
     }
 }
 
-/// Case 84 (UP): CRLF, U+2028 inside strings, invalid UTF-8 inside strings and unknown types are no reason to skip.
+/// UP: CRLF, U+2028 and invalid UTF-8 inside strings, and unknown types.
 #[test]
 fn case_84_odd_lines_are_read() {
     let mut log = Log::new();
@@ -345,18 +341,18 @@ fn case_84_odd_lines_are_read() {
     let mut line = log.line("assistant.message", "{\"content\":\"a\u{2028}b\",\"toolRequests\":[]}");
     line.insert(line.len() - 1, b'\r');
     log.append(&line);
-    log.say("brand.new_event", r#"{"anything":[1,2,{"type":"abort"}]}"#);
+    log.write("brand.new_event", r#"{"anything":[1,2,{"type":"abort"}]}"#);
     let line =
         log.line("tool.execution_complete", "{\"toolCallId\":\"c\",\"success\":true,\"result\":{\"content\":\"?\"}}");
     log.append(&line.iter().map(|&byte| if byte == b'?' { 0xff } else { byte }).collect::<Vec<_>>());
-    log.say("assistant.turn_end", "{}");
+    log.write("assistant.turn_end", "{}");
     assert_eq!(log.status(), Status::Idle);
     assert_eq!((log.facts.skipped, log.facts.events), (0, 5));
 }
 
-/// Case 84 (UP): a writer that died in the middle of a line does not swallow the next one.
+/// UP: a writer died in the middle of a line.
 #[test]
-fn case_84_a_line_behind_a_torn_one_is_read() {
+fn case_84_a_line_after_a_torn_one_is_read() {
     for torn in [
         &b"{\"type\":\"assistant.message\",\"data\":{\"content\":\"half a sen"[..],
         b"\0\0\0\0\0\0\0\0",
@@ -365,13 +361,13 @@ fn case_84_a_line_behind_a_torn_one_is_read() {
         let mut log = Log::new();
         log.prompt();
         log.append(torn);
-        log.say("abort", r#"{"reason":"user_initiated"}"#);
+        log.write("abort", r#"{"reason":"user_initiated"}"#);
         assert_eq!(log.status(), Status::Idle, "{}", String::from_utf8_lossy(torn));
         assert_eq!(log.facts.skipped, 0);
     }
 }
 
-/// Case 85 (UP): the same line twice counts once.
+/// UP.
 #[test]
 fn case_85_a_repeated_line_counts_once() {
     let mut log = Log::new();
@@ -386,9 +382,9 @@ fn case_85_a_repeated_line_counts_once() {
     assert_eq!((turn.used, turn.succeeded, turn.tools.len()), (1, 1, 0));
 }
 
-/// Case 86 (UP): cut, replaced, rewritten, deleted, made again.
+/// UP: cut, replaced, rewritten, deleted, recreated.
 #[test]
-fn case_86_a_log_that_is_not_the_one_it_was_is_read_afresh() {
+fn case_86_a_log_that_is_no_longer_the_same_is_read_from_scratch() {
     let mut log = Log::new();
     log.prompt();
     log.tool("call_1");
@@ -410,27 +406,27 @@ fn case_86_a_log_that_is_not_the_one_it_was_is_read_afresh() {
     log.read().unwrap();
     assert_eq!(log.facts.progress, None, "cut to nothing");
 
-    // Rewritten in place between two looks, and longer than before.
+    // Rewritten in place between two reads, and longer than before.
     fs::write(log.path(), &longer[..longer.len() / 2]).unwrap();
     log.read().unwrap();
     let mut longest = Log::new();
     longest.prompt();
-    longest.say("session.info", &format!(r#"{{"message":"{}"}}"#, "x".repeat(5000)));
+    longest.write("session.info", &format!(r#"{{"message":"{}"}}"#, "x".repeat(5000)));
     longest.answer();
     fs::copy(longest.path(), log.path()).unwrap();
     assert_eq!(log.status(), Status::Idle, "rewritten, and longer");
 
     fs::remove_file(log.path()).unwrap();
-    assert_eq!(log.read(), Ok(Found::Absent));
+    assert_eq!(log.read(), Ok(ReadOutcome::Absent));
     assert_eq!(log.facts, Facts::default(), "nothing outlives the log");
     fs::write(log.path(), &longer).unwrap();
-    assert_eq!(log.status(), Status::Working, "made again");
+    assert_eq!(log.status(), Status::Working, "recreated");
 }
 
-/// Case 88 (UP): what is no file is named, never followed, never waited for.
+/// UP: it is named in the error, never followed, never waited for.
 #[cfg(unix)]
 #[test]
-fn case_88_what_is_no_file_is_left_alone() {
+fn case_88_a_log_that_is_no_regular_file_is_left_alone() {
     let log = || {
         let log = Log::new();
         let path = log.path();
@@ -451,14 +447,13 @@ fn case_88_what_is_no_file_is_left_alone() {
     assert!(pipe.read().unwrap_err().contains("a pipe"));
 
     let (mut missing, _) = log();
-    assert_eq!(missing.read(), Ok(Found::Absent));
+    assert_eq!(missing.read(), Ok(ReadOutcome::Absent));
 }
 
-/// Case 89 (UP): a line of 2 GB costs neither memory nor time; what comes after it is read. The file is sparse: the line
-/// is a hole.
+/// UP: it takes neither memory nor time, and the lines after it are read. The line is a hole in a sparse file.
 #[test]
 #[cfg(target_os = "linux")]
-fn case_89_a_line_of_2_gb_is_passed_over() {
+fn case_89_a_line_of_2_gb_is_skipped() {
     let mut log = Log::new();
     log.prompt();
     log.append(br#"{"type":"tool.execution_start","data":{"toolCallId":"c","toolName":"bash","x":""#);
@@ -473,14 +468,14 @@ fn case_89_a_line_of_2_gb_is_passed_over() {
     let peak = fs::read_to_string("/proc/self/status").unwrap();
     let peak =
         peak.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim().trim_end_matches(" kB").to_owned();
-    assert!(peak.parse::<u64>().unwrap() < 256 << 10, "peak memory {peak} kB, of all tests of this file");
+    assert!(peak.parse::<u64>().unwrap() < 256 << 10, "peak memory {peak} kB, of all tests of this program");
 }
 
-/// Case 28 (PP#230), on disk: where the beginning of the turn is cut off, that is said.
+/// PP#230, on disk.
 #[test]
-fn case_28_a_log_cut_at_its_front_says_so() {
+fn case_28_a_verdict_says_that_the_start_of_the_turn_was_cut_off() {
     let mut log = Log::new();
-    log.say("assistant.turn_start", "{}");
+    log.write("assistant.turn_start", "{}");
     log.lines += 700;
     log.read().unwrap();
     let owner = Owner::Alive { pid: 1, started: None };
@@ -489,9 +484,9 @@ fn case_28_a_log_cut_at_its_front_says_so() {
     assert!(verdict.because.contains("start of its turn is unknown"), "{}", verdict.because);
 }
 
-/// On disk: what is read from its end reaches back 64 MiB. Where the tools' starts lie beyond, their denials count all the same.
+/// On disk: a log is read back at most 64 MiB from its end, and here the tools start before that.
 #[test]
-fn case_148_denials_whose_starts_lie_too_far_back_count() {
+fn case_148_denials_of_tools_that_start_too_far_back_count() {
     let mut log = Log::new();
     log.prompt();
     for call in ["a", "b", "c"] {
@@ -508,16 +503,15 @@ fn case_148_denials_whose_starts_lie_too_far_back_count() {
     for call in ["a", "b", "c"] {
         let message = "Permission denied because no interactive user response was available.";
         let error = format!(r#"{{"code":"denied","message":"{message}"}}"#);
-        log.say("tool.execution_complete", &format!(r#"{{"toolCallId":"{call}","success":false,"error":{error}}}"#));
+        log.write("tool.execution_complete", &format!(r#"{{"toolCallId":"{call}","success":false,"error":{error}}}"#));
     }
     assert_eq!(log.status(), Status::PermissionLost);
-    assert_eq!((log.facts.events, log.facts.whole), (3, false), "what lies beyond was not read");
+    assert_eq!((log.facts.events, log.facts.whole), (3, false), "the lines before were not read");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However a log arrives, in whatever pieces, the facts are those of the log.
     #[test]
     fn any_pieces_give_the_same_facts(cuts in proptest::collection::vec(1usize..2000, 0..40)) {
         let recording = include_bytes!(
@@ -533,15 +527,14 @@ proptest! {
         }
         log.append(rest);
         log.read().unwrap();
-        let afresh = log.facts_afresh();
-        prop_assert_eq!(&log.facts.turn, &afresh.turn);
-        prop_assert_eq!(&log.facts.closed, &afresh.closed);
-        prop_assert_eq!(&log.facts.model, &afresh.model);
+        let fresh = log.fresh_facts();
+        prop_assert_eq!(&log.facts.turn, &fresh.turn);
+        prop_assert_eq!(&log.facts.closed, &fresh.closed);
+        prop_assert_eq!(&log.facts.model, &fresh.model);
         prop_assert_eq!(log.facts.skipped, 0);
     }
 }
 
-/// A log read backwards, from its end, gives the verdict of the same log read from its beginning.
 #[test]
 fn reading_backwards_gives_what_reading_forwards_gives() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces");
@@ -553,10 +546,10 @@ fn reading_backwards_gives_what_reading_forwards_gives() {
         for line in recording.split_inclusive(|&byte| byte == b'\n') {
             forwards.append(line);
             forwards.read().unwrap();
-            let backwards = forwards.facts_afresh();
-            let kept =
+            let backwards = forwards.fresh_facts();
+            let relevant =
                 |facts: &Facts| (facts.turn.clone(), facts.closed.clone(), facts.requests.clone(), facts.progress);
-            assert_eq!(kept(&forwards.facts), kept(&backwards), "{}", folder.display());
+            assert_eq!(relevant(&forwards.facts), relevant(&backwards), "{}", folder.display());
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Random stories, as files that arrive in any pieces, are broken off anywhere, and are read from either end.
+//! Random stories as files: they arrive in any pieces, are cut anywhere, and are read from either end.
 
+use crate::cases::random::{Kind, Step, play, steps};
 use crate::cases::story::{START, Story};
-use crate::cases::tales::{Step, What, steps, told};
-use pilotlight::agent::copilot::tail::{Look, Tail};
+use pilotlight::agent::copilot::tail::{ReadContext, Tail};
 use pilotlight::core::event::{Body, parse};
+use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
-use pilotlight::core::session::Facts;
 use pilotlight::core::time::{Moment, Span};
 use pilotlight::core::verdict::{Live, Status, judge};
 use proptest::prelude::*;
@@ -16,16 +16,16 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Where a story's process is known and lives.
+/// A live owner.
 const OWNER: Owner = Owner::Alive { pid: 1, started: None };
 
-/// Reads a log that is at `path` now.
+/// Reads the log at `path`.
 fn read(tail: &mut Tail, path: &Path, facts: &mut Facts, now: Moment) {
     let limits = Limits::default();
-    tail.read(path, facts, Look { now, limits: &limits, until: None }, &mut Vec::new()).unwrap();
+    tail.read(path, facts, ReadContext { now, limits: &limits, until: None }, &mut Vec::new()).unwrap();
 }
 
-/// Writes at a time when all of a story is past: an event is no newer than its file.
+/// Appends, and dates the file after all events of a story, because an event is never dated later than its file.
 fn append(path: &Path, bytes: &[u8]) {
     if !bytes.is_empty() {
         let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
@@ -34,7 +34,7 @@ fn append(path: &Path, bytes: &[u8]) {
     }
 }
 
-/// What whole lines come to, folded one after the other; and when the last of them was written that is a sign of life.
+/// The facts folded from whole lines, and the time of the last line that is progress.
 fn folded(log: &[u8]) -> (Facts, Moment) {
     let (mut facts, mut last) = (Facts::default(), Moment::of(START));
     for line in log.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")) {
@@ -57,6 +57,7 @@ fn whole_lines(log: &[u8]) -> &[u8] {
     &log[..log.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1)]
 }
 
+/// The ends of the pieces of a log that these cuts make.
 fn cut(log: &[u8], cuts: &[Index]) -> Vec<usize> {
     let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(log.len() + 1)).chain([log.len()]).collect();
     cuts.sort_unstable();
@@ -65,33 +66,35 @@ fn cut(log: &[u8], cuts: &[Index]) -> Vec<usize> {
 
 /// A story's log.
 fn log(steps: &[Step]) -> Vec<u8> {
-    told(Story::new(), steps).0.log()
+    play(Story::new(), steps).0.log()
 }
 
-/// A log as Copilot could have written it, in two respects: a prompt says by itself in which mode it is (`agentMode`), so that
-/// the mode need not be remembered from before it; and no sub-agent writes that was not started.
-fn likely(log: &[u8]) -> Vec<u8> {
-    let has = |line: &[u8], part: &[u8]| line.windows(part.len()).any(|there| there == part);
-    let is_likely = |line: &&[u8]| {
-        let started = has(line, b"subagent.started") || has(line, b"subagent.completed");
-        !has(line, b"session.mode_changed") && !has(line, b"agentMode") && (started || !has(line, b"\"agentId\""))
+/// Makes a log more like Copilot's in two respects: no prompt depends on a mode set before it, and no sub-agent writes
+/// without having been started.
+fn plausible(log: &[u8]) -> Vec<u8> {
+    let contains = |line: &[u8], part: &[u8]| line.windows(part.len()).any(|window| window == part);
+    let is_plausible = |line: &&[u8]| {
+        let started = contains(line, b"subagent.started") || contains(line, b"subagent.completed");
+        !contains(line, b"session.mode_changed")
+            && !contains(line, b"agentMode")
+            && (started || !contains(line, b"\"agentId\""))
     };
-    log.split_inclusive(|&byte| byte == b'\n').filter(is_likely).flatten().copied().collect()
+    log.split_inclusive(|&byte| byte == b'\n').filter(is_plausible).flatten().copied().collect()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Cut anywhere, be it inside a line or a character, and read after each piece.
+    /// Cut anywhere, even inside a line or a character, and read after each piece.
     #[test]
     fn any_pieces_of_any_story_give_the_facts_of_the_whole(
         steps in steps(30), cuts in prop::collection::vec(any::<Index>(), 0..12)
     ) {
         let log = log(&steps);
-        pieces(&log, &cut(&log, &cuts))?;
+        check_pieces(&log, &cut(&log, &cuts))?;
     }
 
-    /// Two logs that grow in turn, read with the same buffer, know nothing of each other.
+    /// Both are read with the same buffer.
     #[test]
     fn logs_that_grow_in_turn_do_not_mix(
         one in steps(15), other in steps(15), cuts in prop::collection::vec((any::<bool>(), any::<Index>()), 0..16)
@@ -110,20 +113,20 @@ proptest! {
             if to > written[which] || to == 0 {
                 append(&paths[which], &logs[which][written[which]..to.max(written[which])]);
                 written[which] = to.max(written[which]);
-                let look = Look { now: folded(whole_lines(&logs[which][..written[which]])).1, limits: &limits, until: None };
-                tails[which].read(&paths[which], &mut facts[which], look, &mut buffer).unwrap();
+                let context = ReadContext { now: folded(whole_lines(&logs[which][..written[which]])).1, limits: &limits, until: None };
+                tails[which].read(&paths[which], &mut facts[which], context, &mut buffer).unwrap();
             }
         }
         prop_assert_eq!(&facts[0], &folded(&logs[0]).0);
         prop_assert_eq!(&facts[1], &folded(&logs[1]).0);
     }
 
-    /// Cut off anywhere, as by a full disk, a log is what its whole lines are; what is written behind that counts again.
+    /// For example, by a full disk. Lines that are appended after the cut count again.
     #[test]
-    fn a_log_that_is_cut_off_is_what_is_left_of_it(
+    fn a_log_that_is_cut_anywhere_has_the_facts_of_its_remaining_lines(
         steps in steps(30), until in any::<Index>(), cut in any::<Index>()
     ) {
-        let log = likely(&log(&steps));
+        let log = plausible(&log(&steps));
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("events.jsonl");
         let read_first = until.index(log.len() + 1);
@@ -131,39 +134,39 @@ proptest! {
         append(&path, &log[..read_first]);
         let (mut tail, mut facts) = (Tail::default(), Facts::default());
         read(&mut tail, &path, &mut facts, folded(&log).1);
-        let left = whole_lines(&log[..cut.index(read_first + 1)]);
+        let remaining = whole_lines(&log[..cut.index(read_first + 1)]);
         let file = fs::File::options().write(true).open(&path).unwrap();
-        file.set_len(left.len() as u64).unwrap();
+        file.set_len(remaining.len() as u64).unwrap();
         file.set_modified(UNIX_EPOCH + Duration::from_secs(4_000_000_000)).unwrap();
-        let (whole, now) = folded(left);
+        let (whole, now) = folded(remaining);
         read(&mut tail, &path, &mut facts, now);
-        same(&facts, &whole, now)?;
-        // Another writer goes on.
+        assert_same(&facts, &whole, now)?;
+        // Another writer continues.
         let at = now.wall + Span::seconds(1);
         let prompt = format!("{{\"type\":\"user.message\",\"data\":{{}},\"id\":\"x\",\"timestamp\":\"{at}\",\"parentId\":null}}\n");
         append(&path, prompt.as_bytes());
-        let (whole, now) = folded(&[left, prompt.as_bytes()].concat());
+        let (whole, now) = folded(&[remaining, prompt.as_bytes()].concat());
         read(&mut tail, &path, &mut facts, now);
-        same(&facts, &whole, now)?;
+        assert_same(&facts, &whole, now)?;
     }
 
-    /// Read from its end, as a log is first read, it says what it says when it is read from its beginning.
+    /// A log is first read from its end.
     #[test]
-    fn any_story_read_backwards_says_what_it_says_forwards(steps in steps(40), after in 0..8_000_000i64) {
-        let log = likely(&log(&steps));
+    fn any_story_read_backwards_has_the_status_of_reading_it_forwards(steps in steps(40), after in 0..8_000_000i64) {
+        let log = plausible(&log(&steps));
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("events.jsonl");
         append(&path, &log);
         let (whole, last) = folded(&log);
         let mut facts = Facts::default();
         read(&mut Tail::default(), &path, &mut facts, last);
-        same(&facts, &whole, last)?;
-        same(&facts, &whole, last.plus(Span(after)))?;
+        assert_same(&facts, &whole, last)?;
+        assert_same(&facts, &whole, last.plus(Span(after)))?;
     }
 }
 
-/// Reads a log after each of these pieces, named by their ends.
-fn pieces(log: &[u8], ends: &[usize]) -> Result<(), TestCaseError> {
+/// Reads a log after each of its pieces, given by their ends, and compares the facts with those of its lines.
+fn check_pieces(log: &[u8], ends: &[usize]) -> Result<(), TestCaseError> {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("events.jsonl");
     fs::write(&path, "").unwrap();
@@ -171,11 +174,11 @@ fn pieces(log: &[u8], ends: &[usize]) -> Result<(), TestCaseError> {
     read(&mut tail, &path, &mut facts, Moment::of(START));
     for &to in ends {
         append(&path, &log[from..to]);
-        // As soon as it is there: what is half there is no later than what came before it.
+        // Read at once: half a line is dated like the line before it.
         let lines = whole_lines(&log[..to]);
         let (mut whole, now) = folded(lines);
         if lines.len() < to {
-            // It is progress: a turn that has ended by time alone until then is over, and not only judged to be.
+            // Half a line is progress, so a turn that only time has ended is now closed in the facts, too.
             whole.grew(now, &Limits::default());
         }
         read(&mut tail, &path, &mut facts, now);
@@ -186,26 +189,26 @@ fn pieces(log: &[u8], ends: &[usize]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Half a line that comes in the very moment in which time alone ends the turn: found by chance.
+/// Half a line arrives exactly when time alone ends the turn. Found by a random story.
 #[test]
 fn half_a_line_at_the_end_of_an_answered_turn_closes_it() {
-    let step = |gap, what, id, agent| Step { gap, what, id, agent };
+    let step = |gap, kind, id, agent| Step { gap, kind, id, agent };
     let steps = [
-        step(0, What::Steers, 0, None),
-        step(0, What::Answer, 0, None),
-        step(0, What::Permission, 2, None),
-        step(300_000, What::Abort, 0, Some(0)),
-        step(0, What::Denied, 2, None),
-        step(0, What::Abort, 0, None),
+        step(0, Kind::Steers, 0, None),
+        step(0, Kind::Answer, 0, None),
+        step(0, Kind::Permission, 2, None),
+        step(300_000, Kind::Abort, 0, Some(0)),
+        step(0, Kind::Denied, 2, None),
+        step(0, Kind::Abort, 0, None),
     ];
     let log = log(&steps);
     for to in 0..=log.len() {
-        pieces(&log, &[to, log.len()]).unwrap();
+        check_pieces(&log, &[to, log.len()]).unwrap();
     }
 }
 
-/// A sub-agent that was started before the last prompt counts as long as the design says, however old the log is; one whose
-/// turn ended over it does not, although its own last word is as young.
+/// A background sub-agent counts although it was started before the last prompt. One in the foreground, whose turn was
+/// aborted, does not, although its last event is as recent.
 #[test]
 fn a_sub_agent_from_before_the_last_prompt_is_found() {
     let old = || Story::prompted().answers(10, "Done.").prompt(3600).tool(3605, "t1", "task");
@@ -219,20 +222,20 @@ fn a_sub_agent_from_before_the_last_prompt_is_found() {
         let (whole, last) = folded(&story.log());
         let mut facts = Facts::default();
         read(&mut Tail::default(), &path, &mut facts, last);
-        same(&facts, &whole, last).unwrap();
+        assert_same(&facts, &whole, last).unwrap();
         assert_eq!(judge(&facts, &OWNER, &Live::default(), None, last, &Limits::default()).status, status);
     }
 }
 
-/// What is read backwards is not all that was ever written, but all that a status rests on.
-fn same(backwards: &Facts, forwards: &Facts, now: Moment) -> Result<(), TestCaseError> {
-    let kept = |facts: &Facts| {
-        // How the last turn ended is no matter while another is open.
+/// Compares everything that a status depends on: a log read backwards is not read completely.
+fn assert_same(backwards: &Facts, forwards: &Facts, now: Moment) -> Result<(), TestCaseError> {
+    let relevant = |facts: &Facts| {
+        // How the last turn ended does not matter while another is open.
         let closed = facts.closed.clone().filter(|_| facts.turn.is_none());
         let Facts { turn, shut_down, requests, denials, compaction, progress, .. } = facts.clone();
         (turn, closed, shut_down, requests, denials, compaction, progress)
     };
-    prop_assert_eq!(kept(backwards), kept(forwards));
+    prop_assert_eq!(relevant(backwards), relevant(forwards));
     let verdict = |facts: &Facts| judge(facts, &OWNER, &Live::default(), None, now, &Limits::default()).status;
     prop_assert_eq!(verdict(backwards), verdict(forwards));
     Ok(())

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# A display of one's own, for the scripts beside this one and for tests/visible.sh, which source it.
+# A private display, for tests/visible.sh and the scripts in this folder, which source it.
 
-# What every script here needs, each behind the program, or the file, that shows whether it is there.
+# Packages that every script here needs, as PROGRAM:PACKAGE or FILE:PACKAGE. If the program or file exists, the package
+# is installed.
 readonly DISPLAY_PACKAGES=(Xvfb:xvfb xdotool:xdotool import:imagemagick dbus-run-session:dbus-daemon xsetroot:x11-xserver-utils
     gdbus:libglib2.0-bin '/usr/share/fonts/truetype/dejavu:fonts-dejavu-core' '/usr/share/icons/Adwaita:adwaita-icon-theme'
     '/usr/lib/*/gdk-pixbuf-2.0/*/loaders/*svg*:librsvg2-common')
@@ -11,8 +12,8 @@ fail() {
     exit 1
 }
 
-# install_packages PROGRAM:PACKAGE...: Debian's packages, each behind the program that shows whether it is there. A path
-# may be a pattern.
+# install_packages PROGRAM:PACKAGE...: installs the Debian packages whose program or file does not exist. A file may be
+# a glob pattern.
 install_packages() {
     local entry missing=()
     for entry in "$@"; do
@@ -30,13 +31,13 @@ until_true() {
     local tries=$(($1 * 10)) what=$2
     shift 2
     until "$@" >/dev/null 2>&1; do
-        ((tries-- > 0)) || fail "waited in vain for $what"
+        ((tries-- > 0)) || fail "timed out waiting for $what"
         sleep 0.1
     done
 }
 
-# on_display SIZE VARIABLE=VALUE... COMMAND...: runs the command on a new display and a new session bus, at home in a scratch
-# folder, which is $SCRATCH to it and gone afterwards.
+# on_display SIZE VARIABLE=VALUE... COMMAND...: runs the command on a new display and a new session bus. Its home is in
+# a scratch folder, $SCRATCH, which is removed afterwards.
 on_display() {
     local size=$1 display server status=0
     shift
@@ -46,7 +47,7 @@ on_display() {
     for display in $(seq 70 99); do [[ -e /tmp/.X11-unix/X$display ]] || break; done
     Xvfb ":$display" -screen 0 "${size}x24" -nolisten tcp >/dev/null 2>&1 & server=$!
     until_true 5 'the display' test -e "/tmp/.X11-unix/X$display"
-    # The toolchain is found by the real home; what programs remember goes into the scratch folder.
+    # The toolchain is in the real home; everything else that programs write goes into the scratch folder.
     env -u WAYLAND_DISPLAY -u TERMINAL CARGO_HOME="${CARGO_HOME:-$HOME/.cargo}" RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}" \
         SCRATCH="$SCRATCH" DISPLAY=":$display" HOME="$SCRATCH/home" XDG_RUNTIME_DIR="$SCRATCH/run" LANG=C.UTF-8 \
         XDG_CONFIG_HOME="$SCRATCH/home/.config" XDG_CACHE_HOME="$SCRATCH/home/.cache" GDK_BACKEND=x11 NO_AT_BRIDGE=1 \
@@ -57,18 +58,19 @@ on_display() {
     return "$status"
 }
 
-# begin PROGRAM...: starts a part of the desktop, which is ended with the script; what it says goes nowhere.
+# begin PROGRAM...: starts a part of the desktop, without its output. It is killed when the script ends.
 begin() {
     "$@" >/dev/null 2>&1 &
     pids+=" $!"
 }
 
-# Whether somebody has this name on the bus.
+# has NAME: whether this name on the bus has an owner.
 has() {
     gdbus call --session -d org.freedesktop.DBus -o / -m org.freedesktop.DBus.NameHasOwner "$1" | grep -q true
 }
 
-# The popup's window by the class $POPUPS, where one is shown: popup_x, popup_y, popup_width, popup_height.
+# Sets popup_x, popup_y, popup_width and popup_height to the visible popup's window, of the class $POPUPS. Fails if
+# there is none.
 popup_window() {
     local window WINDOW X Y WIDTH HEIGHT SCREEN
     window=$(xdotool search --onlyvisible --class "$POPUPS" | tail -1) && [[ -n $window ]] || return 1
@@ -76,7 +78,7 @@ popup_window() {
     popup_x=$X popup_y=$Y popup_width=$WIDTH popup_height=$HEIGHT
 }
 
-# The icon is the only thing in the panel that is coloured: its middle becomes icon_x and icon_y.
+# Sets icon_x and icon_y to the middle of the icon: only the icon is coloured in the panel.
 find_icon() {
     local width height x y
     read -r width height x y < <(import -window root -crop "x$PANEL_HEIGHT+0+0" +repage png:- |

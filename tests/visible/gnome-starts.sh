@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Thirty starts on GNOME with the extension AppIndicator, each in a shell that has just begun or has shown other icons before: how
-# many icons are drawn. The extension has lost icons that take a well-known name on the bus.
+# Starts the tray thirty times on GNOME with the extension AppIndicator, in a shell that has just started or has shown
+# other icons before, and counts the icons that are drawn. The extension used to lose icons that own a well-known name
+# on the bus.
 #
 #   tests/visible/gnome-starts.sh [STARTS]
 #
@@ -9,7 +10,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=display.sh
 source "$(dirname "${BASH_SOURCE[0]}")/display.sh"
 
-# How many starts a shell lives for.
+# The number of starts in each shell.
 readonly A_SHELL=5
 
 inside() {
@@ -26,11 +27,11 @@ inside() {
             until_true 20 'a panel without our icon' not find_icon
         fi
         "$PROGRAM" --home "$HOME/.copilot" >/dev/null 2>&1 & program=$!
-        until_true 30 "the icon of start $((start + 1)), after $drawn that were drawn" find_icon
+        until_true 30 "the icon of start $((start + 1)), after $drawn drawn icons" find_icon
         drawn=$((drawn + 1))
         kill "$program"
-        wait "$program" || fail "the program ended with $?"
-        until_true 20 'the icon to go' not find_icon
+        wait "$program" || fail "the program exited with $?"
+        until_true 20 'the icon to disappear' not find_icon
     done
     echo "$drawn icons of $STARTS starts"
 }
@@ -45,7 +46,7 @@ main() {
     [[ -n ${VISIBLE_PROGRAM:-} ]] || cargo build --locked --quiet
     on_display 1280x800 "${ENVIRONMENT[@]}" STARTS="${1:-30}" \
         PROGRAM="${VISIBLE_PROGRAM:-${CARGO_TARGET_DIR:-$PWD/target}/debug/pilotlight}" bash "$PWD/tests/visible/gnome-starts.sh" --inside ||
-        fail 'not every start had its icon on GNOME'
+        fail 'not every start showed an icon on GNOME'
 }
 
 case ${1:-} in

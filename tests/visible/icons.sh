@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The icons on panels: light, middle and dark, at the sizes that panels have, and as people see them who tell colours apart
-# otherwise. One picture, to be looked at: target/visible/icons.png.
+# Draws the icons on light, grey and dark panels, at the usual sizes, and as colour-blind people see them. One picture,
+# for visual inspection: target/visible/icons.png.
 #
 #   tests/visible/icons.sh              the picture
-#   tests/visible/icons.sh --readme     and to assets/screenshots
+#   tests/visible/icons.sh --readme     also copies it to assets/screenshots
 #
 # Needs rsvg-convert (librsvg2-bin). Linux only.
 set -euo pipefail
@@ -18,7 +18,7 @@ trap 'rm -rf "$pictures"' EXIT
 PILOTLIGHT_PICTURES=$pictures cargo test --quiet --lib pictures_to_look_at -- --ignored >/dev/null
 
 readonly ROWS=(16 22 32 48) WIDTH=1120
-# The matrices are those of Machado, Oliveira and Fernandes (2009), for eyes that lack a kind of cone altogether.
+# The matrices are those of Machado, Oliveira and Fernandes (2009) for the complete lack of one type of cone.
 readonly FILTERS='<filter id="red" color-interpolation-filters="linearRGB"><feColorMatrix values="0.152286 1.052583 -0.204868 0 0 0.114503 0.786281 0.099216 0 0 -0.003882 -0.048116 1.051998 0 0 0 0 0 1 0"/></filter>
 <filter id="green" color-interpolation-filters="linearRGB"><feColorMatrix values="0.367322 0.860646 -0.227968 0 0 0.280085 0.672501 0.047413 0 0 -0.011820 0.042940 0.968881 0 0 0 0 0 1 0"/></filter>
 <filter id="blue" color-interpolation-filters="linearRGB"><feColorMatrix values="1.255528 -0.076749 -0.178779 0 0 -0.078411 0.930809 0.147602 0 0 0.004733 0.691367 0.303900 0 0 0 0 0 1 0"/></filter>
@@ -30,7 +30,7 @@ image() {
         "${5:+filter=\"url(#$5)\"}" "$(base64 -w0 "$1")"
 }
 
-# panel Y HEIGHT COLOUR: a strip of it.
+# panel Y HEIGHT COLOUR: a strip of a panel.
 panel() { printf '<rect x="0" y="%s" width="%s" height="%s" fill="%s"/>\n' "$1" "$WIDTH" "$2" "$3"; }
 
 sheet() {

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# A notification on a real display: Xvfb, a desktop's notification server, a session of the real Copilot CLI that asks for a
-# permission, Approve clicked with the mouse, and Deny the next time. Pictures go to target/visible/DESKTOP.
+# A notification on a real display: Xvfb, a desktop's notification server, and a session of the real Copilot CLI that
+# asks for a permission. Clicks Approve with the mouse, and Deny the next time. Screenshots go to
+# target/visible/DESKTOP.
 #
 #   tests/visible/popup.sh [DESKTOP]      on this desktop; without a name, XFCE
-#   tests/visible/popup.sh --readme        and XFCE's to assets/screenshots
+#   tests/visible/popup.sh --readme       also copies XFCE's to assets/screenshots
 #
-# The test is Rust's, and ignored elsewhere; where the CLI lies, tests/all.sh says. Linux only; installs what is missing.
+# The test itself is in Rust, and ignored elsewhere. tests/all.sh says where the CLI is. Linux only; installs what is
+# missing.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=display.sh
 source "$(dirname "${BASH_SOURCE[0]}")/display.sh"
@@ -18,16 +20,16 @@ inside() {
     put_up_popups
     until_true 60 'the notification server' has org.freedesktop.Notifications
     xsetroot -solid '#3b4252'
-    cargo test --locked --quiet --test e2e approve_and_deny_are_clicked_with_the_mouse -- --ignored --nocapture || status=$?
+    cargo test --locked --quiet --test e2e approve_and_deny_can_be_clicked_with_the_mouse -- --ignored --nocapture || status=$?
     return "$status"
 }
 
-# button approve|deny: where it is, if a popup is shown.
+# button approve|deny: prints its position, if a popup is shown.
 button() {
     local place x y
     place=$(approve_button) || return 1
     read -r x y <<<"$place"
-    # DENY: so many pixels to the right of Approve.
+    # DENY is its distance to the right of Approve, in pixels.
     [[ $1 != deny ]] || x=$((x + DENY))
     echo "$x $y"
 }
@@ -40,10 +42,10 @@ main() {
     --readme) readme=1 ;;
     *) desktop=$1 ;;
     esac
-    [[ -f tests/visible/desktops/$desktop.sh ]] || fail "There is no desktop $desktop, but: $(basename -s .sh tests/visible/desktops/*)"
+    [[ -f tests/visible/desktops/$desktop.sh ]] || fail "Unknown desktop $desktop; known: $(basename -s .sh tests/visible/desktops/*)"
     # shellcheck source=desktops/xfce.sh
     source "tests/visible/desktops/$desktop.sh"
-    declare -F approve_button >/dev/null || fail "Where $desktop has its buttons is not known here: not tried."
+    declare -F approve_button >/dev/null || fail "The positions of the buttons on $desktop are unknown: not tested."
     out=${CARGO_TARGET_DIR:-$PWD/target}/visible/$desktop
     install_packages "${DISPLAY_PACKAGES[@]}" xterm:xterm "${PACKAGES[@]}"
     cargo test --locked --quiet --test e2e --no-run
@@ -51,11 +53,11 @@ main() {
     VARIANT=${VARIANTS[0]%%:*}
     on_display 1000x500 "${ENVIRONMENT[@]}" DESKTOP="$desktop" VARIANT="$VARIANT" PILOTLIGHT_TEST_PICTURES="$out" \
         PILOTLIGHT_TEST_DISPLAY_SCRIPT="$PWD/tests/visible/popup.sh" bash "$PWD/tests/visible/popup.sh" --inside ||
-        fail "the popups were not answered with the mouse on $desktop"
-    echo "$desktop: pictures in $out"
+        fail "the popups could not be answered with the mouse on $desktop"
+    echo "$desktop: screenshots in $out"
     [[ -n $readme ]] || return 0
     convert "$out/popup-approve.png" -crop 440x168+560+0 +repage +dither -colors 96 -strip PNG8:assets/screenshots/popup.png
-    # The display has no pointer of its own to be seen; one is drawn where it was.
+    # The screenshots have no pointer; one is drawn where it was.
     local pointer='translate 640,106 polygon 0,0 0,17 4,13 7,20 10,19 7,12 12,12'
     convert -delay 220 "$out/popup-approve.png" -delay 120 '(' "$out/popup-approve-pressed.png" -fill white -stroke black -draw "$pointer" ')' \
         -delay 260 "$out/popup-gone.png" -crop 1000x400+0+0 +repage -loop 0 +dither -colors 64 -layers optimize assets/screenshots/approve.gif

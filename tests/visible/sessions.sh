@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Made-up sessions for tests/visible.sh, which sources this: folders with logs as Copilot writes them, owners by its name, and a
-# Copilot that can be resumed. It wants HOME_DIR, CODE, OWNERS, STATE and SCRATCH.
+# Synthetic sessions for tests/visible.sh, which sources this: folders with logs as Copilot writes them, owners with its
+# name, and a fake Copilot that can resume a session. Needs HOME_DIR, CODE, OWNERS, STATE and SCRATCH.
 
-# The time $1 seconds ago, as Copilot writes it.
+# Prints the time $1 seconds ago in Copilot's format.
 ago() {
     date -u -d "@$(($(date +%s) - $1))" +%FT%T.000Z
 }
 
-# session N FOLDER TITLE BRANCH: makes the folder of the session whose id ends in N, and events go there from now on.
+# session N FOLDER TITLE BRANCH: creates the folder of the session whose id ends in N. Events go there from now on.
 session() {
     local WORK=$CODE/$2
     id=$(printf '36535f61-5c7b-4f09-a70b-2f8aed97%04d' "$1")
@@ -27,7 +27,7 @@ YAML
     event session.start 7000 '{"sessionId":"'"$id"'","selectedModel":"gpt-5.2","context":{"cwd":"'"$WORK"'"}}'
 }
 
-# event TYPE SECONDS_AGO DATA: one line of the log.
+# event TYPE SECONDS_AGO DATA: appends one line to the log.
 event() {
     printf '{"type":"%s","data":%s,"id":"%s-%d","timestamp":"%s","parentId":"%s-%d"}\n' \
         "$1" "$3" "$id" $((events + 1)) "$(ago "$2")" "$id" "$events" >>"$folder/events.jsonl"
@@ -46,8 +46,8 @@ denied() {
 
 runs_copilot() { [[ $(readlink "/proc/$1/exe") == "$OWNERS/copilot" ]]; }
 
-# The session has an owner: a copy of sleep(1) by Copilot's name that holds its folder as Copilot does. Copilot makes its lock
-# itself, so there is none before the process is Copilot's.
+# Gives the session an owner: a copy of sleep(1) with Copilot's name that holds the folder as Copilot does. Copilot
+# creates its lock itself, so the lock is created only after the process runs that program.
 owned() {
     perl -e 'use Fcntl; $^F = 999; open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die; exec $ARGV[1], 600' \
         "$folder" "$OWNERS/copilot" &
@@ -57,7 +57,7 @@ owned() {
     echo "$owner" >"$folder/inuse.$owner.lock"
 }
 
-# A Copilot to be resumed: its process holds the session as the other owners do theirs, and goes on with its turn.
+# A fake Copilot for resuming: its process holds the session as the other owners do, and continues its turn.
 make_copilot() {
     mkdir -p "$OWNERS" "$SCRATCH/bin"
     cp "$(command -v sleep)" "$OWNERS/copilot"

@@ -1,4 +1,4 @@
-"""What a screen reader is given of the open menus: each entry's name, one a line."""
+"""Prints what a screen reader receives of the open menus: each entry's name, one per line."""
 
 import gi
 
@@ -19,7 +19,7 @@ def walk(node, depth):
         for index in range(node.get_child_count()):
             walk(node.get_child_at_index(index), depth - 1)
     except GLib.Error:
-        pass  # a program that is ending, or does not answer
+        pass  # the program is exiting, or does not answer
 
 
 desktop = Atspi.get_desktop(0)

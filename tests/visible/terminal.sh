@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Terminals on a real display: Xvfb, a window manager, xterm and every other known terminal that is installed. Each is told
-# to run a program in a folder with a hostile name, with words made to break it; windows are brought to the front.
+# Terminals on a real display: Xvfb, a window manager, xterm and every other known terminal that is installed. Each has
+# to run a program in a folder with a hostile name, with hostile arguments; windows are brought to the front.
 #
-# And a session of the real Copilot CLI is killed and resumed in a window; where the CLI lies, tests/all.sh says.
+# Also kills a session of the real Copilot CLI and resumes it in a window. tests/all.sh says where the CLI is.
 #
-# The tests are Rust's, and ignored elsewhere: they want the display. Linux only; installs what is missing.
+# The tests themselves are in Rust, and ignored elsewhere because they need the display. Linux only; installs what is
+# missing.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=display.sh
 source "$(dirname "${BASH_SOURCE[0]}")/display.sh"
@@ -15,8 +16,7 @@ inside() {
     local manager status=0
     openbox >/dev/null 2>&1 & manager=$!
     PILOTLIGHT_TEST_DISPLAY=1 cargo test --locked --quiet --lib terminal -- --ignored --nocapture \
-        --test-threads=1 --skip opens_what_it_is_told || status=$?
-    # A session of the real CLI, killed, and resumed in a window.
+        --test-threads=1 --skip opens_the_named_terminal || status=$?
     PILOTLIGHT_TEST_DISPLAY=1 cargo test --locked --quiet --test e2e a_killed_terminal_is_resumed_in_xterm -- --ignored \
         --nocapture || status=$?
     kill "$manager"

@@ -46,15 +46,21 @@ impl Lock {
     /// How long until it should be checked again whether the lock's process holds the session, as no event reports it:
     /// until [`GRACE`] is over, and once more until [`SLACK`] is. `None` if both are over, and on systems that never
     /// show it.
-    pub fn tells_in(self, now: Time) -> Option<Span> {
+    pub fn recheck_in(self, now: Time) -> Option<Span> {
         let age = now - self.made;
         let due = [GRACE, SLACK].into_iter().find(|end| age < *end)?;
         // A lock from the future would stay new for too long.
         (cfg!(target_os = "linux") && age > Span::ZERO - SLACK).then_some(due - age)
     }
 
+    /// Whether a Copilot may have the lock's id. No system has a process 0 or one past `i32::MAX`. And this process is not
+    /// Copilot, whatever its file is called.
+    pub(super) fn may_name_copilot(self) -> bool {
+        self.pid != 0 && i32::try_from(self.pid).is_ok() && self.pid != std::process::id()
+    }
+
     fn is_new(self, now: Time) -> bool {
-        self.tells_in(now).is_some() && now - self.made < GRACE
+        self.recheck_in(now).is_some() && now - self.made < GRACE
     }
 }
 
@@ -81,8 +87,7 @@ pub struct Claim {
 /// cannot be read is `Unknown`.
 pub(crate) fn owner_of(lock: Lock, names: &[String], now: Time) -> Owner {
     let pid = lock.pid;
-    // No system has a process 0 or one past `i32::MAX`. And this process is not Copilot, whatever its file is called.
-    if pid == 0 || i32::try_from(pid).is_err() || pid == std::process::id() {
+    if !lock.may_name_copilot() {
         return Owner::Gone { pid, at: None };
     }
     decide(lock, read(pid, now), names, || arguments(pid))
@@ -99,8 +104,8 @@ pub(crate) fn claim(lock: Lock, folder: &Path, names: &[String], now: Time) -> C
     claim_where(lock, folder, names, now, false)
 }
 
-/// The same for callers that check again when [`Lock::tells_in`] says so: Copilot makes its lock, and holds the session
-/// a moment later. Until [`GRACE`] is over, the lock's process counts as the owner, [`Held::Soon`].
+/// The same for callers that check again when [`Lock::recheck_in`] says so: Copilot makes its lock, and holds the session
+/// a moment later. Until [`GRACE`] is over, the lock's process counts as the owner, [`Held::Pending`].
 pub fn claim_so_far(lock: Lock, folder: &Path, names: &[String], now: Time) -> Claim {
     claim_where(lock, folder, names, now, lock.is_new(now))
 }
@@ -110,20 +115,20 @@ fn claim_where(lock: Lock, folder: &Path, names: &[String], now: Time, may_hold_
     let (pid, claim) = (lock.pid, |owner, held| Claim { owner, held });
     match owner {
         Owner::Alive { .. } => match hold::of(lock.pid, folder) {
-            Hold::Held => claim(owner, Held::Seen),
-            Hold::Home | Hold::Unknown => claim(owner, Held::Untold),
+            Hold::Held => claim(owner, Held::Verified),
+            Hold::Home | Hold::Unknown => claim(owner, Held::Unverified),
             // The config says that this is a Copilot, perhaps one that keeps other files open.
-            Hold::Nothing if !is_copilot(pid, &[]) => claim(owner, Held::Untold),
-            Hold::Nothing | Hold::Elsewhere if may_hold_soon => claim(owner, Held::Soon),
-            Hold::Nothing | Hold::Elsewhere => claim(Owner::Unheld { pid }, Held::Untold),
-            Hold::Hidden => claim(Owner::Unknown { pid }, Held::Untold),
+            Hold::Nothing if !is_copilot(pid, &[]) => claim(owner, Held::Unverified),
+            Hold::Nothing | Hold::Elsewhere if may_hold_soon => claim(owner, Held::Pending),
+            Hold::Nothing | Hold::Elsewhere => claim(Owner::Unheld { pid }, Held::Unverified),
+            Hold::Hidden => claim(Owner::Unknown { pid }, Held::Unverified),
         },
         Owner::Gone { .. } if hold::of(pid, folder) == Hold::Held => {
             let owner = owner_of(Lock { made: now, ..lock }, names, now);
-            let held = if matches!(owner, Owner::Alive { .. }) { Held::Seen } else { Held::Untold };
+            let held = if matches!(owner, Owner::Alive { .. }) { Held::Verified } else { Held::Unverified };
             claim(owner, held)
         }
-        owner => claim(owner, Held::Untold),
+        owner => claim(owner, Held::Unverified),
     }
 }
 

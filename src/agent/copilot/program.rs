@@ -1,9 +1,9 @@
-//! Where the Copilot CLI is, for a server of our own.
+//! Finds the Copilot CLI, to run a server of our own.
 //!
-//! What the config names; else `copilot` on the search path; else where installers put it. A tray that the desktop started
-//! often has a shorter search path than the user's shell, and no `node` on it: so where npm's loader is found, the native
-//! program that it would start is taken instead. Whatever is found must say that it is Copilot: other programs are called
-//! `copilot` too.
+//! Takes the program named in the config, else `copilot` on the search path, else the one where installers put it. A
+//! tray started by the desktop often has a shorter search path than the user's shell, without `node`: where npm's
+//! loader is found, the native program behind it is taken instead. A candidate must identify itself as Copilot by its
+//! version, because other programs are called `copilot` too.
 
 use crate::system::descriptors;
 use crate::system::paths;
@@ -16,25 +16,25 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// How long a program may take to say its version where somebody looks on. Copilot takes a tenth of a second, and a few on its very
-/// first start.
-pub(crate) const SAID_WITHIN: Duration = Duration::from_secs(5);
-/// The same for a resume: on a machine under load it takes many times that, and who waits for a resume would rather wait than be
-/// refused.
-pub const SAID_LATE: Duration = Duration::from_secs(30);
-/// How every version of the CLI that speaks our protocol begins to say it.
-const SAYS: &str = "GitHub Copilot CLI ";
-/// How much of what it says is read, in bytes.
-const SAYS_MAX: u64 = 4096;
+/// How long a program may take to print its version where a user waits for the result. Copilot takes a tenth of a
+/// second, and a few seconds on its very first start.
+pub(crate) const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same for a resume. A machine under load takes many times as long, and a slow resume is better than a refused
+/// one.
+pub const VERSION_TIMEOUT_LONG: Duration = Duration::from_secs(30);
+/// How the output of `--version` begins, in every release that speaks our protocol.
+const VERSION_PREFIX: &str = "GitHub Copilot CLI ";
+/// How much of that output is read, in bytes.
+const OUTPUT_MAX: u64 = 4096;
 
-/// Finds the Copilot CLI: `config` is what the user's settings name, and then nothing else is tried. The error says what
-/// was tried, and what to do. Each program may take so long to say its version.
+/// Finds the Copilot CLI. Where the user's settings name a program (`config`), nothing else is tried. Each candidate
+/// has the time `within` to print its version. The error says what was tried, and what to do.
 pub async fn find_program(config: Option<&Path>, within: Duration) -> Result<PathBuf, String> {
     if let Some(named) = config {
         let refused = |why| {
             format!("{}, which the settings name as the Copilot CLI, {why}; correct the settings", named.display())
         };
-        return match said(named, within).await {
+        return match query_version(named, within).await {
             Ok(_) => Ok(named.to_owned()),
             Err(why) => Err(refused(why)),
         };
@@ -44,7 +44,7 @@ pub async fn find_program(config: Option<&Path>, within: Duration) -> Result<Pat
         candidates(std::env::var_os("PATH").as_deref(), home.as_deref(), std::env::var_os("APPDATA").as_deref());
     let mut tried = Vec::new();
     for program in found {
-        match said(&program, within).await {
+        match query_version(&program, within).await {
             Ok(_) => return Ok(program),
             Err(why) => tried.push(format!("{} {why}", program.display())),
         }
@@ -55,7 +55,7 @@ pub async fn find_program(config: Option<&Path>, within: Duration) -> Result<Pat
     ))
 }
 
-/// The programs to try, in this order, each of which is there.
+/// The existing programs to try, in order.
 fn candidates(path: Option<&OsStr>, home: Option<&Path>, app_data: Option<&OsStr>) -> Vec<PathBuf> {
     let name = format!("copilot{EXE_SUFFIX}");
     let mut found: Vec<PathBuf> = Vec::new();
@@ -67,7 +67,7 @@ fn candidates(path: Option<&OsStr>, home: Option<&Path>, app_data: Option<&OsStr
         if program.is_file() {
             found.push(behind_loader(&program).unwrap_or(program));
         }
-        // npm's own wrapper there is a script for a shell, which we do not start.
+        // npm's own wrapper there is a shell script, which we do not start.
         found.extend(native(&folder.join("node_modules/@github")));
     }
     let mut modules: Vec<PathBuf> =
@@ -89,7 +89,7 @@ fn candidates(path: Option<&OsStr>, home: Option<&Path>, app_data: Option<&OsStr
     found
 }
 
-/// The native program behind npm's loader, where `program` is a link to that.
+/// The native program behind npm's loader, where `program` is a link to the loader.
 fn behind_loader(program: &Path) -> Option<PathBuf> {
     let loader = program.canonicalize().ok()?;
     let package = loader.parent()?;
@@ -97,7 +97,7 @@ fn behind_loader(program: &Path) -> Option<PathBuf> {
     is_loader.then(|| native(package.parent()?))?
 }
 
-/// The native program in a folder of modules, `.../node_modules/@github`: beside the main package, or inside it.
+/// The native program in `.../node_modules/@github`: next to the main package, or inside it.
 fn native(scope: &Path) -> Option<PathBuf> {
     let platform = match OS {
         "macos" => "darwin",
@@ -112,31 +112,33 @@ fn native(scope: &Path) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// The version of the Copilot CLI at this path, in its own words: `1.0.102.` The error says what is wrong with it.
+/// The version of the Copilot CLI at this path, as printed: `1.0.102.` The error says what is wrong with the program.
 pub(crate) async fn version(program: &Path) -> Result<String, String> {
-    said(program, SAID_WITHIN).await.map_err(|why| format!("{} {why}", program.display()))
+    query_version(program, VERSION_TIMEOUT).await.map_err(|why| format!("{} {why}", program.display()))
 }
 
-/// Asks a program for its version. The error says what is wrong with it.
-async fn said(program: &Path, within: Duration) -> Result<String, String> {
+/// Asks a program for its version. The error says what is wrong with the program.
+async fn query_version(program: &Path, within: Duration) -> Result<String, String> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    descriptors::give_back(command.as_std_mut());
+    descriptors::restore(command.as_std_mut());
     let asked = async {
         let mut child = command.spawn()?;
-        let mut words = Vec::new();
+        let mut printed = Vec::new();
         if let Some(output) = child.stdout.take() {
-            output.take(SAYS_MAX).read_to_end(&mut words).await?;
+            output.take(OUTPUT_MAX).read_to_end(&mut printed).await?;
         }
-        std::io::Result::Ok(words)
+        std::io::Result::Ok(printed)
     };
     match timeout(within, asked).await {
-        Ok(Ok(words)) => {
-            let words = String::from_utf8_lossy(&words);
-            words.trim_start().strip_prefix(SAYS).map(|version| version.trim().to_owned()).ok_or_else(|| {
-                "is another program: asked for its version, it does not say that it is the GitHub Copilot CLI"
-                    .to_owned()
-            })
+        Ok(Ok(printed)) => {
+            let printed = String::from_utf8_lossy(&printed);
+            printed.trim_start().strip_prefix(VERSION_PREFIX).map(|version| version.trim().to_owned()).ok_or_else(
+                || {
+                    "is another program: asked for its version, it does not say that it is the GitHub Copilot CLI"
+                        .to_owned()
+                },
+            )
         }
         Ok(Err(error)) => Err(format!("does not start: {error}")),
         Err(_) => Err(format!("does not say its version within {} s", within.as_secs())),
@@ -154,7 +156,7 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
     }
 
-    /// A program that does this.
+    /// Writes an executable shell script.
     fn program(path: &Path, script: &str) -> PathBuf {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -163,22 +165,22 @@ mod tests {
     }
 
     #[test]
-    fn what_the_config_names_must_be_copilot() {
+    fn the_program_named_in_the_config_must_be_copilot() {
         let scratch = tempfile::tempdir().unwrap();
         let find = |script: &str| {
             let named = program(&scratch.path().join("copilot"), script);
-            run(find_program(Some(&named), SAID_WITHIN))
+            run(find_program(Some(&named), VERSION_TIMEOUT))
         };
         assert_eq!(
             find("[ \"$1\" = --version ] && echo 'GitHub Copilot CLI 1.0.102.'").unwrap(),
             scratch.path().join("copilot")
         );
-        // The command line of another product is called the same.
+        // Another product's command is also called `copilot`.
         let other = find("echo 'copilot version: v1.34.0'").unwrap_err();
         assert!(other.contains("is another program") && other.contains("correct the settings"), "{other}");
         assert!(find("exit 1").unwrap_err().contains("is another program"));
-        assert!(find("yes x").unwrap_err().contains("is another program"), "what says no end is cut short");
-        let missing = run(find_program(Some(&scratch.path().join("none")), SAID_WITHIN)).unwrap_err();
+        assert!(find("yes x").unwrap_err().contains("is another program"), "endless output is cut off");
+        let missing = run(find_program(Some(&scratch.path().join("none")), VERSION_TIMEOUT)).unwrap_err();
         assert!(missing.contains("does not start"), "{missing}");
     }
 
@@ -193,7 +195,7 @@ mod tests {
         fs::create_dir_all(&path).unwrap();
         symlink(&loader, path.join("copilot")).unwrap();
         let first = |path: &Path| candidates(Some(path.as_os_str()), None, None).into_iter().next().unwrap();
-        assert_eq!(first(&path), path.join("copilot"), "where there is no native program, the loader may work");
+        assert_eq!(first(&path), path.join("copilot"), "without a native program, the loader may work");
         let inside =
             program(&scope.join(format!("copilot/node_modules/@github/copilot-{platform}-{arch}/copilot")), "");
         assert_eq!(first(&path), inside.canonicalize().unwrap());

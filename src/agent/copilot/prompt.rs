@@ -1,32 +1,31 @@
-//! The last prompt of a log, for sending it again: the only place that reads what a user wrote, and it keeps nothing.
+//! The last prompt of a log, for sending it again. Nothing else reads a user's prompts, and nothing is kept here.
 
 use crate::core::event::is_fresh_prompt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How far back a prompt is looked for, in bytes. What lies further back was followed by so much that it is no longer what the
-/// user waits for.
+/// How far back the search goes, in bytes. So much has followed an older prompt that the user no longer waits for its
+/// answer.
 const BACK: u64 = 64 * 1024 * 1024;
-/// The first look goes back so far; each further one four times as far.
+/// How far back the first read goes, in bytes; each further one goes four times as far.
 const STEP: u64 = 64 * 1024;
 
 /// A prompt of the user's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LastPrompt {
-    /// Its text.
     pub text: String,
-    /// Files or pictures came with it.
+    /// Whether files or pictures were attached.
     pub has_attachments: bool,
 }
 
-/// The last prompt that was not Copilot's own.
+/// Returns the last prompt that Copilot did not give itself.
 ///
 /// # Errors
-/// Where the log cannot be read, or holds no such prompt as far back as is looked.
+/// Where the log cannot be read, or its last [`BACK`] bytes hold no such prompt.
 pub(crate) fn last_prompt(log: &Path) -> io::Result<LastPrompt> {
     if !std::fs::symlink_metadata(log)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
     }
     let mut file = File::open(log)?;
     let length = file.metadata()?.len();
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_prompt_of_the_users_is_found_however_far_back_it_lies() {
+    fn the_users_last_prompt_is_found_far_from_the_end_of_the_log() {
         let scratch = tempfile::tempdir().unwrap();
         let log = scratch.path().join("events.jsonl");
         let tool = r#"{"type":"tool.execution_complete","data":{"toolCallId":"a","result":"user.message"},"id":"2","timestamp":"2026-01-01T00:00:01.000Z","parentId":null}"#;

@@ -34,7 +34,7 @@ impl Target {
     /// Any other process is refused, with the reason for the user.
     pub fn open(lock: Lock, folder: &Path, names: &[String], now: Time, confirmed: bool) -> Result<Self, String> {
         let pid = lock.pid;
-        if pid == 0 || i32::try_from(pid).is_err() || pid == std::process::id() {
+        if !lock.may_name_copilot() {
             return Err(format!("{pid} is not the id of a Copilot process. Nothing was signalled"));
         }
         let handle = Handle::open(pid, now)?.ok_or_else(|| no_owner(pid))?;
@@ -43,9 +43,9 @@ impl Target {
             return Err(format!("process {pid} is another user's. Nothing was signalled; ask that user to end it"));
         }
         match claim {
-            Claim { owner: Owner::Alive { .. }, held: Held::Seen } => {}
-            Claim { owner: Owner::Alive { .. }, held: Held::Untold } if confirmed => {}
-            Claim { owner: Owner::Alive { .. }, held: Held::Untold | Held::Soon } => {
+            Claim { owner: Owner::Alive { .. }, held: Held::Verified } => {}
+            Claim { owner: Owner::Alive { .. }, held: Held::Unverified } if confirmed => {}
+            Claim { owner: Owner::Alive { .. }, held: Held::Unverified | Held::Pending } => {
                 return Err(format!(
                     "nothing but its lock says that process {pid} runs this session, and so only `pilotlight stop` ends it. \
                      Nothing was signalled"

@@ -1,31 +1,30 @@
-//! What the user set in Copilot itself, as far as it matters to us: `settings.json` in its home.
+//! The settings of Copilot that matter to us: `settings.json` in its home.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A larger file is not Copilot's. In bytes.
+/// Copilot's file is never this large. In bytes.
 const LENGTH_MAX: u64 = 1 << 20;
 
-/// What `settings.json` of a home says.
+/// The contents of a home's `settings.json`.
 #[derive(Debug)]
 pub struct Settings(pub serde_json::Value);
 
 impl Settings {
-    /// Reads it; `None` where there is none, or what is there is not Copilot's. Copilot takes comments in it, and a comma before an
-    /// end.
+    /// Reads the file; `None` where it is missing or malformed. Like Copilot, accepts comments and trailing commas.
     pub(crate) fn read(home: &Path) -> Option<Self> {
         parse(bytes(&home.join("settings.json"))?).map(Self)
     }
 
-    /// Reads what an organisation lays down, which is plain JSON.
+    /// Reads an organisation's policy, which is plain JSON.
     pub(crate) fn policy(path: &Path) -> Option<Self> {
         serde_json::from_slice(&bytes(path)?).ok().map(Self)
     }
 }
 
 fn bytes(path: &Path) -> Option<Vec<u8>> {
-    // Only a plain file: to open a pipe may take for ever.
+    // Only a regular file: opening a pipe may block for ever.
     let file = path.is_file().then(|| File::open(path).ok()).flatten()?;
     let mut text = Vec::new();
     file.take(LENGTH_MAX).read_to_end(&mut text).ok()?;
@@ -37,8 +36,8 @@ fn parse(mut text: Vec<u8>) -> Option<serde_json::Value> {
     serde_json::from_slice(&text).ok()
 }
 
-/// Whether the terminals of this home tell by themselves that a turn is done: `"notifications": true`, as the CLI 1.0.102
-/// reads it. A file that is missing or broken says no.
+/// Whether Copilot itself notifies the user of this home when a turn is done: `"notifications": true`, as CLI 1.0.102
+/// reads it. `false` where the file is missing or malformed.
 pub(crate) fn notifies(home: &Path) -> bool {
     Settings::read(home).is_some_and(|settings| settings.0["notifications"] == true)
 }
@@ -48,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_trailing_commas_are_read_over() {
+    fn comments_and_trailing_commas_are_ignored() {
         let read = |text: &str| parse(text.into());
         let plain = serde_json::json!({"a": ["x // y", "/* z */", "\\\" // "], "b": {}});
         let commented = r#"// first
@@ -59,14 +58,14 @@ mod tests {
         for broken in ["{", "{\"a", "{\"a\\", "{,}x", "{\"a\": 1,,}", "/"] {
             assert_eq!(read(broken), None, "{broken}");
         }
-        // A comment that never ends hides nothing.
+        // An unterminated comment is ignored.
         for whole in ["{} /*", "{} /"] {
             assert_eq!(read(whole), Some(serde_json::json!({})), "{whole}");
         }
     }
 
     #[test]
-    fn only_what_is_switched_on_counts() {
+    fn only_the_value_true_switches_notifications_on() {
         let home = tempfile::tempdir().unwrap();
         assert!(!notifies(home.path()));
         for (text, on) in [

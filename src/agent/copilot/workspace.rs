@@ -1,17 +1,17 @@
 //! `workspace.yaml` -> [`About`].
 //!
-//! The file is a flat list of `key: value`, written by Copilot and replaced by rename. Only that is read: scalars in the
-//! three quotings that YAML writers choose for a line of text, and the first line of a block. Anything else is left out, and
-//! nothing in it can be an error: without a title a session is named by its folder.
+//! The file is a flat list of `key: value`, written by Copilot and replaced by rename. Only that subset of YAML is
+//! read: scalars in the three quoting styles that YAML writers use for a line of text, and the first line of a block.
+//! Anything else is ignored, and nothing is an error: a session without a title is named by its folder.
 
 use crate::core::fleet::{About, Kind};
 use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::Time;
 
-/// Longer files are read up to here: a real one has 300 bytes.
+/// At most this much is read, in bytes; a real file has 300.
 pub(crate) const LENGTH_MAX: u64 = 64 * 1024;
 
-/// Reads what the file says of a session.
+/// Parses the file's text.
 pub fn parse(text: &[u8]) -> About {
     let text = String::from_utf8_lossy(text);
     let mut about = About::default();
@@ -49,7 +49,7 @@ pub fn parse(text: &[u8]) -> About {
 /// A YAML scalar on one line, without its quotes.
 fn unquoted(scalar: &str) -> String {
     if let Some(inside) = scalar.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        // Double quotes have JSON's escapes, and a few that no title needs.
+        // Double-quoted YAML has JSON's escapes, and a few more that no title needs.
         return serde_json::from_str(scalar).unwrap_or_else(|_| inside.to_owned());
     }
     if let Some(inside) = scalar.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_says_nothing() {
+    fn garbage_is_ignored() {
         assert_eq!(parse(b"\0\xff\xfe: :\n:::\n\n- a\n{}"), About::default());
     }
 }

@@ -1,19 +1,19 @@
-//! How an order is carried out: by the tray that runs, where connections stay, else by an engine of the command's own.
+//! Carries out an order: through the running tray, which keeps connections, else with an engine of the command's own.
 
-use super::staying::{self, Watching, ask_here, is_let_go, serving};
-use super::tell::Tell;
-use crate::agent::copilot::bridge::files::Files;
-use crate::agent::copilot::bridge::socket::is_listened_to;
-use crate::cli::beside::silent;
+use super::output::Reporter;
+use super::staying::{self, SessionWatch, answer_requests_here, connection_lost, socket_server};
+use crate::cli::bridges::place_for_bridges;
+use crate::cli::context::{Context, runtime};
+use crate::cli::enrich::unresponsive;
 use crate::cli::pick::Picked;
-use crate::cli::{Context, runtime, say};
-use crate::control::{self, Asked};
+use crate::cli::report::say;
+use crate::control::{self, OrderConnection, PendingOrder};
 use crate::core::fleet::Session;
-use crate::core::order::{Ask, Given, Order, Outcome, Report, Which};
+use crate::core::order::{Ask, Order, Outcome, Report, Which};
 use crate::core::owner::Owner;
 use crate::core::turn::Call;
+use crate::engine::Command;
 use crate::engine::snapshot;
-use crate::engine::{Command, Listening};
 use crate::system::paths;
 use crate::system::runtime::{Runtime, process_in};
 use crate::system::signals::Signals;
@@ -24,165 +24,170 @@ use std::time::Duration;
 use tokio::sync::{mpsc::unbounded_channel, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// What is waited for longer than this is said: that the tray hears of the order, and that it does something about it.
-const SILENCE: Duration = Duration::from_secs(2);
+/// The user is told what is being waited for once the tray takes longer than this, to receive the order or to act on
+/// it.
+const NOTICE_AFTER: Duration = Duration::from_secs(2);
 
-/// Carries an order out for `session` as it was picked, tells of it, and returns how it ended. `stays`: what is done depends on a
-/// connection, so that where the command had to do it itself, it goes on until a signal.
+/// Carries out an order for `session`, prints its reports, and returns the outcome. With `stays`, the result depends on
+/// a connection: if this process holds it, because no tray does, it then runs until a signal.
 pub(super) fn carry_out(
     context: &Context,
     session: &Picked,
     order: &Order,
     stays: bool,
-    tell: &mut dyn Tell,
+    reporter: &mut dyn Reporter,
 ) -> anyhow::Result<Outcome> {
-    let order = &context.in_its_home(order.clone());
-    let carried = runtime()?.block_on(async {
-        // Whoever holds the session alone can do anything with it.
+    let order = &context.with_home(order.clone());
+    let delivery = runtime()?.block_on(async {
+        // A command that holds the session comes first: only it can act on a session that depends on its connection.
         for folder in staying::folders(context, &order.id) {
-            match by_the_one_in(&folder, order, tell).await? {
-                Carried::Nobody | Carried::Over(Outcome::Unknown) => {}
-                carried => return Ok(carried),
+            match through_socket(&folder, order, reporter).await? {
+                Delivery::NoServer | Delivery::Ended(Outcome::Unknown) => {}
+                delivery => return Ok(delivery),
             }
         }
-        match by_the_tray(order, tell).await? {
-            // A tray that watches other homes leaves it to us.
-            Carried::Nobody | Carried::Over(Outcome::Unknown) => {}
-            carried => return Ok(carried),
+        match through_tray(order, reporter).await? {
+            // The tray may be watching other homes.
+            Delivery::NoServer | Delivery::Ended(Outcome::Unknown) => {}
+            delivery => return Ok(delivery),
         }
-        by_ourselves(context, session, order.clone(), stays, tell).await
+        with_own_engine(context, session, order.clone(), stays, reporter).await
     })?;
-    let outcome = match carried {
-        Carried::Over(outcome) => return Ok(outcome),
-        Carried::Nobody => Outcome::Failed("nothing carried it out".into()),
-        Carried::NotSent(why) => Outcome::Failed(format!("{why}; nothing was sent")),
-        Carried::Sent(why) => looked_up(context, session, order, &why),
+    let outcome = match delivery {
+        Delivery::Ended(outcome) => return Ok(outcome),
+        Delivery::NoServer => Outcome::Failed("nothing carried it out".into()),
+        Delivery::NotSent(why) => Outcome::Failed(format!("{why}; nothing was sent")),
+        Delivery::MaybeSent(why) => outcome_on_disk(context, session, order, &why),
     };
-    tell.report(&Report::End(outcome.clone()));
+    reporter.report(&Report::End(outcome.clone()));
     Ok(outcome)
 }
 
-/// What came of an order.
-enum Carried {
-    /// Nobody is there to do it.
-    Nobody,
-    /// It is over, and was told.
-    Over(Outcome),
-    /// It was broken off before anything was sent, for this reason.
+/// How far an order got.
+enum Delivery {
+    /// Nobody serves the socket.
+    NoServer,
+    /// It has ended, and the outcome was reported.
+    Ended(Outcome),
+    /// It was interrupted before anything was sent, for this reason.
     NotSent(String),
-    /// It was broken off when something may have been sent.
-    Sent(String),
+    /// It was interrupted when something may have been sent, for this reason.
+    MaybeSent(String),
 }
 
-async fn by_the_tray(order: &Order, tell: &mut dyn Tell) -> anyhow::Result<Carried> {
-    let Some(project) = paths::project() else { return Ok(Carried::Nobody) };
+async fn through_tray(order: &Order, reporter: &mut dyn Reporter) -> anyhow::Result<Delivery> {
+    let Some(project) = paths::project() else { return Ok(Delivery::NoServer) };
     for folder in paths::runtime_folders(&project) {
-        match by_the_one_in(&folder, order, tell).await? {
-            Carried::Nobody => {}
-            carried => return Ok(carried),
+        match through_socket(&folder, order, reporter).await? {
+            Delivery::NoServer => {}
+            delivery => return Ok(delivery),
         }
     }
-    Ok(Carried::Nobody)
+    Ok(Delivery::NoServer)
 }
 
-/// By whoever serves the control socket in this folder.
-async fn by_the_one_in(folder: &Path, order: &Order, tell: &mut dyn Tell) -> anyhow::Result<Carried> {
+/// Has the order carried out by whoever serves the control socket in this folder.
+async fn through_socket(folder: &Path, order: &Order, reporter: &mut dyn Reporter) -> anyhow::Result<Delivery> {
     let runtime = match Runtime::open(folder) {
         Ok(Some(runtime)) => runtime,
-        Ok(None) => return Ok(Carried::Nobody),
+        Ok(None) => return Ok(Delivery::NoServer),
         Err(error) => {
             say(&format!("no tray can be asked: {error}"));
-            return Ok(Carried::Nobody);
+            return Ok(Delivery::NoServer);
         }
     };
-    let (mut signals, mut heard) = (Signals::new()?, false);
-    let carried = tokio::select! {
-        carried = hand_over(folder, &runtime, order, tell, &mut heard) => Some(carried),
+    let (mut signals, mut accepted) = (Signals::new()?, false);
+    let result = tokio::select! {
+        result = submit(folder, &runtime, order, reporter, &mut accepted) => Some(result),
         () = signals.end() => None,
     };
-    // With that the connection is closed, and a tray that has not heard of the order never does.
-    Ok(match carried {
-        Some(Ok(Some(outcome))) => Carried::Over(outcome),
-        Some(Ok(None)) => Carried::Nobody,
-        Some(Err(error)) if heard => Carried::Sent(error.to_string()),
-        Some(Err(error)) => Carried::NotSent(error.to_string()),
-        None if heard => Carried::Sent("interrupted while the tray was working on it".into()),
-        None => Carried::NotSent("interrupted".into()),
+    // Dropping the future closes the connection. A tray that has not accepted the order by now never will.
+    Ok(match result {
+        Some(Ok(Some(outcome))) => Delivery::Ended(outcome),
+        Some(Ok(None)) => Delivery::NoServer,
+        Some(Err(error)) if accepted => Delivery::MaybeSent(error.to_string()),
+        Some(Err(error)) => Delivery::NotSent(error.to_string()),
+        None if accepted => Delivery::MaybeSent("interrupted while the tray was working on it".into()),
+        None => Delivery::NotSent("interrupted".into()),
     })
 }
 
-/// `None` where no tray runs. `heard` tells whether the tray has the order.
-async fn hand_over(
+/// Sends the order, and reports up to its end. `None` if no tray runs. `accepted` is set once the tray has the order.
+async fn submit(
     folder: &Path,
     runtime: &Runtime,
     order: &Order,
-    tell: &mut dyn Tell,
-    heard: &mut bool,
+    reporter: &mut dyn Reporter,
+    accepted: &mut bool,
 ) -> io::Result<Option<Outcome>> {
-    let said_at = Instant::now() + SILENCE;
-    let mut asking = pin!(control::ask(folder, order));
-    let (asked, let_in) = match timeout_at(said_at, &mut asking).await {
+    let notice_at = Instant::now() + NOTICE_AFTER;
+    let mut connecting = pin!(control::ask(folder, order));
+    let (asked, in_time) = match timeout_at(notice_at, &mut connecting).await {
         Ok(asked) => (asked?, true),
         Err(_) => {
-            say(&unheard(process_in(&runtime.note())));
-            (asking.await?, false)
+            say(&waiting_for(process_in(&runtime.note())));
+            (connecting.await?, false)
         }
     };
     let Some(mut asked) = asked else { return Ok(None) };
-    match timeout_at(said_at, asked.heard()).await {
+    match timeout_at(notice_at, asked.acknowledged()).await {
         Ok(heard) => heard?,
         Err(_) => {
-            if let_in {
-                say(&unheard(asked.tray()));
+            if in_time {
+                say(&waiting_for(asked.tray()));
             }
-            asked.heard().await?;
+            asked.acknowledged().await?;
         }
     }
-    *heard = true;
-    let first = match timeout(SILENCE, asked.next()).await {
+    *accepted = true;
+    let first = match timeout(NOTICE_AFTER, asked.next()).await {
         Ok(first) => first?,
         Err(_) => {
             say("the tray is working on it; Ctrl-C cancels it as long as nothing was sent");
             asked.next().await?
         }
     };
-    follow(asked, first, tell).await.map(Some)
+    follow(asked, first, reporter).await.map(Some)
 }
 
-/// What to say of a tray that does not hear of the order.
-fn unheard(tray: Option<u32>) -> String {
-    silent(tray, "this command waits for it; Ctrl-C cancels")
+/// The message about a tray that does not accept the order.
+fn waiting_for(tray: Option<u32>) -> String {
+    unresponsive(tray, "this command waits for it; Ctrl-C cancels")
 }
 
-/// Tells every report up to the end.
-async fn follow(mut asked: Asked, mut report: Option<Report>, tell: &mut dyn Tell) -> io::Result<Outcome> {
+/// Passes on every report, to the end.
+async fn follow(
+    mut asked: OrderConnection,
+    mut report: Option<Report>,
+    reporter: &mut dyn Reporter,
+) -> io::Result<Outcome> {
     while let Some(it) = report {
         if it == Report::End(Outcome::Unknown) {
             return Ok(Outcome::Unknown);
         }
-        tell.report(&it);
+        reporter.report(&it);
         if let Report::End(outcome) = it {
             return Ok(outcome);
         }
         report = asked.next().await?;
     }
-    Err(io::Error::other("the tray did not say how it ended"))
+    Err(io::Error::other("the tray did not report the outcome"))
 }
 
-async fn by_ourselves(
+async fn with_own_engine(
     context: &Context,
     session: &Picked,
     order: Order,
     stays: bool,
-    tell: &mut dyn Tell,
-) -> anyhow::Result<Carried> {
+    reporter: &mut dyn Reporter,
+) -> anyhow::Result<Delivery> {
     let (signals, mut engine) = (Signals::new()?, context.engine());
-    let commander = engine.commander();
+    let commander = engine.command_sender();
     if let Some(listening) = place_for_bridges() {
         engine.listen_to_bridges(listening);
     }
-    // Another command may come to hold the session between our look for one and our turn to act.
-    engine.hand_to_holders(paths::project().iter().flat_map(paths::runtime_folders).collect());
+    // Another command may have taken the session since we searched for a holder.
+    engine.forward_to_holders(paths::project().iter().flat_map(paths::runtime_folders).collect());
     let send = |command| {
         let _ = commander.send(command); // fails only when the engine has ended
     };
@@ -190,101 +195,89 @@ async fn by_ourselves(
     let id = order.id.clone();
     let (begin, mut begun) = oneshot::channel();
     if stays {
-        let serve = serving(context, &id, commander.clone());
-        engine.before_holding(move || drop(begin.send(serve()))); // whoever waits for it ends after the engine
+        let serve = socket_server(context, &id, commander.clone());
+        engine.on_first_attach(move || drop(begin.send(serve()))); // the receiver outlives the engine
     }
-    send(Command::Act(Given::by_caller(order, reply)));
-    let (mut watching, seen) = Watching::new(&id);
-    let mut run = pin!(engine.run(signals, &mut watching));
-    let mut asking = pin!(ask_here(context, session, commander.clone(), seen.clone()));
-    let mut let_go = pin!(is_let_go(seen.clone()));
-    let (mut ended, mut sent, mut stays_on, mut reachable) = (None, false, false, None);
+    send(Command::Act(PendingOrder::by_caller(order, reply)));
+    let (mut view, observed) = SessionWatch::new(&id);
+    let mut run = pin!(engine.run(signals, &mut view));
+    let mut answering = pin!(answer_requests_here(context, session, commander.clone(), observed.clone()));
+    let mut lost = pin!(connection_lost(observed.clone()));
+    let (mut ended, mut sent, mut holding, mut reachable) = (None, false, false, None);
     loop {
         tokio::select! {
-            // What was reported before the engine ended is told.
+            // Reports come first, so that those sent before the engine ended are not lost.
             biased;
             report = reports.recv(), if ended.is_none() => {
-                let unsaid = || Report::End(match sent {
+                let broken_off = || Report::End(match sent {
                     true => Outcome::Unconfirmed("may have happened: it broke off before it was done".into()),
                     false => Outcome::Failed("it broke off before it was done".into()),
                 });
-                let report = report.unwrap_or_else(unsaid);
+                let report = report.unwrap_or_else(broken_off);
                 sent |= matches!(report, Report::Step(step, _) if step.sends());
-                tell.report(&report);
+                reporter.report(&report);
                 if let Report::End(outcome) = report {
-                    // Where another command holds it, nothing was begun here.
+                    // Serving only began if this process, and not another command, holds the session.
                     let served = begun.try_recv().ok();
                     let confirmed = matches!(outcome, Outcome::Done(_));
                     let may_run = confirmed || matches!(outcome, Outcome::Unconfirmed(_));
-                    stays_on = served.is_some() && may_run && seen.borrow().held;
-                    if stays_on {
+                    holding = served.is_some() && may_run && observed.borrow().held;
+                    if holding {
                         reachable = served;
-                        staying::stays(&id, confirmed);
+                        staying::announce(&id, confirmed);
                     } else {
                         send(Command::Quit);
                     }
                     ended = Some(outcome);
                 }
             }
-            () = &mut let_go, if stays_on => {
+            () = &mut lost, if holding => {
                 say("the connection is gone, so this command ends");
-                stays_on = false;
+                holding = false;
                 send(Command::Quit);
             }
-            () = &mut asking, if stays_on => {}
+            () = &mut answering, if holding => {}
             () = &mut run => {
                 drop(reachable);
                 while let Ok(report) = reports.try_recv() {
                     sent |= matches!(report, Report::Step(step, _) if step.sends());
-                    tell.report(&report);
+                    reporter.report(&report);
                     if let Report::End(outcome) = report {
                         ended = Some(outcome);
                     }
                 }
                 return Ok(match ended {
-                    Some(outcome) => Carried::Over(outcome),
-                    None if sent => Carried::Sent("interrupted before it was confirmed".into()),
-                    None => Carried::NotSent("interrupted".into()),
+                    Some(outcome) => Delivery::Ended(outcome),
+                    None if sent => Delivery::MaybeSent("interrupted before it was confirmed".into()),
+                    None => Delivery::NotSent("interrupted".into()),
                 });
             }
         }
     }
 }
 
-/// Where bridges are listened for by a command, where one was installed and nobody listens.
-pub(in crate::cli) fn place_for_bridges() -> Option<Listening> {
-    let project = paths::project()?;
-    let (files, folders) = (Files::new(&project), paths::runtime_folders(&project));
-    files.key()?;
-    if folders.iter().any(|folder| is_listened_to(folder)) {
-        return None;
-    }
-    let folder = folders.into_iter().find(|folder| Runtime::make(folder).is_ok())?;
-    Some(Listening { folder, files, briefly: true })
-}
-
-/// What the disk says of an order that was broken off when something may have been sent.
-fn looked_up(context: &Context, before: &Session, order: &Order, why: &str) -> Outcome {
+/// The outcome, by what is on disk, of an order that was interrupted when something may have been sent.
+fn outcome_on_disk(context: &Context, before: &Session, order: &Order, why: &str) -> Outcome {
     let now = snapshot::take(&context.homes, &context.config, &context.seen, false).sessions;
     let Some(now) = now.into_iter().find(|session| session.id == order.id) else {
         return Outcome::Unconfirmed(format!("may have happened: {why}; the session no longer exists"));
     };
-    match came_of(&order.ask, before, &now) {
-        Came::Done(words) => Outcome::Done(format!("{words} ({why})")),
-        Came::Open(words) => Outcome::Unconfirmed(format!("may have happened: {why}; {words}")),
+    match evidence(&order.ask, before, &now) {
+        Evidence::Done(words) => Outcome::Done(format!("{words} ({why})")),
+        Evidence::Inconclusive(words) => Outcome::Unconfirmed(format!("may have happened: {why}; {words}")),
     }
 }
 
-/// What a log tells of something that was sent.
+/// What a session's files show of an order.
 #[derive(Debug, PartialEq, Eq)]
-enum Came {
-    /// It happened.
+enum Evidence {
+    /// It was carried out.
     Done(&'static str),
-    /// It is not known: what is.
-    Open(&'static str),
+    /// It may or may not have been; with what is known.
+    Inconclusive(&'static str),
 }
 
-fn came_of(ask: &Ask, before: &Session, now: &Session) -> Came {
+fn evidence(ask: &Ask, before: &Session, now: &Session) -> Evidence {
     let (before, facts) = (&before.facts, &now.facts);
     match ask {
         Ask::Approve(which) | Ask::Deny(which) => {
@@ -299,28 +292,30 @@ fn came_of(ask: &Ask, before: &Session, now: &Session) -> Came {
             };
             let answers: Vec<_> = ids.iter().map(answer).collect();
             match wanted {
-                _ if answers.contains(&None) => Came::Open("its log has no answer yet"),
-                true if answers.iter().all(|answer| *answer == Some(true)) => Came::Done("approved: its log says so"),
-                false if answers.iter().all(|answer| *answer == Some(false)) => Came::Done("denied: its log says so"),
-                _ => Came::Open("its log has another answer"),
+                _ if answers.contains(&None) => Evidence::Inconclusive("its log has no answer yet"),
+                true if answers.iter().all(|answer| *answer == Some(true)) => {
+                    Evidence::Done("approved: its log says so")
+                }
+                false if answers.iter().all(|answer| *answer == Some(false)) => {
+                    Evidence::Done("denied: its log says so")
+                }
+                _ => Evidence::Inconclusive("its log has another answer"),
             }
         }
-        Ask::Answer(_) => Came::Open("its log does not record answers to questions"),
-        Ask::Stop if before.turn.is_none() => Came::Open("its log has no turn that could end"),
+        Ask::Answer(_) => Evidence::Inconclusive("its log does not record answers to questions"),
+        Ask::Stop if before.turn.is_none() => Evidence::Inconclusive("its log has no turn that could end"),
         Ask::Stop if facts.root == before.root && facts.turn.is_some() => {
-            Came::Open("its log says that the turn goes on")
+            Evidence::Inconclusive("its log says that the turn goes on")
         }
-        Ask::Stop => Came::Done("its log says that the turn has ended"),
+        Ask::Stop => Evidence::Done("its log says that the turn has ended"),
         Ask::End { .. } | Ask::ForceQuit if !matches!(now.owner, Owner::Alive { .. }) => {
-            Came::Done("its process has ended")
+            Evidence::Done("its process has ended")
         }
-        Ask::End { .. } | Ask::ForceQuit => Came::Open("its process lives"),
+        Ask::End { .. } | Ask::ForceQuit => Evidence::Inconclusive("its process lives"),
         Ask::Reconnect { .. } | Ask::Continue if facts.marks.prompt != before.marks.prompt => {
-            Came::Open("its log has another prompt now")
+            Evidence::Inconclusive("its log has another prompt now")
         }
-        Ask::Reconnect { .. } | Ask::Continue => Came::Open("its log has no new prompt"),
-        Ask::Resume | Ask::ShowTerminal | Ask::LetAnswer | Ask::Detach | Ask::Listen | Ask::Said => {
-            Came::Open("check whether it did")
-        }
+        Ask::Reconnect { .. } | Ask::Continue => Evidence::Inconclusive("its log has no new prompt"),
+        _ => Evidence::Inconclusive("check whether it did"),
     }
 }

@@ -1,45 +1,43 @@
-//! A file that `setup` writes, and whose it is.
+//! A file that `setup` writes, and whether it still belongs to us.
 //!
-//! Its last line says that we wrote it, with a sum of all that stands before. What was edited since no longer fits the sum, and
-//! is the user's from then on; so is whatever lacks the line, a link, or a folder.
+//! Its last line has our mark and a checksum of everything before it. A file that was edited no longer matches and
+//! belongs to the user; so does a file without the line, a link, or a folder.
 
 use crate::system::state_file;
 use anyhow::{Context as _, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Stands in the last line, before the sum.
+/// The mark in the last line, before the checksum.
 const MARK: &str = "Written by `pilotlight setup`, which renews or removes it while nobody edits it; sum ";
-/// The length of the sum, in hexadecimal digits.
+/// The length of the checksum, in hexadecimal digits.
 const DIGITS: usize = 16;
 
-/// How a comment is written in it.
+/// The comment syntax of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// From `#` on.
+pub(super) enum CommentStyle {
+    /// `# comment`
     Hash,
-    /// Between `<!--` and `-->`.
+    /// `<!-- comment -->`
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the icon is for Linux"))]
     Xml,
 }
 
-/// What stands at its place now.
+/// The state of a file on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing.
     Missing,
-    /// Ours, as it should be.
+    /// Ours, and up to date.
     Current,
-    /// Ours, as another version wrote it, or for a program elsewhere.
+    /// Ours, but written by another version or for a program at another path.
     Outdated,
-    /// Not ours, and why.
+    /// Not ours, for this reason.
     Theirs(&'static str),
 }
 
-/// A file that is wanted.
+/// A file to write.
 #[derive(Debug)]
 pub(super) struct File {
-    /// Its place.
     pub(super) path: PathBuf,
     /// What it is for, in a few words.
     pub(super) what: &'static str,
@@ -47,54 +45,54 @@ pub(super) struct File {
 }
 
 impl File {
-    /// With this text at this path in the folder `data`.
-    pub(super) fn new(data: &Path, path: &str, what: &'static str, form: Form, text: &str) -> Self {
+    /// A file with this text; `path` is relative to the folder `data`.
+    pub(super) fn new(data: &Path, path: &str, what: &'static str, style: CommentStyle, text: &str) -> Self {
         let body = format!("{}\n", text.trim_end_matches('\n'));
         let sum = sum(&body);
-        let last = match form {
-            Form::Hash => format!("# {MARK}{sum}\n"),
-            Form::Xml => format!("<!-- {MARK}{sum} -->\n"),
+        let last = match style {
+            CommentStyle::Hash => format!("# {MARK}{sum}\n"),
+            CommentStyle::Xml => format!("<!-- {MARK}{sum} -->\n"),
         };
         Self { path: data.join(path), what, text: body + &last }
     }
 
-    /// What stands there now.
+    /// Reads the state on disk.
     pub(super) fn state(&self) -> State {
         match fs::symlink_metadata(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return State::Missing,
-            Err(_) => return State::Theirs("it cannot be looked at"),
+            Err(_) => return State::Theirs("it cannot be read"),
             Ok(meta) if !meta.is_file() => return State::Theirs("it is not a plain file"),
             Ok(_) => {}
         }
-        let there = state_file::read(&self.path);
-        match is_ours(&there) {
+        let text = state_file::read(&self.path);
+        match is_ours(&text) {
             None => State::Theirs("it is yours: `pilotlight setup` did not write it"),
             Some(false) => State::Theirs("it is yours: it was edited since `pilotlight setup` wrote it"),
-            Some(true) if there == self.text => State::Current,
+            Some(true) if text == self.text => State::Current,
             Some(true) => State::Outdated,
         }
     }
 
-    /// Writes it, unless somebody else's stands there by now.
+    /// Writes the file.
     ///
     /// # Errors
-    /// Where that is so, or it cannot be written.
+    /// If a file that is not ours is there by now, or it cannot be written.
     pub(super) fn write(&self) -> anyhow::Result<()> {
-        self.is_still_ours()?;
+        self.ensure_ours()?;
         state_file::replace(&self.path, self.text.as_bytes())
             .with_context(|| format!("{} cannot be written", self.path.display()))
     }
 
-    /// Takes it away, unless somebody else's stands there by now.
+    /// Removes the file.
     ///
     /// # Errors
-    /// Where that is so, or it cannot be removed.
+    /// If it is not ours any more, or it cannot be removed.
     pub(super) fn remove(&self) -> anyhow::Result<()> {
-        self.is_still_ours()?;
+        self.ensure_ours()?;
         fs::remove_file(&self.path).with_context(|| format!("{} cannot be removed", self.path.display()))
     }
 
-    fn is_still_ours(&self) -> anyhow::Result<()> {
+    fn ensure_ours(&self) -> anyhow::Result<()> {
         if let State::Theirs(why) = self.state() {
             bail!("{} was left alone: {why}", self.path.display());
         }
@@ -102,16 +100,16 @@ impl File {
     }
 }
 
-/// Whether we wrote this text and nobody changed it since; `None` where we never wrote it.
+/// Whether a text that we wrote is unchanged; `None` if we did not write it.
 fn is_ours(text: &str) -> Option<bool> {
     let start = text.rfind(MARK)?;
     let last = text[..start].rfind('\n').map_or(0, |end| end + 1);
     let (body, rest) = (&text[..last], &text[start + MARK.len()..]);
-    let (sum_there, end) = rest.split_at_checked(DIGITS).unwrap_or_default();
-    Some(sum_there == sum(body) && ["\n", " -->\n"].contains(&end))
+    let (stored_sum, end) = rest.split_at_checked(DIGITS).unwrap_or_default();
+    Some(stored_sum == sum(body) && ["\n", " -->\n"].contains(&end))
 }
 
-/// FNV-1a, 64 bits: it tells what was edited from what was not, and keeps nobody from forging it.
+/// 64-bit FNV-1a: enough to detect edits, and no protection against forgery.
 fn sum(text: &str) -> String {
     let sum = text
         .bytes()
@@ -124,11 +122,11 @@ mod tests {
     use super::*;
 
     fn file(data: &Path, text: &str) -> File {
-        File::new(data, "some/where/pilotlight", "a test", Form::Hash, text)
+        File::new(data, "some/where/pilotlight", "a test", CommentStyle::Hash, text)
     }
 
     #[test]
-    fn what_was_written_is_ours_until_somebody_edits_it() {
+    fn a_written_file_is_ours_until_it_is_edited() {
         let scratch = tempfile::tempdir().unwrap();
         let (old, new) = (file(scratch.path(), "one\n"), file(scratch.path(), "two\n"));
         assert_eq!(new.state(), State::Missing);
@@ -155,9 +153,9 @@ mod tests {
     }
 
     #[test]
-    fn each_form_is_known_again() {
-        for form in [Form::Hash, Form::Xml] {
-            let file = File::new(Path::new("/"), "x", "a test", form, "<svg/>");
+    fn each_comment_style_is_recognized() {
+        for style in [CommentStyle::Hash, CommentStyle::Xml] {
+            let file = File::new(Path::new("/"), "x", "a test", style, "<svg/>");
             assert_eq!(is_ours(&file.text), Some(true), "{}", file.text);
         }
         assert_eq!(is_ours("<svg/>\n"), None);

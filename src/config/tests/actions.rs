@@ -1,19 +1,19 @@
-//! What clicks lead to, and the servers that the user names.
+//! `[actions]` and `[[server]]`.
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::agent::copilot::server::servers::TokenSource;
+use crate::agent::copilot::server::servers::{ServerSetting, TokenSource};
 
-/// What is said about a `text` that has one problem, of which nothing comes into the config.
-fn said(text: &str) -> String {
+/// The only problem of a `text` that sets nothing.
+fn problem(text: &str) -> String {
     let mut problems = wrong(text);
     assert_eq!(problems.len(), 1, "{problems:?}");
     problems.remove(0)
 }
 
 #[test]
-fn what_clicks_lead_to_is_read() {
+fn actions_are_read() {
     let config = right(
         r#"
         [actions]
@@ -45,7 +45,7 @@ fn what_clicks_lead_to_is_read() {
     assert_eq!(right("actions.copilot = \"\"\nactions.terminal = []").actions, Actions::default());
 }
 
-/// Without a word of the user's, nobody is approved and nothing reconnected.
+/// By default nothing is approved or reconnected without the user.
 #[test]
 fn nothing_is_done_unasked_by_default() {
     let Actions { permissions, auto_reconnect, resend, continue_prompt, .. } = Actions::default();
@@ -64,13 +64,13 @@ fn nothing_is_done_unasked_by_default() {
         assert!(problems[0].ends_with(" The default, \"ask\", is used."), "{problems:?}");
     }
     assert_eq!(
-        said("actions.auto-reconnect = \"true\""),
+        problem("actions.auto-reconnect = \"true\""),
         "1:26: `actions.auto-reconnect` must be true or false; this is of type string. The default, false, is used."
     );
 }
 
 #[test]
-fn a_terminal_is_a_list_of_words_that_begins_with_a_program() {
+fn a_terminal_is_a_command_line() {
     for (value, what) in [
         ("\"xterm -e\"", "this is of type string"),
         ("[\"xterm\", 3]", "this is of type integer"),
@@ -85,8 +85,8 @@ fn a_terminal_is_a_list_of_words_that_begins_with_a_program() {
         ),
         ("[\"xterm\", \"a\\u0000b\"]", "\"a\\0b\" has a null character"),
     ] {
-        let said = said(&format!("actions.terminal = {value}"));
-        assert!(said.contains(&format!("; {what}. The default, [], is used.")), "{said}");
+        let problem = problem(&format!("actions.terminal = {value}"));
+        assert!(problem.contains(&format!("; {what}. The default, [], is used.")), "{problem}");
     }
     for value in ["[\"/usr/bin/xterm\"]", "[\"~/bin/xterm\", \"-e\"]", "[\"xterm\", \"{folder}\", \"{folder}\"]"] {
         assert!(!right(&format!("actions.terminal = {value}")).actions.terminal.is_empty());
@@ -94,11 +94,11 @@ fn a_terminal_is_a_list_of_words_that_begins_with_a_program() {
 }
 
 #[test]
-fn the_copilot_cli_is_named_by_its_whole_path() {
+fn the_copilot_cli_is_named_by_its_full_path() {
     for value in ["\"copilot\"", "\"./copilot\"", "\"~user/copilot\""] {
-        assert!(said(&format!("actions.copilot = {value}")).contains("is neither"));
+        assert!(problem(&format!("actions.copilot = {value}")).contains("is neither"));
     }
-    assert!(said("actions.copilot = \"/a\\u0000\"").contains("has a null character"));
+    assert!(problem("actions.copilot = \"/a\\u0000\"").contains("has a null character"));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn servers_are_read() {
     );
 }
 
-/// A token goes over the wire in the clear, and with it whoever reads it may run anything here.
+/// A token is sent unencrypted, and whoever reads it can run anything here.
 #[test]
 fn only_loopback_is_a_servers_address() {
     let form = "must be an address of this machine with its port, such as \"127.0.0.1:4321\" or \"[::1]:4321\"";
@@ -143,15 +143,15 @@ fn only_loopback_is_a_servers_address() {
         ("", "this is not one"),
     ] {
         assert_eq!(
-            said(&format!("[[server]]\naddress = \"{address}\"")),
+            problem(&format!("[[server]]\naddress = \"{address}\"")),
             format!("2:11: `server.address` {form}; {what}. This server is ignored.")
         );
     }
-    assert!(said("[[server]]\naddress = 4321").contains("this is of type integer. This server is ignored."));
-    assert_eq!(said("[[server]]\n"), "1:1: a server needs an `address`. This server is ignored.");
+    assert!(problem("[[server]]\naddress = 4321").contains("this is of type integer. This server is ignored."));
+    assert_eq!(problem("[[server]]\n"), "1:1: a server needs an `address`. This server is ignored.");
 }
 
-/// Whatever stands where a token may have been put by mistake is not repeated: problems go to logs and terminals.
+/// A value that may be a token by mistake is not quoted: problems go to logs and terminals.
 #[test]
 fn a_token_is_neither_taken_from_the_config_nor_quoted() {
     let hidden = "s3cr3t-t0k3n";
@@ -164,17 +164,17 @@ fn a_token_is_neither_taken_from_the_config_nor_quoted() {
         "token-file = \"~/a\"\ntoken-env = \"s3cr3t-t0k3n\"",
         "token-file = \"~/a\"\ntoken = \"s3cr3t-t0k3n\"",
     ] {
-        let said = said(&format!("[[server]]\naddress = \"127.0.0.1:1\"\n{entry}"));
-        assert!(!said.contains(hidden) && said.ends_with(" This server is ignored."), "{said}");
+        let problem = problem(&format!("[[server]]\naddress = \"127.0.0.1:1\"\n{entry}"));
+        assert!(!problem.contains(hidden) && problem.ends_with(" This server is ignored."), "{problem}");
     }
     let bare = wrong("[[server]]\ntoken = s3cr3t-t0k3n");
     assert!(!bare[0].contains(hidden), "{bare:?}");
     let (config, problems) = read_text("[[server]]\naddress = \"127.0.0.1:1\"\ntokens = \"s3cr3t-t0k3n\"");
     assert_eq!(problems, ["3:1: unknown key `server.tokens`, did you mean `token-env`? It is ignored."]);
     assert_eq!(config.servers.len(), 1);
-    let line = said("[[server]]\naddress = \"127.0.0.1:1\"\ntoken = \"x\"");
+    let line = problem("[[server]]\naddress = \"127.0.0.1:1\"\ntoken = \"x\"");
     assert!(line.starts_with("3:1: a token must not be in the config: `token-file` names a file"), "{line}");
-    let line = said("[[server]]\naddress = \"127.0.0.1:1\"\ntoken-file = \"/t\"\ntoken-env = \"T\"");
+    let line = problem("[[server]]\naddress = \"127.0.0.1:1\"\ntoken-file = \"/t\"\ntoken-env = \"T\"");
     assert!(line.contains("`token-file` and `token-env` both say where the token is"), "{line}");
 }
 
@@ -201,15 +201,15 @@ fn servers_are_tables() {
     for (text, kind) in
         [("[server]\naddress = \"127.0.0.1:1\"", "table"), ("server = 3", "integer"), ("server = [1, {}]", "array")]
     {
-        let said = said(text);
+        let problem = problem(text);
         let what =
             format!("`server` must be tables, each written `[[server]]`; this is of type {kind}. It is ignored.");
-        assert!(said.ends_with(&what), "{said}");
+        assert!(problem.ends_with(&what), "{problem}");
     }
-    assert_eq!(said("[[servers]]"), "1:3: unknown key `servers`, did you mean `[[server]]`? It is ignored.");
+    assert_eq!(problem("[[servers]]"), "1:3: unknown key `servers`, did you mean `[[server]]`? It is ignored.");
 }
 
-/// `[actions]` as a file could set it.
+/// Any `[actions]` that a file could set.
 pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
     let program = prop_oneof!["[a-z][^\0/\\\\{}]{0,10}", "(/|~/)[^\0{}]{0,10}"];
     let words = prop::collection::vec(prop_oneof!["[^\0{}]{0,10}", Just(FOLDER.to_owned())], 0..4);
@@ -239,7 +239,7 @@ pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
     )
 }
 
-/// `[[server]]`s as a file could set them.
+/// Any `[[server]]`s that a file could set.
 pub(super) fn any_servers() -> impl Strategy<Value = Vec<ServerSetting>> {
     let token = prop::option::of(prop_oneof![
         "(/|~/)[^\0]{0,20}".prop_map(|path| TokenSource::File(path.into())),

@@ -1,4 +1,4 @@
-//! What is told beside the menu.
+//! `[notifications]`.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::core::alert::{Detail, Kinds, Settings};
 
 #[test]
-fn what_is_told_is_read() {
+fn notifications_are_read() {
     let config = right(
         r#"
         [notifications]
@@ -43,7 +43,7 @@ fn what_is_told_is_read() {
 }
 
 #[test]
-fn what_is_wrong_with_it_is_said() {
+fn wrong_values_are_reported() {
     for (text, what) in [
         ("quiet-hours = \"22-7\"", "\"22-7\" has another form"),
         ("quiet-hours = \"24:00-07:00\"", "has another form"),
@@ -61,7 +61,7 @@ fn what_is_wrong_with_it_is_said() {
     }
 }
 
-/// As a file could set it.
+/// Any `[notifications]` that a file could set.
 pub(super) fn any_notifications() -> impl Strategy<Value = Notifications> {
     let span = || (1i64..=36_500 * 86_400_000).prop_map(Span);
     let hours = prop::option::of((0u16..1440, 0u16..1440).prop_filter("some time", |(from, to)| from != to));

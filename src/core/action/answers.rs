@@ -1,18 +1,19 @@
-//! What a session asks, for a permission or of its user, and whether that can be answered from here.
+//! A session's permission requests and questions, and whether they can be answered from here.
 
-use super::bridge::{bridge_of, lifted, may_answer};
-use super::{Action, ServerState, is_at_server, reachable, unheld};
-use crate::core::fleet::{Kind, Session};
+use super::bridge::may_answer;
+use super::reach::{bridge_of, is_at_server, questions, reachable, remedy, unheld};
+use super::verb::Action;
 use crate::core::owner::Owner;
+use crate::core::session::{Kind, ServerState, Session};
 use crate::core::text::counted;
 use crate::core::turn::{Request, Turn};
-use crate::core::verdict::{Asking, Status};
+use crate::core::verdict::Status;
 
 /// Whether permission requests can be answered, and how.
 pub(super) fn answer(action: Action, session: &Session) -> Result<String, String> {
-    // Its server may know of one that is not in the log.
-    let asked = session.facts.requests.iter().filter(|request| !request.is_consent()).count();
-    let open = asked.max(session.answer().map_or(0, |answer| answer.requests));
+    // The server may know of a request that is not in the log.
+    let in_log = session.facts.requests.iter().filter(|request| !request.is_consent()).count();
+    let open = in_log.max(session.answer().map_or(0, |answer| answer.requests));
     if open == 0 {
         let consent = session.facts.requests.iter().find_map(Request::consent_words);
         return Err(consent.map_or("it asks for no permission".into(), |asks| format!("{asks}: only you can say that")));
@@ -21,7 +22,7 @@ pub(super) fn answer(action: Action, session: &Session) -> Result<String, String
         && let Some(bridge) = bridge_of(session)
     {
         let mut requests = session.facts.requests.iter().filter(|request| !request.is_consent());
-        // The dialog in the terminal is of the oldest.
+        // The terminal's dialog shows the oldest request.
         if requests.next().is_some_and(|request| request.is_managed) {
             return Err("answer it in its terminal: your organisation wants a person to answer it there".into());
         }
@@ -33,26 +34,15 @@ pub(super) fn answer(action: Action, session: &Session) -> Result<String, String
     Ok(format!("{verb} what it asks for, once ({} open)", counted(open, "request")))
 }
 
-/// The questions that are open, as an attached session's server tells, the oldest first. What ended the turn ended them, though
-/// the server may not have said so yet.
-pub(crate) fn questions(session: &Session) -> &[Asking] {
-    let works = session.facts.turn.is_some() || session.live.has_active_work == Some(true);
-    if works && (session.control.server.is_attached() || session.control.bridge.is_some()) {
-        &session.live.questions
-    } else {
-        &[]
-    }
-}
-
-/// Whether what it asks its user can be answered from here: only who is attached is told what that is.
+/// Whether its question can be answered from here. Servers report questions to attached clients only.
 pub(super) fn reply(session: &Session, status: Status) -> Result<String, String> {
     if let Owner::Unheld { pid } = session.runner() {
         return Err(unheld(pid));
     }
     let open = questions(session);
     if let Some(asking) = open.iter().find(|asking| asking.form.is_ok()).or(open.first()) {
-        if !is_at_server(session) && bridge_of(session).is_some_and(|bridge| !bridge.obeys()) {
-            return Err(format!("answer it in its terminal{}", lifted(session)));
+        if !is_at_server(session) && bridge_of(session).is_some_and(|bridge| !bridge.accepts_orders()) {
+            return Err(format!("answer it in its terminal{}", remedy(session)));
         }
         return match &asking.form {
             Ok(_) => Ok(format!("answers what it asks you ({} open)", counted(open.len(), "question"))),
@@ -69,15 +59,15 @@ pub(super) fn reply(session: &Session, status: Status) -> Result<String, String>
     let where_it_runs =
         if session.about.kind == Kind::Terminal { "in its terminal" } else { "in the program that runs it" };
     Err(match session.control.server {
-        ServerState::Listens | ServerState::Refused(_) => {
+        ServerState::Listening | ServerState::Refused(_) => {
             format!(
-                "answer it {where_it_runs}, or reconnect first: its server tells only attached clients what it asks"
+                "answer it {where_it_runs}, or reconnect first: its server shows questions to attached clients only"
             )
         }
-        // A tool that has its answer is open for a moment longer.
+        // A tool stays open for a moment after it got its answer.
         ServerState::Attached | ServerState::Hosted(_) => {
-            format!("its server tells of no open question: it was answered just now, or answer it {where_it_runs}")
+            format!("its server reports no open question: it was answered just now, or answer it {where_it_runs}")
         }
-        ServerState::Nowhere | ServerState::Unknown => format!("answer it {where_it_runs}{}", lifted(session)),
+        ServerState::NotListening | ServerState::Unknown => format!("answer it {where_it_runs}{}", remedy(session)),
     })
 }

@@ -1,54 +1,10 @@
-//! The bridge to a session in a plain terminal: what it may do, and what its user can be asked there.
+//! The bridge to a session in a plain terminal: what it may do, and whether its user can be asked there to allow more.
 
-use super::{is_at_server, questions, unheld};
-use crate::core::fleet::{Kind, Session};
+use super::reach::{bridge_of, is_at_server, questions, remedy, unheld, untried};
 use crate::core::owner::Owner;
+use crate::core::session::{Bridge, Session};
 
-/// What the bridge to a session in a terminal may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Bridge {
-    /// Nothing but tell: it was not tried with this release of Copilot.
-    Watches,
-    /// Stop the turn, and answer questions.
-    Joined,
-    /// The same, and its user said no to more.
-    Declined,
-    /// Its user is being asked in the terminal whether it may answer permission requests.
-    Asking,
-    /// Answer permission requests, too.
-    Elevated,
-}
-
-impl Bridge {
-    /// Whether it does what it is told.
-    pub(crate) const fn obeys(self) -> bool {
-        !matches!(self, Self::Watches)
-    }
-
-    /// Its name in JSON.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Elevated => "elevated",
-            Self::Watches | Self::Joined | Self::Declined | Self::Asking => "joined",
-        }
-    }
-}
-
-/// The bridge to the live terminal that owns it.
-pub(in crate::core) const fn bridge_of(session: &Session) -> Option<Bridge> {
-    match session.owner {
-        Owner::Alive { .. } | Owner::Opened { .. } => session.control.bridge,
-        _ => None,
-    }
-}
-
-/// Whether what is done with a session is done in its terminal, over a bridge that does what it is told.
-pub fn is_bridged(session: &Session) -> bool {
-    !is_at_server(session) && bridge_of(session).is_some_and(Bridge::obeys)
-}
-
-/// What the bridge to its terminal may do, in words.
+/// Describes what the bridge to its terminal may do.
 pub fn bridge_words(session: &Session) -> Option<String> {
     Some(match bridge_of(session)? {
         Bridge::Watches => untried(session),
@@ -61,7 +17,7 @@ pub fn bridge_words(session: &Session) -> Option<String> {
     })
 }
 
-/// Whether the bridge may answer permission requests.
+/// Checks that the bridge may answer permission requests.
 pub(super) fn may_answer(bridge: Bridge, session: &Session) -> Result<(), String> {
     Err(match bridge {
         Bridge::Elevated => return Ok(()),
@@ -74,7 +30,8 @@ pub(super) fn may_answer(bridge: Bridge, session: &Session) -> Result<(), String
     })
 }
 
-/// Whether its user can be asked in the terminal: never while a dialog may be open there, whose keys it would take.
+/// Checks that its user can be asked in the terminal. Never while a dialog may be open there: the question would take
+/// the keys meant for it.
 pub(super) fn let_answer(session: &Session) -> Result<String, String> {
     match session.owner {
         Owner::Alive { .. } | Owner::Opened { .. } => {}
@@ -84,7 +41,7 @@ pub(super) fn let_answer(session: &Session) -> Result<String, String> {
     }
     match bridge_of(session) {
         None if is_at_server(session) => return Err("it is answered over its server".into()),
-        None => return Err(format!("there is no bridge to its terminal{}", lifted(session))),
+        None => return Err(format!("there is no bridge to its terminal{}", remedy(session))),
         Some(Bridge::Elevated) => return Err("Pilotlight may already answer there".into()),
         Some(Bridge::Joined) => {}
         Some(Bridge::Watches) => return Err(untried(session)),
@@ -95,7 +52,7 @@ pub(super) fn let_answer(session: &Session) -> Result<String, String> {
         }
         Some(Bridge::Asking) => return Err("Copilot is already asking in its terminal".into()),
     }
-    // Copilot refuses by itself there, for the whole session.
+    // In autopilot Copilot would refuse on its own, for the whole session.
     if session.facts.autopilot {
         return Err("not in autopilot, where Copilot asks nobody".into());
     }
@@ -103,20 +60,4 @@ pub(super) fn let_answer(session: &Session) -> Result<String, String> {
         return Err("only while it waits for your next prompt: the question would interrupt its work".into());
     }
     Ok("Copilot asks in its terminal whether Pilotlight may answer there: 1 for this session, 2 for this folder".into())
-}
-
-/// What would lift a refusal: a bridge, where a plain terminal has none; a release of Copilot that it was tried with.
-pub(super) fn lifted(session: &Session) -> String {
-    let is_terminal = session.about.kind == Kind::Terminal && matches!(session.owner, Owner::Alive { .. });
-    match (is_terminal && !is_at_server(session), session.control.bridge) {
-        (true, None) => " (its terminal has neither server nor bridge: see `pilotlight bridge status`)".into(),
-        (true, Some(Bridge::Watches)) => format!(" ({})", untried(session)),
-        _ => String::new(),
-    }
-}
-
-/// Why a bridge only watches.
-fn untried(session: &Session) -> String {
-    let release = session.control.release.as_deref().unwrap_or("this version");
-    format!("the bridge was not tried with Copilot {release}: it only watches, unless `bridge-untried` is set")
 }

@@ -1,12 +1,12 @@
-//! What brings a session back, and sends it on: whether that may be done, and why not.
+//! Bringing a session back and having it continue: whether that is allowed, and why not.
 //!
-//! Nothing is brought back beside an owner that lives, which would fork its log, and no prompt is sent where a tool may have had
-//! its effect already.
+//! A session is never resumed while its owner lives, because a second owner would fork its log. A prompt is never sent
+//! again if a tool may already have had its effect.
 
-use super::{is_bridged, may_ask, opened, reachable, unheld};
+use super::reach::{is_bridged, may_await_user, opened, reachable, unheld};
 use crate::core::attempts::ATTEMPTS;
-use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
+use crate::core::session::{Kind, Session};
 use crate::core::text::is_uuid;
 use crate::core::turn::Closed;
 use crate::core::verdict::Status;
@@ -25,7 +25,7 @@ pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, Str
             };
             reachable(session, why)?;
             attempts_left(session)?;
-            Ok(if status == Status::Stuck && may_ask(session) {
+            Ok(if status == Status::Stuck && may_await_user(session) {
                 "attaches to its server, stops the silent turn unless it turns out to wait for you, and keeps the connection"
                     .into()
             } else if status == Status::Stuck {
@@ -43,7 +43,7 @@ pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, Str
     }
 }
 
-/// Whether the last turn was denied, or cut off by something that nobody wanted.
+/// Whether the last turn was denied, or cut off against the user's will.
 pub(crate) fn is_cut_off(session: &Session, status: Status) -> bool {
     let closed = session.facts.closed.as_ref();
     match status {
@@ -54,7 +54,7 @@ pub(crate) fn is_cut_off(session: &Session, status: Status) -> bool {
     }
 }
 
-/// Whether a prompt of ours may come into it at all: not beside somebody who has it open, and may be about to type.
+/// Checks that we may send it a prompt at all: not while somebody else has it open and may be about to type.
 fn may_be_sent_to(session: &Session) -> Result<(), String> {
     match session.owner {
         Owner::Opened { pid, .. } if !session.control.server.is_attached() => return Err(opened(pid)),
@@ -64,12 +64,13 @@ fn may_be_sent_to(session: &Session) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether it can be brought back and sent on: by its last prompt, where nothing ran since, else by a short prompt of ours.
+/// Checks that it can be brought back and made to continue: with its last prompt if no tool ran since, otherwise with a
+/// short prompt of ours.
 pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String> {
     let facts = &session.facts;
     let control = &session.control;
     may_be_sent_to(session)?;
-    if !is_cut_off(session, status) && control.goes_on.is_none() {
+    if !is_cut_off(session, status) && control.pending_continue.is_none() {
         return Err("its last turn was neither denied nor cut off".into());
     }
     if facts.marks.prompt.is_none() {
@@ -79,7 +80,7 @@ pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String>
         return send_on(session);
     }
     let does = if control.server.is_attached() {
-        if control.goes_on.is_none() {
+        if control.pending_continue.is_none() {
             attempts_left(session)?;
         }
         String::new()
@@ -97,7 +98,7 @@ pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String>
     Ok(format!("{does}{when}{sends}"))
 }
 
-/// Whether a prompt may be typed for the user in its terminal, over the bridge: only while that waits for one.
+/// Checks that the bridge may enter a prompt in its terminal: only while the terminal waits for one.
 fn send_on(session: &Session) -> Result<String, String> {
     let facts = &session.facts;
     if facts.turn.is_some() || !facts.requests.is_empty() {
@@ -111,7 +112,7 @@ fn send_on(session: &Session) -> Result<String, String> {
     })
 }
 
-/// Whether the last prompt may be sent again: not where a tool has had its effect since, or may have.
+/// Checks that the last prompt may be sent again: not if a tool has, or may have, had an effect since.
 pub(super) fn resend(session: &Session, status: Status) -> Result<String, String> {
     may_be_sent_to(session)?;
     let facts = &session.facts;
@@ -137,7 +138,7 @@ pub(super) fn resend(session: &Session, status: Status) -> Result<String, String
 }
 
 fn attempts_left(session: &Session) -> Result<(), String> {
-    match session.control.attempts.counted(&session.facts.marks) {
+    match session.control.attempts.count(&session.facts.marks) {
         ATTEMPTS.. => Err(format!(
             "it was tried {ATTEMPTS} times, and no turn has completed since: send it a prompt, or start a new session"
         )),
@@ -145,7 +146,7 @@ fn attempts_left(session: &Session) -> Result<(), String> {
     }
 }
 
-/// Whether nobody runs it, so that somebody may.
+/// Checks that no process runs it, so that one may be started.
 fn resumable(session: &Session, status: Status) -> Result<(), String> {
     match session.runner() {
         Owner::Alive { pid, .. } => return Err(format!("process {pid} runs it: a second owner would fork its log")),

@@ -1,74 +1,79 @@
-//! What is remembered of one session: the cause that holds, how far it is with being told, and what was told before.
+//! What is remembered about one session: its current cause, how far notifying about it has got, and earlier
+//! notifications.
 //!
-//! It is dropped with the session, and of a fixed size until then.
+//! Of fixed size, and dropped together with the session.
 
-use super::{Alertable, Cause, Now, PopupId, Settings};
+use super::alertable::{Alertable, Now};
+use super::cause::Cause;
+use super::popup::PopupId;
+use super::settings::Settings;
 use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
 
-/// A session that appears with something that has been so for longer than this has been so all along: its folder was away for
-/// a while, or its home is watched anew.
+/// A newly listed session whose status is older than this is not news: its folder was away for a while, or its home has
+/// only now been added.
 const OLD_NEWS: Span = Span::seconds(30);
 
-/// What is remembered of one session.
+/// What is remembered about one session.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Watched {
-    /// The cause that holds.
+pub(super) struct Tracked {
+    /// The current episode.
     pub(super) episode: Option<Episode>,
-    /// When each cause was last told, and of what.
-    told: [Option<(Time, Mark)>; Cause::ALL.len()],
-    /// The end of the last turn that had its episode.
+    /// When each cause was last notified, and its mark.
+    notified: [Option<(Time, Mark)>; Cause::ALL.len()],
+    /// The end of the last turn that had a `Done` episode.
     done: Option<Time>,
-    /// The end of the last turn that is complete.
+    /// The end of the last complete turn.
     completed: Option<Time>,
-    /// How often it got stuck since.
+    /// How often it got stuck since then.
     stuck: u32,
-    /// The last sign of life before it last got stuck.
+    /// The last progress before it last got stuck.
     stuck_at: Option<Time>,
 }
 
-/// A cause, for as long as it holds.
+/// One period during which a cause holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Episode {
     pub(super) cause: Cause,
     pub(super) mark: Mark,
     pub(super) stage: Stage,
-    /// It was told before.
+    /// It has been notified before.
     pub(super) again: bool,
 }
 
-/// What tells two episodes of one cause apart, where nothing came between them.
+/// Distinguishes two consecutive episodes of the same cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// Nothing can.
+    /// No distinction is possible.
     None,
-    /// What it rests on happened then, by the log.
+    /// The time of the underlying event, by the log.
     At(Time),
     /// The permission request.
     Request(u64),
 }
 
-/// How far an episode is with being told. Times are the awake clock's.
+/// How far notifying about an episode has got. Times are on the awake clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It is not told any more, or not at all.
+    /// Not notified, or no longer.
     Silent,
-    /// It is told from then on, if it lasts.
+    /// Due at this time, if it lasts until then.
     Waiting(Time),
-    /// Its popup is open, and raised once more then.
+    /// Its popup is open, and is raised again at the given time.
     Open(PopupId, Option<Time>),
 }
 
 impl Episode {
-    /// It is to be told once more from then on, if it lasts.
-    const fn tell_again(&mut self, from: Time) {
+    /// Schedules a repeated notification at `from`, if it lasts until then.
+    const fn notify_again(&mut self, from: Time) {
         self.stage = Stage::Waiting(from);
         self.again = true;
     }
 }
 
-impl Watched {
-    /// Takes note of how the session is now. `is_new` says that it was not there before, `calm` that anything may be told now.
+impl Tracked {
+    /// Updates from the session's current state. `is_new`: it was not listed before. `calm`: notifications are allowed
+    /// now.
     pub(super) fn follow(&mut self, session: &Alertable<'_>, now: &Now, is_new: bool, calm: bool, on: &Settings) {
         self.count_stuck(session);
         let Some((cause, mark)) = cause(session, on) else {
@@ -77,11 +82,11 @@ impl Watched {
         };
         if let Some(episode) = self.episode.as_mut().filter(|episode| (episode.cause, episode.mark) == (cause, mark)) {
             match episode.stage {
-                // A run that is over is not told once more.
+                // A run that is over is not notified again.
                 Stage::Open(popup, Some(_)) if session.row.ended_denied => episode.stage = Stage::Open(popup, None),
                 Stage::Waiting(_) if session.row.ended_denied && episode.again => episode.stage = Stage::Silent,
                 Stage::Open(_, Some(at)) if at <= now.at.awake && calm => {
-                    episode.tell_again(now.at.awake - on.gather);
+                    episode.notify_again(now.at.awake - on.gather);
                 }
                 _ => {}
             }
@@ -90,25 +95,26 @@ impl Watched {
         if let (Cause::Done, Mark::At(at)) = (cause, mark)
             && self.done.replace(at) == Some(at)
         {
-            self.episode = None; // a sub-agent's end makes the session rest anew, not its turn
+            self.episode = None; // idle again because a sub-agent ended, not its turn
             return;
         }
-        // What was already so when we came, or when the session came to us, is no news.
+        // A status that predates our start, or the session's appearance, is not news.
         let was_so = is_new && now.at.wall - session.row.since > OLD_NEWS.min(now.at.awake - now.started);
-        let stage = if was_so { Stage::Silent } else { Stage::Waiting(self.ripe(cause, mark, now.at.awake, on)) };
+        let stage = if was_so { Stage::Silent } else { Stage::Waiting(self.due_at(cause, mark, now.at.awake, on)) };
         self.episode = Some(Episode { cause, mark, stage, again: false });
     }
 
-    /// When a cause that holds from `now` on may be told.
-    fn ripe(&self, cause: Cause, mark: Mark, now: Time, on: &Settings) -> Time {
+    /// When a cause that begins at `now` may be notified.
+    fn due_at(&self, cause: Cause, mark: Mark, now: Time, on: &Settings) -> Time {
         let delay = if cause == Cause::NeedsPermission { on.permission_delay } else { Span::ZERO };
-        // Another request is another thing that somebody has to answer.
-        let again = |told: &(Time, Mark)| cause != Cause::NeedsPermission || told.1 == mark;
-        let told = self.told[cause as usize].filter(again);
-        told.map_or(now + delay, |(at, _)| (at + on.cooldown).max(now + delay))
+        // Another request needs an answer of its own, so the cooldown does not apply to it.
+        let again = |notified: &(Time, Mark)| cause != Cause::NeedsPermission || notified.1 == mark;
+        let notified = self.notified[cause as usize].filter(again);
+        notified.map_or(now + delay, |(at, _)| (at + on.cooldown).max(now + delay))
     }
 
-    /// In a row: without a turn between that was completed. A silence counts once, however often it is judged anew.
+    /// Counts how often it got stuck in a row, that is, without a complete turn in between. One silence counts once,
+    /// however often it is judged.
     fn count_stuck(&mut self, session: &Alertable<'_>) {
         let completed = session.completed.map(|turn| turn.at);
         if completed.is_some() && completed != self.completed {
@@ -122,12 +128,12 @@ impl Watched {
         }
     }
 
-    /// How often it got stuck since its last turn that is complete.
+    /// How often it got stuck since its last complete turn.
     pub(super) const fn stuck_in_a_row(&self) -> u32 {
         self.stuck
     }
 
-    /// Its popup that is open.
+    /// Its open popup.
     pub(super) const fn popup(&self) -> Option<PopupId> {
         match self.episode {
             Some(Episode { stage: Stage::Open(popup, _), .. }) => Some(popup),
@@ -135,39 +141,41 @@ impl Watched {
         }
     }
 
-    /// Whether its episode may be heard: a cause that was told a moment ago, of another request, is only shown.
+    /// Whether its episode may make a sound. If the same cause was notified within the cooldown (for another request),
+    /// the new popup is silent.
     pub(super) fn may_sound(&self, now: Time, on: &Settings) -> bool {
-        let just_told = |cause: Cause| self.told[cause as usize].is_some_and(|(at, _)| now < at + on.cooldown);
+        let just_told = |cause: Cause| self.notified[cause as usize].is_some_and(|(at, _)| now < at + on.cooldown);
         self.episode.is_some_and(|episode| episode.again || !just_told(episode.cause))
     }
 
-    /// Its episode is told, by this popup: one of its own, which is raised once more after a while, or the summary.
-    pub(super) fn tell(&mut self, popup: PopupId, alone: bool, now: Time, on: &Settings) {
+    /// Records that this popup notifies about its episode: one of its own, which is raised again after a while, or the
+    /// summary.
+    pub(super) fn notify(&mut self, popup: PopupId, alone: bool, now: Time, on: &Settings) {
         let Some(episode) = &mut self.episode else { return };
         let again = on.escalate_after.filter(|_| alone && !episode.again && episode.cause != Cause::Done);
         episode.stage = Stage::Open(popup, again.map(|span| now + span));
-        self.told[episode.cause as usize] = Some((now, episode.mark));
+        self.notified[episode.cause as usize] = Some((now, episode.mark));
     }
 
-    /// Another popup took the place of the one that told it.
+    /// Records that another popup took the place of its popup.
     pub(super) const fn moved(&mut self, popup: PopupId) {
         if let Some(Episode { stage: Stage::Open(shown, _), .. }) = &mut self.episode {
             *shown = popup;
         }
     }
 
-    /// Its popup went: the user saw it, or did not.
+    /// Records that its popup was closed, by the user or not.
     pub(super) const fn closed(&mut self, by_user: bool) {
         let Some(episode) = &mut self.episode else { return };
         match episode.stage {
-            Stage::Open(_, Some(at)) if !by_user => episode.tell_again(at),
+            Stage::Open(_, Some(at)) if !by_user => episode.notify_again(at),
             Stage::Open(..) => episode.stage = Stage::Silent,
             Stage::Silent | Stage::Waiting(_) => {}
         }
     }
 }
 
-/// What a session is to be notified for.
+/// Why to notify about a session now, if at all.
 fn cause(session: &Alertable<'_>, on: &Settings) -> Option<(Cause, Mark)> {
     let row = session.row;
     let Some(cause) = Cause::of_row(row) else {
@@ -178,7 +186,7 @@ fn cause(session: &Alertable<'_>, on: &Settings) -> Option<(Cause, Mark)> {
     let mark = match cause {
         Cause::NeedsPermission => session.request.map_or(Mark::At(row.since), |request| Mark::Request(request.id)),
         Cause::NeedsInput | Cause::Failed => Mark::At(row.since),
-        // Their `since` may be found to be another one while they last.
+        // Their `since` can be revised while they last.
         Cause::PermissionLost | Cause::Stuck | Cause::Crashed | Cause::Done => Mark::None,
     };
     Some((cause, mark))

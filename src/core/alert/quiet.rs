@@ -1,16 +1,15 @@
-//! What the user does not want to hear of: sessions and folders that are muted, and a pause. All of it survives a restart.
-//!
-//! These go by the wall clock and by names, not by anything that a run of the program counts.
+//! Muted sessions and folders, and a pause of all notifications. All of it survives a restart, so it is expressed in
+//! names and wall-clock times.
 
 use crate::core::time::Time;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::path::Path;
 
-/// So many sessions, and so many folders, are kept muted, the last ones; a mute is a convenience, and a file that grows for
-/// ever is none.
+/// Maximum number of muted sessions, and of muted folders. The oldest are dropped first, so that the file does not grow
+/// forever.
 const MUTED_MAX: usize = 500;
 
-/// What is muted, and whether everything is.
+/// What is muted, and whether notifications are paused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Quiet {
@@ -19,18 +18,18 @@ pub struct Quiet {
     folders: Vec<Box<str>>,
 }
 
-/// For how long nothing is told.
+/// How long notifications are paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pause {
-    /// Until the wall clock reads this.
+    /// Until this wall-clock time.
     Until(#[serde(deserialize_with = "time")] Time),
-    /// Until the user says so.
+    /// Until the user resumes them.
     UntilResumed,
 }
 
 impl Quiet {
-    /// Tells nothing, for this long.
+    /// Pauses all notifications.
     pub const fn pause(&mut self, pause: Pause) {
         self.paused = Some(pause);
     }
@@ -40,7 +39,7 @@ impl Quiet {
         self.paused = None;
     }
 
-    /// The pause that holds. One that was to end by now holds until the next update.
+    /// The current pause. An expired pause lasts until the next update.
     pub const fn paused(&self) -> Option<Pause> {
         self.paused
     }
@@ -50,49 +49,49 @@ impl Quiet {
         mute(&mut self.sessions, id);
     }
 
-    /// Lets a session be heard again.
+    /// Unmutes a session.
     pub(crate) fn unmute_session(&mut self, id: &str) {
         self.sessions.retain(|muted| &**muted != id);
     }
 
-    /// Mutes all sessions that work in a folder, or in one below it.
+    /// Mutes all sessions that work in a folder or below it.
     pub fn mute_folder(&mut self, folder: &str) {
         mute(&mut self.folders, folder);
     }
 
-    /// Lets the sessions in a folder be heard again.
+    /// Unmutes a folder.
     pub(crate) fn unmute_folder(&mut self, folder: &str) {
-        self.folders.retain(|muted| !same_folder(muted, folder));
+        self.folders.retain(|muted| !is_same_path(muted, folder));
     }
 
-    /// Lets all be heard again that was muted.
+    /// Unmutes all sessions and folders.
     pub fn unmute_all(&mut self) {
         self.sessions.clear();
         self.folders.clear();
     }
 
-    /// Whether this very session is muted.
+    /// Whether a session is muted by its id.
     pub(crate) fn is_session_muted(&self, id: &str) -> bool {
         self.sessions.iter().any(|muted| &**muted == id)
     }
 
-    /// The muted folder that a session in `cwd` is muted by.
+    /// The muted folder that covers `cwd`.
     pub(crate) fn muted_folder(&self, cwd: &str) -> Option<&str> {
         let is_in = |muted: &&str| !muted.is_empty() && Path::new(cwd).starts_with(muted);
         self.folders.iter().map(|muted| &**muted).find(is_in)
     }
 
-    /// Whether a session is muted, by its id or by the folder that it works in.
+    /// Whether a session is muted, by its id or by its working folder.
     pub(crate) fn is_muted(&self, id: &str, cwd: Option<&str>) -> bool {
         self.is_session_muted(id) || cwd.is_some_and(|cwd| self.muted_folder(cwd).is_some())
     }
 
-    /// How many sessions and folders are muted.
+    /// Number of muted sessions, and of muted folders.
     pub(crate) fn muted(&self) -> (usize, usize) {
         (self.sessions.len(), self.folders.len())
     }
 
-    /// Ends a pause whose time has come.
+    /// Ends an expired pause.
     pub(super) fn settle(&mut self, wall: Time) {
         if let Some(Pause::Until(until)) = self.paused
             && until <= wall
@@ -103,14 +102,14 @@ impl Quiet {
 }
 
 fn mute(muted: &mut Vec<Box<str>>, what: &str) {
-    muted.retain(|one| !same_folder(one, what));
+    muted.retain(|one| !is_same_path(one, what));
     muted.push(what.into());
-    // A file that was edited by hand may hold more than one too many.
+    // A file edited by hand may exceed the maximum by more than one.
     muted.drain(..muted.len().saturating_sub(MUTED_MAX));
 }
 
-/// The same path, but for slashes at its end and the like. An id is a path of one part.
-fn same_folder(a: &str, b: &str) -> bool {
+/// Whether two paths are the same, ignoring trailing slashes and the like. A session id counts as a path of one part.
+fn is_same_path(a: &str, b: &str) -> bool {
     Path::new(a) == Path::new(b)
 }
 
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_muted_survives_a_restart() {
+    fn mutes_and_pauses_survive_a_restart() {
         let mut quiet = Quiet::default();
         quiet.mute_session("a");
         quiet.mute_folder("/code/one");
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_muted_folder_mutes_what_is_below_it() {
+    fn a_muted_folder_covers_its_subfolders() {
         let mut quiet = Quiet::default();
         quiet.mute_folder("/code/one/");
         for (cwd, muted) in [("/code/one", true), ("/code/one/deep", true), ("/code/oneness", false), ("/code", false)]
@@ -151,7 +150,7 @@ mod tests {
         quiet.unmute_folder("/code/one");
         assert_eq!(quiet, Quiet::default());
         quiet.mute_folder("");
-        assert!(!quiet.is_muted("a", Some("/code")), "no folder is not every folder");
+        assert!(!quiet.is_muted("a", Some("/code")), "an empty path does not match every folder");
     }
 
     #[test]
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_mutes_are_kept() {
+    fn the_oldest_mutes_are_dropped() {
         let mut quiet = Quiet::default();
         for n in 0..MUTED_MAX + 10 {
             quiet.mute_session(&n.to_string());

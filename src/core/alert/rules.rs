@@ -1,96 +1,100 @@
-//! The state, and its one step: what the sessions do now, which popups are open, what is to be raised and withdrawn.
+//! The state of all notifications and its single step, the update.
 //!
-//! A popup stands as long as the episode of a session names it. So there is one place that withdraws, whatever the reason,
-//! and no popup can outlive its cause; and since an episode names one popup, no session has two.
+//! A popup stays open as long as some session's episode names it. So a single place withdraws popups, whatever the
+//! reason, and no popup outlives its cause. Since an episode names one popup, no session has two.
 
-use super::episode::{Episode, Stage, Watched};
+use super::alertable::{Alertable, Key, Now};
+use super::cause::Cause;
+use super::episode::{Episode, Stage, Tracked};
+use super::popup::{About, Button, Change, Popup, PopupId};
+use super::quiet::{Pause, Quiet};
+use super::settings::{Detail, Settings};
 use super::words;
-use super::{About, Alertable, Button, Cause, Change, Detail, Key, Now, Pause, Popup, PopupId, Quiet, Settings};
 use crate::core::time::{Span, Time};
 use std::collections::BTreeMap;
 
-/// Signs of waking from sleep that come within this of each other are one.
+/// Wake-ups reported within this span count as one.
 const WAKING_TAKES: Span = Span::seconds(5);
 /// Minutes of a day.
 const DAY: u16 = 24 * 60;
-/// So many popups stand at once, beside the one that sums up what finds no room.
-const STAND: usize = 3;
+/// Maximum number of popups open at once, not counting the summary.
+const POPUPS_MAX: usize = 3;
 
 type Sessions<'a> = BTreeMap<&'a Key, Alertable<'a>>;
 
 /// The notifications of all sessions.
 #[derive(Clone, Debug, Default)]
 pub struct Alerts {
-    /// What the user set. May be changed at any time; holds from the next update on.
+    /// The user's settings. May be changed at any time; takes effect with the next update.
     pub settings: Settings,
-    /// What is muted, and whether everything is. May be changed at any time, and is to be kept over restarts.
+    /// Mutes and pause. May be changed at any time; the caller saves it across restarts.
     pub quiet: Quiet,
-    watched: BTreeMap<Key, Watched>,
+    tracked: BTreeMap<Key, Tracked>,
     open: BTreeMap<PopupId, Popup>,
-    /// How much they show.
+    /// The level of detail of the open popups.
     shown: Detail,
     last_id: u64,
-    /// There was an update.
+    /// The first update has run.
     begun: bool,
     woke: Option<Time>,
-    /// Nothing is told before, by the awake clock.
+    /// Nothing is notified before this time, by the awake clock.
     calm_until: Time,
     wake_at: Option<Time>,
 }
 
 impl Alerts {
-    /// Nothing is known yet: the first update tells nothing.
+    /// Creates an empty state. Its first update only records, and notifies about nothing.
     pub fn new(settings: Settings, quiet: Quiet) -> Self {
         Self { shown: settings.detail, settings, quiet, ..Self::default() }
     }
 
-    /// Takes note of how all sessions are now, and tells what is to be done with the popups, in that order. To be called
-    /// when any of them may have changed, when the user changed a mute, a pause or a setting, and at
+    /// Updates from the current state of all sessions, and returns the changes to make to the popups, in order. Call it
+    /// when a session may have changed, when the user changed a mute, a pause or a setting, and at
     /// [`wake_at`](Self::wake_at).
     pub fn update<'a>(&mut self, sessions: impl IntoIterator<Item = Alertable<'a>>, now: &Now) -> Vec<Change> {
         let sessions: Sessions<'_> = sessions.into_iter().map(|session| (session.key, session)).collect();
-        self.take_the_time(now);
-        let hushed = self.quiet.paused().is_some() || self.is_quiet_hour(now.minute);
-        self.watched.retain(|key, _| sessions.contains_key(key));
+        self.update_clocks(now);
+        let muted_for_all = self.quiet.paused().is_some() || self.is_quiet_hour(now.minute);
+        self.tracked.retain(|key, _| sessions.contains_key(key));
         for session in sessions.values() {
-            self.follow(session, hushed, now);
+            self.follow(session, muted_for_all, now);
         }
         self.begun = true;
         let mut changes = Vec::new();
         self.settle(&sessions, &mut changes);
-        self.tell(&sessions, now, &mut changes);
+        self.notify(&sessions, now, &mut changes);
         self.wake_at = self.next_wake(now);
         changes
     }
 
-    /// When, by the awake clock, there is to be an update though nothing happened. Later than the last update.
+    /// When the next update is due even if nothing happens, by the awake clock. Always later than the last update.
     pub const fn wake_at(&self) -> Option<Time> {
         self.wake_at
     }
 
-    /// A popup is no longer open: the user clicked it or put it away, or it went by itself. What it was, if it was open: a
-    /// click on one that was withdrawn meanwhile is for nothing, and so is a second click.
+    /// Records that a popup was closed: clicked, dismissed or expired. Returns it if it was open, so that a click on a
+    /// popup that was already withdrawn, or a second click, has no effect.
     pub fn closed(&mut self, id: PopupId, by_user: bool) -> Option<Popup> {
         let popup = self.open.remove(&id)?;
         for key in popup.about.keys() {
-            if let Some(watched) = self.watched.get_mut(key).filter(|watched| watched.popup() == Some(id)) {
-                watched.closed(by_user);
+            if let Some(tracked) = self.tracked.get_mut(key).filter(|tracked| tracked.popup() == Some(id)) {
+                tracked.closed(by_user);
             }
         }
         Some(popup)
     }
 
-    /// The popups that are open.
+    /// The open popups.
     pub fn open(&self) -> impl Iterator<Item = &Popup> {
         self.open.values()
     }
 
-    /// How many sessions are remembered.
+    /// Number of sessions remembered.
     pub fn remembered(&self) -> usize {
-        self.watched.len()
+        self.tracked.len()
     }
 
-    /// Whether this minute of the local day is in the quiet hours.
+    /// Whether a minute of the local day lies within the quiet hours.
     pub(crate) fn is_quiet_hour(&self, minute: u16) -> bool {
         match self.settings.quiet_hours {
             Some((from, to)) if from <= to => (from..to).contains(&minute),
@@ -99,7 +103,7 @@ impl Alerts {
         }
     }
 
-    fn take_the_time(&mut self, now: &Now) {
+    fn update_clocks(&mut self, now: &Now) {
         if let Some(woke) = now.woke
             && self.woke.is_none_or(|last| woke > last + WAKING_TAKES)
         {
@@ -110,37 +114,38 @@ impl Alerts {
         self.quiet.settle(now.at.wall);
     }
 
-    fn follow(&mut self, session: &Alertable<'_>, hushed: bool, now: &Now) {
-        let is_new = !self.watched.contains_key(session.key);
-        let watched = self.watched.entry(session.key.clone()).or_default();
+    fn follow(&mut self, session: &Alertable<'_>, muted_for_all: bool, now: &Now) {
+        let is_new = !self.tracked.contains_key(session.key);
+        let tracked = self.tracked.entry(session.key.clone()).or_default();
         let calm = self.calm_until + self.settings.gather <= now.at.awake;
-        watched.follow(session, now, is_new, calm, &self.settings);
-        let Some(episode) = &mut watched.episode else { return };
+        tracked.follow(session, now, is_new, calm, &self.settings);
+        let Some(episode) = &mut tracked.episode else { return };
         let cause = episode.cause;
-        let silent = hushed
+        let silent = muted_for_all
             || !self.begun
             || !self.settings.kinds.has(cause)
             || self.quiet.is_muted(&session.row.id, session.row.cwd.as_deref())
-            || session.seen && cause.is_settled_by_a_look()
+            || session.seen && cause.is_settled_when_seen()
             || session.cli_notifies && cause == Cause::Done;
         if silent {
             episode.stage = Stage::Silent;
         }
     }
 
-    /// Withdraws what no session stands for any more, and raises anew what asks for something else now, can offer its answers only
-    /// now, or is to show more or less. Never in its place: a click that is on its way to the old one must not land on the new one.
-    /// A popup that can offer its answers no longer keeps them: whoever clicks is told why nothing was done.
+    /// Withdraws popups whose episodes have ended. Raises a new popup, instead of changing the old one, if the session
+    /// asks for something else now, if its answers have become available, or if the level of detail changed: a click on
+    /// its way to the old popup must not land on the new one. A popup whose answers are no longer available keeps its
+    /// buttons; a click then reports why nothing was done.
     fn settle(&mut self, sessions: &Sessions<'_>, changes: &mut Vec<Change>) {
         let detail = self.settings.detail;
         let other_detail = std::mem::replace(&mut self.shown, detail) != detail;
         for (id, popup) in self.open.clone() {
-            let standing = self.standing(id);
-            let (Some(first), About::One(_)) = (standing.first(), &popup.about) else {
-                if standing.is_empty() {
+            let sessions_of = self.sessions_of(id);
+            let (Some(first), About::One(_)) = (sessions_of.first(), &popup.about) else {
+                if sessions_of.is_empty() {
                     self.open.remove(&id);
                     changes.push(Change::Withdraw(id));
-                } else if other_detail || standing != popup.about.keys() {
+                } else if other_detail || sessions_of != popup.about.keys() {
                     self.sum_up(id, sessions, false, changes);
                 }
                 continue;
@@ -151,45 +156,45 @@ impl Alerts {
                 self.open.remove(&id);
                 changes.push(Change::Withdraw(id));
                 let new = self.next_id();
-                if let Some(watched) = self.watched.get_mut(first) {
-                    watched.moved(new);
+                if let Some(tracked) = self.tracked.get_mut(first) {
+                    tracked.moved(new);
                 }
                 self.raise(new, session, false, changes);
             }
         }
     }
 
-    /// Tells what is ripe and has waited for company: each by a popup of its own where there is room for all of it, else all in
-    /// the summary.
-    fn tell(&mut self, sessions: &Sessions<'_>, now: &Now, changes: &mut Vec<Change>) {
+    /// Notifies about the episodes that are due and have waited for others to join: each by its own popup if there is
+    /// room for all of them, otherwise all in the summary.
+    fn notify(&mut self, sessions: &Sessions<'_>, now: &Now, changes: &mut Vec<Change>) {
         let awake = now.at.awake;
-        let ripe = |watched: &Watched| match watched.episode?.stage {
+        let due_at = |tracked: &Tracked| match tracked.episode?.stage {
             Stage::Waiting(at) => Some(at.max(self.calm_until)).filter(|at| *at <= awake),
             _ => None,
         };
-        let first = self.watched.values().filter_map(ripe).min();
+        let first = self.tracked.values().filter_map(due_at).min();
         if first.is_none_or(|first| first + self.settings.gather > awake) {
             return;
         }
         let due: Vec<Key> =
-            self.watched.iter().filter(|(_, watched)| ripe(watched).is_some()).map(|(key, _)| key.clone()).collect();
+            self.tracked.iter().filter(|(_, tracked)| due_at(tracked).is_some()).map(|(key, _)| key.clone()).collect();
         let is_one = |popup: &&Popup| matches!(popup.about, About::One(_));
-        let alone = self.open.values().filter(is_one).count() + due.len() <= STAND;
+        let alone = self.open.values().filter(is_one).count() + due.len() <= POPUPS_MAX;
         let summary = self.open.values().find(|popup| !is_one(popup)).map(|popup| popup.id);
         let summary = if alone { None } else { Some(summary.unwrap_or_else(|| self.next_id())) };
-        let mut heard = false;
+        let mut audible = false;
         for key in &due {
             let id = summary.unwrap_or_else(|| self.next_id());
-            let Some((watched, session)) = self.watched.get_mut(key).zip(sessions.get(key)) else { continue };
-            let sound = watched.may_sound(awake, &self.settings);
-            watched.tell(id, alone, awake, &self.settings);
-            heard |= sound;
+            let Some((tracked, session)) = self.tracked.get_mut(key).zip(sessions.get(key)) else { continue };
+            let sound = tracked.may_sound(awake, &self.settings);
+            tracked.notify(id, alone, awake, &self.settings);
+            audible |= sound;
             if alone {
                 self.raise(id, session, sound, changes);
             }
         }
         if let Some(id) = summary {
-            self.sum_up(id, sessions, heard, changes);
+            self.sum_up(id, sessions, audible, changes);
         }
     }
 
@@ -199,18 +204,18 @@ impl Alerts {
     }
 
     /// The sessions whose episodes name this popup.
-    fn standing(&self, id: PopupId) -> Vec<Key> {
-        let stands = |(_, watched): &(&Key, &Watched)| watched.popup() == Some(id);
-        self.watched.iter().filter(stands).map(|(key, _)| key.clone()).collect()
+    fn sessions_of(&self, id: PopupId) -> Vec<Key> {
+        let names_it = |(_, tracked): &(&Key, &Tracked)| tracked.popup() == Some(id);
+        self.tracked.iter().filter(names_it).map(|(key, _)| key.clone()).collect()
     }
 
     /// Raises the popup of a session whose episode names it.
     fn raise(&mut self, id: PopupId, session: &Alertable<'_>, sound: bool, changes: &mut Vec<Change>) {
-        let Some(watched) = self.watched.get(session.key) else { return };
-        let Some(Episode { cause, again, .. }) = watched.episode else { return };
+        let Some(tracked) = self.tracked.get(session.key) else { return };
+        let Some(Episode { cause, again, .. }) = tracked.episode else { return };
         let detail = self.settings.detail;
         let asked = words::asked(session, detail);
-        let (title, body) = words::one(session, cause, watched.stuck_in_a_row(), again, asked.as_ref(), detail);
+        let (title, body) = words::one(session, cause, tracked.stuck_in_a_row(), again, asked.as_ref(), detail);
         let popup = Popup {
             id,
             about: About::One(session.key.clone()),
@@ -225,10 +230,10 @@ impl Alerts {
         changes.push(Change::Raise(popup));
     }
 
-    /// Sums up, in one popup, the sessions whose episodes name it.
+    /// Raises or replaces the summary of the sessions whose episodes name it.
     fn sum_up(&mut self, id: PopupId, sessions: &Sessions<'_>, sound: bool, changes: &mut Vec<Change>) {
-        let keys = self.standing(id);
-        let cause = |key: &Key| self.watched.get(key)?.episode.map(|episode| episode.cause);
+        let keys = self.sessions_of(id);
+        let cause = |key: &Key| self.tracked.get(key)?.episode.map(|episode| episode.cause);
         let about: Vec<_> = keys.iter().filter_map(|key| Some((cause(key)?, sessions.get(key)?))).collect();
         let (title, body) = words::summary(&about, self.settings.detail);
         let popup = Popup {
@@ -245,9 +250,9 @@ impl Alerts {
         changes.push(if shown.is_some() { Change::Replace(popup) } else { Change::Raise(popup) });
     }
 
-    /// The earliest moment, by the awake clock, at which an update has something to do though nothing happened.
+    /// The earliest time at which an update is needed even if nothing happens, by the awake clock.
     fn next_wake(&self, now: &Now) -> Option<Time> {
-        let due = |watched: &Watched| match watched.episode?.stage {
+        let due = |tracked: &Tracked| match tracked.episode?.stage {
             Stage::Waiting(at) => Some(at.max(self.calm_until) + self.settings.gather),
             Stage::Open(_, Some(at)) => Some(at.max(self.calm_until + self.settings.gather)),
             Stage::Open(_, None) | Stage::Silent => None,
@@ -256,10 +261,10 @@ impl Alerts {
             Some(Pause::Until(until)) => Some(now.at.awake + (until - now.at.wall)),
             Some(Pause::UntilResumed) | None => None,
         };
-        // The next time that the clock reads this minute: tomorrow, if it does now.
+        // Minutes until the clock next reads `at`: a whole day if it reads that now.
         let ahead = |at: u16| (at % DAY + DAY - now.minute % DAY + DAY - 1) % DAY + 1;
         let hours = self.settings.quiet_hours.map(|(from, to)| ahead(from).min(ahead(to)));
         let hours = hours.map(|minutes| now.at.awake + Span::minutes(minutes.into()));
-        self.watched.values().filter_map(due).chain(pause).chain(hours).min()
+        self.tracked.values().filter_map(due).chain(pause).chain(hours).min()
     }
 }

@@ -1,9 +1,9 @@
-//! What the user sets of notifications.
+//! The notification settings.
 
-use super::Cause;
+use super::cause::Cause;
 use crate::core::time::Span;
 
-/// Which causes are told.
+/// Which causes are notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds {
     /// [`Cause::NeedsPermission`]; default on.
@@ -37,7 +37,7 @@ impl Default for Kinds {
 }
 
 impl Kinds {
-    /// Whether a cause is told.
+    /// Whether a cause is notified.
     pub(crate) const fn has(&self, cause: Cause) -> bool {
         match cause {
             Cause::NeedsPermission => self.needs_permission,
@@ -51,42 +51,42 @@ impl Kinds {
     }
 }
 
-/// How much of a session a popup shows to whoever can see the screen.
+/// How much a popup reveals to anybody who can see the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// Its name, what it does, why, and what it asks.
+    /// The session's name, what it does, why, and what it asks.
     #[default]
     Full,
-    /// Its name and what it does.
+    /// The session's name and what it does.
     Title,
-    /// That there is one.
+    /// Only that a session needs attention.
     None,
 }
 
-/// What the user sets.
+/// The notification settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Which causes are told.
+    /// Which causes are notified.
     pub kinds: Kinds,
     /// Popups may make a sound. Default on.
     pub sound: bool,
-    /// A turn is long if it took at least this. Default 1 min.
+    /// A complete turn is notified if it took at least this long. Default 1 min.
     pub done_min: Span,
-    /// The same cause of the same session is not told twice within this. Default 5 min.
+    /// Minimum interval between two notifications of the same cause of a session. Default 5 min.
     pub cooldown: Span,
-    /// What still holds this long after it was told, and was not put away, is told once more. Default 10 min.
+    /// How long after its popup an episode is notified again, if it still holds and was not dismissed. Default 10 min.
     pub escalate_after: Option<Span>,
-    /// Nothing is told from the first of these minutes of the local day until the second, which may be past midnight.
+    /// Quiet hours, as minutes of the local day: from the first until the second, which may be past midnight.
     pub quiet_hours: Option<(u16, u16)>,
-    /// How long what is to be told waits for what comes together with it. Default 1 s.
+    /// How long a due episode waits for others to join it. Default 1 s.
     pub gather: Span,
-    /// Show no popup for a permission that is given within this. Default 2 s.
+    /// No popup is shown for a permission request that is answered within this span. Default 2 s.
     pub permission_delay: Span,
-    /// Nothing is told for this long after our start. Default 30 s.
+    /// How long after our start no popups are shown. Default 30 s.
     pub start_grace: Span,
-    /// No popups for this long after the machine wakes up. Default 60 s.
+    /// How long after the machine wakes up no popups are shown. Default 60 s.
     pub wake_grace: Span,
-    /// How much a popup shows.
+    /// How much a popup reveals.
     pub detail: Detail,
 }
 

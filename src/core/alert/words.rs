@@ -1,41 +1,45 @@
-//! What a popup says, and which buttons it carries.
+//! A popup's text and buttons.
 //!
-//! What a session wrote is text, on one line, bounded and without anything invisible; how it is escaped is for whoever shows
-//! it. A popup has Approve, or a question's choices, only where it shows the request or the question whole and unaltered, as one
-//! line that can be read at a glance, and reads as it is.
+//! Text written by a session becomes one bounded line without invisible characters; escaping it is up to whoever
+//! displays it. A popup has Approve, or a question's choices, only if it shows the request or question whole and
+//! unaltered, as one line that can be read at a glance and cannot be mistaken for another.
 
-use super::{Alertable, Asked, Button, Cause, Detail};
+use super::alertable::Alertable;
+use super::cause::Cause;
+use super::popup::{Button, ShownRequest};
+use super::settings::Detail;
 use crate::core::action::Action;
-use crate::core::fleet::OwnerShown;
-use crate::core::misread::reads_as_it_is;
+use crate::core::confusable::is_unambiguous;
+use crate::core::fleet::OwnerView;
 use crate::core::text::{NAME_MAX, counted, plain};
-use crate::core::turn::wants;
+use crate::core::turn::request_verb;
 use crate::core::verdict::Status;
 use std::fmt::Write;
 
-/// Lines of a body are at most this long, in characters; a request that is longer is not one to be approved at a glance.
-const LINE: usize = 240;
-/// Who it is about is cut after this many characters, so that what it does is seen behind it.
-const WHO: usize = 80;
-/// A question's choices are buttons where there are at most so many, each at most so many characters long.
-const CHOICES: usize = 3;
-const CHOICE: usize = 24;
-/// A summary names so many sessions.
-const NAMED: usize = 5;
-/// From so many times in a row on, a session that is stuck is better left behind.
+/// Maximum length of a body's line, in characters. A longer request should not be approved at a glance.
+const LINE_MAX: usize = 240;
+/// Maximum length of a label in a title, in characters, so that what the session does stays visible after it.
+const WHO_MAX: usize = 80;
+/// Maximum number of choices shown as buttons.
+const CHOICES_MAX: usize = 3;
+/// Maximum length of such a choice, in characters.
+const CHOICE_MAX: usize = 24;
+/// Maximum number of sessions named in a summary.
+const SUMMARY_MAX: usize = 5;
+/// After getting stuck this many times in a row, the advice is to start a new session.
 const STUCK_TOO_OFTEN: u32 = 3;
 
 /// Title and body.
 pub(super) type Words = (String, String);
 
-/// The words on one session: who and what; then all of it, and the session's title. `again` says that it was told before,
-/// `asked` what it asks, where that is shown whole.
+/// The text of a popup on one session: who does what, then the details and the session's title. `again`: it was
+/// notified before. `asked`: its request or question, if shown whole.
 pub(super) fn one(
     session: &Alertable<'_>,
     cause: Cause,
     stuck: u32,
     again: bool,
-    asked: Option<&Asked>,
+    asked: Option<&ShownRequest>,
     detail: Detail,
 ) -> Words {
     if detail == Detail::None {
@@ -43,20 +47,20 @@ pub(super) fn one(
         return (title.to_owned(), String::new());
     }
     let label = &session.row.label;
-    let title = format!("{} {}", plain(&label.who, WHO), does(session, cause, again));
+    let title = format!("{} {}", plain(&label.who, WHO_MAX), activity(session, cause, again));
     let mut lines = Vec::new();
     if detail == Detail::Full {
         lines.extend(match cause {
             Cause::NeedsPermission => asks(session, asked),
-            // In its own words, where they are known.
+            // Its own words, if known.
             Cause::NeedsInput => asked.map(|asked| asked.text.clone()).or_else(|| {
                 let question = session.row.question.as_ref()?;
-                Some(plain(&question.text, LINE).into())
+                Some(plain(&question.text, LINE_MAX).into())
             }),
             _ => None,
         });
         if lines.is_empty() {
-            lines.push(capitalised(&plain(&session.row.because, LINE)));
+            lines.push(capitalised(&plain(&session.row.because, LINE_MAX)));
         }
     }
     if cause == Cause::Stuck && stuck >= STUCK_TOO_OFTEN {
@@ -66,7 +70,7 @@ pub(super) fn one(
     (title, lines.join("\n"))
 }
 
-/// The words on several sessions.
+/// The text of the summary.
 pub(super) fn summary(sessions: &[(Cause, &Alertable<'_>)], detail: Detail) -> Words {
     let done = sessions.iter().filter(|(cause, _)| *cause == Cause::Done).count();
     let needs = sessions.len() - done;
@@ -82,50 +86,50 @@ pub(super) fn summary(sessions: &[(Cause, &Alertable<'_>)], detail: Detail) -> W
     if detail != Detail::None {
         let mut sessions: Vec<_> = sessions.iter().collect();
         sessions.sort_by_key(|(cause, session)| (*cause, session.key));
-        for (cause, session) in sessions.iter().take(NAMED) {
-            let _ = writeln!(body, "{}: {}", capitalised(is(*cause)), session.row.label.cut(NAME_MAX));
+        for (cause, session) in sessions.iter().take(SUMMARY_MAX) {
+            let _ = writeln!(body, "{}: {}", capitalised(state_words(*cause)), session.row.label.cut(NAME_MAX));
         }
-        if sessions.len() > NAMED {
-            let _ = writeln!(body, "and {} more", sessions.len() - NAMED);
+        if sessions.len() > SUMMARY_MAX {
+            let _ = writeln!(body, "and {} more", sessions.len() - SUMMARY_MAX);
         }
         body.truncate(body.trim_end().len());
     }
     (title, body)
 }
 
-/// The request of a session that needs a permission, or the question of one that needs an answer, if a popup can show it whole and
-/// it can be answered from here.
-pub(super) fn asked(session: &Alertable<'_>, detail: Detail) -> Option<Asked> {
+/// The session's open request or question, if it can be answered from here and a popup can show it whole.
+pub(super) fn asked(session: &Alertable<'_>, detail: Detail) -> Option<ShownRequest> {
     if session.row.status == Status::NeedsInput && detail == Detail::Full {
-        return posed(session);
+        return open_question(session);
     }
     let shows = session.row.status == Status::NeedsPermission && detail == Detail::Full;
     let request = session.request.filter(|request| request.answerable && shows)?;
-    let text = request.what.filter(|what| reads_as_it_is(what, LINE))?.to_owned();
-    Some(Asked { request: request.id, text, choices: Vec::new() })
+    let text = request.what.filter(|what| is_unambiguous(what, LINE_MAX))?.to_owned();
+    Some(ShownRequest { request: request.id, text, choices: Vec::new() })
 }
 
-/// The question, where all its choices fit on buttons. Some servers take a button's words for markup, or a mark for a key's.
-fn posed(session: &Alertable<'_>) -> Option<Asked> {
-    let posed = session.question?;
-    let words = posed.form.choices.iter().map(|choice| &*choice.words);
-    let fits = |words: &str| reads_as_it_is(words, CHOICE) && !words.contains(['<', '>', '&', '_']);
-    let all_fit = (1..=CHOICES).contains(&posed.form.choices.len()) && words.clone().all(fits);
-    (all_fit && reads_as_it_is(&posed.form.text, LINE)).then(|| Asked {
-        request: posed.mark,
-        text: posed.form.text.to_string(),
+/// The question, if all its choices fit on buttons. Some notification servers interpret markup in labels, or `_` as a
+/// mnemonic.
+fn open_question(session: &Alertable<'_>) -> Option<ShownRequest> {
+    let open_question = session.question?;
+    let words = open_question.form.choices.iter().map(|choice| &*choice.words);
+    let fits = |words: &str| is_unambiguous(words, CHOICE_MAX) && !words.contains(['<', '>', '&', '_']);
+    let all_fit = (1..=CHOICES_MAX).contains(&open_question.form.choices.len()) && words.clone().all(fits);
+    (all_fit && is_unambiguous(&open_question.form.text, LINE_MAX)).then(|| ShownRequest {
+        request: open_question.mark,
+        text: open_question.form.text.to_string(),
         choices: words.map(Into::into).collect(),
     })
 }
 
-/// The buttons of a popup on one session: the answer or the next step, the other one, its terminal; what quietens it last.
-/// Where nothing can be answered from here, its terminal is the next step.
-pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Asked>) -> Vec<Button> {
+/// The buttons of a popup on one session: the answers or the next step, an alternative, its terminal, and muting last.
+/// If nothing can be answered from here, its terminal is the next step.
+pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&ShownRequest>) -> Vec<Button> {
     use Action::{Answer, Approve, Continue, Deny, Reconnect, Resume, ShowTerminal, Stop};
     use Button::{Act, Details, Mute, Review};
     let offered = |action: &Action| session.row.actions.contains(&action.name());
     let first = |of: &[Action]| of.iter().copied().find(offered).map(Act);
-    let has_bridge = |owner: &OwnerShown| owner.bridge.is_some() && owner.attachable == Some(false);
+    let has_bridge = |owner: &OwnerView| owner.bridge.is_some() && owner.attachable == Some(false);
     let is_bridged = session.row.owner.as_ref().is_some_and(has_bridge);
     let mut buttons: Vec<_> = match cause {
         Cause::NeedsPermission if asked.is_some() => vec![Act(Approve), Act(Deny)],
@@ -133,7 +137,7 @@ pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Aske
         Cause::NeedsInput if let Some(asked) = asked => choices(session, asked),
         Cause::NeedsInput if session.question.is_some() => vec![Act(Answer)],
         Cause::NeedsPermission => Vec::new(),
-        // One that was reconnected and not sent on.
+        // Reconnected, but not made to continue.
         Cause::NeedsInput => [first(&[Continue]), first(&[ShowTerminal, Resume])].into_iter().flatten().collect(),
         Cause::PermissionLost => [first(&[Continue]), first(&[Reconnect, Resume])].into_iter().flatten().collect(),
         Cause::Stuck => [first(&[Reconnect]), first(&[Stop])].into_iter().flatten().collect(),
@@ -153,21 +157,21 @@ pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Aske
     buttons
 }
 
-/// The choices of a question. There is room for so many: where words of one's own are an answer as well, they may stand beside two.
-fn choices(session: &Alertable<'_>, asked: &Asked) -> Vec<Button> {
-    let takes_text = session.question.is_some_and(|posed| posed.form.takes_text);
-    let other = (takes_text && asked.choices.len() < CHOICES).then_some(Button::Act(Action::Answer));
+/// The choices of a question as buttons. If free text is accepted too, there is room for it next to two choices.
+fn choices(session: &Alertable<'_>, asked: &ShownRequest) -> Vec<Button> {
+    let takes_text = session.question.is_some_and(|open_question| open_question.form.takes_text);
+    let other = (takes_text && asked.choices.len() < CHOICES_MAX).then_some(Button::Act(Action::Answer));
     (0..).zip(&asked.choices).map(|(index, _)| Button::Choice(index)).chain(other).collect()
 }
 
-/// What is asked, or why that is not shown.
-fn asks(session: &Alertable<'_>, asked: Option<&Asked>) -> Option<String> {
+/// The request or question, or a note on why it is not shown.
+fn asks(session: &Alertable<'_>, asked: Option<&ShownRequest>) -> Option<String> {
     if let Some(asked) = asked {
         return Some(asked.text.clone());
     }
     let request = session.request?;
     let what = request.what?;
-    Some(match (reads_as_it_is(what, LINE), request.answerable) {
+    Some(match (is_unambiguous(what, LINE_MAX), request.answerable) {
         (true, true) => what.to_owned(),
         (true, false) => format!("{what}\nAnswer it where it runs"),
         (false, true) => "Too long to show here, or not what it seems: Review… shows all of it".to_owned(),
@@ -175,28 +179,28 @@ fn asks(session: &Alertable<'_>, asked: Option<&Asked>) -> Option<String> {
     })
 }
 
-/// What it does, behind its name.
-fn does(session: &Alertable<'_>, cause: Cause, again: bool) -> String {
+/// What the session does, to follow its name.
+fn activity(session: &Alertable<'_>, cause: Cause, again: bool) -> String {
     let still = if again { "still " } else { "" };
     match cause {
         Cause::NeedsPermission => {
-            let what = session.request.and_then(|request| wants(request.kind)).unwrap_or("a permission");
+            let what = session.request.and_then(|request| request_verb(request.kind)).unwrap_or("a permission");
             format!("{still}wants {what}")
         }
         Cause::NeedsInput => format!("{still}waits for your answer"),
         Cause::PermissionLost if again => "is still without permissions".into(),
         Cause::PermissionLost => "lost its permissions".into(),
         Cause::Stuck => format!("is {still}stuck"),
-        Cause::Crashed if again => "crashed, and was not resumed yet".into(),
+        Cause::Crashed if again => "crashed and has not been resumed".into(),
         Cause::Crashed => "crashed".into(),
-        Cause::Failed if again => "failed, and nothing was done since".into(),
+        Cause::Failed if again => "failed, and nothing has been done since".into(),
         Cause::Failed => "failed".into(),
         Cause::Done => "is done".into(),
     }
 }
 
-/// What a session is, in a summary.
-const fn is(cause: Cause) -> &'static str {
+/// What a session does, as a heading in the summary.
+const fn state_words(cause: Cause) -> &'static str {
     match cause {
         Cause::NeedsPermission => "needs permission",
         Cause::NeedsInput => "needs your answer",

@@ -1,11 +1,11 @@
-//! `data`: the one part of a line whose fields differ from type to type.
+//! `data`: the part of a line whose fields depend on the type.
 
-use super::{Begun, Body, without_data};
-use crate::core::question;
+use super::body::{Body, SessionInfo, without_data};
+use crate::core::closing_question;
 use crate::core::scan::{Malformed, Scan, Text};
 use crate::core::turn::is_consent;
 
-/// The fields of `data` that any rule needs, of all types together: names mean the same wherever they stand.
+/// The fields of `data` that some rule needs, for all types together: a name means the same in each of them.
 #[derive(Default)]
 pub(super) struct Data<'a> {
     call: Option<Text<'a>>,
@@ -15,7 +15,7 @@ pub(super) struct Data<'a> {
     arguments: &'a [u8],
     detached: bool,
     success: Option<bool>,
-    of_user: bool,
+    by_user: bool,
     error_code: Option<Text<'a>>,
     error_kind: Option<Text<'a>>,
     message: Option<Text<'a>>,
@@ -42,11 +42,11 @@ pub(super) struct Data<'a> {
     notified: Option<Text<'a>>,
     context_tokens: Option<i64>,
     new_model: Option<Text<'a>>,
-    begun: Begun<'a>,
+    info: SessionInfo<'a>,
 }
 
 impl<'a> Data<'a> {
-    /// Reads the value of `data`; a value that is no object says nothing.
+    /// Reads the value of `data`. A value that is not an object is skipped.
     pub(super) fn read(&mut self, kind: &[u8], scan: &mut Scan<'a>) -> Result<(), Malformed> {
         if without_data(kind).is_some() {
             return scan.skip();
@@ -62,7 +62,7 @@ impl<'a> Data<'a> {
                     self.arguments = scan.since(&start);
                 }
                 b"success" => self.success = scan.bool()?,
-                b"isUserRequested" => self.of_user = scan.bool()?.unwrap_or(false),
+                b"isUserRequested" => self.by_user = scan.bool()?.unwrap_or(false),
                 b"error" => scan.object_or_skip(|key, scan| {
                     match key {
                         b"code" => self.error_code = scan.text()?,
@@ -113,14 +113,14 @@ impl<'a> Data<'a> {
                     }
                     scan.skip()
                 })?,
-                b"model" | b"selectedModel" => self.begun.model = scan.text()?,
-                b"alreadyInUse" => self.begun.in_use = scan.bool()?.unwrap_or(false),
-                b"sessionWasActive" => self.begun.joins = scan.bool()?.unwrap_or(false),
+                b"model" | b"selectedModel" => self.info.model = scan.text()?,
+                b"alreadyInUse" => self.info.in_use = scan.bool()?.unwrap_or(false),
+                b"sessionWasActive" => self.info.joins = scan.bool()?.unwrap_or(false),
                 b"newModel" => self.new_model = scan.text()?,
                 b"context" => scan.object_or_skip(|key, scan| {
                     match key {
-                        b"cwd" => self.begun.cwd = scan.text()?,
-                        b"branch" => self.begun.branch = scan.text()?,
+                        b"cwd" => self.info.cwd = scan.text()?,
+                        b"branch" => self.info.branch = scan.text()?,
                         _ => scan.skip()?,
                     }
                     Ok(())
@@ -131,7 +131,7 @@ impl<'a> Data<'a> {
         })
     }
 
-    /// A tool's arguments: what it works on, and whether it is to run in the background.
+    /// A tool's arguments: what it works on, and whether to run it in the background.
     fn arguments(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
         scan.object_or_skip(|key, scan| {
             match key {
@@ -167,7 +167,7 @@ impl<'a> Data<'a> {
         })
     }
 
-    /// The event that the fields make, for the types that [`without_data`] leaves.
+    /// Builds the event from the fields, for the types not covered by [`without_data`].
     pub(super) fn body(self, kind: &[u8]) -> Result<Body<'a>, Malformed> {
         Ok(match kind {
             b"user.message" => Body::Prompt {
@@ -178,8 +178,8 @@ impl<'a> Data<'a> {
             },
             b"assistant.message" => Body::Message {
                 requests_tools: self.requests_tools,
-                asks: !self.requests_tools && self.content.is_some_and(question::ends_in_question),
-                model: self.begun.model,
+                asks: !self.requests_tools && self.content.is_some_and(closing_question::ends_in_question),
+                model: self.info.model,
             },
             b"tool.execution_start" => Body::ToolStart {
                 call: self.call.ok_or(Malformed)?,
@@ -193,7 +193,7 @@ impl<'a> Data<'a> {
                 success: self.success.unwrap_or(false),
                 denied: self.success != Some(true) && is(self.error_code, b"denied"),
                 unasked: self.tool_unasked(),
-                of_user: self.of_user,
+                by_user: self.by_user,
                 shell: self.shell,
             },
             b"permission.requested" => Body::PermissionAsked {
@@ -210,8 +210,8 @@ impl<'a> Data<'a> {
                 unasked: self.result_kind.is_some_and(|kind| kind.0.starts_with(UNASKED_KIND)),
                 approved: self.result_kind.is_some_and(|kind| kind.0.starts_with(b"approved")),
             },
-            b"session.start" => Body::Start(self.begun),
-            b"session.resume" => Body::Resume { begun: self.begun, continues: self.continues },
+            b"session.start" => Body::Start(self.info),
+            b"session.resume" => Body::Resume { info: self.info, continues: self.continues },
             b"session.error" => Body::Error { kind: self.error_kind, message: self.message, status: self.status },
             b"session.task_complete" => Body::TaskComplete { accepted: self.success.unwrap_or(true) },
             b"session.mode_changed" => Body::Mode { autopilot: is(self.new_mode, b"autopilot") },
@@ -223,13 +223,13 @@ impl<'a> Data<'a> {
         })
     }
 
-    /// Whatever the tool is, its user is asked about the path that it wants to reach, and about the rest afterwards.
+    /// Whether it asks for access to a path. Any tool does that first, and asks for the rest afterwards.
     fn is_path(&self) -> bool {
         is(self.dialog_kind, b"path")
     }
 
-    /// The one text that says all that a permission request asks for. Writing a file, calling a tool of a server and the like
-    /// have no such text.
+    /// The text that fully describes a permission request. Writing a file, calling a server's tool and the like have
+    /// none.
     fn asks(&self) -> Option<Text<'a>> {
         if self.is_path() {
             return self.dialog_path;
@@ -243,8 +243,9 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// Whether a failed tool says that nobody could be asked (three signatures, recorded in tests/traces 03a, 03b and 44a). A
-    /// refusal by the user has the same code, and a program's own "Permission denied" stands in a result, not in an error.
+    /// Whether a failed tool reports that nobody could be asked (three signatures, recorded in tests/traces 03a, 03b
+    /// and 44a). A refusal by the user has the same code; a program's own "Permission denied" is in a result, not in an
+    /// error.
     fn tool_unasked(&self) -> bool {
         if self.success == Some(true) {
             return false;
@@ -256,15 +257,15 @@ impl<'a> Data<'a> {
     }
 }
 
-/// The kind of a permission's result, and in older versions' errors: nobody could be asked.
+/// The result of a permission request when nobody could be asked; older versions put it into the error.
 const UNASKED_KIND: &[u8] = b"denied-no-approval-rule";
 
 fn is(text: Option<Text<'_>>, wanted: &[u8]) -> bool {
     text.is_some_and(|text| text.0 == wanted)
 }
 
-/// The id in `<command started in background with shellId: 0>` and in `<command with shellId: 0 moved to background by the
-/// user. ...>`, which a steering message brings about.
+/// The id in `<command started in background with shellId: 0>`, and in `<command with shellId: 0 moved to background by
+/// the user. ...>`, which follows a steering message.
 fn shell_started(content: Text<'_>) -> Option<Text<'_>> {
     let id_in = |rest: &'_ [u8]| rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-');
     if let Some(rest) = content.0.strip_prefix(b"<command started in background with shellId: ") {

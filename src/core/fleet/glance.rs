@@ -1,33 +1,33 @@
-//! All sessions at a glance: which need the user, in which order, under which mark, and what that comes to.
+//! All sessions at a glance: which of them need the user, their order and marks, and the overall state.
 //!
-//! Icon, tooltip, menu, tables and bars ask here and nowhere else, so that none of them contradicts another.
+//! Icon, tooltip, menu, tables and status bars all use this module, so that none of them contradicts another.
 
-use super::Row;
+use super::row::Row;
 use crate::core::time::Time;
 use crate::core::verdict::Status;
 use std::fmt;
 
-/// Where a session belongs, what needs the user first.
+/// The group in which a session is listed. Sessions that need the user come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
     /// It needs the user.
     NeedsYou,
-    /// It is silent for long, but not beyond doubt.
+    /// It has been silent for long, but may still be working.
     Quiet,
     /// It works.
     Working,
     /// It failed, crashed or lost its permissions, and the user has seen that.
     Aside,
-    /// It rests.
+    /// It is idle.
     Idle,
     /// It is over.
     Ended,
 }
 
-/// What all sessions together come to: the shape and colour of the icon.
+/// The overall state of all sessions: the icon's shape and colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Nothing is going on, or nothing that wants anything.
+    /// No session works, and none needs anything.
     Well,
     /// At least one session works.
     Working,
@@ -37,30 +37,30 @@ pub enum State {
     Trouble,
 }
 
-/// What all sessions together come to.
+/// The sessions in numbers, and their overall state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Glance {
     /// The icon's state.
     pub state: State,
-    /// How many need the user.
+    /// Number of sessions that need the user.
     pub need_you: usize,
-    /// How many are silent for long.
+    /// Number of quiet sessions.
     pub quiet: usize,
-    /// How many work.
+    /// Number of working sessions.
     pub working: usize,
-    /// How many the user has left as they are.
+    /// Number of sessions that the user has seen and left as they are.
     pub aside: usize,
-    /// How many rest.
+    /// Number of idle sessions.
     pub idle: usize,
-    /// How many came to rest, or asked, since the user last looked.
+    /// Number of sessions that became idle, or asked, since the user last looked at them.
     pub unseen: usize,
 }
 
 impl Row {
-    /// Where it belongs.
+    /// The group it is listed in.
     pub(crate) const fn group(&self) -> Group {
         match self.status {
-            _ if self.looked_at && self.is_put_aside_when_seen() => Group::Aside,
+            _ if self.is_seen && self.is_set_aside_when_seen() => Group::Aside,
             Status::NeedsPermission
             | Status::NeedsInput
             | Status::PermissionLost
@@ -74,20 +74,20 @@ impl Row {
         }
     }
 
-    /// Whether the user's look is all that it wants: it keeps its status, and no longer needs the user.
-    pub(crate) const fn is_put_aside_when_seen(&self) -> bool {
+    /// Whether it stops needing the user once seen, even though it keeps its status.
+    pub(crate) const fn is_set_aside_when_seen(&self) -> bool {
         matches!(self.status, Status::Failed | Status::Crashed | Status::PermissionLost)
     }
 
-    /// Whether it needs the user: what failed, crashed or lost its permissions does until it was looked at, the rest for as
-    /// long as it lasts.
+    /// Whether it needs the user: if it failed, crashed or lost its permissions, until seen; otherwise for as long as
+    /// its status lasts.
     pub const fn needs_you(&self) -> bool {
         matches!(self.group(), Group::NeedsYou)
     }
 
-    /// Where it stands among others: what needs the user first, by how much and then by how long it waits; then the latest
-    /// change first.
-    pub(crate) fn place(&self) -> impl Ord + use<'_> {
+    /// Its sort key. Sessions that need the user come first, by urgency and then longest wait; the others follow,
+    /// latest change first.
+    pub(crate) fn sort_key(&self) -> impl Ord + use<'_> {
         let group = self.group();
         let since = if group == Group::NeedsYou { self.since } else { Time(-self.since.0) };
         (group, if group == Group::NeedsYou { rank(self.status) } else { 0 }, since, &self.id)
@@ -95,7 +95,7 @@ impl Row {
 }
 
 impl Glance {
-    /// That of these sessions.
+    /// Summarizes these rows.
     pub fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
         let mut glance = Self { state: State::Well, need_you: 0, quiet: 0, working: 0, aside: 0, idle: 0, unseen: 0 };
         let mut first: Option<Status> = None;
@@ -142,7 +142,7 @@ impl fmt::Display for Glance {
     }
 }
 
-/// How much a status needs the user; the less the more.
+/// The urgency of a status; lower is more urgent.
 const fn rank(status: Status) -> u8 {
     match status {
         Status::NeedsPermission => 0,
@@ -155,7 +155,7 @@ const fn rank(status: Status) -> u8 {
     }
 }
 
-/// The mark of a status, which tells it without colour: in Unicode, and in ASCII.
+/// The symbol of a status, in Unicode and in ASCII, so that it does not depend on colour.
 pub const fn mark(status: Status) -> (&'static str, &'static str) {
     match status {
         Status::NeedsPermission => ("⚑", "!"),
@@ -172,13 +172,13 @@ pub const fn mark(status: Status) -> (&'static str, &'static str) {
     }
 }
 
-/// Sorts for showing.
+/// Sorts rows for display.
 pub fn sort(rows: &mut [Row]) {
-    rows.sort_by(|a, b| a.place().cmp(&b.place()));
+    rows.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
 }
 
-/// Leaves of the ended sessions only those that ended after `earliest`, and of these the last `most`. Sorts.
-pub fn shorten(rows: &mut Vec<Row>, earliest: Time, most: usize) {
+/// Sorts rows, and removes ended sessions but for the latest `most` that ended no earlier than `earliest`.
+pub fn limit_ended(rows: &mut Vec<Row>, earliest: Time, most: usize) {
     sort(rows);
     let mut ended = 0;
     rows.retain(|row| {

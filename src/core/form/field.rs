@@ -1,87 +1,88 @@
-//! A field of a form: what it takes, what its user gives, and whether that fits.
+//! A form's field: its type, and parsing and validating values for it.
 
-use super::{UNKNOWN, strings};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-/// What a field may say of itself, whatever it takes. Anything else that is not read here may restrict what fits it.
+/// The reason given for a format that is not understood.
+pub(super) const UNKNOWN: &str = "it has a form that Pilotlight does not know";
+/// The keys that a field of any type may have. An unknown key might restrict the valid values, so it is an error.
 const ABOUT_KEYS: [&str; 4] = ["type", "title", "description", "default"];
-/// Said of a field of another kind.
-const MORE: &str = "its form asks for more than choices, texts and numbers";
+/// The reason given for a field of an unsupported type.
+const UNSUPPORTED: &str = "its form asks for more than choices, texts and numbers";
 
 /// One field of a form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
-    /// The name that its value is sent by.
+    /// The key that its value is sent under.
     pub name: Box<str>,
-    /// What it says of itself: its title, its description.
+    /// Its title and description.
     pub about: Vec<Box<str>>,
-    /// What it takes.
-    pub takes: Takes,
-    /// The form is not accepted without it.
+    /// Its type.
+    pub takes: FieldType,
+    /// It must not be left out.
     pub is_required: bool,
 }
 
-/// What a field takes.
+/// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Takes {
+pub enum FieldType {
     /// One of these.
-    One(Vec<Named>),
-    /// So many of these, each once.
+    One(Vec<FieldOption>),
+    /// Any number of these within the bounds, each at most once.
     Some {
-        /// Which.
-        of: Vec<Named>,
-        /// At least so many.
+        /// The choices.
+        of: Vec<FieldOption>,
+        /// Minimum number of choices.
         least: u64,
-        /// At most so many.
+        /// Maximum number of choices.
         most: u64,
     },
-    /// A text of at least and at most so many characters.
+    /// A text.
     Text {
-        /// At least.
+        /// Minimum length in characters.
         least: u64,
-        /// At most.
+        /// Maximum length in characters.
         most: u64,
     },
-    /// A number between these, both included.
+    /// A number.
     Number {
-        /// It has no fraction.
+        /// Only whole numbers are valid.
         is_whole: bool,
-        /// At least.
+        /// Minimum, inclusive.
         least: Option<Number>,
-        /// At most.
+        /// Maximum, inclusive.
         most: Option<Number>,
     },
 }
 
-/// A value that a field lists.
+/// A choice that a field offers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Named {
-    /// What is shown of it, whole and unaltered.
+pub struct FieldOption {
+    /// Its text, whole and unaltered.
     pub words: Box<str>,
-    /// What its server is told.
+    /// What its server is sent.
     pub value: Value,
 }
 
 impl Field {
-    /// Reads a field of this name.
+    /// Reads a field from a form's schema.
     ///
     /// # Errors
-    /// Why it cannot be filled in from here, in words that hold nothing of it.
+    /// Why it cannot be filled in from here, without quoting the form.
     pub(super) fn read(name: &str, field: &Value, is_required: bool) -> Result<Self, &'static str> {
         let field = field.as_object().ok_or(UNKNOWN)?;
         let word = |key: &str| field.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         let about = ["title", "description"].into_iter().filter_map(word).map(Into::into).collect();
-        let (takes, keys): (Takes, &[&str]) = match (field.get("type").and_then(Value::as_str), listed(field)?) {
-            (Some("string") | None, Some(named)) => (Takes::One(named), &["enum", "enumNames", "oneOf"]),
+        let (takes, keys): (FieldType, &[&str]) = match (field.get("type").and_then(Value::as_str), listed(field)?) {
+            (Some("string") | None, Some(named)) => (FieldType::One(named), &["enum", "enumNames", "oneOf"]),
             (Some("string"), None) => {
                 let (least, most) = bounds(field, "minLength", "maxLength")?;
-                (Takes::Text { least, most }, &["minLength", "maxLength"])
+                (FieldType::Text { least, most }, &["minLength", "maxLength"])
             }
             (Some("boolean"), None) => {
-                let named = |(words, value): (&str, bool)| Named { words: words.into(), value: value.into() };
-                (Takes::One([("Yes", true), ("No", false)].map(named).into()), &[])
+                let named = |(words, value): (&str, bool)| FieldOption { words: words.into(), value: value.into() };
+                (FieldType::One([("Yes", true), ("No", false)].map(named).into()), &[])
             }
             (Some(kind @ ("number" | "integer")), None) => {
                 let number = |key: &str| match field.get(key) {
@@ -90,45 +91,45 @@ impl Field {
                     Some(_) => Err(UNKNOWN),
                 };
                 let (least, most) = (number("minimum")?, number("maximum")?);
-                (Takes::Number { is_whole: kind == "integer", least, most }, &["minimum", "maximum"])
+                (FieldType::Number { is_whole: kind == "integer", least, most }, &["minimum", "maximum"])
             }
             (Some("array"), None) => {
                 let items = field.get("items").and_then(Value::as_object).ok_or(UNKNOWN)?;
                 if items.keys().any(|key| !["type", "enum", "anyOf"].contains(&&**key))
                     || items.get("type").is_some_and(|kind| kind != "string")
                 {
-                    return Err(MORE);
+                    return Err(UNSUPPORTED);
                 }
-                let of = listed(items)?.ok_or(MORE)?;
+                let of = listed(items)?.ok_or(UNSUPPORTED)?;
                 let (least, most) = bounds(field, "minItems", "maxItems")?;
-                (Takes::Some { of, least, most }, &["items", "minItems", "maxItems"])
+                (FieldType::Some { of, least, most }, &["items", "minItems", "maxItems"])
             }
-            _ => return Err(MORE),
+            _ => return Err(UNSUPPORTED),
         };
         if field.keys().any(|key| !ABOUT_KEYS.contains(&&**key) && !keys.contains(&&**key)) {
-            return Err(MORE);
+            return Err(UNSUPPORTED);
         }
-        if matches!(&takes, Takes::One(of) | Takes::Some { of, .. } if of.is_empty()) {
+        if matches!(&takes, FieldType::One(of) | FieldType::Some { of, .. } if of.is_empty()) {
             return Err(UNKNOWN);
         }
         Ok(Self { name: name.into(), about, takes, is_required })
     }
 
-    /// The values that it lists.
-    pub(crate) fn listed(&self) -> &[Named] {
+    /// The choices that it offers.
+    pub(crate) fn listed(&self) -> &[FieldOption] {
         match &self.takes {
-            Takes::One(of) | Takes::Some { of, .. } => of,
-            Takes::Text { .. } | Takes::Number { .. } => &[],
+            FieldType::One(of) | FieldType::Some { of, .. } => of,
+            FieldType::Text { .. } | FieldType::Number { .. } => &[],
         }
     }
 
-    /// Everything that is shown of it.
+    /// All its texts that are shown.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let about = self.about.iter().map(|about| &**about);
         [&*self.name].into_iter().chain(about).chain(self.listed().iter().map(|named| &*named.words))
     }
 
-    /// What it takes, in words.
+    /// Describes what it takes.
     pub(crate) fn words(&self) -> String {
         let range = |least: Option<String>, most: Option<String>| match (least, most) {
             (None, None) => String::new(),
@@ -140,11 +141,11 @@ impl Field {
             range((least > 0).then(|| least.to_string()), (most < u64::MAX).then(|| most.to_string()))
         };
         let takes = match &self.takes {
-            Takes::One(_) => "one of its choices".to_owned(),
-            Takes::Some { least, most, .. } => format!("any of its choices{}", counts(*least, *most)),
-            Takes::Text { least: 0, most: u64::MAX } => "a text".to_owned(),
-            Takes::Text { least, most } => format!("a text{} characters", counts(*least, *most)),
-            Takes::Number { is_whole, least, most } => {
+            FieldType::One(_) => "one of its choices".to_owned(),
+            FieldType::Some { least, most, .. } => format!("any of its choices{}", counts(*least, *most)),
+            FieldType::Text { least: 0, most: u64::MAX } => "a text".to_owned(),
+            FieldType::Text { least, most } => format!("a text{} characters", counts(*least, *most)),
+            FieldType::Number { is_whole, least, most } => {
                 let kind = if *is_whole { "a whole number" } else { "a number" };
                 format!("{kind}{}", range(least.as_ref().map(Number::to_string), most.as_ref().map(Number::to_string)))
             }
@@ -152,31 +153,33 @@ impl Field {
         format!("{takes}{}", if self.is_required { "" } else { "; may be left out" })
     }
 
-    /// The value that its user means by these words: one text, or one for each choice.
+    /// Parses what the user gave: one text, or one for each choice.
     ///
     /// # Errors
-    /// Why they are none, in words that hold nothing of the form.
+    /// Why it is not a valid value, without quoting the form.
     pub(crate) fn value(&self, given: &[&str]) -> Result<Value, &'static str> {
         let value = match (&self.takes, given) {
-            (Takes::Some { of, .. }, given) => given.iter().map(|words| choice(of, words)).collect::<Result<_, _>>()?,
+            (FieldType::Some { of, .. }, given) => {
+                given.iter().map(|words| choice(of, words)).collect::<Result<_, _>>()?
+            }
             (_, [] | [_, _, ..]) => return Err("it takes one value"),
-            (Takes::One(of), [words]) => choice(of, words)?,
-            (Takes::Text { .. }, [text]) => Value::from(*text),
-            (Takes::Number { .. }, [text]) => Value::Number(text.trim().parse().map_err(|_| "it takes a number")?),
+            (FieldType::One(of), [words]) => choice(of, words)?,
+            (FieldType::Text { .. }, [text]) => Value::from(*text),
+            (FieldType::Number { .. }, [text]) => Value::Number(text.trim().parse().map_err(|_| "it takes a number")?),
         };
         self.fits(&value).map(|()| value)
     }
 
-    /// Whether its server may be told this value.
+    /// Checks that a value is valid, so that its server may be sent it.
     ///
     /// # Errors
-    /// Why not, in words that hold nothing of the form.
+    /// Why it is not, without quoting the form.
     pub(super) fn fits(&self, value: &Value) -> Result<(), &'static str> {
-        let lists = |of: &[Named], value: &Value| of.iter().any(|named| named.value == *value);
+        let lists = |of: &[FieldOption], value: &Value| of.iter().any(|named| named.value == *value);
         match (&self.takes, value) {
-            (Takes::One(of), value) if lists(of, value) => Ok(()),
-            (Takes::One(_), _) => Err("it takes one of its choices"),
-            (Takes::Some { of, least, most }, Value::Array(values)) => {
+            (FieldType::One(of), value) if lists(of, value) => Ok(()),
+            (FieldType::One(_), _) => Err("it takes one of its choices"),
+            (FieldType::Some { of, least, most }, Value::Array(values)) => {
                 let is_new = |(index, value): (usize, &Value)| !values[..index].contains(value);
                 if !values.iter().enumerate().all(|(index, value)| lists(of, value) && is_new((index, value))) {
                     return Err("it takes some of its choices, each once");
@@ -187,17 +190,19 @@ impl Field {
                 }
                 if count > *most { Err("it takes fewer of its choices than that") } else { Ok(()) }
             }
-            (Takes::Some { .. }, _) => Err("it takes some of its choices"),
-            (Takes::Text { .. }, Value::String(text)) if text.trim().is_empty() => Err("an empty text is no answer"),
-            (Takes::Text { least, most }, Value::String(text)) => {
+            (FieldType::Some { .. }, _) => Err("it takes some of its choices"),
+            (FieldType::Text { .. }, Value::String(text)) if text.trim().is_empty() => {
+                Err("an empty text is no answer")
+            }
+            (FieldType::Text { least, most }, Value::String(text)) => {
                 let length = text.chars().count() as u64;
                 if length < *least {
                     return Err("the text is shorter than its form allows");
                 }
                 if length > *most { Err("the text is longer than its form allows") } else { Ok(()) }
             }
-            (Takes::Text { .. }, _) => Err("it takes a text"),
-            (Takes::Number { is_whole, least, most }, Value::Number(number)) => {
+            (FieldType::Text { .. }, _) => Err("it takes a text"),
+            (FieldType::Number { is_whole, least, most }, Value::Number(number)) => {
                 if *is_whole && number.as_i64().is_none() && number.as_u64().is_none() {
                     return Err("it takes a whole number");
                 }
@@ -206,14 +211,14 @@ impl Field {
                     && most.as_ref().is_none_or(|most| of(number) <= of(most));
                 if is_within { Ok(()) } else { Err("the number is not one that its form allows") }
             }
-            (Takes::Number { .. }, _) => Err("it takes a number"),
+            (FieldType::Number { .. }, _) => Err("it takes a number"),
         }
     }
 }
 
-/// The one of these that reads so, or is sent so.
-fn choice(of: &[Named], words: &str) -> Result<Value, &'static str> {
-    let reads = |named: &&Named| match &named.value {
+/// Finds the choice with this text or this value.
+fn choice(of: &[FieldOption], words: &str) -> Result<Value, &'static str> {
+    let reads = |named: &&FieldOption| match &named.value {
         Value::Bool(yes) => *named.words == *words || words == if *yes { "true" } else { "false" },
         value => *named.words == *words || value == words,
     };
@@ -225,20 +230,20 @@ fn choice(of: &[Named], words: &str) -> Result<Value, &'static str> {
     }
 }
 
-/// Two counts that bound something.
+/// Reads a minimum and a maximum count.
 fn bounds(field: &Map<String, Value>, least: &str, most: &str) -> Result<(u64, u64), &'static str> {
     let number = |key: &str, other| field.get(key).map_or(Some(other), Value::as_u64).ok_or(UNKNOWN);
     Ok((number(least, 0)?, number(most, u64::MAX)?))
 }
 
-/// The values that a field lists, each with what is shown of it; `None` where it lists none.
-fn listed(field: &Map<String, Value>) -> Result<Option<Vec<Named>>, &'static str> {
+/// The choices that a field offers, each with its text and value. `None`: it does not list any.
+fn listed(field: &Map<String, Value>) -> Result<Option<Vec<FieldOption>>, &'static str> {
     let named = |name: Option<&str>, value: &str| {
         let words = match name {
             Some(name) if name != value => format!("{name} ({value})"),
             _ => value.to_owned(),
         };
-        Named { words: words.into(), value: value.into() }
+        FieldOption { words: words.into(), value: value.into() }
     };
     match (field.get("enum"), field.get("oneOf").or(field.get("anyOf"))) {
         (None, None) => Ok(None),
@@ -260,6 +265,11 @@ fn listed(field: &Map<String, Value>) -> Result<Option<Vec<Named>>, &'static str
     }
 }
 
+/// A list of texts. `None` if it is anything else.
+pub(super) fn strings(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_read_from_what_its_user_types() {
+    fn values_are_parsed_from_user_input() {
         let (test, both) = (json!("t"), json!(["t", "prod"]));
         let one = field(&json!({"type": "string", "enum": ["t", "prod"], "enumNames": ["Test", "prod"]}));
         assert_eq!((one.value(&["Test (t)"]), one.value(&["t"])), (Ok(test.clone()), Ok(test)));
@@ -299,9 +309,9 @@ mod tests {
         assert!([" ", "a", "abcd"].iter().all(|no| text.value(&[no]).is_err()));
     }
 
-    /// Whoever gives an order may be another version, or nobody of ours.
+    /// An order's sender may be another version, or not Pilotlight at all.
     #[test]
-    fn a_value_of_another_kind_does_not_fit() {
+    fn a_value_of_another_type_is_rejected() {
         let fields = [
             json!({"type": "string", "enum": ["a"]}),
             json!({"type": "array", "items": {"type": "string", "enum": ["a"]}}),
@@ -311,7 +321,7 @@ mod tests {
         let values = [json!("a"), json!(["a"]), json!("b"), json!(1)];
         for (n, one) in fields.iter().map(field).enumerate() {
             for (m, value) in values.iter().enumerate() {
-                let fits = n == m || n == 2 && m == 0; // "a" is a text, too
+                let fits = n == m || n == 2 && m == 0; // "a" is also a text
                 assert_eq!(one.fits(value).is_ok(), fits, "{one:?} {value}");
             }
             assert!(one.fits(&Value::Null).is_err());

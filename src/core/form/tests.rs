@@ -1,4 +1,4 @@
-//! Forms as Copilot sends them, and what is sent back.
+//! Forms as Copilot sends them, and the answers sent back.
 
 use super::*;
 
@@ -16,19 +16,19 @@ fn words(form: &Form) -> Vec<&str> {
 }
 
 #[test]
-fn a_question_takes_its_choices_and_where_it_says_so_any_text() {
+fn a_question_takes_its_choices_and_free_text_if_allowed() {
     let data = json!({"requestId": "r", "question": "Which color?", "choices": ["red", "blue"], "allowFreeform": true});
     let asked = Form::read("user_input.requested", &data).unwrap();
     assert_eq!((&*asked.text, words(&asked), asked.takes_text), ("Which color?", vec!["red", "blue"], true));
-    assert_eq!(asked.result(&With::Choice(1)), Ok(json!({"answer": "blue", "wasFreeform": false})));
-    assert_eq!(asked.result(&With::Text("mauve".into())), Ok(json!({"answer": "mauve", "wasFreeform": true})));
-    for no in [With::Choice(2), With::Text(" ".into()), With::Decline, With::Cancel] {
+    assert_eq!(asked.result(&FormAnswer::Choice(1)), Ok(json!({"answer": "blue", "wasFreeform": false})));
+    assert_eq!(asked.result(&FormAnswer::Text("mauve".into())), Ok(json!({"answer": "mauve", "wasFreeform": true})));
+    for no in [FormAnswer::Choice(2), FormAnswer::Text(" ".into()), FormAnswer::Decline, FormAnswer::Cancel] {
         assert!(asked.result(&no).is_err(), "{no:?}");
     }
     for (free, takes_text) in [(json!(false), false), (json!(null), false), (json!(true), true)] {
         let data = json!({"requestId": "r", "question": "Which?", "choices": ["red"], "allowFreeform": free});
         let asked = Form::read("user_input.requested", &data).unwrap();
-        assert_eq!((asked.takes_text, asked.result(&With::Text("x".into())).is_ok()), (takes_text, takes_text));
+        assert_eq!((asked.takes_text, asked.result(&FormAnswer::Text("x".into())).is_ok()), (takes_text, takes_text));
     }
     let open = Form::read("user_input.requested", &json!({"requestId": "r", "question": "Why?"})).unwrap();
     assert!(open.takes_text && open.choices.is_empty());
@@ -38,25 +38,27 @@ fn a_question_takes_its_choices_and_where_it_says_so_any_text() {
 fn a_form_of_one_simple_field_is_filled_in() {
     let listed = field(&json!({"type": "string", "enum": ["test", "prod"], "title": "Database"})).unwrap();
     assert_eq!((&*listed.text, words(&listed)), ("asker: Which? — Database", vec!["test", "prod"]));
-    assert_eq!(listed.result(&With::Choice(1)), Ok(json!({"action": "accept", "content": {"db": "prod"}})));
-    assert_eq!(listed.result(&With::Decline), Ok(json!({"action": "decline"})));
-    assert_eq!(listed.result(&With::Cancel), Ok(json!({"action": "cancel"})));
-    assert!(listed.result(&With::Text("prod".into())).is_err(), "words are no choice");
+    assert_eq!(listed.result(&FormAnswer::Choice(1)), Ok(json!({"action": "accept", "content": {"db": "prod"}})));
+    assert_eq!(listed.result(&FormAnswer::Decline), Ok(json!({"action": "decline"})));
+    assert_eq!(listed.result(&FormAnswer::Cancel), Ok(json!({"action": "cancel"})));
+    assert!(listed.result(&FormAnswer::Text("prod".into())).is_err(), "a text is not a choice");
     for named in [
         json!({"type": "string", "enum": ["t", "prod"], "enumNames": ["Test", "prod"]}),
         json!({"type": "string", "oneOf": [{"const": "t", "title": "Test"}, {"const": "prod"}]}),
     ] {
         let named = field(&named).unwrap();
         assert_eq!(words(&named), ["Test (t)", "prod"], "a name does not hide what is sent");
-        assert_eq!(named.result(&With::Choice(0)), Ok(json!({"action": "accept", "content": {"db": "t"}})));
+        assert_eq!(named.result(&FormAnswer::Choice(0)), Ok(json!({"action": "accept", "content": {"db": "t"}})));
     }
     let yes = field(&json!({"type": "boolean"})).unwrap();
-    assert_eq!(yes.result(&With::Choice(1)), Ok(json!({"action": "accept", "content": {"db": false}})));
+    assert_eq!(yes.result(&FormAnswer::Choice(1)), Ok(json!({"action": "accept", "content": {"db": false}})));
     let free = field(&json!({"type": "string", "minLength": 2, "maxLength": 3})).unwrap();
-    assert_eq!(free.result(&With::Text("abc".into())), Ok(json!({"action": "accept", "content": {"db": "abc"}})));
-    assert!(free.result(&With::Text("a".into())).is_err() && free.result(&With::Text("abcd".into())).is_err());
+    assert_eq!(free.result(&FormAnswer::Text("abc".into())), Ok(json!({"action": "accept", "content": {"db": "abc"}})));
+    assert!(
+        free.result(&FormAnswer::Text("a".into())).is_err() && free.result(&FormAnswer::Text("abcd".into())).is_err()
+    );
     let nothing = form(&json!({"type": "object", "properties": {}})).unwrap();
-    assert_eq!(nothing.result(&With::Choice(0)), Ok(json!({"action": "accept", "content": {}})));
+    assert_eq!(nothing.result(&FormAnswer::Choice(0)), Ok(json!({"action": "accept", "content": {}})));
 }
 
 #[test]
@@ -66,7 +68,7 @@ fn a_form_of_several_fields_is_filled_in_whole() {
         "note": {"type": "string"}}, "required": ["color", "coats"]}))
         .unwrap();
     assert!(asked.is_filled_in() && asked.fields().len() == 3);
-    let given = |values: Value| asked.result(&With::Fields(values.as_object().unwrap().clone()));
+    let given = |values: Value| asked.result(&FormAnswer::Fields(values.as_object().unwrap().clone()));
     let both = json!({"color": "blue", "coats": 2});
     assert_eq!(given(both.clone()), Ok(json!({"action": "accept", "content": both})));
     for no in [
@@ -78,18 +80,18 @@ fn a_form_of_several_fields_is_filled_in_whole() {
     ] {
         assert!(given(no.clone()).is_err(), "{no}");
     }
-    assert!(asked.result(&With::Text("blue".into())).is_err() && asked.result(&With::Choice(0)).is_err());
-    assert_eq!(asked.result(&With::Decline), Ok(json!({"action": "decline"})));
+    assert!(asked.result(&FormAnswer::Text("blue".into())).is_err() && asked.result(&FormAnswer::Choice(0)).is_err());
+    assert_eq!(asked.result(&FormAnswer::Decline), Ok(json!({"action": "decline"})));
     let number = field(&json!({"type": "number", "maximum": 5})).unwrap();
-    assert_eq!(number.result(&With::Text("4.5".into())), Ok(json!({"action": "accept", "content": {"db": 4.5}})));
-    assert!(number.takes_text && number.result(&With::Text("6".into())).is_err());
+    assert_eq!(number.result(&FormAnswer::Text("4.5".into())), Ok(json!({"action": "accept", "content": {"db": 4.5}})));
+    assert!(number.takes_text && number.result(&FormAnswer::Text("6".into())).is_err());
     let several = field(&json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}})).unwrap();
-    let given = With::Fields(json!({"db": ["b"]}).as_object().unwrap().clone());
+    let given = FormAnswer::Fields(json!({"db": ["b"]}).as_object().unwrap().clone());
     assert_eq!(several.result(&given), Ok(json!({"action": "accept", "content": {"db": ["b"]}})));
 }
 
 #[test]
-fn what_is_not_understood_whole_is_not_answered() {
+fn a_form_not_fully_understood_cannot_be_answered() {
     for unknown in [
         json!({"type": "object"}),
         json!({"type": "array", "items": {"type": "string"}}),
@@ -126,21 +128,21 @@ fn what_is_not_understood_whole_is_not_answered() {
 }
 
 #[test]
-fn a_plan_is_approved_for_going_on_interactively_and_for_nothing_else() {
+fn a_plan_is_approved_for_interactive_mode_only() {
     let data = |actions: Value| json!({"requestId": "r", "summary": "Paint it.", "planContent": "# Paint\n", "actions": actions});
     let read = |actions| Form::read("exit_plan_mode.requested", &data(actions)).unwrap();
     let plan = read(json!(["autopilot", "autopilot_fleet", "interactive", "exit_only"]));
     assert_eq!(&*plan.text, "Paint it.\n\n# Paint");
-    assert_eq!(plan.result(&With::Choice(0)), Ok(json!({"approved": true, "selectedAction": "interactive"})));
-    assert_eq!(plan.result(&With::Choice(1)), Ok(json!({"approved": false})));
-    assert_eq!(plan.result(&With::Text("Blue".into())), Ok(json!({"approved": false, "feedback": "Blue"})));
+    assert_eq!(plan.result(&FormAnswer::Choice(0)), Ok(json!({"approved": true, "selectedAction": "interactive"})));
+    assert_eq!(plan.result(&FormAnswer::Choice(1)), Ok(json!({"approved": false})));
+    assert_eq!(plan.result(&FormAnswer::Text("Blue".into())), Ok(json!({"approved": false, "feedback": "Blue"})));
     let other = read(json!(["autopilot", "exit_only"]));
-    assert_eq!(words(&other), ["Do not approve"], "nothing stands for an action that was not asked for");
+    assert_eq!(words(&other), ["Do not approve"], "only actions on offer can be approved");
     assert!(plan.choices.iter().chain(&other.choices).all(|choice| !choice.result.to_string().contains("auto")));
 }
 
 #[test]
-fn no_two_questions_have_one_mark() {
+fn different_questions_have_different_marks() {
     let read = |data: &Value| Form::read("user_input.requested", data).unwrap().mark();
     let asked = json!({"requestId": "r", "question": "Which?", "choices": ["red", "blue"]});
     let change = |key: &str, value: Value| {
@@ -161,7 +163,7 @@ fn no_two_questions_have_one_mark() {
 }
 
 #[test]
-fn an_answer_is_known_again() {
+fn a_reported_answer_is_recognized() {
     let sent = json!({"answer": "blue", "wasFreeform": false});
     assert!(is_answer(&json!({"requestId": "r", "answer": "blue", "wasFreeform": false}), &sent));
     for other in
@@ -169,4 +171,50 @@ fn an_answer_is_known_again() {
     {
         assert!(!is_answer(&other, &sent), "{other}");
     }
+}
+
+#[test]
+fn only_a_form_or_a_plan_can_be_declined() {
+    let asked = json!({"requestId": "r", "question": "Why?"});
+    let plan = json!({"requestId": "r", "summary": "Paint it.", "actions": ["interactive"]});
+    for (form, can) in [
+        (Form::read("user_input.requested", &asked), false),
+        (Form::read("exit_plan_mode.requested", &plan), true),
+        (form(&json!({"type": "object", "properties": {}})), true),
+        (field(&json!({"type": "boolean"})), true),
+    ] {
+        let form = form.unwrap();
+        assert_eq!((form.can_be_declined(), form.result(&FormAnswer::Decline).is_ok()), (can, can), "{form:?}");
+    }
+}
+
+#[test]
+fn what_a_field_takes_is_described() {
+    let words = |schema: Value, is_required: bool| Field::read("db", &schema, is_required).unwrap().words();
+    let several = |least: u64, most: u64| {
+        words(json!({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": least, "maxItems": most}), true)
+    };
+    assert_eq!(words(json!({"type": "array", "items": {"enum": ["a"]}}), true), "any of its choices");
+    assert_eq!(several(0, 2), "any of its choices, at most 2");
+    assert_eq!(several(1, u64::MAX), "any of its choices, at least 1");
+    assert_eq!(several(1, 2), "any of its choices, 1 to 2");
+    assert_eq!(words(json!({"type": "boolean"}), true), "one of its choices");
+    assert_eq!(words(json!({"type": "string"}), false), "a text; may be left out");
+    assert_eq!(words(json!({"type": "string", "minLength": 2}), true), "a text, at least 2 characters");
+    assert_eq!(words(json!({"type": "number", "maximum": 0.5}), false), "a number, at most 0.5; may be left out");
+    assert_eq!(words(json!({"type": "integer"}), true), "a whole number");
+}
+
+#[test]
+fn a_blank_text_is_no_answer_to_any_field() {
+    let free = field(&json!({"type": "string"})).unwrap();
+    let several = form(&json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}}})).unwrap();
+    for blank in ["", " ", "\n\t"] {
+        assert!(free.fields()[0].value(&[blank]).is_err(), "{blank:?}");
+        assert!(free.result(&FormAnswer::Text(blank.into())).is_err(), "{blank:?}");
+        let given = json!({"a": blank, "b": "x"}).as_object().unwrap().clone();
+        assert!(several.result(&FormAnswer::Fields(given)).is_err(), "{blank:?}");
+    }
+    let left_out = json!({"b": "x"}).as_object().unwrap().clone();
+    assert!(several.result(&FormAnswer::Fields(left_out)).is_ok(), "an optional one may be left out");
 }

@@ -1,17 +1,17 @@
-//! The rules of a turn that is open: how long it may be silent, and what it works on.
+//! The rules for an open turn: how long it may be silent, and how its work is described.
 
-use super::{Found, Judge, SAMPLE_LASTS, SAMPLE_LEAD, Status, found};
+use super::{Found, Judge, SAMPLE_LEAD, SAMPLE_VALID_FOR, Status, found};
 use crate::core::gist::Gist;
 use crate::core::owner::Owner;
 use crate::core::text::{COMMAND_MAX, counted, listed, plain};
 use crate::core::time::{Moment, Span, Time};
-use crate::core::turn::{Phase, Said, Turn};
+use crate::core::turn::{LastMessage, Phase, Turn};
 
-/// How the words for an open tool begin whose process is busy.
+/// The first words of the reason for an open tool with a busy process.
 const RUNS_LONG: &str = "running long";
 
 impl Judge<'_> {
-    /// A turn is open: `stuck`, `quiet`, `finishing` or `working`.
+    /// Judges an open turn: `stuck`, `quiet`, `finishing` or `working`.
     pub(super) fn open(&mut self, turn: &Turn) -> Found {
         let progress = self.progress();
         let compacting = self.facts.compaction.is_some();
@@ -24,7 +24,7 @@ impl Judge<'_> {
             Phase::Unanswered(at) => Some((at, "a round ended without a message")),
             Phase::Running | Phase::Answered(_) | Phase::Held => None,
         };
-        // Past its time only where a server says that there is work: then it works, with the limits of a silent model.
+        // Past that time only if a server reports active work: then it is working, with the limits for a silent model.
         if let Some((at, why)) = finishing
             && self.facts.next_lapse(self.limits).is_none_or(|lapse| !self.passed(lapse.at, Span::ZERO))
         {
@@ -40,8 +40,8 @@ impl Judge<'_> {
             };
             (self.limits.tool_quiet, stuck, what)
         } else if turn.used > 0 {
-            let what = match turn.said {
-                Said::Request if self.facts.denials.of() == 0 => "no tool open",
+            let what = match turn.last_message {
+                LastMessage::Request if self.facts.denials.of() == 0 => "no tool open",
                 _ => "no answer since the last tool result",
             };
             (self.limits.thinking_quiet, self.limits.thinking_stuck, what.to_owned())
@@ -53,13 +53,13 @@ impl Judge<'_> {
         if let Some(silent) = self.silent(progress, quiet, stuck, open, &format!("{situation}{unknown}")) {
             return silent;
         }
-        // Where there is no lock, the log alone speaks for it.
+        // Without a lock, the log is the only evidence.
         let unowned = if *self.owner == Owner::Never { "; no process is known to run it" } else { "" };
         found(Status::Working, turn.opened.wall, self.working_words(turn) + unknown + unowned)
     }
 
-    /// `stuck` or `quiet`, once silence has passed its limit. With something `open` that its server says it works on, it is
-    /// not stuck: it is busy, or asks the user where nobody tells us.
+    /// `stuck` or `quiet`, if the silence has passed its limit. If something is `open` and its server reports active
+    /// work, it is not stuck: it is busy, or has a question that we cannot see.
     pub(super) fn silent(
         &mut self,
         progress: Moment,
@@ -70,21 +70,22 @@ impl Judge<'_> {
     ) -> Option<Found> {
         let runs_long = situation.starts_with(RUNS_LONG);
         let gist = |what: &str| Gist::Silent { since: progress, what: plain(what, COMMAND_MAX), runs_long };
-        let told_busy = open && self.answer().is_some_and(|answer| answer.active);
-        let may_be_stuck = !told_busy && !self.live.asking;
-        // Where it is not stuck, this is still when a look at its process is over, which the words rest on.
+        let reported_busy = open && self.answer().is_some_and(|answer| answer.active);
+        let may_be_stuck = !reported_busy && !self.live.asking;
+        // Call `passed` even if it cannot be stuck: at this limit the CPU sample is ready, and the words depend on
+        // that.
         if self.passed(progress, stuck) && may_be_stuck {
             let silence = self.ago(progress).max(stuck);
             let stuck = found(Status::Stuck, progress.wall + stuck, format!("silent {silence}, {situation}"));
             return Some(Found { gist: gist(situation), ..stuck });
         }
-        // Where the limits are one, or crossed, it is quiet meanwhile.
+        // If the limits are equal or reversed, it is quiet instead of stuck.
         let quiet = if may_be_stuck { quiet } else { quiet.min(stuck) };
         if self.passed(progress, quiet) {
             let silence = self.ago(progress).max(quiet);
-            // A process that uses the CPU asks nobody.
-            let told = if told_busy && !self.busy(progress) { ": busy, or asking you there" } else { "" };
-            let situation = format!("{situation}{told}");
+            // A process that uses the CPU is not waiting for an answer.
+            let note = if reported_busy && !self.busy(progress) { ": busy, or asking you there" } else { "" };
+            let situation = format!("{situation}{note}");
             let quiet = found(Status::Quiet, progress.wall + quiet, format!("silent {silence}, {situation}"));
             return Some(Found { gist: gist(&situation), ..quiet });
         }
@@ -119,7 +120,7 @@ impl Judge<'_> {
             || self.live.busy.is_some_and(|sample| sample.busy && sample.at.awake > progress.awake)
     }
 
-    /// When to look at the CPU use: ahead of the limit that asks for it, then as often as the answer grows old.
+    /// When to sample the CPU use: ahead of the limit that depends on it, and again when the sample expires.
     pub(super) fn sample_at(&self, turn: &Turn, status: Status) -> Option<Time> {
         let waits = matches!(status, Status::Working | Status::Quiet | Status::Stuck);
         if !waits
@@ -132,9 +133,9 @@ impl Judge<'_> {
         let progress = self.progress().awake;
         let due = progress + (self.limits.tool_stuck - SAMPLE_LEAD).max(Span::ZERO);
         match self.live.busy.filter(|sample| sample.at.awake > progress) {
-            // Beyond this limit another look changes nothing.
+            // Beyond this limit another sample changes nothing.
             Some(_) if self.now.since(self.progress()) >= self.limits.tool_busy_stuck => None,
-            Some(sample) => Some(due.max(sample.at.awake + SAMPLE_LASTS)),
+            Some(sample) => Some(due.max(sample.at.awake + SAMPLE_VALID_FOR)),
             None => Some(due),
         }
     }

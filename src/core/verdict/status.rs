@@ -1,4 +1,4 @@
-//! The statuses, and how they are written.
+//! The statuses and their names.
 
 use serde::Serialize;
 use std::fmt;
@@ -15,24 +15,24 @@ pub enum Status {
     Failed,
     /// It waits for a permission.
     NeedsPermission,
-    /// Its tools are refused because nobody can be asked.
+    /// Its tools are denied because nobody can be asked.
     PermissionLost,
     /// It waits for an answer.
     NeedsInput,
-    /// A turn is open, and silence passed its limit.
+    /// A turn is open, and the silence has passed its limit.
     Stuck,
-    /// A turn is open and silent for long, but not beyond doubt.
+    /// A turn is open and has been silent for long, but may still be working.
     Quiet,
     /// The turn is about to end.
     Finishing,
-    /// A turn is open, or something works in the background.
+    /// A turn is open, or there is work in the background.
     Working,
-    /// Nothing is going on: the user's turn.
+    /// Nothing is going on. It is the user's turn.
     Idle,
 }
 
 impl Status {
-    /// Every status, in the order in which they are tried.
+    /// Every status, in the order in which they are checked.
     pub const ALL: [Self; 11] = [
         Self::Ended,
         Self::Crashed,
@@ -47,7 +47,7 @@ impl Status {
         Self::Idle,
     ];
 
-    /// The status as it is written everywhere: in JSON, in the table, in the menu.
+    /// Its name, as used in JSON, in the table and in the menu.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ended => "ended",

@@ -1,12 +1,12 @@
-//! How reasons are worded: steps of ages, how a turn ended, why a session rests.
+//! The wording of reasons: age steps, how a turn ended, why a session is at rest.
 
-use crate::core::asked::Question;
-use crate::core::session::Facts;
+use crate::core::facts::Facts;
+use crate::core::question::Question;
 use crate::core::text::{counted, listed};
 use crate::core::time::Span;
 use crate::core::turn::{Closed, Ending};
 
-/// The step that an age is worded in, and the next one: an age told exactly would never stand still.
+/// The step that an age is rounded down to, and the next step. An exact age would change all the time.
 pub fn age_step(age: Span) -> (Span, Span) {
     const STEPS: [Span; 8] = [
         Span::ZERO,
@@ -47,7 +47,7 @@ pub(super) fn asks_words(question: &Question, open: usize) -> String {
     words
 }
 
-/// Why it rests.
+/// Why a session is at rest.
 pub(super) fn rest_words(facts: &Facts, closed: Option<&Closed>) -> &'static str {
     match closed.map(|closed| &closed.ending) {
         None if facts.progress.is_none() || facts.whole => "no prompt yet",
@@ -77,7 +77,7 @@ pub(super) fn error_words(closed: &Closed) -> String {
     }
 }
 
-/// The same in the fewest words: "rate limit (429)". What Copilot calls `query` is told by its message alone.
+/// The same in the fewest words: "rate limit (429)". For Copilot's generic kind `query`, only the message.
 pub(super) fn error_gist(closed: &Closed) -> String {
     match &closed.ending {
         Ending::Failed { kind, message, status } => match (kind.as_deref(), message) {
@@ -91,7 +91,7 @@ pub(super) fn error_gist(closed: &Closed) -> String {
     }
 }
 
-/// Why a session that was shut down is worth a look.
+/// How a session was shut down, and with what unfinished.
 pub(super) fn ended_words(closed: &Closed) -> String {
     let Ending::Shutdown { unfinished, error } = &closed.ending else { return "shut down".into() };
     if !unfinished.is_empty() {
@@ -106,7 +106,7 @@ pub(super) fn ended_words(closed: &Closed) -> String {
     }
 }
 
-/// What the last turn left behind, for an end that nobody wrote down.
+/// The error of the last turn, as a suffix for an end that is not in the log.
 pub(super) fn after_words(closed: Option<&Closed>) -> String {
     match closed {
         Some(closed @ Closed { ending: Ending::Failed { .. }, .. }) => {

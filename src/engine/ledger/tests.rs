@@ -15,15 +15,15 @@ impl Section for Word {
 
 const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed972800";
 
-struct World {
+struct Fixture {
     scratch: tempfile::TempDir,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
-        let world = Self { scratch: tempfile::tempdir().unwrap() };
-        fs::create_dir_all(world.session()).unwrap();
-        world
+        let fixture = Self { scratch: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(fixture.session()).unwrap();
+        fixture
     }
 
     fn home(&self) -> PathBuf {
@@ -44,9 +44,9 @@ impl World {
 }
 
 #[test]
-fn sections_are_kept_beside_each_other_and_by_home_and_id() {
-    let world = World::new();
-    let page = world.page();
+fn sections_are_independent_and_kept_by_home_and_id() {
+    let fixture = Fixture::new();
+    let page = fixture.page();
     assert_eq!(page.read::<Count>(), None);
     let hold = page.try_lock("test").unwrap();
     hold.write(&Count(2)).unwrap();
@@ -54,29 +54,29 @@ fn sections_are_kept_beside_each_other_and_by_home_and_id() {
     assert_eq!((page.read(), page.read()), (Some(Count(2)), Some(Word("two".into()))));
     hold.remove::<Count>().unwrap();
     assert_eq!((page.read::<Count>(), page.read()), (None, Some(Word("two".into()))));
-    let ledger = Ledger::new(Some(&world.scratch.path().join("state")));
-    assert_eq!(ledger.page(&world.home(), "other").read::<Word>(), None);
-    assert_eq!(ledger.page(&world.scratch.path().join("copy"), ID).read::<Word>(), None);
-    let link = world.scratch.path().join("link");
-    symlink(world.home(), &link).unwrap();
+    let ledger = Ledger::new(Some(&fixture.scratch.path().join("state")));
+    assert_eq!(ledger.page(&fixture.home(), "other").read::<Word>(), None);
+    assert_eq!(ledger.page(&fixture.scratch.path().join("copy"), ID).read::<Word>(), None);
+    let link = fixture.scratch.path().join("link");
+    symlink(fixture.home(), &link).unwrap();
     assert_eq!(ledger.page(&link, ID).read(), Some(Word("two".into())), "the same home by another name");
-    let mode = fs::metadata(world.file("lock")).unwrap().permissions().mode();
+    let mode = fs::metadata(fixture.file("lock")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
-fn one_at_a_time_and_the_next_when_that_is_over() {
-    let world = World::new();
-    let hold = world.page().try_lock("reconnect").unwrap();
-    let Err(Locked::ByAnother(who)) = world.page().try_lock("stop") else { panic!("it is locked") };
+fn only_one_process_at_a_time_holds_the_lock() {
+    let fixture = Fixture::new();
+    let hold = fixture.page().try_lock("reconnect").unwrap();
+    let Err(LockError::Held(who)) = fixture.page().try_lock("stop") else { panic!("it is locked") };
     assert_eq!(who, format!("reconnect by process {}", std::process::id()));
     drop(hold);
-    let hold = world.page().try_lock("stop").unwrap();
-    // Whatever environment another process has its state folder from, it is the same session.
-    let elsewhere = Ledger::new(Some(&world.scratch.path().join("elsewhere"))).page(&world.home(), ID);
-    assert!(matches!(elsewhere.try_lock("stop"), Err(Locked::ByAnother(_))));
-    let nowhere = Ledger::default().page(&world.home(), ID);
-    assert!(matches!(nowhere.try_lock("stop"), Err(Locked::ByAnother(_))));
+    let hold = fixture.page().try_lock("stop").unwrap();
+    // Another process may have another state folder from its environment, but it is the same session.
+    let elsewhere = Ledger::new(Some(&fixture.scratch.path().join("elsewhere"))).page(&fixture.home(), ID);
+    assert!(matches!(elsewhere.try_lock("stop"), Err(LockError::Held(_))));
+    let nowhere = Ledger::default().page(&fixture.home(), ID);
+    assert!(matches!(nowhere.try_lock("stop"), Err(LockError::Held(_))));
     drop(hold);
     drop(nowhere.try_lock("stop").unwrap());
     assert!(elsewhere.try_lock("stop").is_ok());
@@ -85,15 +85,15 @@ fn one_at_a_time_and_the_next_when_that_is_over() {
 /// Puts something in a lock file's place.
 type Spoil = Box<dyn Fn(&Path)>;
 
-/// A lock file that is none is no refusal for ever, and lets no two in.
+/// Something else in a lock file's place must not refuse the session for ever, and must not let two processes in.
 #[test]
-fn a_lock_file_that_is_none_neither_refuses_nor_lets_two_in() {
+fn a_broken_lock_file_neither_refuses_for_ever_nor_lets_two_in() {
     let link_to = |target: &Path| {
         let target = target.to_owned();
         Box::new(move |path: &Path| symlink(&target, path).unwrap()) as Spoil
     };
-    let world = World::new();
-    let victim = world.scratch.path().join("victim");
+    let fixture = Fixture::new();
+    let victim = fixture.scratch.path().join("victim");
     fs::write(&victim, "not ours").unwrap();
     let spoilt: Vec<Spoil> = vec![
         Box::new(|path| fs::write(path, [0xff; 4096]).unwrap()),
@@ -111,60 +111,60 @@ fn a_lock_file_that_is_none_neither_refuses_nor_lets_two_in() {
         link_to(Path::new("nowhere")),
     ];
     for (n, spoil) in spoilt.iter().enumerate() {
-        let path = world.file("lock");
+        let path = fixture.file("lock");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let _ = fs::remove_file(&path);
         let _ = fs::remove_dir(&path);
         spoil(&path);
-        let hold = world.page().try_lock("one").unwrap_or_else(|why| panic!("{n}: {why:?}"));
-        assert!(matches!(world.page().try_lock("two"), Err(Locked::ByAnother(_))), "{n}");
+        let hold = fixture.page().try_lock("one").unwrap_or_else(|why| panic!("{n}: {why:?}"));
+        assert!(matches!(fixture.page().try_lock("two"), Err(LockError::Held(_))), "{n}");
         hold.write(&Count(7)).unwrap();
         drop(hold);
-        // A test that forks at this moment holds the lock, too, until it execs.
-        let begun = std::time::Instant::now();
-        while world.page().try_lock("three").is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(30), "{n}");
+        // A test that forks at this moment holds the lock as well, until it calls `exec`.
+        let started = std::time::Instant::now();
+        while fixture.page().try_lock("three").is_err() {
+            assert!(started.elapsed() < Duration::from_secs(30), "{n}");
             std::thread::park_timeout(Duration::from_millis(5));
         }
     }
     assert_eq!(fs::read_to_string(victim).unwrap(), "not ours");
-    // Not even the folder of the pages need be there to be made.
-    let state = world.scratch.path().join("state");
+    // The lock works even if the folder of the pages cannot be created.
+    let state = fixture.scratch.path().join("state");
     fs::remove_dir_all(&state).unwrap();
     fs::write(&state, "").unwrap();
-    let hold = world.page().try_lock("one").unwrap();
+    let hold = fixture.page().try_lock("one").unwrap();
     assert!(hold.write(&Count(1)).is_err());
-    assert!(matches!(world.page().try_lock("two"), Err(Locked::ByAnother(_))));
+    assert!(matches!(fixture.page().try_lock("two"), Err(LockError::Held(_))));
 }
 
 #[test]
 fn a_page_that_is_broken_or_of_another_version_counts_as_empty_and_is_replaced() {
-    let world = World::new();
-    let hold = world.page().try_lock("test").unwrap();
+    let fixture = Fixture::new();
+    let hold = fixture.page().try_lock("test").unwrap();
     let other = |version: u32, id: &str| format!(r#"{{"version":{version},"id":"{id}","count":3}}"#);
     let broken = ["", "[]", "\0\0\0", r#"{"version":1"#, r#"{"count":3}"#];
     let broken = broken.map(str::to_owned).into_iter().chain([other(2, ID), other(0, ID), other(1, "another")]);
     for text in broken {
-        fs::write(world.file("json"), &text).unwrap();
-        assert_eq!(world.page().read::<Count>(), None, "{text}");
+        fs::write(fixture.file("json"), &text).unwrap();
+        assert_eq!(fixture.page().read::<Count>(), None, "{text}");
         hold.write(&Count(5)).unwrap();
-        assert_eq!(world.page().read(), Some(Count(5)), "{text}");
+        assert_eq!(fixture.page().read(), Some(Count(5)), "{text}");
     }
-    fs::write(world.file("json"), other(1, ID)).unwrap();
-    assert_eq!(world.page().read(), Some(Count(3)));
-    // A section of another form is not there; the others are.
-    fs::write(world.file("json"), format!(r#"{{"version":1,"id":"{ID}","count":"three","word":"w","more":[1]}}"#))
+    fs::write(fixture.file("json"), other(1, ID)).unwrap();
+    assert_eq!(fixture.page().read(), Some(Count(3)));
+    // A section of another type is ignored; the others can be read.
+    fs::write(fixture.file("json"), format!(r#"{{"version":1,"id":"{ID}","count":"three","word":"w","more":[1]}}"#))
         .unwrap();
-    assert_eq!((world.page().read::<Count>(), world.page().read()), (None, Some(Word("w".into()))));
+    assert_eq!((fixture.page().read::<Count>(), fixture.page().read()), (None, Some(Word("w".into()))));
     hold.write(&Count(6)).unwrap();
-    assert!(fs::read_to_string(world.file("json")).unwrap().contains(r#""more":[1]"#), "what is not known is kept");
+    assert!(fs::read_to_string(fixture.file("json")).unwrap().contains(r#""more":[1]"#), "unknown sections are kept");
 }
 
 #[test]
-fn only_what_is_old_and_free_is_swept() {
-    let world = World::new();
-    let hold = world.page().try_lock("test").unwrap();
-    let folder = world.file("lock").parent().unwrap().to_owned();
+fn only_old_unlocked_files_are_swept() {
+    let fixture = Fixture::new();
+    let hold = fixture.page().try_lock("test").unwrap();
+    let folder = fixture.file("lock").parent().unwrap().to_owned();
     for n in 0..FILES_MAX {
         File::create(folder.join(format!("{n:016x}.lock"))).unwrap();
     }
@@ -176,20 +176,20 @@ fn only_what_is_old_and_free_is_swept() {
     let (_free, _page, held) = (old("old.lock"), old("old.json"), old("held.lock"));
     held.lock().unwrap();
     hold.write(&Count(1)).unwrap();
-    let stands = |name: &str| folder.join(name).exists();
-    assert_eq!((stands("old.lock"), stands("old.json"), stands("held.lock")), (false, false, true));
-    assert!(stands(&format!("{:016x}.lock", 1)) && world.file("lock").exists());
+    let exists = |name: &str| folder.join(name).exists();
+    assert_eq!((exists("old.lock"), exists("old.json"), exists("held.lock")), (false, false, true));
+    assert!(exists(&format!("{:016x}.lock", 1)) && fixture.file("lock").exists());
 }
 
-/// What a sweep removes between opening and locking is no lock.
+/// A lock on a file that a sweep removed between opening and locking does not count.
 #[test]
 fn a_lock_whose_file_is_gone_locks_nothing() {
-    let world = World::new();
-    let path = world.file("lock");
+    let fixture = Fixture::new();
+    let path = fixture.file("lock");
     let first = lock_file(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    assert!(!stands(&first, &path).unwrap());
+    assert!(!is_still_at(&first, &path).unwrap());
     let second = lock_file(&path).unwrap();
-    assert!(stands(&second, &path).unwrap());
+    assert!(is_still_at(&second, &path).unwrap());
     assert!(matches!(lock_file(&path), Err(TryLockError::WouldBlock)));
 }

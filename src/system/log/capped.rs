@@ -1,7 +1,7 @@
-//! A file that does not grow beyond a bound: full, it takes the place of the one that was full before.
+//! A log file of bounded length. When it is full, it is rotated, replacing the previously rotated one.
 //!
-//! Where somebody else removed it or set it aside meanwhile, it is begun anew: nobody would find what is written into the old one,
-//! nor see it grow.
+//! If somebody else has removed or moved the file, a new one is created: nobody would find what is written to the old
+//! one.
 
 use crate::system::paths;
 use std::fs::{self, File, Metadata};
@@ -9,65 +9,68 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A log is full when it would grow beyond this. In bytes; with the one set aside, twice as much is kept at most.
+/// The maximum length of a log, in bytes. With the rotated one, at most twice as much is kept.
 const LENGTH_MAX: u64 = 1 << 20;
 
-/// Whether the file still stands in its place is looked at so often at most, and when it is full.
-const LOOKS: Duration = Duration::from_secs(1);
+/// The minimum interval between checks whether the file is still in its place. It is also checked when the file is
+/// full.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The file.
+/// An open log file.
 #[derive(Debug)]
 pub(super) struct Capped {
     path: PathBuf,
     file: File,
     length: u64,
-    looked: Instant,
+    /// When it was last checked whether the file is still in its place.
+    checked: Instant,
 }
 
 impl Capped {
-    /// Goes on with the file that is there, or begins it.
+    /// Opens the file to append to it, and creates it if necessary.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             paths::make_folder(folder)?;
         }
-        // What is no plain file is not opened: a pipe would wait for its reader.
+        // Only a regular file is opened: opening a pipe would wait for its reader.
         if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
             return Err(io::Error::other(format!("{} is not a plain file", path.display())));
         }
         let file = File::options().create(true).append(true).open(path)?;
         let length = file.metadata()?.len();
-        Ok(Self { path: path.to_owned(), file, length, looked: Instant::now() })
+        Ok(Self { path: path.to_owned(), file, length, checked: Instant::now() })
     }
 
-    /// Looks whether the file still stands in its place; where it does not, goes on with what stands there. Whether it does now.
-    fn look(&mut self) -> bool {
-        self.looked = Instant::now();
+    /// Checks whether the file is still in its place. If not, opens the one that is, or creates it. Returns whether the
+    /// open file is in its place now.
+    fn check_place(&mut self) -> bool {
+        self.checked = Instant::now();
         match (fs::metadata(&self.path), self.file.metadata()) {
-            (Ok(there), Ok(ours)) if is_same(&there, &ours) => {
-                self.length = there.len(); // somebody may have emptied it
+            (Ok(in_place), Ok(ours)) if is_same(&in_place, &ours) => {
+                self.length = in_place.len(); // somebody may have emptied it
                 return true;
             }
             _ => {}
         }
-        Self::open(&self.path).map(|anew| *self = anew).is_ok()
+        Self::open(&self.path).map(|new| *self = new).is_ok()
     }
 
     fn is_full_with(&self, line: &[u8]) -> bool {
         self.length > 0 && self.length + line.len() as u64 > LENGTH_MAX
     }
 
-    /// Makes room in a full file: sets it aside, or where it cannot be, or does not stand in its place, empties it.
+    /// Makes room in a full file: rotates it. A file that cannot be rotated, or is not in its place, is emptied.
     fn make_room(&mut self, in_place: bool) -> io::Result<()> {
-        let is_aside = in_place
-            && match fs::rename(&self.path, full(&self.path)) {
+        let is_rotated = in_place
+            && match fs::rename(&self.path, rotated(&self.path)) {
                 Ok(()) => true,
                 Err(error) => error.kind() == ErrorKind::NotFound,
             };
-        if is_aside && let Ok(anew) = Self::open(&self.path) {
-            *self = anew;
+        if is_rotated && let Ok(new) = Self::open(&self.path) {
+            *self = new;
             return Ok(());
         }
-        // Not every system shortens a file by way of one who may only add to it.
+        // Not every system truncates a file that is open only for appending.
         if self.file.set_len(0).is_err() {
             File::create(&self.path)?;
         }
@@ -76,7 +79,7 @@ impl Capped {
     }
 }
 
-/// Whether both are one file. Where the system does not say so, a file in its place is taken for ours.
+/// Whether both are the same file. Where the system has no inodes, any regular file counts as the same.
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     #[cfg(unix)]
     {
@@ -91,9 +94,9 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
 
 impl Write for Capped {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        // Where nothing can be opened in its place, the old one is written on: it is bounded as well.
-        let looks = self.is_full_with(line) || self.looked.elapsed() >= LOOKS;
-        let in_place = !looks || self.look();
+        // If no file can be opened in its place, the old one is still written to: it is bounded as well.
+        let is_due = self.is_full_with(line) || self.checked.elapsed() >= CHECK_INTERVAL;
+        let in_place = !is_due || self.check_place();
         if self.is_full_with(line) {
             self.make_room(in_place)?;
         }
@@ -107,12 +110,12 @@ impl Write for Capped {
     }
 }
 
-/// Where a log is set aside when it is full.
-pub(crate) fn full(path: &Path) -> PathBuf {
+/// The path of the rotated log.
+pub(crate) fn rotated(path: &Path) -> PathBuf {
     path.with_extension("log.old")
 }
 
-/// A log of ours, whatever stands there, of one that is too long its end; empty where nothing can be read.
+/// Reads a log as text; of one that is too long, only its end. Empty if it cannot be read.
 pub(super) fn text(path: &Path) -> String {
     let mut bytes = Vec::new();
     if path.is_file() {
@@ -125,11 +128,11 @@ pub(super) fn text(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The last lines of a log, the older first.
-pub(crate) fn last_lines(path: &Path, most: usize) -> Vec<String> {
-    let (before, now) = (text(&full(path)), text(path));
+/// The last lines of a log and its rotated one, at most `max`, oldest first.
+pub(crate) fn last_lines(path: &Path, max: usize) -> Vec<String> {
+    let (before, now) = (text(&rotated(path)), text(path));
     let lines: Vec<_> = before.lines().chain(now.lines()).collect();
-    lines[lines.len().saturating_sub(most)..].iter().map(|line| (*line).to_owned()).collect()
+    lines[lines.len().saturating_sub(max)..].iter().map(|line| (*line).to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -137,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_log_is_set_aside_while_it_is_written() {
+    fn a_full_log_is_rotated_while_it_is_written() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("made").join("x.log");
         let mut log = Capped::open(&path).unwrap();
@@ -146,15 +149,19 @@ mod tests {
             log.write_all(&line).unwrap();
             assert!(fs::metadata(&path).unwrap().len() <= LENGTH_MAX);
         }
-        assert_eq!(fs::metadata(full(&path)).unwrap().len(), LENGTH_MAX);
+        assert_eq!(fs::metadata(rotated(&path)).unwrap().len(), LENGTH_MAX);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 2);
-        assert_eq!(last_lines(&path, 2000).len(), 1976, "the one that was set aside is read too");
+        assert_eq!(last_lines(&path, 2000).len(), 1976, "the rotated one is read too");
         drop(log);
-        assert_eq!(Capped::open(&path).unwrap().length, fs::metadata(&path).unwrap().len(), "the next run goes on");
+        assert_eq!(
+            Capped::open(&path).unwrap().length,
+            fs::metadata(&path).unwrap().len(),
+            "the next run continues it"
+        );
     }
 
-    /// A log into which the same long line goes again and again.
-    fn scribble(log: &mut Capped, lines: usize) {
+    /// Writes lines of 1024 bytes.
+    fn write_lines(log: &mut Capped, lines: usize) {
         let line = [b'x'; 1023].iter().chain(b"\n").copied().collect::<Vec<u8>>();
         for _ in 0..lines {
             log.write_all(&line).unwrap();
@@ -163,44 +170,44 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_log_that_was_removed_or_moved_is_begun_anew() {
+    fn a_log_that_was_removed_or_moved_is_created_again() {
         let scratch = tempfile::tempdir().unwrap();
         let (path, moved) = (scratch.path().join("x.log"), scratch.path().join("x.log.1"));
         let mut log = Capped::open(&path).unwrap();
-        scribble(&mut log, 1);
+        write_lines(&mut log, 1);
         fs::remove_file(&path).unwrap();
-        log.looked -= LOOKS;
-        scribble(&mut log, 1);
+        log.checked -= CHECK_INTERVAL;
+        write_lines(&mut log, 1);
         assert_eq!(fs::metadata(&path).unwrap().len(), 1024);
         fs::rename(&path, &moved).unwrap();
         fs::write(&path, "another's\n").unwrap();
-        log.looked -= LOOKS;
-        scribble(&mut log, 1);
+        log.checked -= CHECK_INTERVAL;
+        write_lines(&mut log, 1);
         assert_eq!((fs::metadata(&moved).unwrap().len(), fs::metadata(&path).unwrap().len()), (1024, 1034));
-        // However fast it is written, and at the latest when it is full.
+        // A full log is checked before the interval is over.
         fs::remove_file(&path).unwrap();
-        scribble(&mut log, 1025);
+        write_lines(&mut log, 1025);
         assert!(log.file.metadata().unwrap().len() <= LENGTH_MAX && path.is_file());
-        assert!(!full(&path).exists(), "what is not full is not set aside");
+        assert!(!rotated(&path).exists(), "a new file is not rotated");
         fs::write(&path, "").unwrap();
-        log.looked -= LOOKS;
-        scribble(&mut log, 1);
-        assert_eq!(log.length, 1024, "that it was emptied counts");
+        log.checked -= CHECK_INTERVAL;
+        write_lines(&mut log, 1);
+        assert_eq!(log.length, 1024, "the file was emptied");
     }
 
     #[test]
-    fn a_log_that_cannot_be_set_aside_is_emptied() {
+    fn a_log_that_cannot_be_rotated_is_emptied() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("x.log");
-        fs::create_dir_all(full(&path).join("not empty")).unwrap();
+        fs::create_dir_all(rotated(&path).join("not empty")).unwrap();
         let mut log = Capped::open(&path).unwrap();
-        scribble(&mut log, 1030);
+        write_lines(&mut log, 1030);
         assert_eq!(fs::metadata(&path).unwrap().len(), 6 * 1024);
         assert_eq!(last_lines(&path, 10).len(), 6);
     }
 
     #[test]
-    fn of_a_log_that_is_too_long_the_end_is_read() {
+    fn of_a_log_that_is_too_long_only_the_end_is_read() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("x.log");
         let line = "x".repeat(1023) + "\n";
@@ -210,7 +217,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_no_file_is_not_opened() {
+    fn a_folder_is_not_opened_as_a_log() {
         let scratch = tempfile::tempdir().unwrap();
         assert!(Capped::open(scratch.path()).is_err());
         assert_eq!(text(scratch.path()), "");

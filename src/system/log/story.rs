@@ -1,32 +1,33 @@
-//! The log, read again: what was said of a session, when, and why.
+//! Reads the log back: which status a session had at a time, and why.
 //!
-//! Every change of a status is one line, and so are our own start and end and a change of how much is logged, so that silence
-//! can be told from absence.
+//! Every change of status is one line. So are our own start and end and each change of the log's level, so that a
+//! status that was not logged is distinguishable from one that did not change.
 
-use super::capped::{full, text};
+use super::capped::{rotated, text};
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
 use std::path::Path;
 
-/// The target of what is written at every level: the lines of a run, without which the others say nothing.
+/// The target of lines that are written at every level: those about a run, without which the others cannot be
+/// interpreted.
 pub(crate) const TARGET: &str = "pilotlight_run";
-/// The tag of a line that tells a change of status.
+/// The tag of a change of status.
 pub(crate) const STATUS: &str = "status";
-/// The tag of the line with which a run begins.
+/// The tag of a run's first line.
 pub(crate) const START: &str = "start";
-/// The tag of the line with which a run ends. A run that was killed has none.
+/// The tag of a run's last line. A run that was killed has none.
 pub(crate) const END: &str = "end";
-/// The tag of the line with which the level changes.
+/// The tag of a change of the level.
 pub(crate) const LEVEL: &str = "level";
-/// What stands as the status of a session that is not there: before it was seen, and after it was removed.
+/// The status of a session before it was seen and after it was removed.
 pub(crate) const NONE: &str = "none";
 
-/// One thing that the log tells.
+/// A line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
-    /// A run of the tray began, at this level.
+enum Line {
+    /// A run of the tray started, at this level.
     Started(String),
-    /// From then on it logged at this level.
+    /// The level changed to this.
     Level(String),
     /// A run ended.
     Ended,
@@ -47,71 +48,50 @@ pub(crate) struct Change {
     pub because: String,
 }
 
-/// What the log holds, in order.
+/// The content of the log, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Story {
     lines: Vec<(Time, Line)>,
-    /// When the first line of all was written.
+    /// The time of the first line of any kind.
     begins: Option<Time>,
 }
 
-/// What the log says of a session at a time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// Its status, since when it was told so.
-    Was(Time, Change),
-    /// Nothing: there is no log.
-    NoLog,
-    /// Nothing: the log does not reach back so far, but to this time.
-    NotSoFar(Time),
-    /// Nothing: the log begins then, in the middle of a run, and did not tell of it since.
-    NotSince(Time),
-    /// Nothing: no tray ran, the last one having ended then.
-    NoTray(Time),
-    /// Nothing: at this level no status is logged.
-    NotLogged(String),
-    /// Nothing that is sure: the run's last line was written at this time, and its end was not. What it said last.
-    BreaksOff(Time, Option<Change>),
-    /// The tray ran, and had not seen this session.
-    NotSeen,
-}
-
-/// A run, as far as a story was followed.
+/// The state of a run after some of its lines.
 #[derive(Default)]
-struct Run {
-    /// Whether its beginning was read.
+struct Run<'a> {
+    /// Whether its start was read.
     whole: bool,
     ended: Option<Time>,
-    /// The level, where no status is logged at it.
-    silent: Option<String>,
-    /// What was last said of the session.
-    last: Option<(Time, Change)>,
+    /// The level, if statuses are not logged at it.
+    silent: Option<&'a str>,
+    /// The last change of the session.
+    last: Option<(Time, &'a Change)>,
 }
 
-impl Run {
-    fn take(&mut self, at: Time, line: &Line, id: &str) {
+impl<'a> Run<'a> {
+    fn read(&mut self, at: Time, line: &'a Line, id: &str) {
         match line {
             Line::Started(level) => *self = Self { whole: true, silent: silent(level), ..Self::default() },
             Line::Ended => *self = Self { ended: Some(at), ..Self::default() },
-            // What was so before a silence need not be so after it; whatever is so is told then.
+            // A status from before a silence may be outdated. The current ones are logged again at its end.
             Line::Level(level) if self.silent.is_some() => {
                 *self = Self { whole: true, silent: silent(level), ..Self::default() };
             }
             Line::Level(level) => self.silent = silent(level),
-            Line::Changed(change) if change.id == id => self.last = Some((at, change.clone())),
+            Line::Changed(change) if change.id == id => self.last = Some((at, change)),
             Line::Changed(_) => {}
         }
     }
 }
 
-fn silent(level: &str) -> Option<String> {
-    matches!(level, "error" | "warn").then(|| level.to_owned())
+fn silent(level: &str) -> Option<&str> {
+    matches!(level, "error" | "warn").then_some(level)
 }
 
 impl Story {
-    /// Reads the log at `path`, and the one that was set aside before it.
+    /// Reads the log at `path`, and the rotated one before it.
     pub(crate) fn read(path: &Path) -> Self {
-        Self::of(&(text(&full(path)) + &text(path)))
+        Self::of(&(text(&rotated(path)) + &text(path)))
     }
 
     fn of(text: &str) -> Self {
@@ -125,10 +105,10 @@ impl Story {
         story
     }
 
-    /// The ids of sessions that begin so, each once.
-    pub(crate) fn ids(&self, beginning: &str) -> Vec<&str> {
+    /// The ids of sessions with this prefix, each once.
+    pub(crate) fn ids(&self, prefix: &str) -> Vec<&str> {
         let mut ids: Vec<_> =
-            self.changes().map(|(_, change)| &*change.id).filter(|id| id.starts_with(beginning)).collect();
+            self.changes().map(|(_, change)| &*change.id).filter(|id| id.starts_with(prefix)).collect();
         ids.sort_unstable();
         ids.dedup();
         ids
@@ -141,45 +121,51 @@ impl Story {
         })
     }
 
-    /// What was said of a session at a time; `runs`: whether a tray runs now.
-    pub(crate) fn at(&self, id: &str, time: Time, runs: bool) -> Said {
-        let Some(begins) = self.begins else { return Said::NoLog };
+    /// The change that gave a session the status it had at a time, and when that was. `runs`: whether a tray runs now.
+    ///
+    /// # Errors
+    /// In words for the user: why the log does not say.
+    pub(crate) fn at(&self, id: &str, time: Time, runs: bool) -> Result<(Time, &Change), String> {
+        let Some(begins) = self.begins else { return Err("there is no log: the tray keeps one while it runs".into()) };
         if time < begins {
-            return Said::NotSoFar(begins);
+            return Err(format!("the log does not reach that far back: it begins at {begins}"));
         }
-        let told = self.lines.iter().rposition(|(at, _)| *at <= time).map_or(0, |last| last + 1);
-        let (before, after) = self.lines.split_at(told);
+        let count = self.lines.iter().rposition(|(at, _)| *at <= time).map_or(0, |last| last + 1);
+        let (before, after) = self.lines.split_at(count);
         let mut run = Run::default();
         for (at, line) in before {
-            run.take(*at, line, id);
+            run.read(*at, line, id);
         }
         if let Some(ended) = run.ended {
-            return Said::NoTray(ended);
+            return Err(format!("no tray ran then: the last one had ended at {ended}"));
         }
         if let Some(level) = run.silent {
-            return Said::NotLogged(level);
+            return Err(format!("not logged then: the level was {level:?}"));
         }
-        // Who was killed wrote no end: the next thing told is another's start, or nothing.
+        let last = run.last.filter(|(_, change)| change.is != NONE);
+        // A tray that was killed logged no end: what follows is the start of another run, or nothing.
         let is_cut = after.first().map_or(!runs, |(_, line)| matches!(line, Line::Started(_)));
-        let is_there = |change: &Change| change.is != NONE;
-        match (before.last(), run.last) {
-            (Some((end, _)), last) if is_cut && time > *end => {
-                Said::BreaksOff(*end, last.map(|(_, change)| change).filter(is_there))
-            }
-            (_, Some((at, change))) if is_there(&change) => Said::Was(at, change),
-            // The file was set aside in the middle of a run, and what was said before is lost.
-            (_, None) if !run.whole => Said::NotSince(begins),
-            _ => Said::NotSeen,
+        if let Some((end, _)) = before.last().filter(|(end, _)| is_cut && time > *end) {
+            let before = last.map(|(_, change)| format!("it was {}", change.is));
+            let before = before.unwrap_or_else(|| "it did not mention this session".into());
+            return Err(format!("the log of that run breaks off at {end}; before that {before}"));
         }
+        last.ok_or_else(|| match run.last {
+            // The log was rotated in the middle of the run, and an older one with the run's start was removed.
+            None if !run.whole => {
+                format!("the log begins at {begins}, while a tray ran, and had not mentioned this session by then")
+            }
+            _ => "the tray ran, and had not seen this session, or its folder was gone".into(),
+        })
     }
 
     /// The changes of a session after one time and up to another.
-    pub(crate) fn between(&self, id: &str, from: Time, to: Time) -> Vec<(Time, &Change)> {
-        self.changes().filter(|(at, change)| change.id == id && *at > from && *at <= to).collect()
+    pub(crate) fn between(&self, id: &str, from: Time, to: Time) -> impl Iterator<Item = (Time, &Change)> {
+        self.changes().filter(move |(at, change)| change.id == id && *at > from && *at <= to)
     }
 }
 
-/// What a line says behind its time: `INFO silent 2 min, ... tag="status" session=<id> was="quiet" is="stuck"`.
+/// Parses a line after its time: `INFO silent 2 min, ... tag="status" session=<id> was="quiet" is="stuck"`.
 fn parse(rest: &str) -> Option<Line> {
     let (_, rest) = rest.trim_start().split_once(' ')?;
     let (message, fields) = rest.rsplit_once(" tag=\"").or_else(|| Some(("", rest.strip_prefix("tag=\"")?)))?;
@@ -204,83 +190,104 @@ fn parse(rest: &str) -> Option<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::time::Span;
 
     const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
+    const NOT_SEEN: &str = "the tray ran, and had not seen this session, or its folder was gone";
 
     fn at(minute: i64) -> Time {
-        Time::parse(b"2026-11-20T12:00:00.000Z").unwrap() + crate::core::time::Span::minutes(minute)
+        Time::parse(b"2026-11-20T12:00:00.000Z").unwrap() + Span::minutes(minute)
     }
 
-    fn told(minute: i64, was: &str, is: &str) -> String {
+    fn change(minute: i64, was: &str, is: &str) -> String {
         format!("{}  INFO because of {is} tag=\"status\" session={ID} was=\"{was}\" is=\"{is}\"\n", at(minute))
     }
 
     fn run(minute: i64, tag: &str) -> String {
-        levelled(minute, tag, "info")
+        run_at_level(minute, tag, "info")
     }
 
-    fn levelled(minute: i64, tag: &str, level: &str) -> String {
+    fn run_at_level(minute: i64, tag: &str, level: &str) -> String {
         format!("{}  INFO Pilotlight runs tag=\"{tag}\" level=\"{level}\"\n", at(minute))
     }
 
+    /// Asserts that the log does not say which status the session had.
+    #[track_caller]
+    fn assert_unknown(story: &Story, id: &str, minute: i64, runs: bool, why: impl AsRef<str>) {
+        assert_eq!(story.at(id, at(minute), runs).unwrap_err(), why.as_ref());
+    }
+
+    /// Asserts that the session had a status, since this minute.
+    #[track_caller]
+    fn assert_was(story: &Story, minute: i64, runs: bool, status: &str, since: i64) {
+        let (time, change) = story.at(ID, at(minute), runs).unwrap();
+        assert_eq!((&*change.is, time), (status, at(since)));
+    }
+
     #[test]
-    fn the_last_change_before_counts() {
+    fn the_last_change_before_a_time_counts() {
         let log =
-            run(0, START) + &told(1, NONE, "working") + "garbage\n\n" + &told(3, "working", "stuck") + &run(9, END);
+            run(0, START) + &change(1, NONE, "working") + "garbage\n\n" + &change(3, "working", "stuck") + &run(9, END);
         let story = Story::of(&log);
-        assert!(
-            matches!(story.at(ID, at(2), false), Said::Was(since, change) if since == at(1) && change.is == "working")
-        );
-        let Said::Was(since, change) = story.at(ID, at(8), false) else { panic!("{story:?}") };
-        assert_eq!((since, &*change.because, &*change.was), (at(3), "because of stuck", "working"));
-        assert_eq!(story.between(ID, at(1), at(3)).len(), 1);
+        assert_was(&story, 2, false, "working", 1);
+        assert_was(&story, 8, false, "stuck", 3);
+        let (_, change) = story.at(ID, at(8), false).unwrap();
+        assert_eq!((&*change.because, &*change.was), ("because of stuck", "working"));
+        assert_eq!(story.between(ID, at(1), at(3)).count(), 1);
         assert_eq!(story.ids("3653"), [ID]);
     }
 
     #[test]
-    fn what_the_log_cannot_say_is_told_apart() {
+    fn an_unknown_status_is_explained() {
         let other = "36535f61-5c7b-4f09-a70b-2f8aed970002";
-        assert_eq!(Story::of("").at(ID, at(1), true), Said::NoLog);
-        let log = run(0, START) + &told(1, NONE, "idle") + &told(2, "idle", NONE) + &run(5, END) + &run(7, START);
+        assert_unknown(&Story::of(""), ID, 1, true, "there is no log: the tray keeps one while it runs");
+        let log = run(0, START) + &change(1, NONE, "idle") + &change(2, "idle", NONE) + &run(5, END) + &run(7, START);
         let story = Story::of(&log);
-        assert_eq!(story.at(ID, at(-1), true), Said::NotSoFar(at(0)));
-        assert_eq!(story.at(ID, at(3), true), Said::NotSeen, "its folder was gone");
-        assert_eq!(story.at(ID, at(6), true), Said::NoTray(at(5)));
-        assert_eq!(story.at(ID, at(8), true), Said::NotSeen, "what an earlier run said does not count in this one");
-        assert_eq!(story.at(other, at(1), true), Said::NotSeen);
-        // The file was set aside in the middle of a run.
-        let rest = Story::of(&told(4, "idle", "working"));
-        assert_eq!(rest.at(other, at(5), true), Said::NotSince(at(4)));
+        let too_early = format!("the log does not reach that far back: it begins at {}", at(0));
+        assert_unknown(&story, ID, -1, true, too_early);
+        assert_unknown(&story, ID, 3, true, NOT_SEEN); // its folder was gone
+        assert_unknown(&story, ID, 6, true, format!("no tray ran then: the last one had ended at {}", at(5)));
+        assert_unknown(&story, ID, 8, true, NOT_SEEN); // an earlier run does not count
+        assert_unknown(&story, other, 1, true, NOT_SEEN);
+        // The log was rotated in the middle of a run.
+        let rest = Story::of(&change(4, "idle", "working"));
+        let cut = format!("the log begins at {}, while a tray ran, and had not mentioned this session by then", at(4));
+        assert_unknown(&rest, other, 5, true, cut);
     }
 
     #[test]
-    fn after_the_last_line_of_a_run_that_was_killed_nothing_is_sure() {
-        let killed = run(0, START) + &told(1, NONE, "working");
-        let is_cut = |said| matches!(said, Said::BreaksOff(end, Some(last)) if end == at(1) && last.is == "working");
-        assert!(is_cut(Story::of(&killed).at(ID, at(5), false)));
-        assert!(matches!(Story::of(&killed).at(ID, at(5), true), Said::Was(..)), "it runs on");
+    fn after_the_last_line_of_a_killed_run_nothing_is_certain() {
+        let killed = run(0, START) + &change(1, NONE, "working");
+        let breaks_off = format!("the log of that run breaks off at {}; before that it was working", at(1));
+        assert_unknown(&Story::of(&killed), ID, 5, false, &breaks_off);
+        assert_was(&Story::of(&killed), 5, true, "working", 1); // it is still running
         let story = Story::of(&(killed + &run(9, START)));
-        assert!(is_cut(story.at(ID, at(5), true)));
-        assert!(matches!(story.at(ID, at(1), true), Said::Was(..)));
-        assert_eq!(story.at(ID, at(9), true), Said::NotSeen);
+        assert_unknown(&story, ID, 5, true, &breaks_off);
+        assert_was(&story, 1, true, "working", 1);
+        assert_unknown(&story, ID, 9, true, NOT_SEEN);
+        let silent =
+            format!("the log of that run breaks off at {}; before that it did not mention this session", at(0));
+        assert_unknown(&Story::of(&run(0, START)), ID, 5, false, silent);
     }
 
     #[test]
-    fn what_was_not_logged_is_no_answer() {
+    fn a_status_that_was_not_logged_is_unknown() {
         let low = run(0, START)
-            + &told(1, NONE, "idle")
-            + &levelled(3, LEVEL, "debug")
-            + &levelled(5, LEVEL, "warn")
-            + &levelled(7, LEVEL, "error")
-            + &levelled(8, LEVEL, "info");
+            + &change(1, NONE, "idle")
+            + &run_at_level(3, LEVEL, "debug")
+            + &run_at_level(5, LEVEL, "warn")
+            + &run_at_level(7, LEVEL, "error")
+            + &run_at_level(8, LEVEL, "info");
+        let not_logged = |level| format!("not logged then: the level was {level:?}");
         let story = Story::of(&low);
-        assert!(matches!(story.at(ID, at(4), true), Said::Was(..)), "{story:?}");
-        assert_eq!(story.at(ID, at(6), true), Said::NotLogged("warn".into()));
-        assert_eq!(story.at(ID, at(7), true), Said::NotLogged("error".into()));
-        assert_eq!(story.at(ID, at(9), true), Said::NotSeen, "it was not told anew");
-        let story = Story::of(&(low + &told(8, "idle", "stuck") + &run(10, END) + &levelled(12, START, "warn")));
-        assert!(matches!(story.at(ID, at(9), true), Said::Was(since, _) if since == at(8)));
-        assert_eq!(story.at(ID, at(11), true), Said::NoTray(at(10)));
-        assert_eq!(story.at(ID, at(14), true), Said::NotLogged("warn".into()));
+        assert_was(&story, 4, true, "idle", 1);
+        assert_unknown(&story, ID, 6, true, not_logged("warn"));
+        assert_unknown(&story, ID, 7, true, not_logged("error"));
+        assert_unknown(&story, ID, 9, true, NOT_SEEN); // it was not logged again
+        let log = low + &change(8, "idle", "stuck") + &run(10, END) + &run_at_level(12, START, "warn");
+        let story = Story::of(&log);
+        assert_was(&story, 9, true, "stuck", 8);
+        assert_unknown(&story, ID, 11, true, format!("no tray ran then: the last one had ended at {}", at(10)));
+        assert_unknown(&story, ID, 14, true, not_logged("warn"));
     }
 }

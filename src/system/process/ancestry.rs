@@ -1,6 +1,9 @@
 //! The processes that a process descends from.
 
-use super::platform;
+#[cfg(not(target_os = "linux"))]
+use super::elsewhere::families;
+#[cfg(target_os = "linux")]
+use super::linux::families;
 use super::reading::Family;
 
 /// The most ancestors that are listed. Hardly any process has more than twenty.
@@ -11,7 +14,7 @@ const MOST: usize = 1024;
 ///
 /// Some 15 us an ancestor on Linux; a listing of all processes elsewhere.
 pub fn ancestors(pid: u32) -> Vec<u32> {
-    climb(pid, platform::families())
+    climb(pid, families())
 }
 
 fn climb(pid: u32, family: impl Fn(u32) -> Option<Family>) -> Vec<u32> {

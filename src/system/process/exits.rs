@@ -5,29 +5,26 @@
 //! a pidfd on Linux, a kqueue process filter on macOS, a wait on the process's handle on Windows. Nothing here wakes
 //! while no process ends.
 
-#[cfg(target_os = "linux")]
-#[path = "exits/linux.rs"]
-mod platform;
-#[cfg(target_os = "macos")]
-#[path = "exits/macos.rs"]
-mod platform;
-#[cfg(windows)]
-#[path = "exits/windows.rs"]
-mod platform;
-
 #[cfg(not(target_os = "linux"))]
-#[path = "exits/channel.rs"]
 mod channel;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(windows)]
+mod windows;
 
 use std::io;
 
-#[cfg(not(target_os = "linux"))]
-pub(super) use platform::has_ended;
+#[cfg(target_os = "macos")]
+pub(super) use macos::has_ended;
+#[cfg(windows)]
+pub(super) use windows::has_ended;
 
 #[cfg(not(target_os = "linux"))]
 use channel::Waits;
 #[cfg(target_os = "linux")]
-use platform::Waits;
+use linux::Waits;
 
 /// Reports the end of each watched process, once.
 ///

@@ -16,7 +16,7 @@ pub fn terminal_of(pid: u32) -> Option<PathBuf> {
 #[cfg(target_os = "linux")]
 fn platform(pid: u32) -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt;
-    let (major, minor) = numbers(super::platform::terminal(pid)?);
+    let (major, minor) = numbers(super::linux::terminal(pid)?);
     let path = name(major, minor)?;
     let device = std::fs::metadata(&path).ok()?.rdev();
     let same = (rustix::fs::major(device), rustix::fs::minor(device)) == (major, minor);
@@ -57,7 +57,8 @@ const fn platform(_pid: u32) -> Option<PathBuf> {
     None
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 

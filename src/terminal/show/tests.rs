@@ -1,25 +1,25 @@
-//! A real tmux, on sockets of its own; one that hangs; and, where `tests/visible/terminal.sh` brings a display, windows.
+//! Tests with a real tmux on its own sockets, a tmux that hangs and, if `tests/visible/terminal.sh` provides a display,
+//! windows.
 
 use super::*;
 use crate::terminal::tests::{wait_until, write_program};
 use crate::terminal::{Terminals, resume_command};
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// No X server is here.
+/// A display without an X server.
 const NO_DISPLAY: &str = ":4242";
 
-/// A server of tmux, ended with the test.
+/// A tmux server, killed on drop.
 struct Server {
     scratch: TempDir,
 }
 
 impl Server {
-    /// Two sessions, the first of two windows, the first of these of two panes. `cat` runs in each.
+    /// Two sessions: the first has two windows, of which the first has two panes. `cat` runs in each pane.
     fn new() -> Self {
         let server = Self::start(&["-s", "a b", "-x", "80", "-y", "24", "cat"]);
         server.ask(&["split-window", "-t", "a b:0", "cat"]);
@@ -46,14 +46,14 @@ impl Server {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// The process in a pane, and its terminal.
+    /// The pid in a pane, and its terminal.
     fn pane(&self, target: &str) -> (u32, PathBuf) {
         let answer = self.ask(&["display-message", "-p", "-t", target, "#{pane_pid} #{pane_tty}"]);
         let (pid, tty) = answer.split_once(' ').unwrap();
         (pid.parse().unwrap(), tty.into())
     }
 
-    /// What the session shows.
+    /// The window and pane that the session shows.
     fn shown(&self, session: &str) -> String {
         self.ask(&["display-message", "-p", "-t", session, "#{window_index}.#{pane_index}"])
     }
@@ -84,10 +84,10 @@ fn a_pane_is_found_by_its_terminal_and_selected() {
     );
     assert_eq!(why, expected);
     assert_eq!(server.shown("a b"), "0.0");
-    // What is typed then is what was meant.
+    // The command in the message works in a shell.
     let line = why.rsplit("type: ").next().unwrap().replace("attach", "has-session");
     assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success(), "{line}");
-    // By the process that the pane began with, for what has a terminal of its own inside.
+    // By the pane's first process, for a program in it that has a terminal of its own.
     server
         .desktop("tmux")
         .show(no_process, &[no_process, server.pane("a b:1.0").0, 1], Some(Path::new("/dev/pts/x")))
@@ -97,7 +97,7 @@ fn a_pane_is_found_by_its_terminal_and_selected() {
     assert_ne!(pid, server.pane("other:0.0").0);
 }
 
-/// Two servers: the session's in a pane of another, which nobody looks at.
+/// The session's tmux is shown in a pane of another tmux, which has no client.
 #[test]
 fn the_client_of_a_tmux_may_be_in_another() {
     let (inner, outer) = (Server::new(), Server::start(&["-s", "outer", "cat"]));
@@ -105,38 +105,38 @@ fn the_client_of_a_tmux_may_be_in_another() {
     outer.ask(&["new-window", "-d", "-t", "outer:1", &attach]);
     wait_until("a client", || !inner.ask(&["list-clients"]).is_empty());
     let (pid, tty) = inner.pane("a b:0.1");
-    // The outer one is found by the environment of the client; tmux has taken its own variable from it, so it is told here.
+    // The outer server is normally found by the environment of the client. `attach` above cleared it, so it is set
+    // here.
     let mut desktop = inner.desktop("tmux");
-    let said = desktop.show(pid, &[], Some(&tty)).unwrap();
+    let message = desktop.show(pid, &[], Some(&tty)).unwrap();
     assert!(
-        said.starts_with("pane 0.1 of the tmux session a b is selected in a terminal that is not brought to"),
-        "{said}"
+        message.starts_with("pane 0.1 of the tmux session a b is selected in a terminal that could not be brought to"),
+        "{message}"
     );
     assert_eq!(inner.shown("a b"), "0.1");
     desktop.socket = Some(outer.socket());
-    let said = desktop.show(pid, &[], Some(&tty)).unwrap();
+    let message = desktop.show(pid, &[], Some(&tty)).unwrap();
     assert!(
-        said.contains("it runs in pane 1.0 of the tmux session outer, but no terminal shows that session"),
-        "{said}"
+        message.contains("it runs in pane 1.0 of the tmux session outer, but no terminal shows that session"),
+        "{message}"
     );
     assert_eq!(outer.shown("outer"), "1.0");
 }
 
-/// A session that is shown is preferred to another that has the same window.
 #[test]
-fn of_several_sessions_with_the_pane_the_one_that_is_shown_counts() {
+fn a_session_with_a_client_is_preferred_to_another_with_the_same_pane() {
     let (inner, outer) = (Server::new(), Server::start(&["-s", "outer", "cat"]));
     inner.ask(&["link-window", "-d", "-s", "a b:0", "-t", "other:7"]);
     let attach = format!("TMUX= exec tmux -S '{}' attach -t other", inner.socket().display());
     outer.ask(&["new-window", "-d", "-t", "outer:1", &attach]);
     wait_until("a client", || !inner.ask(&["list-clients"]).is_empty());
     let (pid, tty) = inner.pane("a b:0.0");
-    let said = inner.desktop("tmux").show(pid, &[], Some(&tty)).unwrap();
-    assert!(said.starts_with("pane 7.0 of the tmux session other is selected"), "{said}");
+    let message = inner.desktop("tmux").show(pid, &[], Some(&tty)).unwrap();
+    assert!(message.starts_with("pane 7.0 of the tmux session other is selected"), "{message}");
 }
 
 #[test]
-fn what_is_nowhere_is_said_to_be() {
+fn a_terminal_that_cannot_be_found_is_explained() {
     let server = Server::new();
     let show = |desktop: &Desktop<'_>| desktop.show(4_000_000, &[1], None).unwrap_err();
     let mut desktop = server.desktop("tmux");
@@ -166,14 +166,14 @@ fn a_tmux_that_hangs_is_not_waited_for() {
     assert!(why.contains("tmux did not answer within 2 s, and there is no display"), "{why}");
     assert!(begun.elapsed() < Duration::from_secs(10));
     let pid = std::fs::read_to_string(pid).unwrap();
-    assert!(!Path::new("/proc").join(pid.trim()).exists(), "it is ended, and leaves no zombie");
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "it is killed, and leaves no zombie");
 }
 
-/// A process with this environment, ended with the test.
+/// A process with a variable in its environment, killed on drop.
 struct Running(Child);
 
 impl Running {
-    fn with(name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
+    fn with(name: &str, value: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new("cat");
         Self(command.env(name, value).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
     }
@@ -186,17 +186,12 @@ impl Drop for Running {
     }
 }
 
-/// A variable of a process leads to a socket; anything else there is not asked.
+/// Anything but a socket of ours is ignored.
 #[test]
 fn the_server_of_a_process_is_found_by_its_environment() {
     let server = Server::new();
     let socket = server.socket();
-    let found = |value: &str| {
-        let running = Running::with("TMUX", value);
-        let own = || proc::variable(running.0.id(), "TMUX");
-        wait_until("the new program", || own().is_some_and(|own| own == *value));
-        tmux::socket_of(running.0.id())
-    };
+    let found = |value: &str| tmux::socket_in(OsStr::new(value));
     assert_eq!(found(&format!("{},123,0", socket.display())), Some(socket.clone()));
     let scratch = server.scratch.path().display();
     for nothing in [
@@ -210,10 +205,9 @@ fn the_server_of_a_process_is_found_by_its_environment() {
     ] {
         assert_eq!(found(nothing), None, "{nothing}");
     }
-    assert_eq!(tmux::socket_of(u32::MAX), None);
-    // That way alone: without the usual server.
+    // It is found without a default server, too.
     let running = Running::with("TMUX", format!("{},1,0", socket.display()));
-    wait_until("the new program", || proc::variable(running.0.id(), "TMUX").is_some());
+    wait_until("the new program", || variable(running.0.id(), "TMUX").is_some());
     let desktop = Desktop { tmux: Path::new("tmux"), socket: None, display: Some(NO_DISPLAY), wayland: false };
     let (_, tty) = server.pane("other:0.0");
     let why = desktop.show(running.0.id(), &[], Some(&tty)).unwrap_err();
@@ -221,25 +215,21 @@ fn the_server_of_a_process_is_found_by_its_environment() {
 }
 
 #[test]
-fn a_process_is_described_by_the_system() {
-    let me = std::process::id();
+fn the_variables_of_a_process_are_read() {
     let running = Running::with("PILOTLIGHT_X", "a=b");
     let child = running.0.id();
-    // Its environment shows last: it has its name before.
-    wait_until("the new program", || proc::variable(child, "PILOTLIGHT_X").is_some());
-    assert_eq!(proc::name(child).as_deref(), Some("cat"));
-    assert_eq!(proc::parent(child), Some(me));
-    assert_eq!(proc::variable(child, "PILOTLIGHT_X").unwrap(), "a=b");
-    assert_eq!(proc::variable(child, "PILOTLIGHT"), None);
-    assert_eq!((proc::parent(1), proc::parent(u32::MAX), proc::name(u32::MAX)), (None, None, None));
+    wait_until("the new program", || variable(child, "PILOTLIGHT_X").is_some());
+    assert_eq!(variable(child, "PILOTLIGHT_X").unwrap(), "a=b");
+    assert_eq!(variable(child, "PILOTLIGHT"), None);
+    assert_eq!(variable(u32::MAX, "PILOTLIGHT_X"), None);
 }
 
-/// An xterm with a program in it, whose pid the program writes down.
+/// Opens an xterm with a program that records its pid, and returns the pid.
 fn xterm(scratch: &Path, name: &str, script: &str) -> u32 {
     let (program, pid) = (scratch.join(name), scratch.join(format!("{name}.pid")));
     write_program(&program, &format!("#!/bin/sh\n{script}\n"));
     let mut command = resume_command(&program, "36535f61-5c7b-4f09-a70b-2f8aed970001").unwrap();
-    command.extend([OsString::from(&pid)]);
+    command.push(pid.clone().into());
     Terminals::new(Some(vec!["xterm".into()])).open(&command, None, &[]).unwrap();
     let mut found = None;
     wait_until("the program in the terminal", || {
@@ -249,7 +239,7 @@ fn xterm(scratch: &Path, name: &str, script: &str) -> u32 {
     found.unwrap()
 }
 
-/// Two real windows, and a window manager: the one that is asked for comes to the front, by itself and by its tmux.
+/// With two real windows and a window manager: raises a window directly, and through tmux.
 #[test]
 #[ignore = "wants a display: tests/visible/terminal.sh"]
 fn a_real_window_comes_to_the_front() {
@@ -261,21 +251,21 @@ fn a_real_window_comes_to_the_front() {
     let first = xterm(scratch.path(), "first", lasting);
     let second = xterm(scratch.path(), "second", lasting);
     for pid in [first, second, first] {
-        let ancestors: Vec<u32> = std::iter::successors(proc::parent(pid), |pid| proc::parent(*pid)).collect();
-        let said = show(pid, &ancestors, None).unwrap();
-        assert_eq!(said, format!("the window of xterm (process {}) is in front", ancestors[0]));
+        let ancestors = ancestors(pid);
+        let message = show(pid, &ancestors, None).unwrap();
+        assert_eq!(message, format!("the window of xterm (process {}) is in front", ancestors[0]));
     }
     let server = Server::new();
     let attach = format!("echo $$ >\"$2\"; exec tmux -S '{}' attach -t 'a b'", server.socket().display());
     let client = xterm(scratch.path(), "third", &attach);
     wait_until("a client", || !server.ask(&["list-clients"]).is_empty());
-    show(second, &[proc::parent(second).unwrap()], None).unwrap();
+    show(second, &ancestors(second), None).unwrap();
     let (pid, tty) = server.pane("a b:0.0");
     let desktop = Desktop { display: None, ..server.desktop("tmux") };
-    let said = desktop.show(pid, &[], Some(&tty)).unwrap();
-    let window = format!("the window of xterm (process {}) is in front", proc::parent(client).unwrap());
-    assert_eq!(said, format!("pane 0.0 of the tmux session a b is selected, and {window}"));
-    // What has no window is not confused with what has.
+    let message = desktop.show(pid, &[], Some(&tty)).unwrap();
+    let window = format!("the window of xterm (process {}) is in front", ancestors(client)[0]);
+    assert_eq!(message, format!("pane 0.0 of the tmux session a b is selected, and {window}"));
+    // A process without a window gets none raised.
     let why = show(u32::MAX, &[1], None).unwrap_err();
     assert!(why.ends_with("it runs in no tmux pane, and no window here belongs to it or to what started it"), "{why}");
 }

@@ -1,56 +1,55 @@
-//! tmux: which pane a process runs in, and who looks at it.
+//! tmux: finds the pane that a process runs in, and the client that shows it.
 //!
-//! tmux is asked by its own program, over a socket that is there and ours: asking starts no server. Panes, windows and
-//! sessions are named by their ids, which hold nothing that tmux would read as something else.
+//! This runs the tmux program on an existing socket of the user's, so that it never starts a server. Panes, windows and
+//! sessions are named by their ids, which contain nothing that tmux would interpret.
 
-use super::proc;
 use crate::core::text::plain;
+use crate::system::deadline::run_within;
 use crate::system::descriptors;
+use crate::terminal::quote::quoted;
 use rustix::process::getuid;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
 use std::time::Duration;
 
-/// A server that has not answered after this does not.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How much of an answer is read, in bytes.
-const LARGEST: u64 = 1024 * 1024;
-/// What is asked of each pane: the name is last, because it may hold spaces.
+/// Timeout for an answer of the server.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum number of bytes of an answer that are read.
+const ANSWER_MAX: u64 = 1024 * 1024;
+/// The fields of each pane. The session's name is last, because it may contain spaces.
 const PANE: &str = "#{pane_tty} #{pane_pid} #{pane_id} #{window_id} #{session_id} #{session_attached} \
                     #{window_index}.#{pane_index} #{session_name}";
 
-/// The socket of the server that is meant where none is named.
+/// The socket of the default server.
 pub(super) fn default_socket() -> Option<PathBuf> {
     let folder = std::env::var_os("TMUX_TMPDIR").filter(|folder| !folder.is_empty()).unwrap_or_else(|| "/tmp".into());
     ours(Path::new(&folder).join(format!("tmux-{}", getuid().as_raw())).join("default"))
 }
 
-/// The socket of the server that the process was started in: its `TMUX` is that path, the server's process and the session,
-/// with commas in between.
-pub(super) fn socket_of(pid: u32) -> Option<PathBuf> {
-    let value = proc::variable(pid, "TMUX")?;
+/// The socket in a `TMUX` variable: the path, the server's pid and the session, separated by commas.
+pub(super) fn socket_in(value: &OsStr) -> Option<PathBuf> {
     let path = value.to_str()?.rsplitn(3, ',').nth(2)?;
     ours(path.into())
 }
 
-/// The path, if a socket of this user is there.
+/// The path, if it is a socket of this user.
 fn ours(path: PathBuf) -> Option<PathBuf> {
     let meta = std::fs::symlink_metadata(&path).ok().filter(|_| path.is_absolute())?;
     (meta.file_type().is_socket() && meta.uid() == getuid().as_raw()).then_some(path)
 }
 
-/// One server of tmux.
+/// A tmux server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tmux<'a> {
     program: &'a Path,
     socket: &'a Path,
 }
 
-/// A pane, in one of the sessions that have it. Shown, it is what the user calls it.
+/// A pane, in one of the sessions that contain it. Its `Display` form is how a user names it.
 #[derive(Debug)]
 pub(super) struct Pane<'a> {
     tmux: Tmux<'a>,
@@ -59,9 +58,9 @@ pub(super) struct Pane<'a> {
     session: String,
     place: String,
     name: String,
-    /// Whether its terminal is the one that was asked for; otherwise it holds it, as `script` or `ssh` do.
+    /// Whether its terminal is the requested one. If not, a program in it, such as `script`, has a terminal of its own.
     has_tty: bool,
-    /// Whether somebody looks at its session.
+    /// Whether a client shows its session.
     attached: bool,
 }
 
@@ -72,16 +71,15 @@ impl fmt::Display for Pane<'_> {
 }
 
 impl<'a> Tmux<'a> {
-    /// The server at this socket, asked by this program.
     pub(super) fn new(program: &'a Path, socket: &'a Path) -> Self {
         Self { program, socket }
     }
 
-    /// The pane whose terminal is `tty`, or whose first process is in the chain. Where several sessions have it, one that
-    /// somebody looks at.
+    /// The pane whose terminal is `tty`, or whose first process is in the chain. If several sessions contain it, one
+    /// that a client shows.
     ///
     /// # Errors
-    /// Where tmux does not answer.
+    /// If tmux does not answer.
     pub(super) fn pane(self, chain: &[u32], tty: Option<&Path>) -> Result<Option<Pane<'a>>, String> {
         let Ok(answer) = self.ask(&["list-panes", "-a", "-F", PANE])? else { return Ok(None) };
         let mut panes: Vec<_> = answer.lines().filter_map(|line| self.read(line, chain, tty)).collect();
@@ -89,7 +87,7 @@ impl<'a> Tmux<'a> {
         Ok(panes.into_iter().next())
     }
 
-    /// The pane of this line, if it is the one, and how sure that is.
+    /// Parses a line. `None` if it is not the pane that is searched for.
     fn read(self, line: &str, chain: &[u32], tty: Option<&Path>) -> Option<Pane<'a>> {
         let fields: Vec<&str> = line.splitn(8, ' ').collect();
         let &[its_tty, first, pane, window, session, attached, place, name] = &fields[..] else { return None };
@@ -101,12 +99,12 @@ impl<'a> Tmux<'a> {
         Some(Pane { tmux: self, pane, window, session, place, name, has_tty, attached: attached != "0" })
     }
 
-    /// What tmux answers; the inner error is a refusal.
+    /// The output of a tmux command. The inner error means that tmux failed it.
     fn ask(self, words: &[&str]) -> Result<Result<String, ()>, String> {
         let mut command = Command::new(self.program);
         command.arg("-u").arg("-S").arg(self.socket).args(words).env_remove("TMUX");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        descriptors::give_back(&mut command);
+        descriptors::restore(&mut command);
         let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -114,29 +112,27 @@ impl<'a> Tmux<'a> {
             }
             Err(error) => return Err(format!("tmux cannot be started: {error}")),
         };
-        let (tell, told) = mpsc::channel();
-        let answer = child.stdout.take();
+        let stdout = child.stdout.take();
         let read = move || {
             let mut text = Vec::new();
-            let read = answer.map(|answer| answer.take(LARGEST).read_to_end(&mut text));
-            let _ = tell.send(read.is_some_and(|read| read.is_ok()).then_some(text)); // nobody waits any more when late
+            stdout?.take(ANSWER_MAX).read_to_end(&mut text).ok()?;
+            Some(text)
         };
-        let reading = std::thread::Builder::new().name("tmux".into()).spawn(read);
-        let answer = reading.ok().and_then(|_| told.recv_timeout(PATIENCE).ok());
+        let answer = run_within("tmux", TIMEOUT, read).ok().flatten();
         if answer.is_none() {
             let _ = child.kill(); // it may just have ended
         }
         let ended = child.wait().map_err(|error| format!("tmux cannot be waited for: {error}"))?;
-        let text = answer.ok_or_else(|| format!("tmux did not answer within {} s", PATIENCE.as_secs()))?;
+        let text = answer.ok_or_else(|| format!("tmux did not answer within {} s", TIMEOUT.as_secs()))?;
         Ok(text.filter(|_| ended.success()).map(|text| String::from_utf8_lossy(&text).into_owned()).ok_or(()))
     }
 }
 
 impl Pane<'_> {
-    /// Makes it the one that its session shows.
+    /// Selects the pane and its window in the session.
     ///
     /// # Errors
-    /// Where tmux does not answer, or the pane is gone.
+    /// If tmux does not answer, or the pane is gone.
     pub(super) fn select(&self) -> Result<(), String> {
         let window = format!("{}:{}", self.session, self.window);
         for words in [["select-window", "-t", &window], ["select-pane", "-t", &self.pane]] {
@@ -145,10 +141,10 @@ impl Pane<'_> {
         Ok(())
     }
 
-    /// The process that shows its session in a terminal, and that terminal; of several, the one that was last used.
+    /// The process and the terminal of the client that shows its session; the most recently used one of several.
     ///
     /// # Errors
-    /// Where tmux does not answer.
+    /// If tmux does not answer.
     pub(super) fn client(&self) -> Result<Option<(u32, PathBuf)>, String> {
         let format = "#{client_activity} #{client_pid} #{client_tty}";
         let answer = self.tmux.ask(&["list-clients", "-t", &self.session, "-F", format])?.unwrap_or_default();
@@ -164,18 +160,8 @@ impl Pane<'_> {
     pub(super) fn attach(&self) -> String {
         let socket = match default_socket() {
             Some(socket) if socket == self.tmux.socket => String::new(),
-            _ => format!("-S {} ", quoted(&self.tmux.socket.to_string_lossy())),
+            _ => format!("-S {} ", quoted(self.tmux.socket)),
         };
         format!("tmux {socket}attach -t {}", quoted(&self.session))
-    }
-}
-
-/// A word as the user would type it into a shell.
-fn quoted(word: &str) -> String {
-    let text = plain(word, 400);
-    if super::super::known::plain(std::ffi::OsStr::new(&*text)) {
-        text.into()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }

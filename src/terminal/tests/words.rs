@@ -1,22 +1,23 @@
-//! Command lines: what each terminal is told, what a session's is, what the user is told to type.
+//! Tests of command lines: of each terminal, of a resumed session, and those that the user is to type.
 
 use super::*;
+use crate::core::text::plain;
 use crate::terminal::known::{KNOWN, Known};
 use crate::terminal::{macos, windows};
 use std::os::unix::ffi::OsStringExt;
 
 const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
 
-fn told(setting: &str, command: &[&str]) -> String {
+fn command_line(setting: &str, command: &[&str]) -> String {
     let words = os(&setting.split(' ').collect::<Vec<_>>());
     let known = Known::of(Path::new(&words[0]).file_name().unwrap());
     let command = os(command);
-    let told = known::words(known, &words, Path::new("/f"), &command).unwrap();
-    told.join(OsStr::new(" ")).into_string().unwrap()
+    let line = known::words(known, &words, Path::new("/f"), &command).unwrap();
+    line.join(OsStr::new(" ")).into_string().unwrap()
 }
 
 #[test]
-fn each_terminal_is_told_in_its_own_way() {
+fn each_terminal_gets_its_own_command_line() {
     for (setting, expected) in [
         ("xterm", "xterm -e c a"),
         ("/usr/bin/xterm", "/usr/bin/xterm -e c a"),
@@ -48,11 +49,11 @@ fn each_terminal_is_told_in_its_own_way() {
         ("other --", "other -- c a"),
         ("tmux new-window -c {folder} {command}", "tmux new-window -c /f c a"),
     ] {
-        assert_eq!(told(setting, &["c", "a"]), expected, "{setting}");
+        assert_eq!(command_line(setting, &["c", "a"]), expected, "{setting}");
     }
 }
 
-/// What is in the command is never looked at for placeholders, nor is a folder of such a name.
+/// Placeholders are not expanded in the command, nor in the name of the folder.
 #[test]
 fn only_the_users_words_are_placeholders() {
     let command = os(&["c", "{folder}", "{command}"]);
@@ -67,13 +68,13 @@ fn only_the_users_words_are_placeholders() {
 }
 
 #[test]
-fn the_known_terminals_are_known_once() {
+fn no_terminal_is_listed_twice() {
     for known in KNOWN {
         assert!(std::ptr::eq(Known::of(OsStr::new(known.name)).unwrap(), known), "{}", known.name);
     }
 }
 
-/// The words of every resumption, of which even a shell makes nothing else, so that every terminal can be used.
+/// Even a shell takes the words of this command literally.
 #[test]
 fn every_terminal_can_resume_a_session() {
     let command = resume_command(Path::new("/usr/local/bin/copilot"), ID).unwrap();
@@ -91,25 +92,24 @@ fn only_an_id_of_copilots_form_reaches_a_command_line() {
 }
 
 #[test]
-fn a_home_is_named_where_copilot_would_take_another() {
+fn copilot_home_is_set_if_copilot_would_use_another_home() {
     let scratch = tempfile::tempdir().unwrap();
-    let usual = scratch.path().join(".copilot");
-    fs::create_dir(&usual).unwrap();
-    std::os::unix::fs::symlink(&usual, scratch.path().join("link")).unwrap();
+    let default = scratch.path().join(".copilot");
+    fs::create_dir(&default).unwrap();
+    std::os::unix::fs::symlink(&default, scratch.path().join("link")).unwrap();
     let env = |home: &Path, inherited: Option<&str>| resume_env(home, Some(scratch.path()), inherited.map(OsStr::new));
     let named = |home: &Path| vec![(OsString::from("COPILOT_HOME"), home.as_os_str().to_owned())];
-    for same in [&usual, &scratch.path().join("link")] {
+    for same in [&default, &scratch.path().join("link")] {
         assert_eq!(env(same, None), []);
         assert_eq!(env(same, Some("")), []);
-        assert_eq!(env(same, Some("/elsewhere")), named(same), "the terminal would hand on ours");
+        assert_eq!(env(same, Some("/elsewhere")), named(same), "the terminal would pass ours on");
     }
     assert_eq!(env(Path::new("/srv/copilot"), None), named(Path::new("/srv/copilot")));
-    assert_eq!(resume_env(&usual, None, None), named(&usual));
+    assert_eq!(resume_env(&default, None, None), named(&default));
 }
 
-/// A shell makes of what the user is told to type what was meant.
 #[test]
-fn what_is_typed_runs_what_was_meant() {
+fn the_line_to_type_runs_the_command_in_a_shell() {
     let scene = Scene::new();
     let program = scene.recorder("copilot", "printf %s \"$COPILOT_HOME\" >home");
     let printable = HOSTILE.iter().copied().filter(|word| plain(word, 100) == (*word).into() && !word.is_empty());
@@ -118,42 +118,41 @@ fn what_is_typed_runs_what_was_meant() {
     let command: Vec<OsString> = std::iter::once(program.into_os_string()).chain(os(&words)).collect();
     let folder = scene.home().join("a b;$(touch pwned)'");
     fs::create_dir(&folder).unwrap();
-    let line = typed(&command, Some(&folder), &[("COPILOT_HOME".into(), "/a 'b';c".into())]);
+    let line = shell_line(&command, Some(&folder), &[("COPILOT_HOME".into(), "/a 'b';c".into())]);
     let status = Command::new("sh").args(["-c", &line]).current_dir(scene.home()).status().unwrap();
     assert!(status.success(), "{line}");
     assert_eq!(scene.recorded(), (folder.clone(), words.iter().map(|&word| word.to_owned()).collect()));
     assert_eq!(fs::read_to_string(folder.join("home")).unwrap(), "/a 'b';c");
-    scene.is_unharmed();
+    scene.assert_unharmed();
 }
 
 #[test]
-fn what_cannot_be_typed_is_left_out() {
+fn a_folder_that_cannot_be_typed_is_left_out() {
     let odd = OsString::from_vec(b"/\xff".to_vec());
     for folder in [OsStr::new("/a\nb"), OsStr::new("/a\u{202e}b"), OsStr::new("/a\u{1b}[2J"), &odd] {
-        assert_eq!(typed(&os(&["copilot"]), Some(Path::new(folder)), &[]), "cd … && copilot");
+        assert_eq!(shell_line(&os(&["copilot"]), Some(Path::new(folder)), &[]), "cd … && copilot");
     }
 }
 
-/// The script that a Mac's terminal is given.
 #[test]
-fn a_script_hands_every_word_on_as_it_is() {
+fn the_macos_script_passes_every_word_on_unchanged() {
     let scene = Scene::new();
     let program = scene.recorder("copilot", "");
     let mut command = vec![program.into_os_string()];
     command.extend(os(HOSTILE));
-    let script = macos::written(&macos::script(&command, &scene.folder())).unwrap();
+    let script = macos::write_script(&macos::script(&command, &scene.folder())).unwrap();
     assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o777, 0o700);
     assert!(Command::new("sh").arg(&script).current_dir(scene.home()).status().unwrap().success());
     assert!(!script.exists(), "it removes itself");
     assert_eq!(scene.recorded(), (scene.folder(), HOSTILE.iter().map(|&word| word.to_owned()).collect()));
-    scene.is_unharmed();
-    let elsewhere = macos::written(&macos::script(&command, Path::new("/absent"))).unwrap();
+    scene.assert_unharmed();
+    let elsewhere = macos::write_script(&macos::script(&command, Path::new("/absent"))).unwrap();
     assert!(!Command::new("sh").arg(&elsewhere).output().unwrap().status.success(), "not in another folder");
 }
 
 /// By the rules of `CommandLineToArgvW`.
 #[test]
-fn a_command_line_of_windows_is_quoted() {
+fn a_windows_command_line_is_quoted() {
     let quoted = |words: &[&str]| {
         let mut line = Vec::new();
         for word in words {

@@ -1,28 +1,29 @@
-//! A desktop entry that is started at login, after the Desktop Entry Specification 1.5 and the Autostart Specification: what
-//! it says, and how it is changed without losing what somebody else wrote into it.
+//! A desktop entry that is started at login, according to the Desktop Entry Specification 1.5 and the Autostart
+//! Specification. Reads it, and changes it without losing what others wrote into it.
 
 use std::path::{Path, PathBuf};
 
 const GROUP: &str = "[Desktop Entry]";
-/// Characters that a shell would read otherwise: an argument that has one is written in quotes.
+/// Reserved characters: an argument that contains one must be quoted.
 const RESERVED: &[char] =
     &[' ', '\t', '\n', '"', '\'', '\\', '>', '<', '~', '|', '&', ';', '$', '*', '?', '#', '(', ')', '`'];
-/// The keys that say whether and what is started. Who turns it on or off means these; everything else is left alone.
+/// The keys that decide whether and what is started. Turning the start on or off changes these and no others.
 const SWITCHES: [&str; 6] = ["Hidden", "X-GNOME-Autostart-enabled", "OnlyShowIn", "NotShowIn", "TryExec", "Exec"];
 
-/// What an entry says of our start.
+/// What an entry starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Says {
-    /// This program is started, if it is there.
+pub(super) enum EntryStatus {
+    /// Starts this program.
     Starts(PathBuf),
-    /// This program would be, but it is gone.
-    Gone(PathBuf),
-    /// Nothing is, and why.
-    Nothing(&'static str),
+    /// Would start this program, which does not exist.
+    Missing(PathBuf),
+    /// Starts nothing, for this reason.
+    Inactive(&'static str),
 }
 
-/// What an entry says on a desktop of these names (`XDG_CURRENT_DESKTOP`, between colons). `find` looks for a program.
-pub(super) fn read(text: &str, desktops: &str, find: impl Fn(&Path) -> Option<PathBuf>) -> Says {
+/// Reads an entry as a desktop with these names (`XDG_CURRENT_DESKTOP`, separated by colons) does. `find` locates a
+/// program.
+pub(super) fn read(text: &str, desktops: &str, find: impl Fn(&Path) -> Option<PathBuf>) -> EntryStatus {
     let is = |key: &str, word: &str| value(text, key).is_some_and(|value| value.eq_ignore_ascii_case(word));
     let lists = |key: &str| -> Option<bool> {
         let list = value(text, key)?;
@@ -30,53 +31,54 @@ pub(super) fn read(text: &str, desktops: &str, find: impl Fn(&Path) -> Option<Pa
         Some(desktops.split(':').any(|desktop| !desktop.is_empty() && listed(desktop)))
     };
     if !text.lines().any(|line| line.trim_end() == GROUP) {
-        return Says::Nothing("its file is no desktop entry");
+        return EntryStatus::Inactive("its file is no desktop entry");
     }
     if is("Hidden", "true") {
-        return Says::Nothing("its entry is hidden");
+        return EntryStatus::Inactive("its entry is hidden");
     }
     if is("X-GNOME-Autostart-enabled", "false") {
-        return Says::Nothing("switched off in its entry");
+        return EntryStatus::Inactive("switched off in its entry");
     }
     if lists("OnlyShowIn") == Some(false) || lists("NotShowIn") == Some(true) {
-        return Says::Nothing("its entry is for other desktops");
+        return EntryStatus::Inactive("its entry is for other desktops");
     }
-    let tried = value(text, "TryExec").map(|program| PathBuf::from(unescaped(program)));
-    if let Some(gone) = tried.filter(|program| find(program).is_none()) {
-        return Says::Gone(gone);
+    let try_exec = value(text, "TryExec").map(|program| PathBuf::from(unescaped(program)));
+    if let Some(missing) = try_exec.filter(|program| find(program).is_none()) {
+        return EntryStatus::Missing(missing);
     }
     let Some(program) = value(text, "Exec").and_then(|exec| first_word(&unescaped(exec))) else {
-        return Says::Nothing("its entry names no program");
+        return EntryStatus::Inactive("its entry names no program");
     };
-    find(Path::new(&program)).map_or_else(|| Says::Gone(program.into()), Says::Starts)
+    find(Path::new(&program)).map_or_else(|| EntryStatus::Missing(program.into()), EntryStatus::Starts)
 }
 
-/// The entry that starts `program` with these arguments: a new one, or what was there with nothing else changed.
-pub(super) fn turned_on(before: Option<&str>, program: &str, arguments: &[&str]) -> String {
-    // Whoever wrote another command line for this program means it.
-    let kept = before.and_then(|text| value(text, "Exec"));
+/// Returns the entry that starts `program` with these arguments: a new one, or the existing one with nothing else
+/// changed.
+pub(super) fn turned_on(existing: Option<&str>, program: &str, arguments: &[&str]) -> String {
+    // Another command line for this program was written on purpose, so it is kept.
+    let kept = existing.and_then(|text| value(text, "Exec"));
     let kept = kept.filter(|exec| first_word(&unescaped(exec)).as_deref() == Some(program));
     let words = || std::iter::once(&program).chain(arguments).map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     let exec = kept.map_or_else(words, str::to_owned);
-    // A desktop skips an entry without a word where this is gone: a package may be removed.
-    let tried = escaped(program);
-    match before.filter(|text| text.lines().any(|line| line.trim_end() == GROUP)) {
-        Some(text) => with(text, &[("TryExec", &tried), ("Exec", &exec)]),
+    // Desktops silently skip an entry whose `TryExec` is missing, as after the package was removed.
+    let try_exec = escaped(program);
+    match existing.filter(|text| text.lines().any(|line| line.trim_end() == GROUP)) {
+        Some(text) => with(text, &[("TryExec", &try_exec), ("Exec", &exec)]),
         None => format!(
             "{GROUP}\nType=Application\nName=Pilotlight\nComment=Shows what every GitHub Copilot session does\n\
-             Icon=pilotlight\nTerminal=false\nTryExec={tried}\nExec={exec}\n"
+             Icon=pilotlight\nTerminal=false\nTryExec={try_exec}\nExec={exec}\n"
         ),
     }
 }
 
-/// The entry of the menu of programs, as a package has it, for a program at this path.
+/// The packaged entry for the applications menu, adapted to a program at this path.
 #[cfg(target_os = "linux")]
 pub(crate) fn entry_for(packaged: &str, program: &str) -> String {
     turned_on(Some(packaged), program, &["tray"])
 }
 
-/// The systemd unit, as a package has it, for a program at this path: but without the manual, which only packages bring. `None`
-/// for a path that systemd takes for no program's.
+/// The packaged systemd unit, adapted to a program at this path. Without the manual page, which only packages install.
+/// `None` for a path that systemd does not accept.
 #[cfg(target_os = "linux")]
 pub(crate) fn unit_for(packaged: &str, program: &str) -> Option<String> {
     const START: &str = "ExecStart=";
@@ -89,18 +91,18 @@ pub(crate) fn unit_for(packaged: &str, program: &str) -> Option<String> {
     Some(lines.flat_map(|line| [line, "\n"]).collect())
 }
 
-/// What becomes of an entry that must start nothing: it goes where it is as we wrote it, and no other one would count then
-/// (`covers`); else it stays, hidden.
-pub(super) fn turned_off(before: &str, covers: bool) -> Option<String> {
-    let ours = value(before, "Exec").is_some_and(|exec| {
+/// Returns the entry changed to start nothing: hidden, or `None` to delete it. It is deleted if it is as we wrote it
+/// and does not override another entry (`overrides`).
+pub(super) fn turned_off(existing: &str, overrides: bool) -> Option<String> {
+    let ours = value(existing, "Exec").is_some_and(|exec| {
         let program = first_word(&unescaped(exec)).unwrap_or_default();
         let ours = turned_on(None, &program, &[]);
-        // Whatever homes it was to look at.
-        without_exec(&ours).eq(without_exec(before))
+        // `Exec` may name any homes.
+        without_exec(&ours).eq(without_exec(existing))
     });
-    (covers || !ours).then(|| {
-        let exec = value(before, "Exec").unwrap_or("pilotlight tray").to_owned();
-        with(before, &[("Hidden", "true"), ("Exec", &exec)])
+    (overrides || !ours).then(|| {
+        let exec = value(existing, "Exec").unwrap_or("pilotlight tray").to_owned();
+        with(existing, &[("Hidden", "true"), ("Exec", &exec)])
     })
 }
 
@@ -108,7 +110,7 @@ fn without_exec(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.starts_with("Exec="))
 }
 
-/// The text with these keys in its group, and without the other [`SWITCHES`].
+/// The text with these keys in the entry's group, and without the other [`SWITCHES`].
 fn with(text: &str, keys: &[(&str, &str)]) -> String {
     let (mut out, mut ours, mut written) = (String::new(), false, false);
     for line in text.lines() {
@@ -128,7 +130,7 @@ fn with(text: &str, keys: &[(&str, &str)]) -> String {
     out
 }
 
-/// The value of a key of the entry itself, as it is written.
+/// The raw value of a key in the entry's group.
 fn value<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let mut ours = false;
     text.lines().find_map(|line| {
@@ -140,11 +142,11 @@ fn value<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     })
 }
 
-/// A value as it is meant: what stands behind a backslash may be a space, a line break or a backslash.
+/// Decodes the escape sequences of a value.
 fn unescaped(value: &str) -> String {
     let (mut out, mut chars) = (String::new(), value.chars());
     while let Some(c) = chars.next() {
-        let meant = match (c, chars.clone().next()) {
+        let decoded = match (c, chars.clone().next()) {
             ('\\', Some('s')) => ' ',
             ('\\', Some('n')) => '\n',
             ('\\', Some('t')) => '\t',
@@ -156,19 +158,19 @@ fn unescaped(value: &str) -> String {
             }
         };
         chars.next();
-        out.push(meant);
+        out.push(decoded);
     }
     out
 }
 
-/// The program that a command line names, without its quotes. `env` with settings before it is looked through.
+/// The program of a command line, unquoted. Skips a leading `env` with its variables.
 fn first_word(exec: &str) -> Option<String> {
     let words = words(exec);
-    let is_setting = |word: &&String| word.contains('=') && !word.starts_with('/');
+    let is_variable = |word: &&String| word.contains('=') && !word.starts_with('/');
     let mut rest = words.iter();
     let first = rest.next()?;
     let is_env = Path::new(first).file_name().is_some_and(|name| name == "env");
-    let found = if is_env { rest.find(|word| !is_setting(word)) } else { Some(first) };
+    let found = if is_env { rest.find(|word| !is_variable(word)) } else { Some(first) };
     found.filter(|word| !word.is_empty()).cloned()
 }
 
@@ -194,7 +196,7 @@ fn words(exec: &str) -> Vec<String> {
     words
 }
 
-/// An argument as a command line of an entry has it.
+/// Quotes an argument for `Exec`.
 fn quoted(argument: &str) -> String {
     let mut out = argument.replace('%', "%%");
     if out.contains(RESERVED) {
@@ -205,7 +207,7 @@ fn quoted(argument: &str) -> String {
     escaped(&out)
 }
 
-/// A value as it is written.
+/// Encodes the escape sequences of a value.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t")
 }
@@ -214,29 +216,29 @@ fn escaped(value: &str) -> String {
 mod tests {
     use super::*;
 
-    fn says(text: &str) -> Says {
+    fn status(text: &str) -> EntryStatus {
         read(text, "XFCE:GTK", |path| (!path.starts_with("/gone")).then(|| path.to_owned()))
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn a_written_entry_is_read_back() {
         for program in
             ["/usr/bin/pilotlight", "/a b/c", "/100%/$HOME", r#"/q"uo`te\back"#, "/tab\tnew\nline", "/é;#(x)&"]
         {
             let text = turned_on(None, program, &["tray"]);
-            assert_eq!(says(&text), Says::Starts(program.into()), "{text}");
+            assert_eq!(status(&text), EntryStatus::Starts(program.into()), "{text}");
             assert_eq!(turned_off(&text, false), None, "as we wrote it: {text}");
             let hidden = turned_off(&text, true).unwrap();
-            assert_eq!(says(&hidden), Says::Nothing("its entry is hidden"), "{hidden}");
-            assert_eq!(says(&turned_on(Some(&hidden), program, &["tray"])), Says::Starts(program.into()));
+            assert_eq!(status(&hidden), EntryStatus::Inactive("its entry is hidden"), "{hidden}");
+            assert_eq!(status(&turned_on(Some(&hidden), program, &["tray"])), EntryStatus::Starts(program.into()));
         }
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_a_package_has_is_written_for_a_program_elsewhere() {
+    fn packaged_files_are_adapted_to_another_path() {
         let entry = entry_for(include_str!("../../../packaging/linux/pilotlight.desktop"), "/a b/pilotlight");
-        assert_eq!(says(&entry), Says::Starts("/a b/pilotlight".into()));
+        assert_eq!(status(&entry), EntryStatus::Starts("/a b/pilotlight".into()));
         assert!(entry.contains("\nTryExec=/a b/pilotlight\nExec=\"/a b/pilotlight\" tray\n"), "{entry}");
         assert!(entry.contains("\nCategories=Development;\n") && entry.matches("Exec=").count() == 2, "{entry}");
         let unit = |program| unit_for(include_str!("../../../packaging/linux/pilotlight.service"), program);
@@ -247,12 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_wrote_stays() {
+    fn what_others_wrote_is_kept() {
         let text = "# mine\n[Desktop Entry]\nType=Application\nName=Light\nExec=env A=b /opt/pilotlight --home /x tray\n\
                     X-GNOME-Autostart-Delay=20\n\n[Desktop Action x]\nExec=true\nHidden=true\n";
-        assert_eq!(says(text), Says::Starts("/opt/pilotlight".into()));
+        assert_eq!(status(text), EntryStatus::Starts("/opt/pilotlight".into()));
         let off = turned_off(text, false).unwrap();
-        assert_eq!(says(&off), Says::Nothing("its entry is hidden"));
+        assert_eq!(status(&off), EntryStatus::Inactive("its entry is hidden"));
         for kept in [
             "# mine\n",
             "Name=Light\n",
@@ -263,12 +265,12 @@ mod tests {
         }
         assert!(off.ends_with("\n[Desktop Action x]\nExec=true\nHidden=true\n"), "another group: {off}");
         let on = turned_on(Some(&off), "/usr/bin/pilotlight", &["tray"]);
-        assert_eq!(says(&on), Says::Starts("/usr/bin/pilotlight".into()));
+        assert_eq!(status(&on), EntryStatus::Starts("/usr/bin/pilotlight".into()));
         assert!(on.contains("X-GNOME-Autostart-Delay=20\n") && on.matches("\nExec=").count() == 2, "{on}");
     }
 
     #[test]
-    fn each_way_to_switch_it_off_counts() {
+    fn every_way_to_switch_it_off_is_respected() {
         let with = |line: &str| format!("[Desktop Entry]\nExec=/usr/bin/pilotlight tray\n{line}\n");
         for (line, why) in [
             ("Hidden=true", "its entry is hidden"),
@@ -277,24 +279,24 @@ mod tests {
             ("OnlyShowIn=GNOME;KDE;", "its entry is for other desktops"),
             ("NotShowIn=KDE;XFCE;", "its entry is for other desktops"),
         ] {
-            assert_eq!(says(&with(line)), Says::Nothing(why), "{line}");
+            assert_eq!(status(&with(line)), EntryStatus::Inactive(why), "{line}");
             let on = turned_on(Some(&with(line)), "/usr/bin/pilotlight", &["tray"]);
-            assert_eq!(says(&on), Says::Starts("/usr/bin/pilotlight".into()), "{on}");
+            assert_eq!(status(&on), EntryStatus::Starts("/usr/bin/pilotlight".into()), "{on}");
         }
         for line in
             ["Hidden=false", "OnlyShowIn=XFCE;", "NotShowIn=KDE;", "TryExec=sh", "[Other]\nHidden=true", "#Hidden=true"]
         {
-            assert_eq!(says(&with(line)), Says::Starts("/usr/bin/pilotlight".into()), "{line}");
+            assert_eq!(status(&with(line)), EntryStatus::Starts("/usr/bin/pilotlight".into()), "{line}");
         }
-        let tried = with("TryExec=/gone/x");
-        assert_eq!(says(&tried), Says::Gone("/gone/x".into()));
+        let missing = with("TryExec=/gone/x");
+        assert_eq!(status(&missing), EntryStatus::Missing("/gone/x".into()));
         assert_eq!(
-            says(&turned_on(Some(&tried), "/usr/bin/pilotlight", &["tray"])),
-            Says::Starts("/usr/bin/pilotlight".into())
+            status(&turned_on(Some(&missing), "/usr/bin/pilotlight", &["tray"])),
+            EntryStatus::Starts("/usr/bin/pilotlight".into())
         );
-        assert_eq!(says("[Desktop Entry]\nExec=/gone/pilotlight\n"), Says::Gone("/gone/pilotlight".into()));
-        assert_eq!(says("[Desktop Entry]\nName=x\n"), Says::Nothing("its entry names no program"));
-        assert_eq!(says("Exec=/usr/bin/pilotlight\n"), Says::Nothing("its file is no desktop entry"));
-        assert_eq!(says(""), Says::Nothing("its file is no desktop entry"));
+        assert_eq!(status("[Desktop Entry]\nExec=/gone/pilotlight\n"), EntryStatus::Missing("/gone/pilotlight".into()));
+        assert_eq!(status("[Desktop Entry]\nName=x\n"), EntryStatus::Inactive("its entry names no program"));
+        assert_eq!(status("Exec=/usr/bin/pilotlight\n"), EntryStatus::Inactive("its file is no desktop entry"));
+        assert_eq!(status(""), EntryStatus::Inactive("its file is no desktop entry"));
     }
 }

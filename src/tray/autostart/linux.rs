@@ -1,8 +1,9 @@
-//! Where a Linux desktop is told what to start at login: a desktop entry in the user's folder, one of the system's that holds
-//! as long as the user has none, and our systemd unit, where somebody enabled that.
+//! Start at login on a Linux desktop: a desktop entry of the user, which overrides one of the system, or our systemd
+//! unit if it is enabled.
 
-use super::State;
-use super::entry::{self, Says};
+use super::arguments::arguments;
+use super::entry::{self, EntryStatus};
+use super::state::State;
 use crate::system::{paths, state_file};
 use anyhow::Context;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
@@ -14,23 +15,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tokio::net::unix::pipe::Receiver;
 
-/// The entry's name; that of the program in the menu of programs as well.
+/// The name of the entry, and of the one in the applications menu.
 const ENTRY: &str = "pilotlight.desktop";
 const UNIT: &str = "pilotlight.service";
-/// What a unit is enabled for.
+/// The targets that the unit can be enabled for.
 const TARGETS: [&str; 2] = ["graphical-session.target.wants", "default.target.wants"];
 
-/// What tells the desktop.
+/// The files that decide what the desktop starts.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Backend {
     program: PathBuf,
-    /// Those that it is to look at, where any was named.
+    /// The homes to pass on, if any were named.
     homes: Vec<PathBuf>,
-    /// The user's entry, whether it is there or not.
+    /// The user's entry, whether it exists or not.
     user: PathBuf,
-    /// The system's, the one that counts first.
+    /// The system's entries, by precedence.
     system: Vec<PathBuf>,
-    /// The folders with systemd's units of users, the user's own first.
+    /// The folders of systemd user units, the user's own first.
     units: [PathBuf; 2],
     /// `XDG_CURRENT_DESKTOP`.
     desktops: String,
@@ -38,8 +39,8 @@ pub(super) struct Place {
     path: Option<OsString>,
 }
 
-impl Place {
-    /// For this program; `None` where the user has no home.
+impl Backend {
+    /// Finds the files for this program. `None` if the user has no home.
     pub(super) fn find(program: PathBuf, homes: Vec<PathBuf>) -> Option<Self> {
         let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let settings = absolute("XDG_CONFIG_HOME").or_else(|| Some(paths::user_home()?.join(".config")))?;
@@ -59,70 +60,72 @@ impl Place {
 
     /// What the desktop would do at the next login.
     pub(super) fn read(&self) -> State {
-        let text = match self.counts() {
+        let text = match self.effective_entry() {
             None if self.unit_is_enabled() => {
-                return State { can: false, ..State::on() }.because("by its systemd unit");
+                return State { can_change: false, ..State::on() }.because("by its systemd unit");
             }
             None => return State::off(),
             Some(file) => state_file::read(file),
         };
-        match self.says(&text) {
-            Says::Starts(program) if same(&program, &self.program) => State::on(),
-            _ if self.unit_is_enabled() => State { can: false, ..State::on() }.because("by its systemd unit"),
-            Says::Starts(program) => State::off().because(format!("its entry starts {}", program.display())),
-            Says::Gone(_) => State::off().because("its program is gone"),
-            Says::Nothing(why) => State::off().because(why),
+        match self.status(&text) {
+            EntryStatus::Starts(program) if same_file(&program, &self.program) => State::on(),
+            _ if self.unit_is_enabled() => State { can_change: false, ..State::on() }.because("by its systemd unit"),
+            EntryStatus::Starts(program) => State::off().because(format!("its entry starts {}", program.display())),
+            EntryStatus::Missing(_) => State::off().because("its program is gone"),
+            EntryStatus::Inactive(why) => State::off().because(why),
         }
     }
 
-    fn says(&self, text: &str) -> Says {
+    fn status(&self, text: &str) -> EntryStatus {
         entry::read(text, &self.desktops, |name| paths::program(name, self.path.as_deref()))
     }
 
-    /// The user's entries that would start a program of our name, were it there: each with that program. Another copy may
-    /// have been entered under another name.
-    pub(super) fn astray(&self) -> Vec<(PathBuf, PathBuf)> {
+    /// The user's entries that point to a missing program of our name, each with the path of that program. The entry of
+    /// another copy may have any name.
+    pub(super) fn stale_entries(&self) -> Vec<(PathBuf, PathBuf)> {
         let entries = self.user.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
         let files = entries.map(|entry| entry.path()).filter(|file| file.extension().is_some_and(|it| it == "desktop"));
-        let mut astray: Vec<_> = files
-            .filter_map(|file| match self.says(&state_file::read(&file)) {
-                Says::Gone(program) if file == self.user || program.ends_with("pilotlight") => Some((file, program)),
+        let mut stale: Vec<_> = files
+            .filter_map(|file| match self.status(&state_file::read(&file)) {
+                EntryStatus::Missing(program) if file == self.user || program.ends_with("pilotlight") => {
+                    Some((file, program))
+                }
                 _ => None,
             })
             .collect();
-        astray.sort_unstable();
-        astray
+        stale.sort_unstable();
+        stale
     }
 
-    /// The entry that counts: the user's, else the first of the system's.
-    fn counts(&self) -> Option<&Path> {
+    /// The entry that applies: the user's, or else the first of the system's.
+    fn effective_entry(&self) -> Option<&Path> {
         let files = std::iter::once(&self.user).chain(&self.system);
         files.map(PathBuf::as_path).find(|file| file.symlink_metadata().is_ok())
     }
 
-    /// Enabled, and not masked: a masked unit is a link to nowhere.
+    /// Whether the unit is enabled and not masked. A masked unit is a symlink to `/dev/null`.
     pub(super) fn unit_is_enabled(&self) -> bool {
         let masked = |folder: &PathBuf| fs::read_link(folder.join(UNIT)).is_ok_and(|to| to == Path::new("/dev/null"));
         let wanted = |folder: &PathBuf| TARGETS.iter().any(|target| folder.join(target).join(UNIT).exists());
         self.units.iter().any(wanted) && !self.units.iter().any(masked)
     }
 
-    /// Makes the desktop start this program, or not.
+    /// Turns the start at login on or off.
     pub(super) fn write(&self, on: bool) -> anyhow::Result<()> {
-        // A link of the user's stays one.
+        // A symlink of the user's is kept.
         let file = self.user.canonicalize().unwrap_or_else(|_| self.user.clone());
-        let before = file.is_file().then(|| state_file::read(&file));
+        let existing = file.is_file().then(|| state_file::read(&file));
         let after = if on {
             let program = self
                 .program
                 .to_str()
                 .context("the path of this program is not valid UTF-8, which a desktop entry needs")?;
-            Some(entry::turned_on(before.as_deref(), program, &super::arguments(&self.homes)?))
+            Some(entry::turned_on(existing.as_deref(), program, &arguments(&self.homes)?))
         } else {
             let system = self.system.iter().find(|file| file.is_file()).map(|file| state_file::read(file));
-            let covers = system.is_some();
-            let Some(text) = before.or(system) else { return Ok(()) };
-            entry::turned_off(&text, covers)
+            let overrides = system.is_some();
+            let Some(text) = existing.or(system) else { return Ok(()) };
+            entry::turned_off(&text, overrides)
         };
         let written = match after {
             Some(text) => state_file::replace(&file, text.as_bytes()),
@@ -132,8 +135,7 @@ impl Place {
         written.with_context(|| format!("cannot change {shown}; the desktop's own settings may be able to"))
     }
 
-    /// Where something may change: the folders of the entries, that of the file which a link of the user's leads to, and those
-    /// of the units.
+    /// The folders to watch: those of the entries, of the target of a symlink in the user's entry, and of the units.
     fn folders(&self) -> Vec<PathBuf> {
         let linked = self.user.canonicalize().ok();
         let entries = [&self.user].into_iter().chain(&self.system).chain(&linked);
@@ -144,33 +146,33 @@ impl Place {
         entries.filter_map(|file| Some(file.parent()?.to_owned())).chain(units).collect()
     }
 
-    /// Calls `told` whenever something may have changed.
+    /// Calls `on_change` whenever something may have changed.
     ///
     /// # Errors
-    /// Where the system watches no more.
-    pub(super) async fn follow(&self, told: impl Fn()) -> io::Result<()> {
-        // Anything that can be waited for and read passes for a pipe.
+    /// Where the system refuses a watch.
+    pub(super) async fn follow(&self, on_change: impl Fn()) -> io::Result<()> {
+        // `Receiver` works for any pollable, readable descriptor, not only for pipes.
         let watch = Receiver::from_owned_fd_unchecked(inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?)?;
         loop {
-            // Folders come and go; one that is watched already stays so.
+            // Folders may have been created since. Adding a watch twice does no harm.
             for folder in self.folders() {
                 add(&watch, &folder)?;
             }
-            told();
+            on_change();
             watch.readable().await?;
-            // What happened is not of interest: everything is looked at again.
+            // The events do not matter, as everything is read again.
             while watch.try_read(&mut [0; 4096]).is_ok_and(|read| read > 0) {}
         }
     }
 }
 
-/// Watches a folder for every change; one that is not there, through the nearest folder above it that is, for its coming.
+/// Watches a folder for all changes. If it does not exist, watches its nearest existing ancestor for its creation.
 fn add(watch: &Receiver, folder: &Path) -> io::Result<()> {
-    let (comes, goes) = (WatchFlags::CREATE | WatchFlags::MOVED_TO, WatchFlags::DELETE | WatchFlags::MOVED_FROM);
-    let usual = WatchFlags::ONLYDIR | WatchFlags::MASK_ADD;
+    let (created, removed) = (WatchFlags::CREATE | WatchFlags::MOVED_TO, WatchFlags::DELETE | WatchFlags::MOVED_FROM);
+    let common = WatchFlags::ONLYDIR | WatchFlags::MASK_ADD;
     for (n, folder) in folder.ancestors().enumerate() {
-        let wanted = if n == 0 { comes | goes | WatchFlags::CLOSE_WRITE | WatchFlags::DELETE_SELF } else { comes };
-        match inotify::add_watch(watch, folder, wanted | usual) {
+        let own = created | removed | WatchFlags::CLOSE_WRITE | WatchFlags::DELETE_SELF;
+        match inotify::add_watch(watch, folder, common | if n == 0 { own } else { created }) {
             Ok(_) => return Ok(()),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
             Err(error) => return Err(error.into()),
@@ -179,20 +181,20 @@ fn add(watch: &Receiver, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn same(one: &Path, other: &Path) -> bool {
+fn same_file(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{AGE, Login};
+    use super::super::{Login, MAX_AGE};
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::sync::atomic::Ordering;
 
     struct Desk {
         scratch: tempfile::TempDir,
-        place: Place,
+        backend: Backend,
     }
 
     impl Desk {
@@ -203,7 +205,7 @@ mod tests {
                 fs::write(at(program), "").unwrap();
                 fs::set_permissions(at(program), fs::Permissions::from_mode(0o755)).unwrap();
             }
-            let place = Place {
+            let backend = Backend {
                 program: at("pilotlight"),
                 homes: Vec::new(),
                 user: at("config/autostart/pilotlight.desktop"),
@@ -212,7 +214,7 @@ mod tests {
                 desktops: "XFCE".into(),
                 path: None,
             };
-            Self { scratch, place }
+            Self { scratch, backend }
         }
 
         fn put(&self, path: &str, text: &str) {
@@ -227,119 +229,127 @@ mod tests {
     }
 
     #[test]
-    fn turned_on_and_off_it_leaves_nothing() {
+    fn turning_it_on_and_off_leaves_nothing_behind() {
         let desk = Desk::new();
-        assert_eq!(desk.place.read(), State::off());
-        desk.place.write(false).unwrap();
-        desk.place.write(true).unwrap();
-        assert_eq!(desk.place.read(), State::on());
-        desk.place.write(false).unwrap();
-        assert_eq!(desk.place.read(), State::off());
-        assert!(!desk.place.user.exists());
+        assert_eq!(desk.backend.read(), State::off());
+        desk.backend.write(false).unwrap();
+        desk.backend.write(true).unwrap();
+        assert_eq!(desk.backend.read(), State::on());
+        desk.backend.write(false).unwrap();
+        assert_eq!(desk.backend.read(), State::off());
+        assert!(!desk.backend.user.exists());
     }
 
     #[test]
     fn an_entry_for_another_copy_is_not_ours() {
         let desk = Desk::new();
         desk.put("config/autostart/pilotlight.desktop", &desk.entry("other"));
-        let state = desk.place.read();
+        let state = desk.backend.read();
         assert!(!state.on && state.note.as_ref().is_some_and(|note| note.contains("its entry starts /")), "{state:?}");
-        desk.place.write(true).unwrap();
-        assert_eq!(desk.place.read(), State::on());
-        assert!(state_file::read(&desk.place.user).contains("Name=x"), "changed, not replaced");
+        desk.backend.write(true).unwrap();
+        assert_eq!(desk.backend.read(), State::on());
+        assert!(state_file::read(&desk.backend.user).contains("Name=x"), "changed, not replaced");
         let link = desk.scratch.path().join("link");
-        symlink(&desk.place.program, &link).unwrap();
+        symlink(&desk.backend.program, &link).unwrap();
         desk.put("config/autostart/pilotlight.desktop", &desk.entry("link"));
-        assert_eq!(desk.place.read(), State::on(), "another name of the same program");
+        assert_eq!(desk.backend.read(), State::on(), "another name of the same program");
     }
 
     #[test]
-    fn an_entry_of_the_system_is_covered_by_one_of_the_users() {
+    fn a_user_entry_overrides_one_of_the_system() {
         let desk = Desk::new();
         desk.put("etc/autostart/pilotlight.desktop", &desk.entry("pilotlight"));
-        assert_eq!(desk.place.read(), State::on());
-        desk.place.write(false).unwrap();
-        assert_eq!(desk.place.read(), State::off().because("its entry is hidden"));
-        desk.place.write(true).unwrap();
-        assert_eq!(desk.place.read(), State::on());
-        desk.place.write(false).unwrap();
-        assert!(!desk.place.read().on, "it must stay, hidden, for the other one not to count");
+        assert_eq!(desk.backend.read(), State::on());
+        desk.backend.write(false).unwrap();
+        assert_eq!(desk.backend.read(), State::off().because("its entry is hidden"));
+        desk.backend.write(true).unwrap();
+        assert_eq!(desk.backend.read(), State::on());
+        desk.backend.write(false).unwrap();
+        assert!(!desk.backend.read().on, "it must stay, hidden, to override the other one");
     }
 
     #[test]
-    fn a_link_stays_a_link() {
+    fn a_symlink_is_kept() {
         let desk = Desk::new();
         desk.put("dotfiles/light", &desk.entry("other"));
-        fs::create_dir_all(desk.place.user.parent().unwrap()).unwrap();
-        symlink(desk.scratch.path().join("dotfiles/light"), &desk.place.user).unwrap();
-        desk.place.write(true).unwrap();
-        assert_eq!(desk.place.read(), State::on());
-        assert!(desk.place.user.is_symlink());
+        fs::create_dir_all(desk.backend.user.parent().unwrap()).unwrap();
+        symlink(desk.scratch.path().join("dotfiles/light"), &desk.backend.user).unwrap();
+        desk.backend.write(true).unwrap();
+        assert_eq!(desk.backend.read(), State::on());
+        assert!(desk.backend.user.is_symlink());
         fs::remove_file(desk.scratch.path().join("dotfiles/light")).unwrap();
-        assert_eq!(desk.place.read(), State::off().because("its file is no desktop entry"), "a link to nowhere");
+        assert_eq!(desk.backend.read(), State::off().because("its file is no desktop entry"), "a dangling symlink");
     }
 
     #[test]
-    fn an_enabled_unit_is_told_and_not_touched() {
+    fn an_enabled_unit_is_shown_and_not_touched() {
         let desk = Desk::new();
         desk.put("etc/systemd/user/graphical-session.target.wants/pilotlight.service", "");
-        let by_unit = State { can: false, ..State::on() }.because("by its systemd unit");
-        assert_eq!(desk.place.read(), by_unit);
+        let by_unit = State { can_change: false, ..State::on() }.because("by its systemd unit");
+        assert_eq!(desk.backend.read(), by_unit);
         desk.put("config/autostart/pilotlight.desktop", "[Desktop Entry]\nHidden=true\n");
-        assert_eq!(desk.place.read(), by_unit);
-        fs::create_dir_all(&desk.place.units[0]).unwrap();
-        symlink("/dev/null", desk.place.units[0].join(UNIT)).unwrap();
-        assert_eq!(desk.place.read(), State::off().because("its entry is hidden"), "masked");
+        assert_eq!(desk.backend.read(), by_unit);
+        fs::create_dir_all(&desk.backend.units[0]).unwrap();
+        symlink("/dev/null", desk.backend.units[0].join(UNIT)).unwrap();
+        assert_eq!(desk.backend.read(), State::off().because("its entry is hidden"), "masked");
     }
 
     #[test]
-    fn an_entry_that_points_nowhere_is_astray_and_one_of_others_or_for_others_is_not() {
+    fn only_an_active_entry_for_a_missing_pilotlight_is_stale() {
         let desk = Desk::new();
-        let astray = |text: &str| {
+        let stale = |text: &str| {
             desk.put("config/autostart/x.desktop", &format!("[Desktop Entry]\n{text}\n"));
-            desk.place.astray().into_iter().map(|(_, program)| program.display().to_string()).collect::<String>()
+            desk.backend
+                .stale_entries()
+                .into_iter()
+                .map(|(_, program)| program.display().to_string())
+                .collect::<String>()
         };
-        assert_eq!(astray("Exec=/no/pilotlight tray"), "/no/pilotlight");
-        assert_eq!(astray(r#"Exec=env A=b "/no where/pilotlight" tray"#), "/no where/pilotlight");
-        let fine = format!("Exec={}", desk.place.program.display());
+        assert_eq!(stale("Exec=/no/pilotlight tray"), "/no/pilotlight");
+        assert_eq!(stale(r#"Exec=env A=b "/no where/pilotlight" tray"#), "/no where/pilotlight");
+        let fine = format!("Exec={}", desk.backend.program.display());
         let of_action = "[Desktop Action x]\nExec=/no/pilotlight";
         let others = ["Exec=/no/pilotlight\nHidden=True", "Exec=/no/pilotlight\nOnlyShowIn=KDE;", "Exec=/no/other"];
         for text in others.into_iter().chain(["Name=pilotlight", of_action, fine.as_str()]) {
-            assert_eq!(astray(text), "", "{text}");
+            assert_eq!(stale(text), "", "{text}");
         }
         desk.put("dotfiles/light", "[Desktop Entry]\nExec=/no/other tray\n");
-        symlink(desk.scratch.path().join("dotfiles/light"), &desk.place.user).unwrap();
-        assert_eq!(desk.place.astray(), [(desk.place.user.clone(), "/no/other".into())], "our own, through a link");
+        symlink(desk.scratch.path().join("dotfiles/light"), &desk.backend.user).unwrap();
+        assert_eq!(
+            desk.backend.stale_entries(),
+            [(desk.backend.user.clone(), "/no/other".into())],
+            "our own, through a symlink"
+        );
     }
 
     #[test]
-    fn it_is_read_again_always_where_nobody_follows_and_now_and_then_where_somebody_does() {
+    fn the_state_is_read_every_time_if_not_followed_and_at_intervals_if_followed() {
         let mut desk = Desk::new();
-        // A name that no system takes cannot be watched.
-        desk.place.system.push(desk.scratch.path().join("x".repeat(300)).join("autostart/pilotlight.desktop"));
+        // Watching fails: the name is too long.
+        desk.backend.system.push(desk.scratch.path().join("x".repeat(300)).join("autostart/pilotlight.desktop"));
         let (on, off) = (desk.entry("pilotlight"), "[Desktop Entry]\nHidden=true\n");
         desk.put("config/autostart/pilotlight.desktop", &on);
-        let file = desk.place.user.clone();
-        let login = Login::of(Some(desk.place), "");
+        let file = desk.backend.user.clone();
+        let login = Login::of(Some(desk.backend), "");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
         runtime.block_on(login.clone().follow(|| {}));
         assert!(login.state().on);
         fs::write(&file, off).unwrap();
-        assert!(!login.state().on, "nothing tells of changes any more");
+        assert!(!login.state().on, "changes are no longer watched");
         fs::write(&file, on).unwrap();
         login.followed.store(true, Ordering::Relaxed);
         assert!(!login.state().on, "read a moment ago");
-        login.read.lock().unwrap().at -= AGE;
+        login.last.lock().unwrap().at -= MAX_AGE;
         assert!(login.state().on);
     }
 
     #[test]
-    fn all_that_decides_is_watched() {
+    fn all_folders_that_matter_are_watched() {
         let desk = Desk::new();
         desk.put("dotfiles/light", &desk.entry("pilotlight"));
-        fs::create_dir_all(desk.place.user.parent().unwrap()).unwrap();
-        symlink(desk.scratch.path().join("dotfiles/light"), &desk.place.user).unwrap();
-        let folders = desk.place.folders();
+        fs::create_dir_all(desk.backend.user.parent().unwrap()).unwrap();
+        symlink(desk.scratch.path().join("dotfiles/light"), &desk.backend.user).unwrap();
+        let folders = desk.backend.folders();
         let root = desk.scratch.path().canonicalize().unwrap();
         assert!(folders.contains(&root.join("dotfiles")), "{folders:?}");
         for folder in
@@ -350,11 +360,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_said() {
+    fn a_failed_write_names_the_file() {
         let desk = Desk::new();
         desk.put("config", "a file where the folder should be");
-        let error = format!("{:#}", desk.place.write(true).unwrap_err());
+        let error = format!("{:#}", desk.backend.write(true).unwrap_err());
         assert!(error.contains("cannot change") && error.contains("pilotlight.desktop"), "{error}");
-        assert_eq!(desk.place.read(), State::off());
+        assert_eq!(desk.backend.read(), State::off());
     }
 }

@@ -1,7 +1,8 @@
-//! Start at login on macOS: a launch agent of the user's. What the system settings say of it beside (Login Items) is kept where
-//! no program may look, and is not known here.
+//! Start at login on macOS: a launch agent of the user. Whether it is also disabled in the system settings (Login
+//! Items) is unknown here, because no program may read that.
 
-use super::State;
+use super::arguments::arguments;
+use super::state::State;
 use crate::system::paths;
 use crate::system::state_file;
 use anyhow::Context;
@@ -10,23 +11,23 @@ use std::path::{Path, PathBuf};
 /// The bundle's identifier, and the agent's.
 const LABEL: &str = "io.github.pilotlight.pilotlight";
 
-/// The agent's file.
+/// The launch agent's file.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Backend {
     program: PathBuf,
-    /// Those that it is to look at, where any was named.
+    /// The homes to pass on, if any were named.
     homes: Vec<PathBuf>,
     file: PathBuf,
 }
 
-impl Place {
-    /// For this program; `None` where the user has no home.
+impl Backend {
+    /// Finds the file for this program. `None` if the user has no home.
     pub(super) fn find(program: PathBuf, homes: Vec<PathBuf>) -> Option<Self> {
         let file = paths::user_home()?.join("Library/LaunchAgents").join(format!("{LABEL}.plist"));
         Some(Self { program, homes, file })
     }
 
-    /// What the system would do at the next login, as far as the file tells.
+    /// What the system would do at the next login, according to the file.
     pub(super) fn read(&self) -> State {
         if !self.file.is_file() {
             return State::off();
@@ -46,10 +47,10 @@ impl Place {
         }
     }
 
-    /// Makes the system start this program, or not.
+    /// Turns the start at login on or off.
     pub(super) fn write(&self, on: bool) -> anyhow::Result<()> {
         let written = match on {
-            true => state_file::replace(&self.file, agent(&self.program, &super::arguments(&self.homes)?).as_bytes()),
+            true => state_file::replace(&self.file, agent(&self.program, &arguments(&self.homes)?).as_bytes()),
             false if !self.file.exists() => Ok(()),
             false => std::fs::remove_file(&self.file).map_err(Into::into),
         };
@@ -57,7 +58,7 @@ impl Place {
     }
 }
 
-/// The agent that starts `program` with these arguments. What it starts in turn, terminals above all, stays when it ends.
+/// The agent that starts `program` with these arguments. Its child processes, terminals above all, survive it.
 fn agent(program: &Path, arguments: &[&str]) -> String {
     let program = program.to_string_lossy();
     let words = std::iter::once(&*program).chain(arguments.iter().copied());

@@ -1,26 +1,28 @@
-//! Start at login on Windows: a value in the registry, and beside it what the user said of it in the task manager.
+//! Start at login on Windows: a value in the registry, and another one by which the user may disable it in the task
+//! manager.
 
-use super::State;
+use super::arguments::arguments;
+use super::state::State;
 use crate::tray::start_menu::for_the_tray;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use windows_registry::CURRENT_USER;
 
 const RUN: &str = r"Software\Microsoft\Windows\CurrentVersion\Run";
-/// Where the task manager and the settings note what the user switched off: bytes, of which the first is odd then.
+/// Where the task manager and the settings record what the user disabled: binary values whose first byte is then odd.
 const APPROVED: &str = r"Software\Microsoft\Windows\CurrentVersion\Explorer\StartupApproved\Run";
 const NAME: &str = "Pilotlight";
 
-/// The value that names this program.
+/// The registry value for this program.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Backend {
     program: PathBuf,
-    /// Those that it is to look at, where any was named.
+    /// The homes to pass on, if any were named.
     homes: Vec<PathBuf>,
 }
 
-impl Place {
-    /// For this program, or the one beside it that opens no console.
+impl Backend {
+    /// For this program, or the one without a console if it is in the same folder.
     pub(super) fn find(program: PathBuf, homes: Vec<PathBuf>) -> Option<Self> {
         Some(Self { program: for_the_tray(program), homes })
     }
@@ -45,22 +47,22 @@ impl Place {
         }
     }
 
-    /// Makes the system start this program, or not.
+    /// Turns the start at login on or off.
     pub(super) fn write(&self, on: bool) -> anyhow::Result<()> {
         let key = CURRENT_USER.create(RUN).context("cannot open what is started at login in the registry")?;
         if on {
-            // A backslash before the closing quote would be taken for a part of the word.
+            // A backslash before the closing quote would escape it.
             let quoted = |word: &str| match word.contains(' ') {
                 true => format!(" \"{}\"", word.trim_end_matches('\\')),
                 false => format!(" {word}"),
             };
-            let words: String = super::arguments(&self.homes)?.into_iter().map(quoted).collect();
+            let words: String = arguments(&self.homes)?.into_iter().map(quoted).collect();
             let command = format!("\"{}\"{words}", self.program.display());
             key.set_string(NAME, command).context("cannot note in the registry what is started at login")?;
         } else if key.get_value(NAME).is_ok() {
             key.remove_value(NAME).context("cannot take what is started at login out of the registry")?;
         }
-        // What was said of an earlier value does not count for this one.
+        // Clears the setting that the user made for an earlier value.
         if let Ok(key) = CURRENT_USER.create(APPROVED)
             && key.get_value(NAME).is_ok()
         {

@@ -1,46 +1,46 @@
-//! What stands below the sessions: always the same entries in the same order, so that a hand finds them.
+//! The entries below the sessions: always the same ones in the same order, so that they are easy to find.
 
 use crate::core::text::{counted, fit, lines, plain};
 use crate::tray::autostart::State as Login;
 use crate::tray::details::Source;
-use crate::tray::mute::Notices;
+use crate::tray::notifications::NotificationState;
 use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS};
 
-/// The entries below the sessions. `ends` are those that may end with the program.
+/// The entries below the sessions. `ends` are the sessions that may end with the program.
 pub(super) fn footer(
     any_unseen: bool,
     ends: &[&Source<'_>],
-    notices: &Notices,
+    notifications: &NotificationState,
     login: &Login,
     bridge: Option<Bridge>,
 ) -> [Item; 3] {
-    [notices.submenu(), settings(any_unseen, login, bridge), quit(ends)]
+    [notifications.submenu(), settings(any_unseen, login, bridge), quit(ends)]
 }
 
-/// Where the settings are wrong: what is, and a click opens them.
-pub(super) fn wrong(complaint: &str) -> Item {
-    // The file's name and place come first, after the folders that it is in.
+/// An entry with an error in the settings; a click opens them.
+pub(super) fn settings_error(complaint: &str) -> Item {
+    // Starts with the file's name and position, without its folders.
     let place = complaint.rsplit_once(std::path::MAIN_SEPARATOR).map_or(complaint, |(_, name)| name);
     let text = fit(&format!("Settings: {}", plain(place, 110)), COLUMNS);
     Item::action(ItemId::own(Kind::WrongSettings), text, Effect::OpenSettings)
 }
 
-fn words(text: &str, most: usize) -> impl Iterator<Item = Item> {
-    lines(&plain(text, 200), COLUMNS, most).into_iter().map(Item::text)
+fn text_lines(text: &str, max: usize) -> impl Iterator<Item = Item> {
+    lines(&plain(text, 200), COLUMNS, max).into_iter().map(Item::text)
 }
 
-/// What lies on our disk of the bridge to terminals.
+/// The files of the bridge to terminals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bridge {
-    /// Nothing: it is not installed.
+    /// Not installed.
     Off,
-    /// This version's.
+    /// Installed, in this version.
     On,
-    /// Another version's, or not all of it.
+    /// Installed in another version, or incomplete.
     Old,
 }
 
-/// `bridge`: `None` where it can be neither installed nor removed.
+/// The submenu of settings. `bridge` is `None` if it can be neither installed nor removed.
 fn settings(any_unseen: bool, login: &Login, bridge: Option<Bridge>) -> Item {
     let own = ItemId::own;
     let mut items = login.items();
@@ -67,22 +67,23 @@ fn settings(any_unseen: bool, login: &Login, bridge: Option<Bridge>) -> Item {
     }
     let version = format!("Pilotlight {}", crate::VERSION);
     let about = [version.as_str(), env!("CARGO_PKG_DESCRIPTION"), "It reads, and touches nothing until you click"];
-    let about = about.into_iter().flat_map(|line| words(line, 3)).collect();
+    let about = about.into_iter().flat_map(|line| text_lines(line, 3)).collect();
     items.push(Item::submenu(own(Kind::About), "About", about));
     Item::submenu(own(Kind::Settings), "Settings", items)
 }
 
-/// What a bug report needs: shown first, copied then.
+/// The submenu of diagnostics: they are shown before they can be copied.
 fn diagnostics() -> Item {
     let own = ItemId::own;
-    let what = "What a bug report needs, without names, paths, prompts or commands";
-    let mut items: Vec<_> = words(what, 2).collect();
+    let description = "What a bug report needs, without names, paths, prompts or commands";
+    let mut items: Vec<_> = text_lines(description, 2).collect();
     items.push(Item::action(own(Kind::ShowDiagnostics), "Show diagnostics", Effect::ShowDiagnostics));
     items.push(Item::action(own(Kind::CopyDiagnostics), "Copy what was shown", Effect::CopyDiagnostics));
     Item::submenu(own(Kind::Diagnostics), "Diagnostics", items)
 }
 
-/// The end of the program; where sessions would end with it, they are named, and it takes a second click.
+/// The entry that ends the program. If sessions may end with it, it is a submenu that names them and asks for a second
+/// click.
 fn quit(ends: &[&Source<'_>]) -> Item {
     let quit = |text: &str| Item::action(ItemId::own(Kind::Quit), text, Effect::Quit);
     if ends.is_empty() {

@@ -1,4 +1,4 @@
-//! What stands in the menu, with no desktop and no clock. What can be answered is in `answers`, random fleets are in `fleets`.
+//! Tests of the menu, without a desktop or a clock. Answers are tested in `answers`, random fleets in `fleets`.
 
 mod answers;
 mod fleets;
@@ -13,7 +13,7 @@ use crate::core::verdict::Status;
 use crate::engine::Key;
 use std::path::Path;
 
-/// Sessions that a test writes down.
+/// Sessions made up by a test.
 struct World {
     sessions: Vec<(Key, Session, Row)>,
     menu: Menu,
@@ -74,7 +74,7 @@ impl World {
         self.after(Span(1))
     }
 
-    /// The entries of the menu as they stand, lines as nothing.
+    /// The texts of the entries; those of separators are empty.
     fn entries(&self) -> Vec<String> {
         let items = &self.menu.shown.as_ref().unwrap().items;
         items.iter().map(|item| item.words().map(|text| text.at(self.now)).unwrap_or_default()).collect()
@@ -91,7 +91,7 @@ impl World {
     }
 }
 
-/// The sessions whose rows these are, by name; a remedy is `+`.
+/// The names of the sessions with these rows; a remedy is `+`.
 fn names(items: &[Item]) -> Vec<String> {
     let name = |item: &Item| match item.id() {
         Some(ItemId { session: Some((_, id)), kind: Kind::Row }) => Some(id.to_string()),
@@ -105,9 +105,8 @@ fn text(item: &Item) -> String {
     item.words().map(|text| text.at(Moment::of(Time(1_700_000_000_000)))).unwrap_or_default()
 }
 
-/// Case 152.
 #[test]
-fn case_152_those_that_need_the_user_come_first_by_how_much_and_how_long_then_what_works_then_what_rests() {
+fn case_152_sessions_that_need_the_user_come_first_by_urgency_and_age_then_working_then_idle_ones() {
     let mut world = World::new();
     for (name, status) in [
         ("idle", Status::Idle),
@@ -143,7 +142,7 @@ fn case_152_those_that_need_the_user_come_first_by_how_much_and_how_long_then_wh
 }
 
 #[test]
-fn what_rests_is_folded_from_the_fourth_on_and_what_has_ended_stands_in_it() {
+fn four_idle_sessions_are_folded_together_with_ended_ones() {
     let mut world = World::all(&["a", "b", "c", "d"], Status::Idle);
     world.add("over", Status::Ended);
     world.row("b").unseen = true;
@@ -152,15 +151,14 @@ fn what_rests_is_folded_from_the_fourth_on_and_what_has_ended_stands_in_it() {
     assert_eq!(names(world.submenu(Kind::Fold(40))), ["a", "b", "c", "d", "over"]);
 }
 
-/// Where there is room for no row of what works, one entry counts it, as the header does.
 #[test]
-fn what_works_and_what_is_quiet_are_counted_by_themselves_where_all_are_folded() {
+fn working_and_quiet_sessions_that_are_all_folded_are_counted_as_in_the_header() {
     let mut world = World::all(&["a", "b", "c"], Status::NeedsInput);
     world.add("slow", Status::Quiet);
     for name in ["d", "e", "f"] {
         world.add(name, Status::Working);
     }
-    world.menu.most = 8;
+    world.menu.capacity = 8;
     world.update().unwrap();
     let entries = world.entries();
     assert_eq!(entries[0], "3 need you · 1 quiet · 3 working");
@@ -170,7 +168,7 @@ fn what_works_and_what_is_quiet_are_counted_by_themselves_where_all_are_folded()
 }
 
 #[test]
-fn what_puts_it_right_stands_below_its_row_for_three_of_them() {
+fn three_rows_have_a_remedy_below_them() {
     let mut world = World::new();
     let ids: Vec<_> = (0..5).map(|n| format!("36535f61-5c7b-4f09-a70b-2f8aed97280{n}")).collect();
     for id in &ids {
@@ -186,16 +184,15 @@ fn what_puts_it_right_stands_below_its_row_for_three_of_them() {
     assert_eq!(world.effect(&ids[0], Kind::Remedy), Some(&resume));
 }
 
-/// One that asks is never answered from its row, and nothing is stopped that is only slow.
 #[test]
-fn an_approval_is_no_remedy_and_what_runs_long_needs_none() {
+fn an_approval_is_no_remedy_and_a_long_running_session_has_none() {
     let mut world = World::all(&["asks", "slow", "stuck", "may wait"], Status::Stuck);
     world.ask("asks", 1, "make");
     for name in ["slow", "stuck", "may wait"] {
         let now = world.now;
         let session = world.session(name);
         session.owner = Owner::Alive { pid: 1, started: None };
-        session.control.server = if name == "may wait" { ServerState::Listens } else { ServerState::Attached };
+        session.control.server = if name == "may wait" { ServerState::Listening } else { ServerState::Attached };
         let prompt =
             br#"{"type":"user.message","data":{"content":"go"},"id":"e1","timestamp":"2023-11-14T22:13:20.000Z"}"#;
         let tool = br#"{"type":"tool.execution_start","data":{"toolCallId":"t","toolName":"bash","arguments":{"command":"x"}},"id":"e2","timestamp":"2023-11-14T22:13:20.000Z","parentId":"e1"}"#;
@@ -218,34 +215,33 @@ fn an_approval_is_no_remedy_and_what_runs_long_needs_none() {
     assert_eq!(entries[2..8], expected);
 }
 
-/// Nobody but its own terminal can stop the turn of a session that runs in one: that is what is brought up.
+/// The turn of such a session can only be stopped in its own terminal.
 #[test]
-fn a_session_that_is_stuck_in_a_plain_terminal_is_put_right_there() {
+fn the_remedy_of_a_session_stuck_in_a_plain_terminal_shows_the_terminal() {
     let mut world = World::all(&["api"], Status::Stuck);
     world.session("api").owner = Owner::Alive { pid: 1, started: None };
     world.session("api").about.kind = Use::Terminal;
-    world.session("api").control.server = ServerState::Nowhere;
+    world.session("api").control.server = ServerState::NotListening;
     world.after(Span::minutes(1)).unwrap();
     assert_eq!(world.entries()[3], "     Show the terminal of api");
     let show = Effect::Act(Box::new(Order { who: "api".into(), ..Order::new("api", Ask::ShowTerminal) }));
     assert_eq!(world.effect("api", Kind::Remedy), Some(&show));
 }
 
-/// Case 151: a crash that was looked at, whose resume failed.
 #[test]
-fn case_151_what_was_seen_to_fail_needs_nobody_any_more_in_icon_header_and_order() {
+fn case_151_a_failure_that_was_seen_no_longer_affects_icon_header_or_order() {
     let mut world = World::all(&["works", "failed"], Status::Working);
     world.set("failed", Status::Failed);
     let view = world.update().unwrap();
     assert_eq!((view.icon.state, &*world.entries()[0]), (State::Trouble, "1 needs you · 1 working"));
-    world.row("failed").looked_at = true;
-    let view = world.after(SHAPE_REST).unwrap();
+    world.row("failed").is_seen = true;
+    let view = world.after(SHAPE_INTERVAL).unwrap();
     assert_eq!((view.icon.state, &*world.entries()[0]), (State::Working, "1 working · 1 set aside"));
     assert_eq!(names(&view.items), ["works", "failed"]);
 }
 
 #[test]
-fn further_changes_of_places_are_shown_once_a_second() {
+fn further_changes_of_shape_are_shown_once_a_second() {
     let mut world = World::all(&["a"], Status::Working);
     world.update().unwrap();
     world.after(Span::seconds(5));
@@ -255,14 +251,14 @@ fn further_changes_of_places_are_shown_once_a_second() {
     for n in 0..20 {
         world.add(&format!("n{n}"), Status::Working);
         assert!(world.after(Span(10)).is_none());
-        assert_eq!(world.menu.wake_at(), Some(shaped + SHAPE_REST));
+        assert_eq!(world.menu.wake_at(), Some(shaped + SHAPE_INTERVAL));
     }
-    world.after(shaped + SHAPE_REST - world.now.awake).unwrap();
+    world.after(shaped + SHAPE_INTERVAL - world.now.awake).unwrap();
     assert_eq!((&*world.entries()[0], world.menu.wake_at()), ("22 working", None));
 }
 
 #[test]
-fn nothing_is_sent_when_nothing_is_new_and_nothing_wakes_for_an_age() {
+fn an_age_alone_neither_sends_a_menu_nor_wakes() {
     let mut world = World::all(&["a", "b"], Status::Working);
     let begun = world.now;
     world.row("a").gist = Gist::Silent { since: begun, what: "x".into(), runs_long: false };
@@ -290,24 +286,20 @@ fn the_header_the_tooltip_and_the_icon_say_the_same() {
 }
 
 #[test]
-fn the_icon_counts_those_that_need_the_user_where_that_is_set() {
+fn the_icon_counts_sessions_that_need_the_user_if_configured() {
     let mut world = World::all(&["stuck", "failed", "idle"], Status::Stuck);
     world.set("failed", Status::Failed);
     world.set("idle", Status::Idle);
-    assert_eq!(world.update().unwrap().icon, Icon::of(State::Trouble), "it is not set");
+    assert_eq!(world.update().unwrap().icon, Icon::of(State::Trouble), "off by default");
     world.menu = world.menu.with_icon(Tray { count: true, high_contrast: true });
     let icon = world.update().unwrap().icon;
     assert_eq!((icon.count, icon.contrast), (2, true));
-    world.row("failed").looked_at = true;
-    assert_eq!(
-        world.after(SHAPE_REST).unwrap().icon.count,
-        1,
-        "what was seen to fail no longer colours it, nor counts"
-    );
+    world.row("failed").is_seen = true;
+    assert_eq!(world.after(SHAPE_INTERVAL).unwrap().icon.count, 1, "a failure that was seen is not counted");
 }
 
 #[test]
-fn case_154_wrong_settings_are_said_in_the_first_row() {
+fn case_154_a_mistake_in_the_settings_is_shown_in_the_first_row() {
     let mut world = World::all(&["a"], Status::Working);
     world.menu.configure(&Config::default(), Some("/home/dev/.config/pilotlight/config.toml:3:1: unknown key".into()));
     world.update().unwrap();
@@ -317,7 +309,7 @@ fn case_154_wrong_settings_are_said_in_the_first_row() {
 }
 
 #[test]
-fn only_what_is_shown_can_be_clicked() {
+fn only_items_in_the_menu_can_be_clicked() {
     let mut world = World::new();
     world.add("36535f61-5c7b-4f09-a70b-2f8aed97280f", Status::Working);
     world.add("../no-id; rm -rf", Status::Working);
@@ -334,14 +326,14 @@ fn only_what_is_shown_can_be_clicked() {
 }
 
 impl World {
-    /// A session asks for a permission, over a server that can be reached.
+    /// Lets a session request permission over a server that can be reached.
     fn ask(&mut self, name: &str, request: u64, command: &str) {
         let now = self.now;
         let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
         session.owner = Owner::Alive { pid: 1, started: None };
-        session.control.server = ServerState::Listens;
+        session.control.server = ServerState::Listening;
         session.facts.requests.push(Request {
-            id: Call::of_number(request),
+            id: Call::from_number(request),
             request: format!("request-{request}").into(),
             call: None,
             kind: "shell".into(),
@@ -361,7 +353,7 @@ impl World {
 }
 
 #[test]
-fn what_is_muted_or_paused_says_so() {
+fn the_menu_shows_what_is_muted_or_paused() {
     let mut world = World::all(&["a"], Status::Working);
     let muted = |view: &MenuView| {
         let row = view.items[2].children();
@@ -370,18 +362,17 @@ fn what_is_muted_or_paused_says_so() {
     };
     let view = world.update().unwrap();
     assert!(!view.icon.paused && !view.tooltip.contains("paused") && !muted(&view));
-    let mut notices = Notices::default();
-    notices.quiet.mute_session("a");
-    notices.quiet.pause(Pause::UntilResumed);
-    world.menu.note(&notices);
-    let view = world.after(SHAPE_REST).unwrap();
+    let mut notifications = NotificationState::default();
+    notifications.quiet.mute_session("a");
+    notifications.quiet.pause(Pause::UntilResumed);
+    world.menu.set_notifications(&notifications);
+    let view = world.after(SHAPE_INTERVAL).unwrap();
     assert!(view.icon.paused && view.tooltip.ends_with("; notifications are paused until resumed"), "{}", view.tooltip);
     assert!(muted(&view) && world.entries().contains(&"Notifications: paused until resumed".into()));
 }
 
-/// Case 107e.
 #[test]
-fn case_107e_quitting_as_the_last_client_names_what_would_end_and_takes_a_second_click() {
+fn case_107e_quitting_names_the_sessions_that_may_end_and_takes_a_second_click() {
     let mut world = World::new();
     world.add("a", Status::Working);
     world.update().unwrap();
@@ -395,7 +386,7 @@ fn case_107e_quitting_as_the_last_client_names_what_would_end_and_takes_a_second
 }
 
 #[test]
-fn what_was_open_when_the_machine_went_down_is_reopened_together() {
+fn sessions_left_open_when_the_machine_went_down_are_reopened_together() {
     let mut world = World::new();
     let ids = ["36535f61-5c7b-4f09-a70b-2f8aed972800", "36535f61-5c7b-4f09-a70b-2f8aed972801", "not-an-id"];
     for id in ids {
@@ -409,13 +400,13 @@ fn what_was_open_when_the_machine_went_down_is_reopened_together() {
     assert_eq!(world.menu.shown.as_ref().unwrap().effect_of(&item), Some(&Effect::Reopen(orders)));
 }
 
-/// What is shown of a session whose popup was clicked is a notification as any other.
+/// Clicking a popup shows the details in a notification, which others at the screen may read.
 #[test]
-fn a_session_in_the_words_of_a_notification_says_no_more_than_the_user_allows() {
+fn the_details_in_a_notification_show_no_more_than_the_user_allows() {
     let shown = |detail| {
         let mut world = World::new();
         world.add("Fix the parser", Status::Stuck);
-        world.menu.note(&Notices { detail, ..Notices::default() });
+        world.menu.set_notifications(&NotificationState { detail, ..NotificationState::default() });
         let (key, session, row) = &world.sessions[0];
         let summary = world.menu.details(&Source { key, session, row, path: Path::new("/nowhere") }, world.now);
         (summary.title, summary.body)
@@ -426,15 +417,15 @@ fn a_session_in_the_words_of_a_notification_says_no_more_than_the_user_allows() 
     assert_eq!(shown(Detail::None), ("A Copilot session needs you".into(), "The menu shows which.".into()));
 }
 
-/// To make a menu of twenty sessions takes milliseconds, and busy ones change their places many times a second.
+/// Building a menu of twenty sessions takes milliseconds, and busy ones change their order many times a second.
 #[test]
-fn while_its_places_rest_no_menu_is_made() {
+fn no_menu_is_built_while_a_change_of_shape_is_pending() {
     let mut world = World::all(&["a", "b"], Status::Idle);
     world.update().unwrap();
     world.set("b", Status::Stuck);
     assert!(world.update().is_none());
-    let rested = world.menu.wake_at().unwrap();
-    let untouched = std::iter::from_fn(|| panic!("it is made"));
-    assert!(world.menu.update(untouched, world.now).is_none() && world.menu.wake_at() == Some(rested));
-    assert!(world.after(SHAPE_REST).is_some());
+    let due = world.menu.wake_at().unwrap();
+    let untouched = std::iter::from_fn(|| panic!("a menu is built"));
+    assert!(world.menu.update(untouched, world.now).is_none() && world.menu.wake_at() == Some(due));
+    assert!(world.after(SHAPE_INTERVAL).is_some());
 }

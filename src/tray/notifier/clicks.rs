@@ -1,58 +1,58 @@
-//! What a click on a popup comes to.
+//! Decides what a click on a popup does.
 //!
-//! The popup says what it said when it was raised, and the session may have gone on: what it was for is looked for among what is
-//! open now, by its id and its text, and where that is over nothing is done, which is said.
+//! The popup shows what was true when it was raised, and the session may have moved on. So its request is looked up
+//! among those open now, by id and text; if it is over, nothing is done, and the user is notified.
 
-use crate::core::action::{Action, offer, questions};
-use crate::core::alert::{About, Asked, Button, Cause, Popup};
+use crate::core::action::{Action, Trait, offer, questions};
+use crate::core::alert::{About, Button, Cause, Popup, ShownRequest};
 use crate::core::fleet::{Row, Session};
-use crate::core::form::{Form, With};
+use crate::core::form::{Form, FormAnswer};
 use crate::core::order::{Ask, Order, Reply, Which};
 use crate::engine::Entry;
-use crate::tray::notify::Clicked;
+use crate::tray::messages::PopupEvent;
 use crate::tray::view::Effect;
 
-/// What a click comes to.
+/// What a click does.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum ClickAction {
     Do(Effect),
-    /// The session is muted.
+    /// Mutes the session.
     Mute,
-    /// What is known of the session is shown.
+    /// Shows the details of the session.
     Show,
-    /// Nothing is done, for this reason.
+    /// Does nothing, for this reason.
     Refuse(String),
 }
 
-/// What a click on this button, or beside the buttons, comes to.
-pub(super) fn step(popup: &Popup, button: Option<Button>, entry: &Entry) -> Step {
+/// Decides what a click on this button does; `None` is a click outside the buttons.
+pub(super) fn resolve(popup: &Popup, button: Option<Button>, entry: &Entry) -> ClickAction {
     let (row, session) = (&entry.row, entry.session());
     let order = |ask| act(entry, Order::new(&row.id, ask).on(session.facts.root.as_deref()));
-    let button = button.or_else(|| of_the_body(popup));
-    if let Some(over) = button.and_then(|button| over(popup, button, row)) {
-        return Step::Refuse(over);
+    let button = button.or_else(|| default_button(popup));
+    if let Some(reason) = button.and_then(|button| stale_reason(popup, button, row)) {
+        return ClickAction::Refuse(reason);
     }
     match button {
         Some(Button::Act(Action::Approve)) => answer(popup, entry, Ask::Approve),
         Some(Button::Act(Action::Deny)) => answer(popup, entry, Ask::Deny),
         Some(Button::Choice(index)) => choose(popup, entry, index),
         Some(Button::Act(Action::Answer)) => match question(session).filter(|_| is_one(popup)) {
-            Some(form) => Step::Do(Effect::Answer { id: row.id.clone(), request: form.request.clone() }),
-            None => Step::Refuse("that question is no longer open".into()),
+            Some(form) => ClickAction::Do(Effect::Answer { id: row.id.clone(), request: form.request.clone() }),
+            None => ClickAction::Refuse("that question is no longer open".into()),
         },
-        Some(Button::Act(action)) => Ask::of(action).map_or(Step::Show, order),
+        Some(Button::Act(action)) => action.verb().ask.clone().map_or(ClickAction::Show, order),
         Some(Button::SendOn) => order(Ask::Continue),
-        Some(Button::Mute) => Step::Mute,
+        Some(Button::Mute) => ClickAction::Mute,
         Some(Button::Details | Button::Review) if popup.cause == Cause::NeedsPermission => {
             let can_answer = offer(Action::Approve, session, row.status).is_ok();
-            let asked = session.facts.requests.iter().find(|request| !request.is_consent());
-            match asked.filter(|_| can_answer && is_one(popup)) {
-                Some(asked) => Step::Do(Effect::Details { id: row.id.clone(), request: asked.request.clone() }),
-                None => Step::Show,
+            let open = session.facts.requests.iter().find(|request| !request.is_consent());
+            match open.filter(|_| can_answer && is_one(popup)) {
+                Some(open) => ClickAction::Do(Effect::Details { id: row.id.clone(), request: open.request.clone() }),
+                None => ClickAction::Show,
             }
         }
-        None if is_one(popup) && offer(Action::ShowTerminal, session, row.status).is_ok() => order(Ask::ShowTerminal),
-        Some(Button::Details | Button::Review) | None => Step::Show,
+        Some(Button::Details | Button::Review) => ClickAction::Show,
+        None => showing(popup, entry).map_or(ClickAction::Show, order),
     }
 }
 
@@ -61,27 +61,35 @@ pub(super) fn question(session: &Session) -> Option<&Form> {
     questions(session).iter().find_map(|asking| asking.form.as_ref().ok())
 }
 
-/// Whether a popup that went so is done with. An answer may come to nothing; where the request is open for long after it, it is
-/// told once more.
-pub(super) const fn settles(clicked: Clicked) -> bool {
-    match clicked {
-        Clicked::Closed { by_user } => by_user,
-        Clicked::Action(button) => !button.answers(),
-        Clicked::Default => true,
+/// Whether this event settles what the popup was about. An answer does not: it may fail, and if the request is still
+/// open long after it, a popup is raised again.
+pub(super) const fn settles(event: PopupEvent) -> bool {
+    match event {
+        PopupEvent::Closed { by_user } => by_user,
+        PopupEvent::Action(button) => !button.answers(),
+        PopupEvent::Default => true,
     }
+}
+
+/// What shows the session and changes nothing, if that is possible now.
+fn showing(popup: &Popup, entry: &Entry) -> Option<Ask> {
+    let can_show = |action: &Action| {
+        is_one(popup) && action.is(Trait::OnlyShows) && offer(*action, entry.session(), entry.row.status).is_ok()
+    };
+    Action::ALL.into_iter().find(can_show)?.verb().ask.clone()
 }
 
 const fn is_one(popup: &Popup) -> bool {
     matches!(popup.about, About::One(_))
 }
 
-fn act(entry: &Entry, order: Order) -> Step {
-    Step::Do(Effect::Act(Box::new(order.to(&entry.row.label))))
+fn act(entry: &Entry, order: Order) -> ClickAction {
+    ClickAction::Do(Effect::Act(Box::new(order.to(&entry.row.label))))
 }
 
-/// The button that a click beside the buttons stands for: some servers show none. Only what does no harm where nobody meant
-/// it.
-fn of_the_body(popup: &Popup) -> Option<Button> {
+/// The button that a click outside the buttons triggers, as some servers show no buttons. Only one that does no harm if
+/// the click was accidental.
+fn default_button(popup: &Popup) -> Option<Button> {
     let is_harmless = |button: &Button| match button {
         Button::Act(Action::Resume) => true,
         Button::Act(Action::Reconnect) => popup.cause == Cause::Crashed,
@@ -90,42 +98,42 @@ fn of_the_body(popup: &Popup) -> Option<Button> {
     popup.buttons.first().copied().filter(is_harmless)
 }
 
-/// Why a button does nothing any more: what the popup was raised for is over.
-fn over(popup: &Popup, button: Button, row: &Row) -> Option<String> {
-    // What answers is held to the very request or question that was shown.
+/// Why a button no longer does anything: the cause of the popup is over.
+fn stale_reason(popup: &Popup, button: Button, row: &Row) -> Option<String> {
+    // Answers are checked against the request or question that was shown.
     let acts = match button {
-        Button::Act(Action::Approve | Action::Deny | Action::Answer | Action::ShowTerminal) => false,
-        Button::Act(_) | Button::SendOn => true,
+        Button::Act(action) => action.verb().ask.is_some() && !action.is(Trait::OnlyShows),
+        Button::SendOn => true,
         Button::Choice(_) | Button::Details | Button::Review | Button::Mute => false,
     };
     let is_over = acts && popup.cause != Cause::Done && Cause::of_row(row) != Some(popup.cause);
     is_over.then(|| format!("it is no longer {}: it is {} now", popup.cause.name(), row.status))
 }
 
-/// Answers the request that the popup showed, if it is still open, and only if it still asks for what was shown.
-fn answer(popup: &Popup, entry: &Entry, ask: fn(Which) -> Ask) -> Step {
+/// Answers the request that the popup showed, if it is still open with the same text.
+fn answer(popup: &Popup, entry: &Entry, ask: fn(Which) -> Ask) -> ClickAction {
     let requests = &entry.session().facts.requests;
-    let shown = popup.asked.as_ref().and_then(|Asked { request, text, .. }| {
+    let shown = popup.asked.as_ref().and_then(|ShownRequest { request, text, .. }| {
         let request = requests.iter().find(|one| one.id.number() == *request)?;
         Some(Which::Shown { id: request.request.to_string(), text: text.clone() })
     });
     match shown {
         Some(which) => act(entry, Order::new(&entry.row.id, ask(which))),
-        None => Step::Refuse("that request is no longer open".into()),
+        None => ClickAction::Refuse("that request is no longer open".into()),
     }
 }
 
-/// Answers the question that the popup showed, if it is still open, and only if it still asks what was shown.
-fn choose(popup: &Popup, entry: &Entry, index: u8) -> Step {
+/// Answers the question that the popup showed, if it is still open and unchanged.
+fn choose(popup: &Popup, entry: &Entry, index: u8) -> ClickAction {
     let mut open = questions(entry.session()).iter().filter_map(|asking| asking.form.as_ref().ok());
     let shown = popup.asked.as_ref().and_then(|asked| open.find(|form| form.mark() == asked.request));
     match shown {
         Some(form) => {
-            let (request, with) = (form.request.to_string(), With::Choice(index.into()));
+            let (request, with) = (form.request.to_string(), FormAnswer::Choice(index.into()));
             let reply = Reply::Give { request, shown: form.mark(), with };
             act(entry, Order::new(&entry.row.id, Ask::Answer(reply)))
         }
-        None => Step::Refuse("that question is no longer open".into()),
+        None => ClickAction::Refuse("that question is no longer open".into()),
     }
 }
 
@@ -150,27 +158,27 @@ mod tests {
         }
     }
 
-    /// An answer may fail, and the request be open still.
+    /// It may fail, and the request still be open.
     #[test]
-    fn an_answer_does_not_settle_what_it_answers() {
-        for (clicked, is_settled) in [
-            (Clicked::Action(Button::Act(Action::Approve)), false),
-            (Clicked::Action(Button::Act(Action::Deny)), false),
-            (Clicked::Action(Button::Choice(1)), false),
-            (Clicked::Closed { by_user: false }, false),
-            (Clicked::Closed { by_user: true }, true),
-            (Clicked::Action(Button::Details), true),
-            (Clicked::Default, true),
+    fn an_answer_does_not_settle_its_request() {
+        for (event, is_settled) in [
+            (PopupEvent::Action(Button::Act(Action::Approve)), false),
+            (PopupEvent::Action(Button::Act(Action::Deny)), false),
+            (PopupEvent::Action(Button::Choice(1)), false),
+            (PopupEvent::Closed { by_user: false }, false),
+            (PopupEvent::Closed { by_user: true }, true),
+            (PopupEvent::Action(Button::Details), true),
+            (PopupEvent::Default, true),
         ] {
-            assert_eq!(settles(clicked), is_settled, "{clicked:?}");
+            assert_eq!(settles(event), is_settled, "{event:?}");
         }
     }
 
     #[test]
-    fn a_click_beside_the_buttons_takes_the_next_step_where_that_is_harmless() {
+    fn a_click_outside_the_buttons_takes_the_next_step_only_if_that_is_harmless() {
         use Action::{Reconnect, Resume, ShowTerminal, Stop};
         use Button::{Act, Details, Mute};
-        for (cause, buttons, best) in [
+        for (cause, buttons, default) in [
             (Cause::Crashed, [Act(Resume), Mute], Some(Act(Resume))),
             (Cause::Crashed, [Act(Reconnect), Mute], Some(Act(Reconnect))),
             (Cause::Failed, [Act(Resume), Mute], Some(Act(Resume))),
@@ -181,23 +189,23 @@ mod tests {
             (Cause::NeedsPermission, [Details, Mute], None),
             (Cause::NeedsInput, [Act(ShowTerminal), Mute], None),
         ] {
-            assert_eq!(of_the_body(&popup(cause, &buttons)), best, "{cause:?}, {buttons:?}");
+            assert_eq!(default_button(&popup(cause, &buttons)), default, "{cause:?}, {buttons:?}");
         }
     }
 
     #[test]
-    fn what_is_over_is_not_acted_on() {
-        let over = |popup: &Popup, button, status| {
+    fn a_popup_whose_cause_is_over_is_not_acted_on() {
+        let reason = |popup: &Popup, button, status| {
             let row = Session::default().row(Moment::default(), &Limits::default()).0;
-            over(popup, button, &Row { status, ..row })
+            stale_reason(popup, button, &Row { status, ..row })
         };
         let stuck = popup(Cause::Stuck, &[]);
-        assert_eq!(over(&stuck, Button::Act(Action::Stop), Status::Stuck), None);
-        let why = over(&stuck, Button::Act(Action::Stop), Status::Working);
+        assert_eq!(reason(&stuck, Button::Act(Action::Stop), Status::Stuck), None);
+        let why = reason(&stuck, Button::Act(Action::Stop), Status::Working);
         assert_eq!(why.as_deref(), Some("it is no longer stuck: it is working now"));
         for button in [Button::Mute, Button::Details, Button::Act(Action::ShowTerminal)] {
-            assert_eq!(over(&stuck, button, Status::Working), None, "{button:?}");
+            assert_eq!(reason(&stuck, button, Status::Working), None, "{button:?}");
         }
-        assert_eq!(over(&popup(Cause::Done, &[]), Button::Act(Action::Resume), Status::Ended), None);
+        assert_eq!(reason(&popup(Cause::Done, &[]), Button::Act(Action::Resume), Status::Ended), None);
     }
 }

@@ -1,25 +1,27 @@
-//! The popups of [`alert`](crate::core::alert) on macOS and Windows: shown, without buttons, and left to the system.
+//! The popups of [`alert`](crate::core::alert) on macOS and Windows: shown without buttons.
 //!
-//! There is nothing to be told of them and no way to take one back, so each counts as closed as soon as it is shown. What a
-//! button would do, the menu does.
+//! Clicks on them are not reported and they cannot be withdrawn, so each counts as closed as soon as it is shown. The
+//! menu offers what their buttons would do.
 
-use super::{Clicked, Means, Note, NoteSender};
+use super::config::PopupConfig;
+use super::note::{Note, NoteSender};
 use crate::core::alert::{Change, PopupId};
+use crate::tray::messages::PopupEvent;
 use std::sync::Arc;
 
 /// Shows popups.
 pub(crate) struct Popups {
     note_sender: NoteSender,
-    means: Arc<Means>,
+    config: Arc<PopupConfig>,
 }
 
 impl Popups {
-    /// Nothing is shown yet.
-    pub(crate) fn start(means: Means) -> Self {
-        Self { note_sender: NoteSender::new(means.runtime.clone()), means: Arc::new(means) }
+    /// Starts without any popup.
+    pub(crate) fn start(config: PopupConfig) -> Self {
+        Self { note_sender: NoteSender::new(config.runtime.clone()), config: Arc::new(config) }
     }
 
-    /// Makes a change; returns at once.
+    /// Applies a change without blocking.
     pub(crate) fn apply(&self, change: Change) {
         let Change::Raise(popup) = change else { return };
         self.note_sender.send(&Note { title: popup.title, body: popup.body }, || ());
@@ -27,9 +29,9 @@ impl Popups {
     }
 
     fn closed(&self, id: PopupId) {
-        (self.means.clicked)(id, Clicked::Closed { by_user: false });
+        (self.config.clicked)(id, PopupEvent::Closed { by_user: false });
     }
 
-    /// What is shown stays with the system.
-    pub(crate) async fn end(self) {}
+    /// Does nothing: the system keeps the popups.
+    pub(crate) async fn close(self) {}
 }

@@ -1,9 +1,9 @@
-//! The notification server of a Linux desktop, as far as we speak with it: `org.freedesktop.Notifications`, version 1.2.
+//! A client for the notification server of a Linux desktop: `org.freedesktop.Notifications`, version 1.2.
 //!
-//! Spoken over zbus itself. notify-rust takes a click from whoever sends one (it does not ask who emitted `ActionInvoked`,
-//! so any program on the bus, an agent's own shell among them, could press Approve), opens a connection a popup, and
-//! panics where the bus goes away while it begins to listen. Here what did not come from the server that showed the popup
-//! is dropped.
+//! This uses zbus directly. notify-rust accepts a click from any sender: it does not check who emitted `ActionInvoked`,
+//! so any program on the bus, such as an agent's own shell, could press Approve. It also opens a connection per popup,
+//! and panics if the bus goes away while it subscribes. Here, signals that are not from the server that showed the
+//! popup are dropped.
 
 use crate::tray::icon::{Icon, State};
 use std::collections::HashMap;
@@ -19,92 +19,95 @@ use zbus::{Connection, MatchRule, MessageStream};
 
 const NAME: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
-/// Urgencies of the specification. The third, critical, breaks into whatever the user does, even where that asks for no disturbance.
+/// Urgencies of the specification. The third one, critical, is not used: it interrupts even a user who asked not to be
+/// disturbed.
 const LOW: u8 = 0;
 const NORMAL: u8 = 1;
-/// How long a popup stays, as the specification has it.
+/// Expiry timeouts with a special meaning in the specification.
 const NEVER_EXPIRES: i32 = 0;
-const AS_THE_SERVER_LIKES: i32 = -1;
-/// How long a server may take to say its name.
-const NAMED_WITHIN: Duration = Duration::from_secs(1);
+const SERVER_DEFAULT: i32 = -1;
+/// How long a server may take to answer.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
+/// The reason for a timeout.
+pub(super) const NO_REPLY: &str = "the notification server does not answer";
+/// How long a server may take to return its name.
+const NAME_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A connection to the bus, and what comes over it of notifications.
+/// A connection to the bus, subscribed to the signals of notification servers.
 pub(super) struct Bus {
     connection: Connection,
     signals: MessageStream,
     owners: MessageStream,
 }
 
-/// What came over the bus.
+/// An event from the bus.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A signal that claims to be of a notification server.
+    /// A signal that claims to be from a notification server.
     Signal(Message),
-    /// Another server is there now, or none.
+    /// The server changed; `None` if it is gone.
     Owner(Option<OwnedUniqueName>),
-    /// The bus is gone.
+    /// The connection was lost.
     Lost,
 }
 
-/// What a server tells of a popup.
+/// A signal about a popup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Signal {
-    /// The user clicked this.
+    /// The user invoked this action.
     Invoked(String),
-    /// It is closed.
+    /// It was closed.
     Closed {
-        /// The user put it away.
+        /// The user dismissed it.
         by_user: bool,
     },
 }
 
-/// One notification server: the process that owns the name, for as long as it does.
+/// A notification server: the process that owns the well-known name.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     connection: Connection,
-    /// Its own name on the bus, which no other process ever has.
+    /// Its unique bus name, which is never reused.
     pub(super) owner: OwnedUniqueName,
-    /// Its process, where the bus tells.
+    /// Its process id, if the bus knows it.
     pub(super) pid: Option<u32>,
-    /// What it can do.
-    pub(super) can: Can,
+    pub(super) capabilities: Capabilities,
 }
 
-/// What a server can do.
+/// The capabilities of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Can {
-    /// Show more than a title.
+pub(super) struct Capabilities {
+    /// Shows a body.
     pub(super) body: bool,
-    /// Read markup in it: what is no markup must be escaped. One that cannot shows an escape as it is.
+    /// Interprets markup in the body, so that text must be escaped. Others would show the escapes.
     pub(super) markup: bool,
-    /// Show buttons, and tell of clicks.
+    /// Shows buttons and reports clicks.
     pub(super) actions: bool,
-    /// Play a sound by its name. Some play none unless they are given one.
+    /// Plays a sound by name. Some play none unless one is named.
     pub(super) sound: bool,
-    /// Draw three buttons at most: LXQt's makes a list of four, with an OK beside it, and each click is two.
-    pub(super) few: bool,
+    /// Draws at most three buttons: LXQt's turns four into a list with an OK button, which takes two clicks.
+    pub(super) few_actions: bool,
 }
 
-/// What a server is given to show.
+/// The arguments of `Notify`.
 #[derive(Clone, Debug)]
-pub(super) struct Sheet {
-    /// The popup whose place it takes, by the server's number; 0 for none.
+pub(super) struct Notification {
+    /// The number of the popup that it replaces; 0 for none.
     pub(super) replaces: u32,
     pub(super) title: String,
     pub(super) body: String,
-    /// Each action's name and what stands on it, one after the other.
+    /// Names and labels of the actions, alternating.
     pub(super) actions: Vec<String>,
     pub(super) icon: State,
-    /// It is good to know, and no more.
-    pub(super) is_quiet: bool,
-    /// It stays until it is answered.
-    pub(super) waits: bool,
-    /// What kind of thing it tells, for the server's rules.
+    pub(super) low_urgency: bool,
+    /// Stays until it is answered.
+    pub(super) persistent: bool,
+    /// The category, for the server's rules.
     pub(super) category: Option<String>,
-    /// The server may play a sound of its own.
+    /// Allows the server to play its own sound.
     pub(super) sound: bool,
-    /// It is told which.
-    pub(super) plays: bool,
+    /// Names the sound to play.
+    pub(super) names_sound: bool,
 }
 
 /// Connects to the bus at an address, or to the session's.
@@ -115,20 +118,25 @@ pub(super) async fn connect(address: Option<&str>) -> zbus::Result<Connection> {
     }
 }
 
-/// Looks for the server, which the bus may start for that, and asks what it can do.
-pub(super) async fn meet(connection: Connection) -> zbus::Result<Server> {
-    let answer = connection.call_method(Some(NAME), PATH, Some(NAME), "GetCapabilities", &()).await?;
-    let can: Vec<String> = answer.body().deserialize()?;
-    let nobody = || zbus::Error::Failure("the answer is nobody's".into());
-    let owner = OwnedUniqueName::from(answer.header().sender().ok_or_else(nobody)?.to_owned());
-    let process = DBusProxy::new(&connection).await?.get_connection_unix_process_id(BusName::from(&owner)).await;
-    let can = |what: &str| can.iter().any(|one| one == what);
-    let can =
-        Can { body: can("body"), markup: can("body-markup"), actions: can("actions"), sound: can("sound"), few: false };
-    let mut server = Server { owner, pid: process.ok(), can, connection };
-    // One that does not say its name is one like most.
-    let about = tokio::time::timeout(NAMED_WITHIN, server.about()).await;
-    server.can.few = matches!(about, Ok(Ok(name)) if name.starts_with("lxqt-notificationd "));
+/// Finds the server, which the bus may have to start, and queries its capabilities.
+pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> {
+    let reply = connection.call_method(Some(NAME), PATH, Some(NAME), "GetCapabilities", &()).await?;
+    let supported: Vec<String> = reply.body().deserialize()?;
+    let no_sender = || zbus::Error::Failure("the reply has no sender".into());
+    let owner = OwnedUniqueName::from(reply.header().sender().ok_or_else(no_sender)?.to_owned());
+    let pid = DBusProxy::new(&connection).await?.get_connection_unix_process_id(BusName::from(&owner)).await;
+    let supports = |capability: &str| supported.iter().any(|name| name == capability);
+    let capabilities = Capabilities {
+        body: supports("body"),
+        markup: supports("body-markup"),
+        actions: supports("actions"),
+        sound: supports("sound"),
+        few_actions: false,
+    };
+    let mut server = Server { owner, pid: pid.ok(), capabilities, connection };
+    // A server that does not return its name is treated like most.
+    let name = tokio::time::timeout(NAME_TIMEOUT, server.name_and_version()).await;
+    server.capabilities.few_actions = matches!(name, Ok(Ok(name)) if name.starts_with("lxqt-notificationd "));
     Ok(server)
 }
 
@@ -150,7 +158,7 @@ impl Bus {
         Ok(Self { connection, signals, owners })
     }
 
-    /// What comes next. Nothing is lost where this is given up before anything came.
+    /// Waits for the next event. Cancel safe.
     pub(super) async fn next(&mut self) -> Event {
         let signals = poll_fn(|context| Pin::new(&mut self.signals).poll_next(context));
         let owners = poll_fn(|context| Pin::new(&mut self.owners).poll_next(context));
@@ -167,57 +175,57 @@ impl Bus {
         }
     }
 
-    /// Looks for the server, as [`meet`] does: once for each that comes.
-    pub(super) fn meet(&self) -> impl Future<Output = zbus::Result<Server>> + Send + 'static {
-        meet(self.connection.clone())
+    /// Finds the server, as [`find_server`] does.
+    pub(super) fn find_server(&self) -> impl Future<Output = zbus::Result<Server>> + Send + 'static {
+        find_server(self.connection.clone())
     }
 }
 
 impl Server {
-    /// Shows a popup; the server's number for it.
-    pub(super) async fn notify(&self, sheet: &Sheet) -> zbus::Result<u32> {
-        let category = sheet.category.as_deref();
+    /// Shows a popup. Returns the server's number for it.
+    pub(super) async fn notify(&self, notification: &Notification) -> zbus::Result<u32> {
+        let category = notification.category.as_deref();
         let mut hints: HashMap<&str, Value<'_>> = HashMap::from([
             ("desktop-entry", Value::from("pilotlight")),
-            ("urgency", Value::from(if sheet.is_quiet { LOW } else { NORMAL })),
-            ("suppress-sound", Value::from(!sheet.sound)),
+            ("urgency", Value::from(if notification.low_urgency { LOW } else { NORMAL })),
+            ("suppress-sound", Value::from(!notification.sound)),
         ]);
         hints.extend(category.map(|category| ("category", Value::from(category))));
-        if sheet.plays {
+        if notification.names_sound {
             hints.insert("sound-name", Value::from("message-new-instant"));
         }
-        if let Some(picture) = picture(sheet.icon) {
+        if let Some(picture) = picture(notification.icon) {
             hints.insert("image-data", picture);
         }
-        let lasts = if sheet.waits { NEVER_EXPIRES } else { AS_THE_SERVER_LIKES };
-        let call =
-            ("Pilotlight", sheet.replaces, "pilotlight", &sheet.title, &sheet.body, &sheet.actions, hints, lasts);
+        let expiry = if notification.persistent { NEVER_EXPIRES } else { SERVER_DEFAULT };
+        let Notification { replaces, title, body, actions, .. } = notification;
+        let arguments = ("Pilotlight", replaces, "pilotlight", title, body, actions, hints, expiry);
         let owner = UniqueName::from(&self.owner);
-        let answer = self.connection.call_method(Some(owner), PATH, Some(NAME), "Notify", &call).await?;
-        answer.body().deserialize()
+        let reply = self.connection.call_method(Some(owner), PATH, Some(NAME), "Notify", &arguments).await?;
+        reply.body().deserialize()
     }
 
-    /// Whether an error is this server's own answer, not one of the bus or of the way there.
+    /// Whether an error was returned by this server, and not by the bus or the connection.
     pub(super) fn refused(&self, error: &zbus::Error) -> bool {
-        let zbus::Error::MethodError(_, _, answer) = error else { return false };
-        answer.header().sender().map(UniqueName::as_str) == Some(self.owner.as_str())
+        let zbus::Error::MethodError(_, _, reply) = error else { return false };
+        reply.header().sender().map(UniqueName::as_str) == Some(self.owner.as_str())
     }
 
     /// Its name and version.
-    pub(super) async fn about(&self) -> zbus::Result<String> {
+    pub(super) async fn name_and_version(&self) -> zbus::Result<String> {
         let owner = UniqueName::from(&self.owner);
-        let answer = self.connection.call_method(Some(owner), PATH, Some(NAME), "GetServerInformation", &()).await?;
-        let (name, _, version, _): (String, String, String, String) = answer.body().deserialize()?;
+        let reply = self.connection.call_method(Some(owner), PATH, Some(NAME), "GetServerInformation", &()).await?;
+        let (name, _, version, _): (String, String, String, String) = reply.body().deserialize()?;
         Ok(format!("{name} {version}"))
     }
 
-    /// Takes a popup away. An error where the server, or the popup, is not there any more.
+    /// Closes a popup. Fails if the server is gone; some servers also fail if the popup is.
     pub(super) async fn close(&self, number: u32) -> zbus::Result<()> {
         let owner = UniqueName::from(&self.owner);
         self.connection.call_method(Some(owner), PATH, Some(NAME), "CloseNotification", &number).await.map(drop)
     }
 
-    /// What a signal says, and of which popup, if it is this server's.
+    /// Decodes a signal, with the number of its popup, if this server sent it.
     pub(super) fn read(&self, message: &Message) -> Option<(u32, Signal)> {
         let header = message.header();
         if header.sender().map(UniqueName::as_str) != Some(self.owner.as_str()) {
@@ -230,7 +238,7 @@ impl Server {
                 Some((number, Signal::Invoked(action)))
             }
             "NotificationClosed" => {
-                /// "The notification was dismissed by the user", of the four reasons that the specification has.
+                /// "The notification was dismissed by the user", one of the four reasons in the specification.
                 const DISMISSED: u32 = 2;
                 let (number, reason): (u32, u32) = body.deserialize().ok()?;
                 Some((number, Signal::Closed { by_user: reason == DISMISSED }))
@@ -245,7 +253,7 @@ fn new_owner(message: &Message) -> Option<OwnedUniqueName> {
     OwnedUniqueName::try_from(owner).ok()
 }
 
-/// The flame, in the form of the hint `image-data`: width, height, bytes a row, opacity, bits, channels, pixels.
+/// The icon as the hint `image-data`: width, height, row stride, has alpha, bits per sample, channels, pixels.
 fn picture(state: State) -> Option<Value<'static>> {
     let picture = Icon::of(state).picture().ok()?;
     let (width, height) = (i32::try_from(picture.width).ok()?, i32::try_from(picture.height).ok()?);

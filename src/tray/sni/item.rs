@@ -8,44 +8,44 @@ use std::sync::{Arc, Mutex, PoisonError};
 use zbus::object_server::SignalEmitter;
 use zbus::zvariant::{ObjectPath, OwnedObjectPath};
 
-/// Where the icon is on our connection.
+/// The object path of the item.
 pub(super) const PATH: &str = "/StatusNotifierItem";
-/// Our name among the icons.
+/// The item's id.
 const ID: &str = "pilotlight";
-/// Our name for people.
+/// The item's title.
 const TITLE: &str = "Pilotlight";
 
-/// What a panel sees of the icon.
-pub(super) struct Face {
+/// The current properties of the item.
+pub(super) struct ItemState {
     pub(super) title: String,
     pub(super) tooltip: String,
-    pub(super) drawn: Drawn,
-    /// Where the picture's file is.
+    pub(super) icon: RenderedIcon,
+    /// The folder of the icon's file.
     pub(super) folder: String,
 }
 
-/// The picture, in both ways that panels want it.
+/// The icon in both forms that panels read.
 #[derive(Clone)]
-pub(super) struct Drawn {
-    /// Its file's name, without its ending; empty where it has none.
+pub(super) struct RenderedIcon {
+    /// The file's name without its extension; empty if there is none.
     pub(super) name: String,
     pub(super) pixels: Pixels,
 }
 
-impl Face {
-    pub(super) fn of(view: &MenuView, drawn: Drawn, folder: String) -> Self {
+impl ItemState {
+    pub(super) fn of(view: &MenuView, icon: RenderedIcon, folder: String) -> Self {
         let title = if view.is_demo() { format!("{TITLE} demo") } else { TITLE.into() };
-        Self { title, tooltip: view.tooltip.clone(), drawn, folder }
+        Self { title, tooltip: view.tooltip.clone(), icon, folder }
     }
 }
 
-/// Width, height, and the pixels as the bus wants them: each with its opacity first.
+/// Width, height and ARGB pixels, as the specification wants them.
 pub(super) type Pixels = (i32, i32, Vec<u8>);
 
-pub(super) fn drawn(icon: Icon, pictures: &Pictures) -> anyhow::Result<Drawn> {
+pub(super) fn render(icon: Icon, pictures: &Pictures) -> anyhow::Result<RenderedIcon> {
     let picture = icon.picture()?;
     let name = pictures.name(&picture);
-    Ok(Drawn { name, pixels: pixels(picture)? })
+    Ok(RenderedIcon { name, pixels: pixels(picture)? })
 }
 
 fn pixels(picture: Picture) -> anyhow::Result<Pixels> {
@@ -56,17 +56,17 @@ fn pixels(picture: Picture) -> anyhow::Result<Pixels> {
     Ok((picture.width.try_into()?, picture.height.try_into()?, data))
 }
 
-/// The icon, for the bus.
-pub(super) struct Item(pub(super) Arc<Mutex<Face>>);
+/// The item's interface on the bus.
+pub(super) struct Item(pub(super) Arc<Mutex<ItemState>>);
 
 impl Item {
-    fn face<T>(&self, of: impl FnOnce(&Face) -> T) -> T {
-        of(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn state<T>(&self, read: impl FnOnce(&ItemState) -> T) -> T {
+        read(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// It has no `Activate` and no `ContextMenu`: with a panel that calls them although `ItemIsMenu` says that there is a menu and
-/// nothing else, the error is what makes it open that.
+/// `Activate` and `ContextMenu` are left out on purpose: a panel that calls them despite `ItemIsMenu` opens the menu
+/// when it gets an error.
 #[zbus::interface(name = "org.kde.StatusNotifierItem")]
 impl Item {
     /// The wheel does nothing.
@@ -84,7 +84,7 @@ impl Item {
 
     #[zbus(property)]
     fn title(&self) -> String {
-        self.face(|face| face.title.clone())
+        self.state(|state| state.title.clone())
     }
 
     #[zbus(property)]
@@ -99,23 +99,23 @@ impl Item {
 
     #[zbus(property)]
     fn icon_name(&self) -> String {
-        self.face(|face| face.drawn.name.clone())
+        self.state(|state| state.icon.name.clone())
     }
 
     #[zbus(property)]
     fn icon_theme_path(&self) -> String {
-        self.face(|face| face.folder.clone())
+        self.state(|state| state.folder.clone())
     }
 
     #[zbus(property)]
     fn icon_pixmap(&self) -> Vec<Pixels> {
-        self.face(|face| vec![face.drawn.pixels.clone()])
+        self.state(|state| vec![state.icon.pixels.clone()])
     }
 
-    /// What a screen reader says of the picture.
+    /// Read out by screen readers.
     #[zbus(property)]
     fn icon_accessible_desc(&self) -> String {
-        self.face(|face| format!("{}: {}", face.title, face.tooltip))
+        self.state(|state| format!("{}: {}", state.title, state.tooltip))
     }
 
     #[zbus(property)]
@@ -143,12 +143,12 @@ impl Item {
         String::new()
     }
 
-    /// The name of a picture, pictures, a title, text. What counts is the title: LXQt shows nothing else.
+    /// Icon name, pixmaps, title, text. The important part is in the title, as LXQt shows nothing else.
     #[zbus(property)]
     fn tool_tip(&self) -> (String, Vec<Pixels>, String, String) {
-        self.face(|face| {
-            let Drawn { name, pixels } = face.drawn.clone();
-            (name, vec![pixels], face.tooltip.clone(), face.title.clone())
+        self.state(|state| {
+            let RenderedIcon { name, pixels } = state.icon.clone();
+            (name, vec![pixels], state.tooltip.clone(), state.title.clone())
         })
     }
 
@@ -162,15 +162,12 @@ impl Item {
         ObjectPath::from_static_str_unchecked(menu::PATH).into()
     }
 
-    /// Another title.
     #[zbus(signal)]
     pub(super) async fn new_title(emitter: &SignalEmitter<'_>) -> zbus::Result<()>;
 
-    /// Another picture.
     #[zbus(signal)]
     pub(super) async fn new_icon(emitter: &SignalEmitter<'_>) -> zbus::Result<()>;
 
-    /// Another tooltip.
     #[zbus(signal)]
     pub(super) async fn new_tool_tip(emitter: &SignalEmitter<'_>) -> zbus::Result<()>;
 }
@@ -181,11 +178,11 @@ mod tests {
     use crate::tray::icon::State;
 
     #[test]
-    fn a_pixel_has_its_opacity_first() {
+    fn pixels_are_argb() {
         let icon = Icon { unseen: true, ..Icon::of(State::Trouble) };
-        let (drawn, (width, height, data)) = (icon.picture().unwrap(), pixels(icon.picture().unwrap()).unwrap());
-        assert_eq!((width, height), (drawn.width as i32, drawn.height as i32));
-        for (rgba, argb) in drawn.rgba.chunks(4).zip(data.chunks(4)) {
+        let (picture, (width, height, data)) = (icon.picture().unwrap(), pixels(icon.picture().unwrap()).unwrap());
+        assert_eq!((width, height), (picture.width as i32, picture.height as i32));
+        for (rgba, argb) in picture.rgba.chunks(4).zip(data.chunks(4)) {
             assert_eq!([rgba[3], rgba[0], rgba[1], rgba[2]], argb);
         }
     }

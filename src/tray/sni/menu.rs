@@ -1,9 +1,10 @@
 //! The menu on the bus: `com.canonical.dbusmenu`, as panels call it.
 
-use super::forms::{self, Forms};
-use super::layout::{Changes, Layout, Properties, Property, ROOT, Told};
+use super::layout::{Changes, Layout, LayoutReply};
+use super::property::{Properties, Property, ROOT};
+use super::sent_types::{self, SentTypes};
 use crate::system::clock::Clock;
-use crate::tray::controller;
+use crate::tray::messages::{EventSender, MainEvent};
 use crate::tray::view::{Item, MenuView};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,102 +14,103 @@ use zbus::message::Header;
 use zbus::object_server::SignalEmitter;
 use zbus::zvariant::Value;
 
-/// Where the menu is on our connection.
+/// The object path of the menu.
 pub(super) const PATH: &str = "/MenuBar";
-/// For so long after the menu was laid out anew, a click may have been meant for what stood there before: a panel closes what
-/// was open then, and opens the submenu of whatever row stands under the pointer now, a quarter of a second later.
-const SETTLES: Duration = Duration::from_millis(1200);
-/// A layout that was sent so shortly before we heard that the menu was opened may have arrived in the open menu.
-const CROSSES: Duration = Duration::from_millis(250);
-/// A panel that says for so long neither that the menu was closed nor anything else does not tell when that happens.
-const STAYS_OPEN: Duration = Duration::from_secs(60);
+/// For this long after a new layout, a click may have been meant for an entry of the old one: the panel closes the open
+/// submenu then, and opens that of the row under the pointer a quarter of a second later.
+const SETTLE_TIME: Duration = Duration::from_millis(1200);
+/// A layout sent this shortly before the "opened" event may have reached the menu when it was already open.
+const CROSSING_TIME: Duration = Duration::from_millis(250);
+/// After this long without any event, a menu no longer counts as open: the panel does not report closing it.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a panel shows, and what it has told us.
-pub(super) struct Shown {
+/// The menu as panels know it, and what they reported about it.
+pub(super) struct MenuState {
     layout: Layout,
-    forms: Forms,
+    sent_types: SentTypes,
     revision: u32,
-    /// What the menu will be when it is closed.
-    next: Option<Vec<Item>>,
-    /// The menus that are open.
+    /// The items to show once the menu is closed.
+    pending: Option<Vec<Item>>,
+    /// The open menus, by number.
     open: HashSet<i32>,
-    /// When the menu was last opened, and when a panel last said anything; none where it never says the former.
+    /// When the menu was last opened; `None` if no panel reported it.
     opened: Option<Instant>,
-    heard: Instant,
-    laid_out: Instant,
-    /// What ages are counted by.
+    /// When a panel last sent any event.
+    last_event: Instant,
+    /// When the layout last changed.
+    rebuilt: Instant,
+    /// The clock for ages.
     clock: Clock,
 }
 
-impl Shown {
-    /// What is shown first.
+impl MenuState {
+    /// Creates the menu with its first view.
     pub(super) fn new(view: &MenuView, now: Instant) -> Self {
         let (mut layout, clock) = (Layout::default(), view.clock);
-        layout.lay_out(&view.items, clock.now(), &mut Changes::default());
-        let forms = Forms::default();
+        layout.rebuild(&view.items, clock.now(), &mut Changes::default());
         Self {
             layout,
-            forms,
+            sent_types: SentTypes::default(),
             revision: 1,
-            next: None,
+            pending: None,
             open: HashSet::new(),
             opened: None,
-            heard: now,
-            laid_out: now,
+            last_event: now,
+            rebuilt: now,
             clock,
         }
     }
 
-    /// Shows these from now on; where the menu is open, places change only when it is closed.
-    pub(super) fn show(&mut self, view: &MenuView, now: Instant) -> Said {
+    /// Shows another view. If the menu is open, its structure changes only when it is closed.
+    pub(super) fn show(&mut self, view: &MenuView, now: Instant) -> Update {
         let mut changes = Changes::default();
-        (self.next, self.clock) = (None, view.clock);
+        (self.pending, self.clock) = (None, view.clock);
         let (items, at) = (&view.items, view.clock.now());
-        if self.layout.reword(items, at, &mut changes) {
-            return Said { changes, laid_out: None };
+        if self.layout.try_update(items, at, &mut changes) {
+            return Update { changes, revision: None };
         }
         if !self.is_open(now) {
-            let laid_out = Some(self.lay_out(items, now, &mut changes));
-            return Said { changes, laid_out };
+            let revision = Some(self.rebuild(items, now, &mut changes));
+            return Update { changes, revision };
         }
-        self.layout.reword_in_place(items, at, &mut changes);
-        self.next = Some(items.clone());
-        Said { changes, laid_out: None }
+        self.layout.update_in_place(items, at, &mut changes);
+        self.pending = Some(items.clone());
+        Update { changes, revision: None }
     }
 
-    /// The menu is about to be shown, or was opened just now: its ages are worded as they are true now. Its places stay.
-    fn renew(&mut self) -> Changes {
+    /// Updates the ages, for a menu that is about to be shown or was just opened.
+    fn refresh_ages(&mut self) -> Changes {
         let mut changes = Changes::default();
-        self.layout.renew(self.clock.now(), &mut changes);
+        self.layout.refresh_ages(self.clock.now(), &mut changes);
         changes
     }
 
     fn is_open(&self, now: Instant) -> bool {
-        !self.open.is_empty() && now.saturating_duration_since(self.heard) < STAYS_OPEN
+        !self.open.is_empty() && now.saturating_duration_since(self.last_event) < OPEN_TIMEOUT
     }
 
-    fn lay_out(&mut self, items: &[Item], now: Instant, changes: &mut Changes) -> u32 {
-        self.layout.lay_out(items, self.clock.now(), changes);
+    fn rebuild(&mut self, items: &[Item], now: Instant, changes: &mut Changes) -> u32 {
+        self.layout.rebuild(items, self.clock.now(), changes);
         self.revision = self.revision.wrapping_add(1);
-        self.laid_out = now;
+        self.rebuilt = now;
         self.open.clear();
         self.revision
     }
 
-    /// What a panel says of an entry. `None`: there is no such entry.
-    fn hear(&mut self, number: i32, event: &str, now: Instant) -> Option<Heard> {
-        if !self.layout.has(number) {
+    /// Handles a panel's event for an entry. `None` if there is no such entry.
+    fn handle_event(&mut self, number: i32, event: &str, now: Instant) -> Option<EventOutcome> {
+        if !self.layout.contains(number) {
             return None;
         }
-        self.heard = now;
-        let mut heard = Heard::default();
+        self.last_event = now;
+        let mut outcome = EventOutcome::default();
         match event {
             "opened" => {
                 if number == ROOT || self.open.is_empty() {
                     self.opened = Some(now);
                 }
                 self.open.insert(number);
-                heard.changes = self.renew();
+                outcome.update.changes = self.refresh_ages();
             }
             "closed" => {
                 self.open.remove(&number);
@@ -118,80 +120,80 @@ impl Shown {
             }
             "clicked" => {
                 let item = self.layout.clicked(number).map(|id| id.to_string());
-                heard.clicked = item.map(|item| controller::Told::Item { item, aimed: self.is_aimed(now) });
-                // Panels close the menu then, and not all say so.
+                outcome.click = item.map(|item| MainEvent::Click { item, aimed: self.is_aimed(now) });
+                // Panels close the menu on a click, and not all report it.
                 self.open.clear();
             }
             _ => {}
         }
         if self.open.is_empty()
-            && let Some(items) = self.next.take()
+            && let Some(items) = self.pending.take()
         {
-            heard.laid_out = Some(self.lay_out(&items, now, &mut heard.changes));
+            outcome.update.revision = Some(self.rebuild(&items, now, &mut outcome.update.changes));
         }
-        Some(heard)
+        Some(outcome)
     }
 
-    /// Whether who clicks now has seen what stands there.
+    /// Whether a click at this time is meant for the entry that it hits.
     fn is_aimed(&self, now: Instant) -> bool {
-        let opened_since = self.opened.is_some_and(|opened| self.laid_out + CROSSES <= opened);
-        opened_since || now.saturating_duration_since(self.laid_out) >= SETTLES
+        let opened_since = self.opened.is_some_and(|opened| self.rebuilt + CROSSING_TIME <= opened);
+        opened_since || now.saturating_duration_since(self.rebuilt) >= SETTLE_TIME
     }
 
-    /// When a menu that is said to be open no longer counts as open, where that is waited for.
-    pub(super) fn waits_until(&self) -> Option<Instant> {
-        self.next.as_ref().map(|_| self.heard + STAYS_OPEN)
+    /// When the open menu no longer counts as open, if items are pending.
+    pub(super) fn pending_deadline(&self) -> Option<Instant> {
+        self.pending.as_ref().map(|_| self.last_event + OPEN_TIMEOUT)
     }
 
-    /// Lays out what waits for the menu to be closed, if that was not said for too long.
-    pub(super) fn wait_no_longer(&mut self, now: Instant) -> Option<Said> {
+    /// Shows the pending items, if the menu no longer counts as open.
+    pub(super) fn apply_overdue(&mut self, now: Instant) -> Option<Update> {
         if self.is_open(now) {
             return None;
         }
-        let (items, mut changes) = (self.next.take()?, Changes::default());
-        let laid_out = Some(self.lay_out(&items, now, &mut changes));
-        Some(Said { changes, laid_out })
+        let (items, mut changes) = (self.pending.take()?, Changes::default());
+        let revision = Some(self.rebuild(&items, now, &mut changes));
+        Some(Update { changes, revision })
     }
 }
 
-/// What is to be said on the bus.
-pub(super) struct Said {
+/// A change of the menu, to be sent as signals.
+#[derive(Default)]
+pub(super) struct Update {
     pub(super) changes: Changes,
     /// The revision of a new layout.
-    pub(super) laid_out: Option<u32>,
+    pub(super) revision: Option<u32>,
 }
 
-/// What comes of a panel's word.
+/// The outcome of a panel's event.
 #[derive(Default)]
-struct Heard {
-    clicked: Option<controller::Told>,
-    changes: Changes,
-    laid_out: Option<u32>,
+struct EventOutcome {
+    click: Option<MainEvent>,
+    update: Update,
 }
 
-/// The menu, for the bus.
+/// The menu's interface on the bus.
 pub(super) struct Menu {
-    pub(super) shown: Arc<Mutex<Shown>>,
-    pub(super) tell: super::Tell,
+    pub(super) state: Arc<Mutex<MenuState>>,
+    pub(super) send: EventSender,
 }
 
-pub(super) fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
-    shown.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn lock(state: &Mutex<MenuState>) -> MutexGuard<'_, MenuState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The event of one entry in `EventGroup`: its number, the event, data, a time stamp.
+/// An event in `EventGroup`: the entry, the event, its data, a timestamp.
 type Event<'a> = (i32, &'a str, Value<'a>, u32);
 
 impl Menu {
-    async fn hear(&self, emitter: &SignalEmitter<'_>, number: i32, event: &str) -> bool {
-        let heard = lock(&self.shown).hear(number, event, Instant::now());
-        let Some(Heard { clicked, changes, laid_out }) = heard else { return false };
-        if let Some(clicked) = clicked {
-            (self.tell)(clicked);
+    async fn handle_event(&self, emitter: &SignalEmitter<'_>, number: i32, event: &str) -> bool {
+        let outcome = lock(&self.state).handle_event(number, event, Instant::now());
+        let Some(EventOutcome { click, update }) = outcome else { return false };
+        if let Some(click) = click {
+            (self.send)(click);
         }
-        Self::say(emitter, changes).await;
-        if let Some(revision) = laid_out {
-            // Fails only with the bus, which is noticed elsewhere.
+        Self::emit_changes(emitter, update.changes).await;
+        if let Some(revision) = update.revision {
+            // Fails only with the bus, which its monitor reports.
             let _ = Self::layout_updated(emitter, revision, ROOT).await;
         }
         true
@@ -199,17 +201,16 @@ impl Menu {
 }
 
 impl Menu {
-    /// Says which entries have other words now.
-    async fn say(emitter: &SignalEmitter<'_>, changes: Changes) {
+    async fn emit_changes(emitter: &SignalEmitter<'_>, changes: Changes) {
         if !changes.is_empty() {
-            // Fails only with the bus, which is noticed elsewhere.
+            // Fails only with the bus, which its monitor reports.
             let _ = Self::items_properties_updated(emitter, changes.set, changes.unset).await;
         }
     }
 }
 
-/// Who asks, by its name on the bus.
-fn asker<'a>(header: &'a Header<'_>) -> &'a str {
+/// The unique bus name of the caller.
+fn caller<'a>(header: &'a Header<'_>) -> &'a str {
     header.sender().map_or("", |sender| sender.as_str())
 }
 
@@ -217,7 +218,7 @@ fn no_entry(number: i32) -> fdo::Error {
     fdo::Error::InvalidArgs(format!("there is no entry {number} any more"))
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "what comes over the bus is handed over")]
+#[allow(clippy::needless_pass_by_value, reason = "zbus passes arguments by value")]
 #[zbus::interface(name = "com.canonical.dbusmenu")]
 impl Menu {
     fn get_layout(
@@ -226,13 +227,13 @@ impl Menu {
         parent_id: i32,
         recursion_depth: i32,
         property_names: Vec<String>,
-    ) -> fdo::Result<(u32, Told)> {
-        let mut shown = lock(&self.shown);
-        let last = shown.layout.last();
-        let known = shown.forms.of_layout(asker(&header), (parent_id, recursion_depth), &property_names, last);
-        let names = if known.is_some() { forms::told() } else { property_names };
-        let told = shown.layout.tell((parent_id, recursion_depth), names, known, shown.clock.now());
-        told.map(|told| (shown.revision, told)).ok_or_else(|| no_entry(parent_id))
+    ) -> fdo::Result<(u32, LayoutReply)> {
+        let mut state = lock(&self.state);
+        let (scope, last) = ((parent_id, recursion_depth), state.layout.last_number());
+        let known = state.sent_types.of_layout(caller(&header), scope, &property_names, last);
+        let names = if known.is_some() { sent_types::layout_properties() } else { property_names };
+        let reply = state.layout.reply(scope, names, known, state.clock.now());
+        reply.map(|reply| (state.revision, reply)).ok_or_else(|| no_entry(parent_id))
     }
 
     fn get_group_properties(
@@ -241,15 +242,15 @@ impl Menu {
         ids: Vec<i32>,
         property_names: Vec<String>,
     ) -> Vec<(i32, Properties)> {
-        let shown = lock(&self.shown);
-        let mut told = shown.layout.properties(&ids, &property_names, shown.clock.now());
-        shown.forms.leave_out(asker(&header), &property_names, &mut told);
-        told
+        let state = lock(&self.state);
+        let mut reply = state.layout.properties(&ids, &property_names, state.clock.now());
+        state.sent_types.remove_sent(caller(&header), &property_names, &mut reply);
+        reply
     }
 
     fn get_property(&self, id: i32, name: String) -> fdo::Result<Property> {
-        let shown = lock(&self.shown);
-        let property = shown.layout.property(id, &name, shown.clock.now()).ok_or_else(|| no_entry(id))?;
+        let state = lock(&self.state);
+        let property = state.layout.property(id, &name, state.clock.now()).ok_or_else(|| no_entry(id))?;
         property.ok_or_else(|| fdo::Error::InvalidArgs(format!("entry {id} has no {name}")))
     }
 
@@ -261,7 +262,7 @@ impl Menu {
         _data: Value<'_>,
         _timestamp: u32,
     ) -> fdo::Result<()> {
-        if self.hear(&emitter, id, event_id).await { Ok(()) } else { Err(no_entry(id)) }
+        if self.handle_event(&emitter, id, event_id).await { Ok(()) } else { Err(no_entry(id)) }
     }
 
     async fn event_group(
@@ -271,7 +272,7 @@ impl Menu {
     ) -> fdo::Result<Vec<i32>> {
         let mut unknown = Vec::new();
         for (id, event, ..) in &events {
-            if !self.hear(&emitter, *id, event).await {
+            if !self.handle_event(&emitter, *id, event).await {
                 unknown.push(*id);
             }
         }
@@ -281,13 +282,13 @@ impl Menu {
         }
     }
 
-    /// Places are always up to date; ages are told before the answer is.
+    /// Sends the current ages before the reply. The layout is always up to date, so no update is needed.
     async fn about_to_show(&self, #[zbus(signal_emitter)] emitter: SignalEmitter<'_>, id: i32) -> fdo::Result<bool> {
         let changes = {
-            let mut shown = lock(&self.shown);
-            shown.layout.has(id).then(|| shown.renew())
+            let mut state = lock(&self.state);
+            state.layout.contains(id).then(|| state.refresh_ages())
         };
-        Self::say(&emitter, changes.ok_or_else(|| no_entry(id))?).await;
+        Self::emit_changes(&emitter, changes.ok_or_else(|| no_entry(id))?).await;
         Ok(false)
     }
 
@@ -297,10 +298,10 @@ impl Menu {
         ids: Vec<i32>,
     ) -> (Vec<i32>, Vec<i32>) {
         let (changes, unknown) = {
-            let mut shown = lock(&self.shown);
-            (shown.renew(), ids.into_iter().filter(|id| !shown.layout.has(*id)).collect())
+            let mut state = lock(&self.state);
+            (state.refresh_ages(), ids.into_iter().filter(|id| !state.layout.contains(*id)).collect())
         };
-        Self::say(&emitter, changes).await;
+        Self::emit_changes(&emitter, changes).await;
         (Vec::new(), unknown)
     }
 
@@ -345,11 +346,11 @@ mod tests {
     }
 
     fn view(items: Vec<Item>) -> MenuView {
-        MenuView { items, ..MenuView::before_the_first_look() }
+        MenuView { items, ..MenuView::initial() }
     }
 
-    fn number(shown: &Shown, id: &str) -> i32 {
-        let all = shown.layout.properties(&[], &[], shown.clock.now());
+    fn number(state: &MenuState, id: &str) -> i32 {
+        let all = state.layout.properties(&[], &[], state.clock.now());
         all.iter().find(|(_, properties)| properties.get("label") == Some(&id.into())).unwrap().0
     }
 
@@ -358,64 +359,64 @@ mod tests {
     }
 
     #[test]
-    fn places_change_when_the_menu_is_closed() {
+    fn the_structure_changes_when_the_menu_is_closed() {
         let begun = Instant::now();
-        let mut shown = Shown::new(&view(vec![seen("a")]), begun);
-        assert!(shown.hear(ROOT, "opened", begun).is_some());
-        let said = shown.show(&view(vec![seen("b"), seen("a")]), after(begun, 10));
-        assert!(said.laid_out.is_none() && said.changes.is_empty());
-        assert_eq!(shown.hear(ROOT, "closed", after(begun, 20)).unwrap().laid_out, Some(2));
-        assert!(number(&shown, "b") > number(&shown, "a"));
+        let mut state = MenuState::new(&view(vec![seen("a")]), begun);
+        assert!(state.handle_event(ROOT, "opened", begun).is_some());
+        let update = state.show(&view(vec![seen("b"), seen("a")]), after(begun, 10));
+        assert!(update.revision.is_none() && update.changes.is_empty());
+        assert_eq!(state.handle_event(ROOT, "closed", after(begun, 20)).unwrap().update.revision, Some(2));
+        assert!(number(&state, "b") > number(&state, "a"));
     }
 
     #[test]
-    fn a_click_counts_where_the_menu_was_opened_after_its_places_changed() {
+    fn a_click_counts_if_the_menu_was_opened_after_its_structure_changed() {
         let begun = Instant::now();
-        let aimed = |shown: &mut Shown, now| {
-            let a = number(shown, "a");
-            match shown.hear(a, "clicked", now).unwrap().clicked {
-                Some(controller::Told::Item { aimed, .. }) => aimed,
+        let aimed = |state: &mut MenuState, now| {
+            let a = number(state, "a");
+            match state.handle_event(a, "clicked", now).unwrap().click {
+                Some(MainEvent::Click { aimed, .. }) => aimed,
                 other => panic!("{other:?}"),
             }
         };
-        // Of a panel that never says that it opens the menu, only a rest is known.
-        let mut shown = Shown::new(&view(vec![seen("a")]), begun);
-        assert!(!aimed(&mut shown, after(begun, 1100)));
-        assert!(aimed(&mut shown, after(begun, 1200)));
+        // For a panel that never reports opening the menu, only the time since the layout counts.
+        let mut state = MenuState::new(&view(vec![seen("a")]), begun);
+        assert!(!aimed(&mut state, after(begun, 1100)));
+        assert!(aimed(&mut state, after(begun, 1200)));
         // The first click after the menu was opened.
-        let mut shown = Shown::new(&view(vec![seen("a")]), begun);
-        shown.hear(ROOT, "opened", after(begun, 300));
-        assert!(aimed(&mut shown, after(begun, 500)));
-        // The layout may have come into the open menu.
-        let mut shown = Shown::new(&view(vec![seen("a")]), begun);
-        shown.hear(ROOT, "opened", after(begun, 200));
-        assert!(!aimed(&mut shown, after(begun, 500)));
+        let mut state = MenuState::new(&view(vec![seen("a")]), begun);
+        state.handle_event(ROOT, "opened", after(begun, 300));
+        assert!(aimed(&mut state, after(begun, 500)));
+        // The layout may have arrived after the menu was opened.
+        let mut state = MenuState::new(&view(vec![seen("a")]), begun);
+        state.handle_event(ROOT, "opened", after(begun, 200));
+        assert!(!aimed(&mut state, after(begun, 500)));
     }
 
     #[test]
-    fn a_panel_that_never_says_that_the_menu_was_closed_is_not_waited_for() {
+    fn a_panel_that_never_reports_closing_the_menu_delays_changes_by_a_minute() {
         let begun = Instant::now();
-        let mut shown = Shown::new(&view(vec![seen("a")]), begun);
-        shown.hear(ROOT, "opened", begun);
-        shown.show(&view(vec![seen("b")]), begun);
-        assert!(shown.wait_no_longer(after(begun, 59_000)).is_none());
-        assert_eq!(shown.waits_until(), Some(after(begun, 60_000)));
-        assert_eq!(shown.wait_no_longer(after(begun, 60_000)).unwrap().laid_out, Some(2));
-        assert_eq!(shown.waits_until(), None);
+        let mut state = MenuState::new(&view(vec![seen("a")]), begun);
+        state.handle_event(ROOT, "opened", begun);
+        state.show(&view(vec![seen("b")]), begun);
+        assert!(state.apply_overdue(after(begun, 59_000)).is_none());
+        assert_eq!(state.pending_deadline(), Some(after(begun, 60_000)));
+        assert_eq!(state.apply_overdue(after(begun, 60_000)).unwrap().revision, Some(2));
+        assert_eq!(state.pending_deadline(), None);
     }
 
     #[test]
-    fn a_submenu_that_is_open_holds_the_places_too() {
+    fn an_open_submenu_also_keeps_the_structure() {
         let begun = Instant::now();
         let row = |items| {
             let id = ItemId::of(&(0, "x".into()), Kind::Row);
             Item::submenu(id, "x", items)
         };
-        let mut shown = Shown::new(&view(vec![row(vec![seen("a")])]), begun);
-        let x = number(&shown, "x");
-        shown.hear(x, "opened", begun);
-        assert!(shown.show(&view(vec![row(vec![seen("b")])]), begun).laid_out.is_none());
-        assert_eq!(shown.hear(x, "closed", begun).unwrap().laid_out, Some(2));
-        assert!(shown.hear(99, "opened", begun).is_none(), "there is no such entry");
+        let mut state = MenuState::new(&view(vec![row(vec![seen("a")])]), begun);
+        let x = number(&state, "x");
+        state.handle_event(x, "opened", begun);
+        assert!(state.show(&view(vec![row(vec![seen("b")])]), begun).revision.is_none());
+        assert_eq!(state.handle_event(x, "closed", begun).unwrap().update.revision, Some(2));
+        assert!(state.handle_event(99, "opened", begun).is_none(), "there is no such entry");
     }
 }

@@ -1,8 +1,8 @@
-//! The icon as a file, beside its pixels: panels that know pictures by name alone show none otherwise. MATE's indicators draw
-//! "image missing" for an icon without a name.
+//! The icon as a file, for panels that support only icon names. MATE's indicators draw "image missing" for an icon
+//! without one.
 //!
-//! A file is named for what it holds. So another picture is another name, a panel that keeps pictures by their names never
-//! shows an old one, and a file that is there need not be written again.
+//! A file is named by a hash of its pixels. So each picture has its own name, a panel that caches pictures by name
+//! never shows a stale one, and an existing file need not be written again.
 
 use crate::system::paths::make_folder;
 use crate::tray::icon::Picture;
@@ -10,20 +10,20 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// The folder in the state folder that pictures are in.
+/// The folder of the pictures, in the state folder.
 const FOLDER: &str = "icons";
 
-/// Where pictures are put. Without a folder for them there are none, and panels have the pixels.
+/// Writes the pictures. Without a folder it writes none, and panels get only the pixels.
 #[derive(Debug, Default)]
 pub(super) struct Pictures {
     folder: Option<PathBuf>,
 }
 
 impl Pictures {
-    /// Pictures in this state folder; those of an earlier run are removed.
-    pub(super) fn below(state_folder: Option<&Path>) -> Self {
+    /// Writes pictures into this state folder. Removes those of an earlier run.
+    pub(super) fn new(state_folder: Option<&Path>) -> Self {
         let make = |folder: PathBuf| {
-            // What stays there does no harm: no other picture gets its name.
+            // A leftover does no harm: no other picture gets its name.
             let _ = fs::remove_dir_all(&folder);
             let made = make_folder(&folder).inspect_err(|error| tracing::debug!("no folder for icons: {error}"));
             made.is_ok().then_some(folder)
@@ -31,12 +31,12 @@ impl Pictures {
         Self { folder: state_folder.map(|folder| folder.join(FOLDER)).and_then(make) }
     }
 
-    /// The folder as panels read it; empty where there is none.
+    /// The folder, as panels read it; empty if there is none.
     pub(super) fn folder(&self) -> String {
         self.folder.as_deref().and_then(Path::to_str).unwrap_or_default().to_owned()
     }
 
-    /// The name of this picture, once its file is there; empty where it cannot be written.
+    /// Writes this picture and returns its name; empty if it cannot be written.
     pub(super) fn name(&self, picture: &Picture) -> String {
         let Some(folder) = &self.folder else { return String::new() };
         let mut hasher = DefaultHasher::new();
@@ -47,7 +47,7 @@ impl Pictures {
             && let Err(error) = write(&file, picture)
         {
             tracing::debug!("the icon cannot be written as a file: {error:#}");
-            let _ = fs::remove_file(&file); // half a picture is none
+            let _ = fs::remove_file(&file); // it may be incomplete
             return String::new();
         }
         name
@@ -68,9 +68,9 @@ mod tests {
     }
 
     #[test]
-    fn each_picture_is_a_file_by_a_name_of_its_own() {
+    fn each_picture_has_its_own_file() {
         let state = tempfile::tempdir().unwrap();
-        let pictures = Pictures::below(Some(state.path()));
+        let pictures = Pictures::new(Some(state.path()));
         let [well, trouble] = [State::Well, State::Trouble].map(|state| Icon::of(state).picture().unwrap());
         let (name, other) = (pictures.name(&well), pictures.name(&trouble));
         assert_ne!(name, other);
@@ -81,21 +81,21 @@ mod tests {
         let mut rgba = vec![0; reader.output_buffer_size().unwrap()];
         reader.next_frame(&mut rgba).unwrap();
         assert_eq!(rgba, well.rgba);
-        Pictures::below(Some(state.path()));
-        assert!(files(state.path()).is_empty(), "what an earlier run left is gone");
+        Pictures::new(Some(state.path()));
+        assert!(files(state.path()).is_empty(), "files of an earlier run are removed");
     }
 
     #[test]
-    fn where_it_cannot_be_written_the_icon_has_no_name() {
+    fn an_icon_whose_file_cannot_be_written_has_no_name() {
         let picture = Icon::of(State::Well).picture().unwrap();
-        assert_eq!(Pictures::below(None).name(&picture), "");
+        assert_eq!(Pictures::new(None).name(&picture), "");
         let state = tempfile::tempdir().unwrap();
-        let pictures = Pictures::below(Some(state.path()));
+        let pictures = Pictures::new(Some(state.path()));
         fs::remove_dir(state.path().join(FOLDER)).unwrap();
         assert_eq!(pictures.name(&picture), "");
-        // A file stands where the folder would be.
+        // A file is in the way of the folder.
         fs::write(state.path().join(FOLDER), "").unwrap();
-        let pictures = Pictures::below(Some(state.path()));
+        let pictures = Pictures::new(Some(state.path()));
         assert_eq!((pictures.folder(), pictures.name(&picture)), (String::new(), String::new()));
     }
 }

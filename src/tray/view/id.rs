@@ -1,4 +1,4 @@
-//! The names of the menu's items: what a click carries, on its way from the panel and back to us.
+//! The ids of menu items, as clicks carry them from the panel back to us.
 
 use crate::core::action::Action;
 use crate::core::turn::Call;
@@ -6,122 +6,122 @@ use crate::engine::Key;
 use std::fmt;
 use std::str::FromStr;
 
-/// Names an item for as long as its session exists. A click carries it, and it is looked up when the click arrives: where it
-/// is not shown any more, nothing happens.
+/// The id of an item, which stays the same for as long as its session exists. It is looked up when a click arrives; if
+/// the item is no longer in the menu, nothing happens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ItemId {
-    /// The session that it belongs to.
+    /// The session that the item belongs to, if any.
     pub session: Option<Key>,
-    /// What it is for.
+    /// The kind of item.
     pub kind: Kind,
 }
 
-/// What an item is for.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The row of a session.
     Row,
-    /// A line of words, by its number: whoever clicks it has looked.
+    /// A line of text, by its number. A click marks the session as seen.
     Fact(u8),
-    /// What puts it right, right below its row.
+    /// The remedy below a row.
     Remedy,
-    /// Why it has its status.
+    /// The submenu that explains the status.
     Why,
-    /// What cannot be done with it now.
+    /// The submenu of what cannot be done now.
     Refused,
-    /// What is rarely wanted.
+    /// The submenu of rarely used entries.
     More,
-    /// What did not fit the list that it stands in, by the number of that list.
+    /// The entries that did not fit a list, by the number of the list.
     Fold(u8),
-    /// A line of what a permission request, or a question, asks for, by its number.
+    /// A line of the text of a permission request or question, by its number.
     Asks(Call, u8),
-    /// The ways to answer a question.
+    /// The submenu of answers to a question.
     Answers(Call),
-    /// It is allowed, once.
+    /// Approves a request once.
     Approve(Call),
-    /// It is refused.
+    /// Denies a request.
     Deny(Call),
-    /// It is shown whole elsewhere, and answered there.
+    /// Shows a request in full in a terminal, to be answered there.
     Details(Call),
-    /// A question is answered by its choice of this number.
+    /// Answers a question with the choice of this number.
     Choice(Call, u8),
-    /// It is turned down.
+    /// Declines to answer a question.
     Decline(Call),
-    /// It is answered in a terminal.
+    /// Answers a question in a terminal.
     Answer(Call),
-    /// Something is done with it.
+    /// Another action on the session.
     Act(Action),
-    /// The ways to end its process.
+    /// The submenu of ways to end the session.
     Ending,
-    /// Shows its folder.
+    /// Opens the folder of the session.
     OpenFolder,
-    /// Its id, into the clipboard.
+    /// Copies the id of the session.
     CopyId,
-    /// The command that resumes it, into the clipboard.
+    /// Copies the command that resumes the session.
     CopyResume,
-    /// Shows its log.
+    /// Opens the log of the session.
     OpenLog,
-    /// It was looked at.
+    /// Marks the session as seen.
     Seen,
-    /// All were looked at.
+    /// Marks all sessions as seen.
     SeenAll,
-    /// Look at everything now.
+    /// Rescans everything now.
     Refresh,
-    /// It is muted, or heard again.
+    /// Mutes or unmutes the session.
     MuteSession,
-    /// Its folder is.
+    /// Mutes or unmutes the folder of the session.
     MuteFolder,
-    /// What is told beside the menu.
+    /// The submenu of notifications.
     Notifications,
-    /// Nothing is told for an hour.
+    /// Pauses notifications for an hour.
     PauseHour,
-    /// Nothing is told until tomorrow.
+    /// Pauses notifications until tomorrow.
     PauseTomorrow,
-    /// Nothing is told until the user says so.
+    /// Pauses notifications until the user resumes them.
     PauseOn,
-    /// The pause is over.
+    /// Resumes notifications.
     Unpause,
-    /// All that is muted is heard again.
+    /// Unmutes all sessions and folders.
     UnmuteAll,
-    /// Shows what a notification looks like.
+    /// Sends a test notification.
     TestNote,
-    /// Whether the desktop starts this program.
+    /// Turns the start at login on or off.
     StartAtLogin,
-    /// Whether sessions in terminals can be answered.
+    /// Installs or removes the bridge to terminals.
     Bridge,
-    /// The bridge becomes this version's.
+    /// Updates the bridge to this version.
     RenewBridge,
-    /// Shows our own log.
+    /// Opens our own log.
     OwnLog,
-    /// What is set, and what this program is.
+    /// The submenu of settings.
     Settings,
     /// Opens the settings.
     EditSettings,
-    /// The same, where they are wrong.
+    /// Opens the settings because of an error in them.
     WrongSettings,
-    /// What a bug report needs.
+    /// The submenu of diagnostics.
     Diagnostics,
-    /// It is shown.
+    /// Shows the diagnostics.
     ShowDiagnostics,
-    /// What was shown goes into the clipboard.
+    /// Copies the diagnostics that were shown.
     CopyDiagnostics,
-    /// What this program is.
+    /// The submenu about this program.
     About,
-    /// Resumes all that was open.
+    /// Resumes the sessions that were left open.
     Reopen,
-    /// The ways to end the program, where sessions would end with it.
+    /// The submenu that asks for confirmation because sessions may end with the program.
     Quitting,
-    /// The end.
+    /// Ends the program.
     Quit,
 }
 
 const FACT: &str = "fact-";
 const FOLD: &str = "fold-";
-/// Makes the kind of an item of a request's.
+/// Creates the kind of an item for a request.
 type OfRequest = fn(Call) -> Kind;
-/// The same of one of several.
+/// Creates the kind of a numbered item for a request.
 type OneOfRequest = fn(Call, u8) -> Kind;
-/// The kinds that carry a request.
+/// The kinds that carry a request, and the prefixes of their names.
 const REQUESTS: [(OfRequest, &str); 6] = [
     (Kind::Answers, "answers-"),
     (Kind::Approve, "approve-"),
@@ -130,7 +130,7 @@ const REQUESTS: [(OfRequest, &str); 6] = [
     (Kind::Decline, "decline-"),
     (Kind::Answer, "answer-"),
 ];
-/// Those that carry a number, too.
+/// The kinds that carry a request and a number.
 const NUMBERED: [(OneOfRequest, &str); 2] = [(Kind::Asks, "asks-"), (Kind::Choice, "choice-")];
 const KINDS: [(Kind, &str); 36] = [
     (Kind::Row, "row"),
@@ -177,13 +177,13 @@ impl ItemId {
         Self { session: Some(key.clone()), kind }
     }
 
-    /// An item of no session.
+    /// An item that belongs to no session.
     pub(crate) const fn own(kind: Kind) -> Self {
         Self { session: None, kind }
     }
 }
 
-/// `open-folder:0:<id>`, `quit`.
+/// Formats like `open-folder:0:<id>` or `quit`.
 impl fmt::Display for ItemId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
@@ -237,19 +237,19 @@ impl FromStr for ItemId {
     }
 }
 
-/// The kind of an item that carries a request and a number.
+/// Parses the kind of an item that carries a request and a number.
 fn numbered_kind(name: &str) -> Option<Kind> {
     NUMBERED.iter().find_map(|(kind, prefix)| {
         let (n, call) = name.strip_prefix(prefix)?.split_once('-')?;
-        Some(kind(Call::of_number(u64::from_str_radix(call, 16).ok()?), n.parse().ok()?))
+        Some(kind(Call::from_number(u64::from_str_radix(call, 16).ok()?), n.parse().ok()?))
     })
 }
 
-/// The kind of an item that carries a request.
+/// Parses the kind of an item that carries a request.
 fn request_kind(name: &str) -> Option<Kind> {
     REQUESTS.iter().find_map(|(kind, prefix)| {
         let number = u64::from_str_radix(name.strip_prefix(prefix)?, 16).ok()?;
-        Some(kind(Call::of_number(number)))
+        Some(kind(Call::from_number(number)))
     })
 }
 
@@ -258,9 +258,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_items_name_is_read_back_as_it_was_written() {
-        let requests = REQUESTS.map(|(kind, _)| kind(Call::of_number(u64::MAX)));
-        let numbered = NUMBERED.map(|(kind, _)| kind(Call::of_number(u64::MAX), 255));
+    fn an_id_round_trips_through_its_text() {
+        let requests = REQUESTS.map(|(kind, _)| kind(Call::from_number(u64::MAX)));
+        let numbered = NUMBERED.map(|(kind, _)| kind(Call::from_number(u64::MAX), 255));
         let facts = [Kind::Fact(0), Kind::Fact(255), Kind::Fold(0), Kind::Fold(255)];
         let actions = Action::ALL.map(Kind::Act);
         for kind in KINDS.map(|(kind, _)| kind).into_iter().chain(actions).chain(facts).chain(requests).chain(numbered)

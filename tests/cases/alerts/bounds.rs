@@ -1,7 +1,7 @@
-//! What must hold whatever happens: by examples, and for any sequence of what may.
+//! Bounds on popups and wakeups, by examples and for random sequences of events.
 //!
-//! That no session has two popups, that none is open for a cause that is over, that there are never more than the bound,
-//! that what is gone is forgotten and that every waking lies ahead is checked by the stage after every single update.
+//! After every update the stage itself checks the invariants: a session has at most one popup, no popup is open for a
+//! cause that is over, popups stay within their bound, sessions that are gone are forgotten, every wakeup lies ahead.
 
 use super::stage::Stage;
 use pilotlight::core::action::Action;
@@ -12,14 +12,14 @@ use proptest::prelude::*;
 
 /// Something that may happen.
 #[derive(Clone, Debug)]
-enum What {
-    Passes(i64),
-    Is(u8, Status),
+enum Event {
+    TimePasses(i64),
+    Status(u8, Status),
     Asks(u8, u64, bool),
     Completes(u8, i64),
-    Reachable(u8, bool),
-    Looked(u8),
-    Goes(u8),
+    Answerable(u8, bool),
+    Seen(u8),
+    Disappears(u8),
     Closes(u8, bool),
     Mutes(u8),
     MutesFolder(u8),
@@ -29,7 +29,7 @@ enum What {
     Wakes,
     Minute(u16),
     WallJumps(i64),
-    Sets(Settings),
+    Settings(Settings),
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
@@ -45,66 +45,66 @@ fn settings() -> impl Strategy<Value = Settings> {
     })
 }
 
-fn what() -> impl Strategy<Value = What> {
+fn event() -> impl Strategy<Value = Event> {
     let who = 0..7u8;
     let status = prop::sample::select(Status::ALL.to_vec());
     let gap = prop_oneof![4 => 0..1500i64, 3 => 0..70_000i64, 2 => 0..700_000i64, 1 => 0..90_000_000i64];
     prop_oneof![
-        8 => gap.prop_map(What::Passes),
-        8 => (who.clone(), status).prop_map(|(who, status)| What::Is(who, status)),
-        4 => (who.clone(), 0..4u64, any::<bool>()).prop_map(|(who, id, known)| What::Asks(who, id, known)),
-        2 => (who.clone(), 0..200i64).prop_map(|(who, took)| What::Completes(who, took)),
-        2 => (who.clone(), any::<bool>()).prop_map(|(who, can)| What::Reachable(who, can)),
-        1 => who.clone().prop_map(What::Looked),
-        1 => who.clone().prop_map(What::Goes),
-        3 => (who.clone(), any::<bool>()).prop_map(|(who, by_user)| What::Closes(who, by_user)),
-        1 => who.clone().prop_map(What::Mutes),
-        1 => who.prop_map(What::MutesFolder),
-        1 => Just(What::Unmutes),
-        1 => prop::option::of(-1000..100_000i64).prop_map(What::Pauses),
-        1 => Just(What::Resumes),
-        1 => Just(What::Wakes),
-        1 => (0..1440u16).prop_map(What::Minute),
-        1 => (-4_000_000..4_000_000i64).prop_map(What::WallJumps),
-        1 => settings().prop_map(What::Sets),
+        8 => gap.prop_map(Event::TimePasses),
+        8 => (who.clone(), status).prop_map(|(who, status)| Event::Status(who, status)),
+        4 => (who.clone(), 0..4u64, any::<bool>()).prop_map(|(who, id, known)| Event::Asks(who, id, known)),
+        2 => (who.clone(), 0..200i64).prop_map(|(who, took)| Event::Completes(who, took)),
+        2 => (who.clone(), any::<bool>()).prop_map(|(who, can)| Event::Answerable(who, can)),
+        1 => who.clone().prop_map(Event::Seen),
+        1 => who.clone().prop_map(Event::Disappears),
+        3 => (who.clone(), any::<bool>()).prop_map(|(who, by_user)| Event::Closes(who, by_user)),
+        1 => who.clone().prop_map(Event::Mutes),
+        1 => who.prop_map(Event::MutesFolder),
+        1 => Just(Event::Unmutes),
+        1 => prop::option::of(-1000..100_000i64).prop_map(Event::Pauses),
+        1 => Just(Event::Resumes),
+        1 => Just(Event::Wakes),
+        1 => (0..1440u16).prop_map(Event::Minute),
+        1 => (-4_000_000..4_000_000i64).prop_map(Event::WallJumps),
+        1 => settings().prop_map(Event::Settings),
     ]
 }
 
-fn happens(stage: &mut Stage, what: What, now: &mut Span) {
+fn apply(stage: &mut Stage, event: Event, now: &mut Span) {
     let id = |who: u8| who.to_string();
-    match what {
-        What::Passes(span) => {
+    match event {
+        Event::TimePasses(span) => {
             *now = *now + Span(span);
             stage.at(*now);
         }
-        What::Is(who, status) => drop(stage.is(&id(who), status)),
-        What::Asks(who, request, known) => drop(stage.asks(&id(who), request, known.then_some("make"))),
-        What::Completes(who, took) => drop(stage.completes(&id(who), Span::seconds(took))),
-        What::Reachable(who, can) => drop(stage.but(&id(who), |actor| {
+        Event::Status(who, status) => drop(stage.is(&id(who), status)),
+        Event::Asks(who, request, known) => drop(stage.asks(&id(who), request, known.then_some("make"))),
+        Event::Completes(who, took) => drop(stage.completes(&id(who), Span::seconds(took))),
+        Event::Answerable(who, can) => drop(stage.change(&id(who), |actor| {
             actor.request = actor.request.take().map(|(id, _, _)| (id, Some("make".into()), can));
         })),
-        What::Looked(who) => drop(stage.but(&id(who), |actor| {
+        Event::Seen(who) => drop(stage.change(&id(who), |actor| {
             actor.seen = true;
             actor.row.unseen = false;
         })),
-        What::Goes(who) => drop(stage.goes(&id(who))),
-        What::Closes(who, by_user) => {
+        Event::Disappears(who) => drop(stage.disappears(&id(who))),
+        Event::Closes(who, by_user) => {
             if stage.popup(&id(who)).is_some() {
                 stage.closes(&id(who), by_user);
             }
         }
-        What::Mutes(who) => stage.alerts.quiet.mute_session(&id(who)),
-        What::MutesFolder(who) => stage.alerts.quiet.mute_folder(&format!("/code/{who}")),
-        What::Unmutes => stage.alerts.quiet.unmute_all(),
-        What::Pauses(until) => stage.alerts.quiet.pause(match until {
+        Event::Mutes(who) => stage.alerts.quiet.mute_session(&id(who)),
+        Event::MutesFolder(who) => stage.alerts.quiet.mute_folder(&format!("/code/{who}")),
+        Event::Unmutes => stage.alerts.quiet.unmute_all(),
+        Event::Pauses(until) => stage.alerts.quiet.pause(match until {
             Some(ahead) => Pause::Until(stage.moment().wall + Span(ahead)),
             None => Pause::UntilResumed,
         }),
-        What::Resumes => stage.alerts.quiet.resume(),
-        What::Wakes => drop(stage.wakes()),
-        What::Minute(minute) => stage.minute = minute,
-        What::WallJumps(by) => stage.wall_jumps(now.0 / 1000, Span(by)),
-        What::Sets(settings) => stage.alerts.settings = settings,
+        Event::Resumes => stage.alerts.quiet.resume(),
+        Event::Wakes => drop(stage.wakes()),
+        Event::Minute(minute) => stage.minute = minute,
+        Event::WallJumps(by) => stage.wall_jumps(now.0 / 1000, Span(by)),
+        Event::Settings(settings) => stage.alerts.settings = settings,
     }
 }
 
@@ -112,14 +112,14 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_the_rules_hold(start in settings(), all in prop::collection::vec(what(), 1..120)) {
+    fn the_rules_hold_whatever_happens(start in settings(), events in prop::collection::vec(event(), 1..120)) {
         let mut stage = Stage::with(start);
         let mut now = Span::ZERO;
-        for what in all {
-            happens(&mut stage, what, &mut now);
-            stage.look();
+        for event in events {
+            apply(&mut stage, event, &mut now);
+            stage.update();
             if stage.alerts.quiet.paused().is_some() {
-                prop_assert!(stage.open.is_empty(), "open in a pause");
+                prop_assert!(stage.open.is_empty(), "open during a pause");
             }
             for popup in stage.open.values() {
                 prop_assert_eq!(popup.asked.is_some(), popup.buttons.contains(&Button::Act(Action::Approve)));
@@ -127,20 +127,20 @@ proptest! {
                 prop_assert!(stage.alerts.settings.detail == Detail::Full || popup.body.is_empty(), "{popup:#?}");
             }
         }
-        // Where nothing happens any more, there is soon nothing to wake for but quiet hours.
+        // Once nothing happens any more, quiet hours are soon the only reason to wake.
         stage.alerts.settings.quiet_hours = None;
         let before = stage.updates;
         stage.at(now + Span::hours(100));
         prop_assert!(stage.updates - before < 40, "{} updates", stage.updates - before);
         prop_assert_eq!(stage.alerts.wake_at(), None);
         stage.actors.clear();
-        stage.look();
+        stage.update();
         prop_assert_eq!((stage.alerts.remembered(), stage.open.len()), (0, 0));
     }
 }
 
 #[test]
-fn thousands_of_changes_a_second_raise_a_handful() {
+fn thousands_of_changes_a_second_raise_few_popups() {
     let mut stage = Stage::new();
     let ids: Vec<_> = (0..200).map(|n| n.to_string()).collect();
     let ids: Vec<_> = ids.iter().map(String::as_str).collect();
@@ -152,7 +152,7 @@ fn thousands_of_changes_a_second_raise_a_handful() {
 }
 
 #[test]
-fn nothing_is_woken_for_while_nothing_waits() {
+fn there_is_no_wakeup_while_nothing_waits() {
     let mut stage = Stage::new();
     stage.is("a", Status::Working).at(10).completes("a", Span::minutes(1));
     assert_eq!(stage.alerts.wake_at(), None);

@@ -1,11 +1,12 @@
-//! Sessions, their course, and what a user is notified of it: the engine's part, in made-up time.
+//! A stage: sessions that change over simulated time, and the popups that they cause.
 //!
-//! The stage updates as the engine does: when a line is written, when a verdict or the notifications want to be looked at
-//! again, and when the test changes something. After every update it checks what must always hold.
+//! The stage updates as the engine does: when a line is written, when a verdict or the notifications are due for a
+//! recheck, and when the test changes something. After every update it checks the invariants.
 
 use super::super::story::{At, START, Story};
 use pilotlight::core::alert::{
-    About, Alertable, Alerts, Cause, Change, Completed, Key, Now, Popup, PopupId, Posed, Quiet, Request, Settings,
+    About, Alertable, Alerts, Cause, Change, Completed, Key, Now, OpenQuestion, Popup, PopupId, Quiet, Request,
+    Settings,
 };
 use pilotlight::core::fleet::{Background, Kind, Label, Row, Session};
 use pilotlight::core::form::Form;
@@ -15,7 +16,7 @@ use pilotlight::core::turn::Ending;
 use pilotlight::core::verdict::Status;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long before the start of a stage the program was started, so that no grace is left.
+/// How long before a stage begins the program was started, so that its grace period is over.
 const BEFORE: Span = Span::minutes(1);
 
 /// A session on the stage.
@@ -35,21 +36,21 @@ pub(super) struct Actor {
 pub(super) struct Stage {
     pub(super) alerts: Alerts,
     pub(super) actors: BTreeMap<Key, Actor>,
-    /// All that was ever raised, with its offset in milliseconds.
+    /// All popups raised so far, with their offsets in milliseconds.
     pub(super) raised: Vec<(i64, Popup)>,
     pub(super) open: BTreeMap<PopupId, Popup>,
-    /// How often a popup was changed in place.
+    /// How often a popup was replaced in place.
     pub(super) replaced: usize,
     pub(super) updates: usize,
     pub(super) minute: u16,
     pub(super) woke: Option<Span>,
     started: Span,
     now: Span,
-    /// From then on the wall clock reads so much more.
+    /// Jumps of the wall clock: when, and by how much.
     jumps: Vec<(Span, Span)>,
 }
 
-/// A row that is made up.
+/// A made-up row.
 pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
     Row {
         id: id.into(),
@@ -69,7 +70,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         turn: None,
         ended_denied: false,
         gist: Gist::default(),
-        looked_at: false,
+        is_seen: false,
         question: None,
     }
 }
@@ -79,7 +80,7 @@ pub(super) fn key(id: &str) -> Key {
 }
 
 impl Stage {
-    /// A stage without sessions, on which the program has run for a while.
+    /// A stage without sessions; the program has run for a while.
     pub(super) fn new() -> Self {
         Self::with(Settings::default())
     }
@@ -88,16 +89,16 @@ impl Stage {
         Self::started(settings, Span::ZERO - BEFORE)
     }
 
-    /// The program is started at this offset; its first look is taken with the first step.
+    /// The program starts at offset 0; its first update is the test's first step.
     pub(super) fn starting() -> Self {
         Self { now: Span::ZERO, started: Span::ZERO, ..Self::blank(Settings::default()) }
     }
 
     fn started(settings: Settings, at: Span) -> Self {
         let mut stage = Self { now: at, started: at, ..Self::blank(settings) };
-        stage.look();
+        stage.update();
         stage.now = Span::ZERO;
-        stage.look();
+        stage.update();
         stage
     }
 
@@ -117,7 +118,7 @@ impl Stage {
         }
     }
 
-    /// From `at` on the wall clock reads `by` more: the machine slept, or somebody set it.
+    /// Sets the wall clock `by` ahead at `at` seconds: the machine slept, or somebody set the clock.
     pub(super) fn wall_jumps(&mut self, at: i64, by: Span) {
         self.jumps.push((Span::seconds(at), by));
     }
@@ -141,14 +142,14 @@ impl Stage {
         })
     }
 
-    /// A session that follows a story from now on.
-    pub(super) fn tells(&mut self, id: &str, story: &Story) -> &mut Self {
+    /// Lets a session follow a story from now on.
+    pub(super) fn follows(&mut self, id: &str, story: &Story) -> &mut Self {
         self.actor(id).story = Some(story.clone());
-        self.look();
+        self.update();
         self
     }
 
-    /// Sessions are so, since now.
+    /// Gives sessions a status from now on.
     pub(super) fn are(&mut self, ids: &[&str], status: Status) -> &mut Self {
         let since = self.moment().wall;
         for id in ids {
@@ -161,38 +162,38 @@ impl Stage {
                 actor.request = None;
             }
         }
-        self.look();
+        self.update();
         self
     }
 
-    /// A session is so, since now.
+    /// Gives a session a status from now on.
     pub(super) fn is(&mut self, id: &str, status: Status) -> &mut Self {
         self.are(&[id], status)
     }
 
-    /// A session asks for a permission, since now. The text is known where it can be answered from here.
+    /// Opens a permission request. `what` is its text, which is known only if it can be answered from here.
     pub(super) fn asks(&mut self, id: &str, request: u64, what: Option<&str>) -> &mut Self {
         self.actor(id).request = Some((request, what.map(str::to_owned), what.is_some()));
         self.is(id, Status::NeedsPermission)
     }
 
-    /// A session completes a turn that took so long.
+    /// Completes a turn that took `took`.
     pub(super) fn completes(&mut self, id: &str, took: Span) -> &mut Self {
         let at = self.moment().wall;
         self.actor(id).completed = Some(Completed { at, took });
         self.is(id, Status::Idle)
     }
 
-    /// Something of a session is otherwise.
-    pub(super) fn but(&mut self, id: &str, change: impl FnOnce(&mut Actor)) -> &mut Self {
+    /// Changes anything about a session.
+    pub(super) fn change(&mut self, id: &str, change: impl FnOnce(&mut Actor)) -> &mut Self {
         change(self.actor(id));
-        self.look();
+        self.update();
         self
     }
 
-    pub(super) fn goes(&mut self, id: &str) -> &mut Self {
+    pub(super) fn disappears(&mut self, id: &str) -> &mut Self {
         self.actors.remove(&key(id));
-        self.look();
+        self.update();
         self
     }
 
@@ -201,51 +202,51 @@ impl Stage {
         let At(until) = until.into();
         while self.now < until {
             let wake = self.alerts.wake_at().map(|at| at - START);
-            assert!(wake.is_none_or(|at| at > self.now), "to be woken at {wake:?}, in the past");
-            let next = self.actors.values().flat_map(|actor| self.next_of(actor)).chain(wake);
+            assert!(wake.is_none_or(|at| at > self.now), "a wakeup in the past: {wake:?}");
+            let next = self.actors.values().flat_map(|actor| self.changes_of(actor)).chain(wake);
             self.now = next.fold(until, Span::min);
-            self.look();
+            self.update();
         }
         self
     }
 
-    /// When a story goes on by itself.
-    fn next_of(&self, actor: &Actor) -> Vec<Span> {
+    /// The next times at which a story changes by itself.
+    fn changes_of(&self, actor: &Actor) -> Vec<Span> {
         let Some(story) = &actor.story else { return Vec::new() };
         let lines = story.written.iter().map(|(at, _)| *at).filter(|at| *at > self.now);
         lines.min().into_iter().chain(story.verdict(self.now).recheck_at.map(|at| at - START)).collect()
     }
 
-    /// The machine woke from sleep now.
+    /// The machine wakes from sleep now.
     pub(super) fn wakes(&mut self) -> &mut Self {
         self.woke = Some(self.now);
-        self.look();
+        self.update();
         self
     }
 
-    /// The user or the server closes the popup of a session.
+    /// The user or the server closes a session's popup.
     pub(super) fn closes(&mut self, id: &str, by_user: bool) -> Popup {
         let popup = self.popup(id).expect("a popup to close");
         self.open.remove(&popup.id);
-        let told = self.alerts.closed(popup.id, by_user);
-        assert_eq!(told.as_ref(), Some(&popup));
-        assert_eq!(self.alerts.closed(popup.id, by_user), None, "it was open once");
-        self.look();
+        let closed = self.alerts.closed(popup.id, by_user);
+        assert_eq!(closed.as_ref(), Some(&popup));
+        assert_eq!(self.alerts.closed(popup.id, by_user), None, "it closes only once");
+        self.update();
         popup
     }
 
-    /// The open popup that is about a session.
+    /// The open popup about a session.
     pub(super) fn popup(&self, id: &str) -> Option<Popup> {
         self.open.values().find(|popup| popup.about.keys().contains(&key(id))).cloned()
     }
 
-    /// What was raised so far: when, in milliseconds, and what for.
-    pub(super) fn told(&self) -> Vec<(i64, Cause)> {
+    /// The offset in milliseconds and the cause of each popup raised so far.
+    pub(super) fn notified(&self) -> Vec<(i64, Cause)> {
         self.raised.iter().map(|(at, popup)| (*at, popup.cause)).collect()
     }
 
-    /// An update now.
-    pub(super) fn look(&mut self) {
+    /// Runs an update now.
+    pub(super) fn update(&mut self) {
         let at = self.moment();
         for actor in self.actors.values_mut() {
             actor.follow_story(self.now, at);
@@ -258,26 +259,29 @@ impl Stage {
                 Change::Raise(popup) => {
                     self.raised.push((self.now.0, popup.clone()));
                     let before = self.open.insert(popup.id, popup);
-                    assert_eq!(before, None, "raised under the name of an open one");
+                    assert_eq!(before, None, "raised with the id of an open one");
                 }
                 Change::Replace(popup) => {
                     self.replaced += 1;
-                    assert!(matches!(popup.about, About::Summary(_)), "nothing that answers is changed in place");
-                    assert!(self.open.insert(popup.id, popup).is_some(), "replaced, and not open");
+                    assert!(
+                        matches!(popup.about, About::Summary(_)),
+                        "a popup that can answer is never changed in place"
+                    );
+                    assert!(self.open.insert(popup.id, popup).is_some(), "replaced, but not open");
                 }
-                Change::Withdraw(id) => assert!(self.open.remove(&id).is_some(), "withdrawn, and not open"),
+                Change::Withdraw(id) => assert!(self.open.remove(&id).is_some(), "withdrawn, but not open"),
             }
         }
-        let alone = self.open.values().filter(|popup| matches!(popup.about, About::One(_))).count();
-        assert!(alone <= 3 && self.open.len() - alone <= 1, "more than three and a summary: {:#?}", self.open);
+        let single = self.open.values().filter(|popup| matches!(popup.about, About::One(_))).count();
+        assert!(single <= 3 && self.open.len() - single <= 1, "more than three and a summary: {:#?}", self.open);
         self.check(at);
     }
 
-    /// What must hold after every update.
+    /// The invariants.
     fn check(&self, at: Moment) {
         assert!(self.alerts.open().eq(self.open.values()));
-        assert!(self.alerts.remembered() <= self.actors.len(), "what is gone is remembered");
-        assert!(self.alerts.wake_at().is_none_or(|wake| wake > at.awake), "to be woken in the past");
+        assert!(self.alerts.remembered() <= self.actors.len(), "a session that is gone is remembered");
+        assert!(self.alerts.wake_at().is_none_or(|wake| wake > at.awake), "a wakeup in the past");
         let mut about = BTreeSet::new();
         for popup in self.open.values() {
             assert!(!popup.about.keys().is_empty());
@@ -288,13 +292,13 @@ impl Stage {
                 let cause = holds.expect("a popup for a cause that is over");
                 match popup.about {
                     About::One(_) => assert_eq!(cause, popup.cause, "of {key:?}"),
-                    About::Summary(_) => assert!(popup.cause <= cause, "the summary tells the most pressing"),
+                    About::Summary(_) => assert!(popup.cause <= cause, "a summary has its most pressing cause"),
                 }
             }
             if let Some(asked) = &popup.asked {
                 let actor = &self.actors[&popup.about.keys()[0]];
                 if popup.cause == Cause::NeedsInput {
-                    // One that can be answered no longer keeps its buttons, and refuses.
+                    // A question that can no longer be answered keeps its buttons; clicks are refused.
                     if let Some(form) = &actor.question {
                         assert_eq!((asked.request, &*asked.text), (form.mark(), &*form.text));
                         let choices = form.choices.iter().map(|choice| &*choice.words);
@@ -313,7 +317,7 @@ impl Stage {
 }
 
 impl Actor {
-    /// What the session's story comes to by now.
+    /// Updates the row and the rest from the session's story.
     fn follow_story(&mut self, now: Span, at: Moment) {
         let Some(story) = &self.story else { return };
         let session = Session {
@@ -343,7 +347,7 @@ impl Actor {
             key: &self.key,
             row: &self.row,
             request,
-            question: self.question.as_ref().map(|form| Posed { mark: form.mark(), form }),
+            question: self.question.as_ref().map(|form| OpenQuestion { mark: form.mark(), form }),
             completed: self.completed,
             seen: self.seen,
             cli_notifies: self.cli_notifies,

@@ -1,4 +1,4 @@
-//! What a popup says and offers.
+//! A popup's text and buttons.
 
 use super::stage::{Stage, row};
 use pilotlight::core::action::Action;
@@ -20,23 +20,25 @@ fn shown(stage: &Stage) -> (String, String, Vec<Button>) {
     (popup.title.clone(), popup.body.clone(), popup.buttons.clone())
 }
 
-/// Case 103.
 #[test]
 fn case_103_a_hostile_title_is_text_and_bounded() {
     let hostile = format!("<b>x</b> & \n\u{1b}[31m\u{202e}Approved: {}", "y".repeat(1_000_000));
     for status in [Status::Stuck, Status::NeedsPermission, Status::Failed] {
         let mut stage = Stage::new();
         stage.is("a", Status::Working).at(1).asks("a", 1, Some("ls"));
-        stage.but("a", |actor| {
-            let request = &mut actor.row;
+        stage.change("a", |actor| {
+            let current = &mut actor.row;
             let label = Label { who: hostile.clone(), title: Some(hostile.clone().into()) };
-            *request = Row { label, because: hostile.clone(), ..row("a", status, request.since) };
+            *current = Row { label, because: hostile.clone(), ..row("a", status, current.since) };
         });
         stage.at(10);
         let (title, body, _) = shown(&stage);
         assert!(title.starts_with("<b>x</b> & [31mApproved: yyy") && title.chars().count() < 120, "{title}");
-        let does = ["… is stuck", "… wants to run", "… failed"];
-        assert!(does.iter().any(|does| title.ends_with(does)), "what it does is seen behind a long name: {title}");
+        let endings = ["… is stuck", "… wants to run", "… failed"];
+        assert!(
+            endings.iter().any(|ending| title.ends_with(ending)),
+            "a long name does not hide what happened: {title}"
+        );
         for text in [&title, &body] {
             assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 240), "{text}");
@@ -45,13 +47,12 @@ fn case_103_a_hostile_title_is_text_and_bounded() {
     }
 }
 
-/// Case 103.
 #[test]
-fn case_103_a_request_that_is_not_shown_whole_cannot_be_approved() {
+fn case_103_a_request_not_shown_in_full_cannot_be_approved() {
     let long = "x".repeat(241);
-    let sly =
+    let misleading =
         ["", " ls", "ls\nrm -rf /", "ls\u{202e}", "ls\u{1b}[8m", "l\u{200d}s", "ls\u{a0}-l", "a  b", "x\t", &long];
-    for what in sly {
+    for what in misleading {
         let mut stage = Stage::new();
         stage.asks("a", 1, Some(what)).at(10);
         let (_, body, buttons) = shown(&stage);
@@ -72,7 +73,7 @@ fn case_103_a_request_that_is_not_shown_whole_cannot_be_approved() {
 }
 
 #[test]
-fn case_114_what_reads_as_something_else_is_for_review() {
+fn case_114_text_that_reads_as_something_else_must_be_reviewed() {
     for (what, first) in [
         ("git commit -m \"Исправлено\"", Button::Act(Action::Approve)),
         ("cat 報告.txt", Button::Act(Action::Approve)),
@@ -89,13 +90,13 @@ fn case_114_what_reads_as_something_else_is_for_review() {
     }
 }
 
-/// Case 111: one long title in two folders, one command.
+/// Two sessions with the same long title and the same command.
 #[test]
-fn case_111_a_popup_names_the_folder_first_then_all_that_is_asked_then_the_title() {
+fn case_111_a_popup_names_the_folder_first_then_the_whole_request_then_the_title() {
     let mut stage = Stage::new();
     let title = "Write the migration of the billing tables to the new schema, and its tests";
     for who in ["billing-api", "billing-web"] {
-        stage.asks(who, 1, Some("make deploy")).but(who, |actor| {
+        stage.asks(who, 1, Some("make deploy")).change(who, |actor| {
             actor.row.label = Label { who: who.into(), title: Some(title.into()) };
         });
     }
@@ -107,55 +108,55 @@ fn case_111_a_popup_names_the_folder_first_then_all_that_is_asked_then_the_title
 }
 
 #[test]
-fn a_request_that_cannot_be_answered_from_here_is_shown_and_not_offered() {
+fn a_request_that_cannot_be_answered_from_here_is_shown_without_answers() {
     let mut stage = Stage::new();
-    stage.asks("a", 1, None).but("a", |actor| actor.request = Some((1, Some("make".into()), false))).at(10);
+    stage.asks("a", 1, None).change("a", |actor| actor.request = Some((1, Some("make".into()), false))).at(10);
     let (_, body, buttons) = shown(&stage);
     assert_eq!(body, "make\nAnswer it where it runs\nSession a");
     assert_eq!(buttons, [Button::Act(Action::ShowTerminal), Button::Mute], "its terminal first");
     let mut stage = Stage::new();
-    stage.asks("a", 1, None).but("a", |actor| actor.row.actions.clear()).at(10);
+    stage.asks("a", 1, None).change("a", |actor| actor.row.actions.clear()).at(10);
     assert_eq!(shown(&stage).2, [Button::Details, Button::Mute]);
 }
 
 #[test]
 fn a_popup_says_no_more_than_the_user_allows() {
-    let said = |detail| {
+    let text = |detail| {
         let mut stage = Stage::with(with(detail));
         stage.asks("a", 1, Some("make")).at(10);
         shown(&stage)
     };
-    let (title, body, _) = said(Detail::Full);
+    let (title, body, _) = text(Detail::Full);
     assert_eq!((&*title, &*body), ("a wants to run", "make\nSession a"));
     let review = vec![Button::Review, Button::Act(Action::ShowTerminal), Button::Mute];
-    assert_eq!(said(Detail::Title), ("a wants to run".into(), "Session a".into(), review.clone()));
-    assert_eq!(said(Detail::None), ("A Copilot session needs you".into(), String::new(), review));
+    assert_eq!(text(Detail::Title), ("a wants to run".into(), "Session a".into(), review.clone()));
+    assert_eq!(text(Detail::None), ("A Copilot session needs you".into(), String::new(), review));
 }
 
-/// Before the screen is shared.
+/// As before sharing the screen.
 #[test]
-fn what_is_shown_already_says_no_more_than_the_user_allows_from_now_on() {
+fn reducing_the_detail_applies_to_open_popups() {
     let mut stage = Stage::new();
     stage.is("b", Status::Failed).asks("a", 1, Some("make")).at(10);
     let (asked, failed) = (stage.popup("a").unwrap(), stage.popup("b").unwrap());
     stage.alerts.settings.detail = Detail::None;
-    stage.look();
+    stage.update();
     for (id, popup) in [("a", &asked), ("b", &failed)] {
         let now = stage.popup(id).unwrap();
         assert_eq!((&*now.title, &*now.body, now.sound), ("A Copilot session needs you", "", false));
-        assert_ne!(now.id, popup.id, "raised anew: nothing that answers is changed in place");
+        assert_ne!(now.id, popup.id, "raised again: a popup that can answer is never changed in place");
     }
-    stage.look();
+    stage.update();
     assert_eq!((stage.raised.len(), stage.replaced), (4, 0), "once");
     stage.alerts.settings.detail = Detail::Full;
-    stage.look();
+    stage.update();
     assert_eq!(stage.popup("a").unwrap().buttons, asked.buttons);
     assert_eq!(stage.popup("b").unwrap().title, failed.title);
 }
 
 #[test]
 fn a_summary_says_no_more_than_the_user_allows() {
-    let said = |detail| {
+    let text = |detail| {
         let mut stage = Stage::with(with(detail));
         stage.are(&["a", "b", "c", "d"], Status::Working).at(60);
         stage.are(&["a", "b"], Status::Failed).completes("c", Span::minutes(1)).completes("d", Span::minutes(1)).at(90);
@@ -165,9 +166,9 @@ fn a_summary_says_no_more_than_the_user_allows() {
     };
     let title = "2 Copilot sessions need you, 2 are done".to_owned();
     let names = "Failed: a · Session a\nFailed: b · Session b\nDone: c · Session c\nDone: d · Session d".to_owned();
-    assert_eq!(said(Detail::Full), (title.clone(), names.clone()));
-    assert_eq!(said(Detail::Title), (title.clone(), names));
-    assert_eq!(said(Detail::None), (title, String::new()));
+    assert_eq!(text(Detail::Full), (title.clone(), names.clone()));
+    assert_eq!(text(Detail::Title), (title.clone(), names));
+    assert_eq!(text(Detail::None), (title, String::new()));
 }
 
 #[test]
@@ -181,7 +182,7 @@ fn a_long_summary_names_some_and_counts_the_rest() {
 }
 
 #[test]
-fn a_popup_offers_the_next_step_as_far_as_it_can_be_done() {
+fn a_popup_offers_the_next_steps_that_are_possible() {
     use Action::{Continue, Reconnect, Resume, ShowTerminal, Stop};
     use Button::{Act, Details, Mute};
     let all = vec!["reconnect", "stop", "resume", "show-terminal"];
@@ -200,24 +201,24 @@ fn a_popup_offers_the_next_step_as_far_as_it_can_be_done() {
         (Status::Failed, vec!["resume"], vec![Act(Resume), Mute]),
     ] {
         let mut stage = Stage::new();
-        stage.but("a", |actor| actor.row.actions.clone_from(&actions)).is("a", status).at(10);
+        stage.change("a", |actor| actor.row.actions.clone_from(&actions)).is("a", status).at(10);
         assert_eq!(shown(&stage).2, buttons, "{status}, {actions:?}");
     }
 }
 
 #[test]
-fn no_popup_is_heard_where_sound_is_off() {
+fn no_popup_makes_a_sound_if_sound_is_off() {
     let mut stage = Stage::with(Settings { sound: false, ..Settings::default() });
     stage.is("a", Status::Failed).is("b", Status::NeedsInput).at(700);
     assert!(stage.raised.len() >= 3 && stage.raised.iter().all(|(_, popup)| !popup.sound), "{:#?}", stage.raised);
 }
 
-/// A session whose question can be answered from here, and its popup.
-fn posed(question: &str, choices: &[&str], free: bool) -> (String, String, Vec<Button>) {
+/// The popup of a session whose question can be answered from here.
+fn question_popup(question: &str, choices: &[&str], free: bool) -> (String, String, Vec<Button>) {
     let asked = json!({"requestId": "r", "question": question, "choices": choices, "allowFreeform": free});
     let form = Form::read("user_input.requested", &asked).unwrap();
     let mut stage = Stage::new();
-    stage.is("a", Status::NeedsInput).but("a", |actor| actor.question = Some(form)).at(10);
+    stage.is("a", Status::NeedsInput).change("a", |actor| actor.question = Some(form)).at(10);
     shown(&stage)
 }
 
@@ -225,12 +226,15 @@ fn posed(question: &str, choices: &[&str], free: bool) -> (String, String, Vec<B
 fn a_question_with_few_short_choices_has_them_as_buttons() {
     use Action::{Answer, ShowTerminal};
     use Button::{Act, Choice, Mute};
-    let (title, body, buttons) = posed("Which color?", &["red", "blue"], true);
+    let (title, body, buttons) = question_popup("Which color?", &["red", "blue"], true);
     assert_eq!((&*title, &*body), ("a waits for your answer", "Which color?\nSession a"));
     assert_eq!(buttons, [Choice(0), Choice(1), Act(Answer), Act(ShowTerminal), Mute]);
-    assert_eq!(posed("Which color?", &["red", "blue"], false).2, [Choice(0), Choice(1), Act(ShowTerminal), Mute]);
+    assert_eq!(
+        question_popup("Which color?", &["red", "blue"], false).2,
+        [Choice(0), Choice(1), Act(ShowTerminal), Mute]
+    );
     let three = [Choice(0), Choice(1), Choice(2), Act(ShowTerminal), Mute];
-    assert_eq!(posed("Which?", &["red", "blue", "green"], true).2, three);
+    assert_eq!(question_popup("Which?", &["red", "blue", "green"], true).2, three);
     let long = "x".repeat(241);
     for (question, choices) in [
         ("Which?", &["a", "b", "c", "d"][..]),
@@ -242,29 +246,29 @@ fn a_question_with_few_short_choices_has_them_as_buttons() {
         ("Which?\nThat one?", &["red"]),
         ("Which?", &[]),
     ] {
-        let (_, body, buttons) = posed(question, choices, true);
+        let (_, body, buttons) = question_popup(question, choices, true);
         assert_eq!(buttons, [Act(Answer), Act(ShowTerminal), Mute], "{question:?}, {choices:?}");
         assert!(body.starts_with("Because of needs-input\n"), "{body:?}");
     }
 }
 
-/// The next question in its place is told by a popup of its own, and one that is over takes its popup along.
+/// The next question has a popup of its own.
 #[test]
-fn a_popup_of_a_question_goes_with_it() {
+fn the_popup_of_a_question_closes_with_it() {
     let ask = |request: &str| {
         let asked = json!({"requestId": request, "question": "Which color?", "choices": ["red"]});
         Some(Form::read("user_input.requested", &asked).unwrap())
     };
     let mut stage = Stage::new();
-    stage.is("a", Status::NeedsInput).but("a", |actor| actor.question = ask("r")).at(10);
+    stage.is("a", Status::NeedsInput).change("a", |actor| actor.question = ask("r")).at(10);
     let first = stage.open.values().next().unwrap().asked.clone().unwrap();
     assert_eq!((first.request, first.choices), (ask("r").unwrap().mark(), vec!["red".to_owned()]));
     let replaced = stage.replaced;
-    stage.but("a", |actor| actor.question = ask("s")).at(20);
+    stage.change("a", |actor| actor.question = ask("s")).at(20);
     let second = stage.open.values().next().unwrap().asked.clone().unwrap();
     assert_eq!((second.request, stage.raised.len()), (ask("s").unwrap().mark(), 2));
-    stage.but("a", |actor| actor.question = None).at(25);
-    assert_eq!(stage.raised.len(), 2, "answered, and the status not yet told");
+    stage.change("a", |actor| actor.question = None).at(25);
+    assert_eq!(stage.raised.len(), 2, "answered, but the status has not changed yet");
     stage.is("a", Status::Working).at(30);
-    assert_eq!((stage.open.len(), stage.replaced), (0, replaced), "closed and raised anew, never replaced");
+    assert_eq!((stage.open.len(), stage.replaced), (0, replaced), "closed and raised again, never replaced");
 }

@@ -1,6 +1,6 @@
-//! Copilot's question whether Pilotlight may answer: when it is asked, and when it is not.
+//! Copilot's consent dialog, which asks whether Pilotlight may answer: when it is shown, and when it is not.
 
-use super::{Bridged, Stage, asked_for_consent, at_rest, bridge, extension_in, installed, ours};
+use super::{Bridged, Stage, bridge, extension_in, idle_elevate_order, install, ours, request_consent};
 use crate::support::home::Home;
 use crate::support::listener::Listener;
 use crate::support::model::Model;
@@ -8,63 +8,63 @@ use crate::support::terminal::{CONSENT, DIALOG, Terminal};
 use crate::support::{SOON, wait_until};
 use serde_json::json;
 
-/// Whoever types meanwhile would answer it unseen.
+/// A user who is typing could answer it by accident.
 #[test]
-fn consent_is_not_asked_for_while_a_dialog_is_open_or_a_turn_runs() {
-    let stage = Stage::set(&[]);
-    at_rest(&stage);
+fn consent_is_not_requested_during_a_dialog_or_a_turn() {
+    let stage = Stage::new(&[]);
+    idle_elevate_order(&stage);
     stage.terminal.enter("SCRIPT:tool Paint the gate");
     stage.terminal.wait_screen(DIALOG);
     stage.terminal.folder.wait_nth("user.message", 2);
     let elevate = json!({"t": "elevate", "after": stage.root()});
-    assert_eq!(stage.line.order(2, elevate.clone()), Err("busy".into()));
+    assert_eq!(stage.connection.order(2, elevate.clone()), Err("busy".into()));
     stage.terminal.approve();
     stage.terminal.folder.wait("permission.completed");
-    assert_eq!(stage.line.order(3, elevate.clone()), Err("busy".into()));
-    stage.home.go();
+    assert_eq!(stage.connection.order(3, elevate.clone()), Err("busy".into()));
+    stage.home.release_tools();
     stage.terminal.folder.wait("tool.execution_complete");
-    stage.line.wait("the second turn is over", |_| {
-        stage.line.heard().iter().filter(|said| said["type"] == "session.idle").count() == 2
+    stage.connection.wait("the second turn is over", |_| {
+        stage.connection.received().iter().filter(|message| message["type"] == "session.idle").count() == 2
     });
     let asked = stage.terminal.folder.types().iter().filter(|kind| *kind == "permission.requested").count();
-    assert_eq!(asked, 1, "nothing was asked beside the tool's own");
+    assert_eq!(asked, 1, "only the tool's own request");
     std::thread::scope(|threads| {
-        let asked = threads.spawn(|| stage.line.order(4, elevate));
+        let asked = threads.spawn(|| stage.connection.order(4, elevate));
         stage.terminal.wait_screen(CONSENT);
         stage.terminal.press(&["Escape"]);
         asked.join().unwrap().unwrap_err();
     });
 }
 
-/// Consent that is remembered is used right after a prompt: never while something is typed, be it at the start or later.
+/// Remembered consent is used right after a prompt, never while something is typed, neither at the start nor later.
 #[test]
 #[ignore = "tests/long.sh"]
 fn remembered_consent_is_not_used_while_something_is_typed() {
-    let stage = Stage::set(&[]);
-    asked_for_consent(&stage, &["2"]).unwrap();
+    let stage = Stage::new(&[]);
+    request_consent(&stage, &["2"]).unwrap();
     stage.terminal.exit();
     let again = Terminal::start(&stage.home, &stage.model, &[]);
     let draft = "please fix the 2nd bug and the 3rd";
     again.type_only(draft);
-    let line = stage.listener.accept();
-    assert_eq!(line.order(1, json!({"t": "activity"})).unwrap()["hasActiveWork"], false);
-    assert!(!line.heard().iter().any(|said| said["t"] == "consent"), "{:?}", line.heard());
+    let connection = stage.listener.accept();
+    assert_eq!(connection.order(1, json!({"t": "activity"})).unwrap()["hasActiveWork"], false);
+    assert!(!connection.received().iter().any(|message| message["t"] == "consent"), "{:?}", connection.received());
     assert!(again.screen().contains(draft) && !again.screen().contains(CONSENT), "{}", again.dump());
     again.press(&["C-u"]);
     again.enter("SCRIPT:tool Paint the gate");
-    line.wait("it may answer", |said| said["t"] == "consent" && said["elevated"] == true);
+    connection.wait("it may answer", |message| message["t"] == "consent" && message["elevated"] == true);
     assert!(!again.screen().contains(CONSENT), "{}", again.dump());
 }
 
-/// Nobody is there to be asked, and Copilot denies what would ask: the bridge does not.
+/// In autopilot nobody can be asked and Copilot would deny the dialog, so the bridge does not request it.
 #[test]
 #[ignore = "tests/long.sh"]
-fn in_autopilot_no_consent_is_asked_for_and_the_turn_is_stopped_all_the_same() {
-    let stage = Stage::set(&["--autopilot", "--allow-all"]);
+fn in_autopilot_no_consent_is_requested_and_a_turn_can_be_stopped() {
+    let stage = Stage::new(&["--autopilot", "--allow-all"]);
     stage.terminal.enter("SCRIPT:tool Paint the gate");
     stage.terminal.folder.wait("tool.execution_start");
-    assert_eq!(stage.line.order(1, json!({"t": "elevate", "after": stage.root()})), Err("busy".into()));
-    stage.line.order(2, json!({"t": "stop", "after": stage.root()})).unwrap();
+    assert_eq!(stage.connection.order(1, json!({"t": "elevate", "after": stage.root()})), Err("busy".into()));
+    stage.connection.order(2, json!({"t": "stop", "after": stage.root()})).unwrap();
     stage.terminal.folder.wait("abort");
     assert!(
         !stage.terminal.folder.types().iter().any(|kind| kind == "permission.requested"),
@@ -73,16 +73,17 @@ fn in_autopilot_no_consent_is_asked_for_and_the_turn_is_stopped_all_the_same() {
     );
 }
 
-/// How often permission was asked for, the consent included.
-fn asked(terminal: &Terminal) -> usize {
+/// The number of permission requests, including the one for consent.
+fn request_count(terminal: &Terminal) -> usize {
     terminal.folder.types().iter().filter(|kind| *kind == "permission.requested").count()
 }
 
-/// What is a repository to the bridge is none to Copilot, which asks where no dialog was expected: never again by itself.
+/// The bridge takes a folder for a repository, but Copilot does not and unexpectedly shows the dialog. The bridge never
+/// requests it again on its own.
 #[test]
 #[ignore = "tests/long.sh"]
-fn a_record_that_is_misread_is_made_use_of_once() {
-    let bridged = Bridged::changed(&[], |home, _| {
+fn a_misread_record_of_consent_is_used_only_once() {
+    let bridged = Bridged::prepared(&[], |home, _| {
         std::fs::create_dir(home.root().join(".git")).unwrap();
         home.remember_consent(home.root());
     });
@@ -90,58 +91,60 @@ fn a_record_that_is_misread_is_made_use_of_once() {
     let misread = bridged.pilot.user().join(".local/state/pilotlight/bridge.misread");
     bridged.terminal.enter("SCRIPT:plain Paint the fence");
     bridged.terminal.wait_screen(CONSENT);
-    wait_until(SOON, "that is kept", || bridged.pilot.log(), || misread.exists().then_some(()));
+    wait_until(SOON, "that is recorded", || bridged.pilot.log(), || misread.exists().then_some(()));
     bridged.terminal.press(&["Escape"]);
     bridged.terminal.wait_no_screen(CONSENT);
     bridged.terminal.folder.wait("assistant.turn_end");
-    // A no takes nothing else away.
+    // A refusal does not affect anything else.
     bridged.terminal.enter("SCRIPT:form Paint the gate");
-    bridged.pilot.told_beside(&id, "needs-input", "Which color?");
+    bridged.pilot.wait_status_in_tray(&id, "needs-input", "Which color?");
     bridged.pilot.click(&id, "Answer “blue”");
     bridged.terminal.folder.wait("tool.execution_complete");
 
     let second = Terminal::start(home, &bridged.model, &[]);
     let id = second.folder.id();
-    bridged.pilot.has_bridges(1, &id);
+    bridged.pilot.wait_bridges(1, &id);
     for turn in 1..=2 {
         second.enter(&format!("SCRIPT:plain Paint the shed {turn}"));
         second.folder.wait_nth("assistant.turn_end", turn);
     }
-    assert_eq!(asked(&second), 0, "{}", second.dump());
-    // Asked by a click it is as before.
+    assert_eq!(request_count(&second), 0, "{}", second.dump());
+    // A click still requests it.
     bridged.pilot.click(&id, "Let Pilotlight answer here");
     second.wait_screen(CONSENT);
     second.press(&["1"]);
     second.folder.wait("permission.completed");
 }
 
-/// Another terminal's Copilot keeps a consent while this one runs, which does not know of it: nothing is asked here, nor after `/clear`.
+/// Another terminal's Copilot records a consent, which this running one does not know. No dialog is shown here, nor
+/// after `/clear`.
 #[test]
 #[ignore = "tests/long.sh"]
-fn consent_that_another_terminal_keeps_meanwhile_is_not_used() {
-    let stage = Stage::set(&[]);
+fn consent_recorded_by_another_terminal_meanwhile_is_not_used() {
+    let stage = Stage::new(&[]);
     stage.home.remember_consent(&stage.home.project());
     for turn in 1..=2 {
         stage.terminal.enter(&format!("SCRIPT:plain Paint the fence {turn}"));
         stage.terminal.folder.wait_nth("assistant.turn_end", turn);
     }
     stage.terminal.enter("/clear");
-    let line = stage.listener.accept();
-    let folder = stage.home.session(line.hello["session"].as_str().unwrap());
+    let connection = stage.listener.accept();
+    let folder = stage.home.session(connection.hello["session"].as_str().unwrap());
     for turn in 1..=2 {
         stage.terminal.enter(&format!("SCRIPT:plain Paint the gate {turn}"));
         folder.wait_nth("assistant.turn_end", turn);
     }
-    for line in [&stage.line, &line] {
-        assert!(!line.heard().iter().any(|said| said["t"] == "consent"), "{:?}", line.heard());
+    for connection in [&stage.connection, &connection] {
+        assert!(!connection.received().iter().any(|message| message["t"] == "consent"), "{:?}", connection.received());
     }
     assert!(!stage.terminal.screen().contains(CONSENT), "{}", stage.terminal.dump());
 }
 
-/// `/cwd` leads to a folder for which nothing was allowed: the record of the one before counts no more, until the session is back.
+/// `/cwd` changes to a folder without recorded consent: the consent of the previous folder no longer counts, until the
+/// session returns.
 #[test]
 #[ignore = "tests/long.sh"]
-fn after_a_change_of_folder_the_record_of_that_folder_counts() {
+fn after_a_change_of_folder_the_consent_of_that_folder_counts() {
     let elsewhere = |home: &Home| home.root().join("elsewhere");
     let stage = Stage::in_home(&[], |home| {
         std::fs::create_dir(elsewhere(home)).unwrap();
@@ -149,77 +152,82 @@ fn after_a_change_of_folder_the_record_of_that_folder_counts() {
         home.remember_consent(&home.project());
     });
     let elsewhere = elsewhere(&stage.home);
-    let go = |folder: &std::path::Path| {
+    let change_to = |folder: &std::path::Path| {
         stage.terminal.enter(&format!("/cwd {}", folder.display()));
         stage.terminal.wait_screen(&format!("directory to: {}", folder.display()));
     };
-    go(&elsewhere);
+    change_to(&elsewhere);
     for turn in 1..=2 {
         stage.terminal.enter(&format!("SCRIPT:plain Paint the fence {turn}"));
         stage.terminal.folder.wait_nth("assistant.turn_end", turn);
     }
-    assert_eq!(asked(&stage.terminal), 0, "{}", stage.terminal.dump());
-    assert!(!stage.line.heard().iter().any(|said| said["t"] == "consent"), "{:?}", stage.line.heard());
-    go(&stage.home.project());
+    assert_eq!(request_count(&stage.terminal), 0, "{}", stage.terminal.dump());
+    assert!(
+        !stage.connection.received().iter().any(|message| message["t"] == "consent"),
+        "{:?}",
+        stage.connection.received()
+    );
+    change_to(&stage.home.project());
     stage.terminal.enter("SCRIPT:plain Paint the gate");
-    stage.line.wait("it may answer", |said| said["t"] == "consent" && said["elevated"] == true);
+    stage.connection.wait("it may answer", |message| message["t"] == "consent" && message["elevated"] == true);
     assert!(!stage.terminal.screen().contains(CONSENT), "{}", stage.terminal.dump());
 }
 
-/// The bridge takes itself for allowed, and Copilot says no: nothing is answered, and whoever ordered is told so.
+/// The bridge believes that it may answer, but Copilot refuses: nothing is answered, and the order fails with that
+/// reason.
 #[test]
-fn consent_that_copilot_does_not_know_of_is_given_up() {
-    let Stage { terminal, line, listener, model: _model, home } = Stage::in_home(&[], |home| {
+fn consent_that_copilot_does_not_know_is_dropped() {
+    let Stage { terminal, connection, listener, model: _model, home } = Stage::in_home(&[], |home| {
         let file = extension_in(&ours(home)).join("extension.mjs");
         let code = std::fs::read_to_string(&file).unwrap();
-        let believes = code.replace("let elevated = false;", "let elevated = true;");
-        assert_ne!(code, believes);
-        std::fs::write(file, believes).unwrap();
+        let changed = code.replace("let elevated = false;", "let elevated = true;");
+        assert_ne!(code, changed);
+        std::fs::write(file, changed).unwrap();
     });
-    assert_eq!(line.hello["elevated"], true);
+    assert_eq!(connection.hello["elevated"], true);
     terminal.enter("SCRIPT:many1 Paint the fence");
     terminal.wait_screen(DIALOG);
-    // Copilot tells it of no request; what is open is told to whoever comes.
+    // Copilot sends it no request events. It reports open requests on every new connection.
     let key = std::fs::read(ours(&home).join(".local/state/pilotlight/bridge.key")).unwrap();
-    drop((line, listener));
+    drop((connection, listener));
     let listener = Listener::start(&ours(&home).join("run/pilotlight"), &key);
-    let line = listener.accept();
-    let said = line.wait("what is open", |said| said["items"][0].is_object());
-    let open = &said["items"][0];
+    let connection = listener.accept();
+    let message = connection.wait("what is open", |message| message["items"][0].is_object());
+    let open = &message["items"][0];
     let order = json!({"t": "approve", "requestId": open["requestId"], "toolCallId": open["request"]["toolCallId"], "text": open["mark"]});
-    assert_eq!(line.order(1, order), Err("not-elevated".into()));
-    line.wait("that it may not", |said| said["t"] == "consent" && said["elevated"] == false);
+    assert_eq!(connection.order(1, order), Err("not-elevated".into()));
+    connection.wait("that it may not", |message| message["t"] == "consent" && message["elevated"] == false);
     assert!(terminal.screen().contains(DIALOG), "{}", terminal.dump());
     terminal.approve();
     terminal.folder.wait("tool.execution_complete");
 }
 
-/// An organisation wants a person to answer commands: the bridge leaves them alone, though it may answer.
+/// An organisation requires a person to approve commands: the bridge leaves them alone, even with consent.
 #[test]
 #[ignore = "tests/long.sh"]
-fn what_a_policy_wants_a_person_to_answer_is_answered_in_the_terminal() {
-    let stage = Stage::in_home(&[], |home| home.lay_down(&json!({"permissions": {"ask": ["shell"]}})));
-    asked_for_consent(&stage, &["1"]).unwrap();
+fn requests_that_a_policy_reserves_for_a_person_are_answered_in_the_terminal() {
+    let stage = Stage::in_home(&[], |home| home.set_policy(&json!({"permissions": {"ask": ["shell"]}})));
+    request_consent(&stage, &["1"]).unwrap();
     stage.terminal.enter("SCRIPT:many1 Paint the fence");
     stage.terminal.wait_screen("Organization policy requires confirmation");
-    let said = stage.line.wait("the request", |said| said["type"] == "permission.requested");
-    let request = &said["data"]["promptRequest"];
-    assert_eq!(request["managedApprovalRequired"], true, "{said}");
+    let message = stage.connection.wait("the request", |message| message["type"] == "permission.requested");
+    let request = &message["data"]["promptRequest"];
+    assert_eq!(request["managedApprovalRequired"], true, "{message}");
     for (id, verb) in [(11, "approve"), (12, "deny")] {
-        let order = json!({"t": verb, "requestId": said["data"]["requestId"], "toolCallId": request["toolCallId"], "text": said["mark"]});
-        assert_eq!(stage.line.order(id, order), Err("managed".into()));
+        let order = json!({"t": verb, "requestId": message["data"]["requestId"], "toolCallId": request["toolCallId"], "text": message["mark"]});
+        assert_eq!(stage.connection.order(id, order), Err("managed".into()));
     }
     stage.terminal.approve();
     stage.terminal.folder.wait("tool.execution_complete");
 }
 
-/// A policy that knows no marketplace but its own: Copilot starts no bridge, and that is told.
+/// With a policy that allows only its own marketplaces, Copilot does not start the bridge, and that is reported.
 #[test]
 #[ignore = "tests/long.sh"]
-fn a_bridge_that_a_policy_forbids_is_not_started_and_that_is_told() {
+fn a_bridge_forbidden_by_a_policy_is_not_started_and_that_is_reported() {
     let (mut home, model) = (Home::new("project"), Model::start());
-    installed(&home, &model);
-    home.lay_down(&json!({"strictKnownMarketplaces": []}));
+    install(&home, &model);
+    home.set_policy(&json!({"strictKnownMarketplaces": []}));
     let terminal = Terminal::start(&home, &model, &[]);
     terminal.enter("SCRIPT:plain Paint the fence");
     terminal.folder.wait("assistant.turn_end");
@@ -228,19 +236,20 @@ fn a_bridge_that_a_policy_forbids_is_not_started_and_that_is_told() {
     assert!(ran.out.contains("a policy of your organisation forbids it"), "{ran:?}");
 }
 
-/// Where all is allowed nothing is asked for permission, the bridge is let in unasked, and still answers questions.
+/// With everything allowed, no permission is requested. The bridge gets consent without a dialog, and still answers
+/// questions.
 #[test]
 #[ignore = "tests/long.sh"]
-fn with_everything_allowed_the_bridge_is_let_in_and_answers_questions() {
-    let bridged = Bridged::set(&["--allow-all"]);
+fn with_everything_allowed_the_bridge_needs_no_dialog_and_answers_questions() {
+    let bridged = Bridged::new(&["--allow-all"]);
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     terminal.enter("SCRIPT:form Paint the fence");
-    bridged.pilot.told_beside(&id, "needs-input", "Which color?");
+    bridged.pilot.wait_status_in_tray(&id, "needs-input", "Which color?");
     bridged.pilot.click(&id, "Answer “blue”");
     let answered = terminal.folder.wait("tool.execution_complete");
     assert!(answered.to_string().contains("blue"), "{answered}");
-    bridged.pilot.told_beside(&id, "idle", "");
-    let ran = bridged.done(&["let-answer", &id]);
+    bridged.pilot.wait_status_in_tray(&id, "idle", "");
+    let ran = bridged.run_ok(&["let-answer", &id]);
     assert!(ran.out.contains("may answer permission requests in this terminal"), "{ran:?}");
     assert!(!terminal.screen().contains(CONSENT), "{}", terminal.dump());
     terminal.enter("SCRIPT:many1 Paint the gate");
@@ -248,12 +257,12 @@ fn with_everything_allowed_the_bridge_is_let_in_and_answers_questions() {
     assert!(bridged.home.project().join("many1.txt").exists());
 }
 
-/// In a release that the bridge was not tried with, what the session asks is told, and nothing is done there before its user's settings
-/// say so.
+/// In a release with which the bridge was not tested, questions are reported, and orders are refused unless a setting
+/// allows them.
 #[test]
 #[ignore = "tests/long.sh"]
-fn in_a_release_that_was_not_tried_it_only_watches() {
-    let bridged = Bridged::changed(&[], |_, file| {
+fn in_an_untested_release_it_only_watches() {
+    let bridged = Bridged::prepared(&[], |_, file| {
         let code = std::fs::read_to_string(file).unwrap();
         let other = code.replace("const { COPILOT_CLI_BINARY_VERSION: cli } = process.env;", "const cli = '9.9.9';");
         assert_ne!(code, other);
@@ -261,13 +270,13 @@ fn in_a_release_that_was_not_tried_it_only_watches() {
     });
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     terminal.enter("SCRIPT:form Paint the fence");
-    bridged.pilot.told_beside(&id, "needs-input", "Which color?");
+    bridged.pilot.wait_status_in_tray(&id, "needs-input", "Which color?");
     for verb in [&["answer", &id, "--choice", "1"][..], &["let-answer", &id]] {
         let ran = bridged.pilot.run(verb);
         assert!(ran.code == Some(4) && ran.err.contains("not tried with Copilot 9.9.9"), "{ran:?}");
     }
-    let said = bridged.done(&["bridge", "status"]).out;
-    assert!(said.contains("not tried with 9.9.9: watching only"), "{said}");
+    let status = bridged.run_ok(&["bridge", "status"]).out;
+    assert!(status.contains("not tried with 9.9.9: watching only"), "{status}");
     let config = bridged.pilot.user().join("pilotlight.toml");
     let config = std::fs::read_to_string(config).unwrap();
     bridged.pilot.configure(&config.replace("[actions]\n", "[actions]\nbridge-untried = true\n"));

@@ -1,46 +1,46 @@
-//! A bridge that stands still for a while: what it is told meanwhile is for that moment and that turn, and for nothing that comes later.
+//! A frozen bridge: an order that arrives during that time counts only for that moment and turn, and not later.
 
-use super::{Bridged, Stage, at_rest};
+use super::{Bridged, Stage, idle_elevate_order};
 use crate::support::freeze::freeze;
 use crate::support::process::signal;
 use crate::support::terminal::CONSENT;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// It takes the order before it reads of what happened meanwhile.
+/// The bridge reads the order before it learns what happened in the meantime.
 #[test]
-fn a_stop_that_waited_does_not_hit_the_next_turn() {
-    let stage = Stage::set(&["--allow-all-tools"]);
+fn a_delayed_stop_does_not_affect_the_next_turn() {
+    let stage = Stage::new(&["--allow-all-tools"]);
     let (terminal, extension) = (&stage.terminal, stage.terminal.extension());
     terminal.enter("SCRIPT:tool Paint the fence");
     terminal.folder.wait("tool.execution_start");
     freeze(extension);
-    stage.line.say(&format!("{}\n", json!({"t": "stop", "id": 7, "after": stage.root()})));
-    stage.home.go();
+    stage.connection.send(&format!("{}\n", json!({"t": "stop", "id": 7, "after": stage.root()})));
+    stage.home.release_tools();
     terminal.folder.wait_nth("assistant.turn_end", 2);
     terminal.enter("SCRIPT:hang Paint the gate");
-    stage.model.wait_asked("hang", 0);
+    stage.model.wait_requested("hang", 0);
     terminal.folder.wait_nth("user.message", 2);
     signal(extension, Signal::CONT);
-    let result = stage.line.wait("what came of it", |said| said["t"] == "result" && said["id"] == 7);
+    let result = stage.connection.wait("its result", |message| message["t"] == "result" && message["id"] == 7);
     assert_eq!(result["error"], "changed", "{result}");
-    stage.line.order(8, json!({"t": "stop", "after": stage.root()})).unwrap();
+    stage.connection.order(8, json!({"t": "stop", "after": stage.root()})).unwrap();
     terminal.folder.wait("abort");
 }
 
-/// Whoever gave it was told that nothing is known of it, and may have gone on.
+/// Its sender was already told that the result is unknown, and may have done something else.
 #[test]
-fn an_order_that_is_too_old_is_not_carried_out() {
-    let stage = Stage::set(&[]);
-    let after = at_rest(&stage)["after"].clone();
+fn an_expired_order_is_not_carried_out() {
+    let stage = Stage::new(&[]);
+    let after = idle_elevate_order(&stage)["after"].clone();
     let by = jiff::Timestamp::now().as_millisecond() - 1;
     for (id, verb) in (1..).zip(["elevate", "send", "stop", "approve", "deny", "answer", "plan", "activity"]) {
         let order = json!({"t": verb, "after": after, "prompt": "SCRIPT:two Paint it black", "by": by});
-        assert_eq!(stage.line.order(id, order), Err("late".into()), "{verb}");
+        assert_eq!(stage.connection.order(id, order), Err("late".into()), "{verb}");
     }
-    // The time until then counts.
+    // An order before its deadline is carried out.
     let in_time = json!({"t": "send", "after": after, "prompt": "SCRIPT:plain Paint the gate", "by": by + 600_000});
-    stage.line.order(9, in_time).unwrap();
+    stage.connection.order(9, in_time).unwrap();
     stage.terminal.folder.wait_nth("assistant.turn_end", 2);
     let types = stage.terminal.folder.types();
     assert_eq!(types.iter().filter(|kind| *kind == "user.message").count(), 2, "{}", stage.terminal.dump());
@@ -48,8 +48,8 @@ fn an_order_that_is_too_old_is_not_carried_out() {
 }
 
 impl Bridged {
-    /// Has its bridge stand still while this is tried, which then is not confirmed.
-    fn in_vain(&self, command: &[&str]) {
+    /// Freezes the bridge during this command, and asserts that it is not confirmed.
+    fn assert_unconfirmed(&self, command: &[&str]) {
         let extension = self.terminal.extension();
         freeze(extension);
         let ran = self.pilot.run(command);
@@ -58,26 +58,27 @@ impl Bridged {
     }
 }
 
-/// Its user was told that the bridge does not answer, and types: no dialog comes, and no turn ends, when it goes on.
+/// The user was told that the bridge does not answer, and continues to type. When the bridge runs again, no dialog
+/// appears and no turn is stopped.
 #[test]
 #[ignore = "tests/long.sh"]
-fn what_was_clicked_while_the_bridge_stood_still_is_not_done_later() {
-    let bridged = Bridged::set(&["--allow-all-tools"]);
+fn orders_to_a_frozen_bridge_are_not_carried_out_later() {
+    let bridged = Bridged::new(&["--allow-all-tools"]);
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     terminal.enter("SCRIPT:plain Paint the wall");
     terminal.folder.wait("assistant.turn_end");
-    bridged.pilot.told(&id, "idle", "");
-    bridged.in_vain(&["let-answer", &id]);
+    bridged.pilot.wait_status(&id, "idle", "");
+    bridged.assert_unconfirmed(&["let-answer", &id]);
     terminal.enter("SCRIPT:tool Paint the fence");
     terminal.folder.wait("tool.execution_start");
-    bridged.pilot.told(&id, "working", "");
-    bridged.in_vain(&["stop", &id]);
-    // It is there again, and the tool still runs.
-    bridged.home.go();
+    bridged.pilot.wait_status(&id, "working", "");
+    bridged.assert_unconfirmed(&["stop", &id]);
+    // The bridge runs again, and the tool is still running.
+    bridged.home.release_tools();
     let done = terminal.folder.wait("tool.execution_complete");
     assert_eq!(done["data"]["success"], true, "{done}");
-    bridged.pilot.told(&id, "idle", "");
-    bridged.chosen();
+    bridged.pilot.wait_status(&id, "idle", "");
+    bridged.choose_blue();
     let events = terminal.folder.events();
     let of_consent = |event: &&Value| event.to_string().contains("extension-permission-access");
     assert_eq!(events.iter().find(of_consent), None, "{}", terminal.dump());

@@ -1,7 +1,7 @@
-//! What stands where the extension looks for the tray, and what it is told there: only what is the tray's is spoken to, and what makes no
-//! sense is nothing.
+//! What the extension finds at the tray's socket path, and what it receives there: it speaks only to the tray, and
+//! ignores invalid messages.
 
-use super::{Stage, installed, ours};
+use super::{Stage, install, ours};
 use crate::support::home::Home;
 use crate::support::listener::Listener;
 use crate::support::model::Model;
@@ -12,9 +12,9 @@ use std::os::unix::fs::{chown, symlink};
 use std::os::unix::net::UnixListener;
 
 #[test]
-fn what_stands_in_the_sockets_place_is_left_alone() {
+fn anything_else_at_the_sockets_path_is_left_alone() {
     let (home, model) = (Home::new("project"), Model::start());
-    let key = installed(&home, &model);
+    let key = install(&home, &model);
     let folder = ours(&home).join("run/pilotlight");
     fs::create_dir_all(&folder).unwrap();
     let socket = folder.join("bridge.sock");
@@ -26,18 +26,18 @@ fn what_stands_in_the_sockets_place_is_left_alone() {
     let terminal = Terminal::start(&home, &model, &[]);
     terminal.enter("SCRIPT:plain Paint the fence");
     terminal.folder.wait("assistant.turn_end");
-    // By a link it would come to somebody who waits there.
-    let beside = ours(&home).join("beside");
-    fs::create_dir_all(&beside).unwrap();
-    let aside = Listener::start(&beside, &key);
+    // A symlink would lead it to another listener.
+    let elsewhere = ours(&home).join("elsewhere");
+    fs::create_dir_all(&elsewhere).unwrap();
+    let other = Listener::start(&elsewhere, &key);
     fs::remove_file(&socket).unwrap();
-    symlink(beside.join("bridge.sock"), &socket).unwrap();
+    symlink(elsewhere.join("bridge.sock"), &socket).unwrap();
     terminal.enter("SCRIPT:plain Paint the gate");
     terminal.folder.wait_nth("assistant.turn_end", 2);
     fs::remove_file(&socket).unwrap();
     fs::create_dir(&socket).unwrap();
     fs::remove_dir(&socket).unwrap();
-    // Another user's comes into its place in one piece.
+    // Another user's socket replaces it atomically.
     let new = folder.join("theirs");
     let theirs = UnixListener::bind(&new).unwrap();
     theirs.set_nonblocking(true).unwrap();
@@ -47,25 +47,25 @@ fn what_stands_in_the_sockets_place_is_left_alone() {
     }
     terminal.enter("SCRIPT:plain Paint the shed");
     terminal.folder.wait_nth("assistant.turn_end", 3);
-    // It comes to the one that is ours, and went to none before.
-    let line = Listener::start(&folder, &key).accept();
-    assert_eq!(line.hello["session"], terminal.folder.id());
-    assert!(theirs.accept().is_err() && !aside.is_wanted());
+    // It connects to our socket, and connected to no other before.
+    let connection = Listener::start(&folder, &key).accept();
+    assert_eq!(connection.hello["session"], terminal.folder.id());
+    assert!(theirs.accept().is_err() && !other.has_pending());
 }
 
-/// Words of an earlier conversation prove nothing in the next.
+/// A proof of an earlier connection is not valid for the next.
 #[test]
-fn what_was_said_before_proves_nothing() {
-    let Stage { terminal, line, listener, model: _model, home } = Stage::set(&[]);
+fn a_replayed_proof_is_not_accepted() {
+    let Stage { terminal, connection, listener, model: _model, home } = Stage::new(&[]);
     let key = fs::read(ours(&home).join(".local/state/pilotlight/bridge.key")).unwrap();
-    let (folder, hello) = (ours(&home).join("run/pilotlight"), line.hello.clone());
-    drop((line, listener));
+    let (folder, hello) = (ours(&home).join("run/pilotlight"), connection.hello.clone());
+    drop((connection, listener));
     let again = Listener::start(&folder, &key);
     again.replay(&hello);
     drop(again);
-    let line = Listener::start(&folder, &key).accept();
-    assert_eq!(line.hello["session"], terminal.folder.id());
-    // Nor do orders of another turn, or for what is not open.
+    let connection = Listener::start(&folder, &key).accept();
+    assert_eq!(connection.hello["session"], terminal.folder.id());
+    // Orders for another turn, or for requests that are not open, are refused.
     terminal.enter("SCRIPT:tool Paint the fence");
     terminal.wait_screen(DIALOG);
     for order in [
@@ -86,51 +86,53 @@ fn what_was_said_before_proves_nothing() {
     .enumerate()
     {
         let (n, order) = order;
-        assert!(line.order(n as u32, order.clone()).is_err(), "{order}");
+        assert!(connection.order(n as u32, order.clone()).is_err(), "{order}");
     }
     assert!(terminal.screen().contains(DIALOG), "{}", terminal.dump());
     assert!(!terminal.folder.types().iter().any(|kind| kind == "abort" || kind == "permission.completed"));
 }
 
-/// Lines that are none, too long, too many: it leaves, and is back at the next one; the dialog in its terminal is there as ever.
+/// After invalid or overlong lines it disconnects, and connects to the next listener. The dialog in its terminal is not
+/// affected.
 #[test]
 #[ignore = "tests/long.sh"]
-fn whoever_talks_nonsense_is_left() {
-    let Stage { terminal, mut line, mut listener, model: _model, home } = Stage::set(&[]);
+fn a_listener_that_sends_invalid_messages_is_left() {
+    let Stage { terminal, mut connection, mut listener, model: _model, home } = Stage::new(&[]);
     let key = fs::read(ours(&home).join(".local/state/pilotlight/bridge.key")).unwrap();
     let folder = ours(&home).join("run/pilotlight");
     terminal.enter("SCRIPT:tool Paint the fence");
     terminal.wait_screen(DIALOG);
     for nonsense in ["{\n".to_owned(), "\u{0}\n".to_owned(), "x".repeat(2 << 20)] {
-        line.say(&nonsense);
-        line.leaves();
-        drop((line, listener));
+        connection.send(&nonsense);
+        connection.wait_closed();
+        drop((connection, listener));
         listener = Listener::start(&folder, &key);
-        line = listener.accept();
+        connection = listener.accept();
     }
-    // What is half said is not said.
-    line.say(r#"{"t": "stop", "id": 7, "after": "#);
-    drop((line, listener));
+    // An incomplete line has no effect.
+    connection.send(r#"{"t": "stop", "id": 7, "after": "#);
+    drop((connection, listener));
     listener = Listener::start(&folder, &key);
-    line = listener.accept();
-    // Neither null nor a flood does harm.
-    line.say("null\n[]\n7\n");
-    line.say(&"{\"t\": \"activity\"}\n".repeat(5000));
+    connection = listener.accept();
+    // Neither null nor a flood of messages does harm.
+    connection.send("null\n[]\n7\n");
+    connection.send(&"{\"t\": \"activity\"}\n".repeat(5000));
     terminal.approve();
     terminal.folder.wait("tool.execution_start");
-    assert_eq!(line.order(1, json!({"t": "activity"})).unwrap()["hasActiveWork"], true);
+    assert_eq!(connection.order(1, json!({"t": "activity"})).unwrap()["hasActiveWork"], true);
     let events = terminal.folder.events();
     let prompt = events.iter().rfind(|event| event["type"] == "user.message").unwrap();
-    line.order(2, json!({"t": "stop", "after": prompt["id"]})).unwrap();
+    connection.order(2, json!({"t": "stop", "after": prompt["id"]})).unwrap();
     terminal.folder.wait("abort");
     drop(listener);
 }
 
-/// A turn ends, and the next one begins, while it is told again and again to stop the first: the next one is not stopped.
+/// A turn ends and the next one begins while orders to stop the first arrive again and again. The next one is not
+/// stopped.
 fn late_stops(runs: usize) {
-    let stage = Stage::set(&["--allow-all-tools"]);
+    let stage = Stage::new(&["--allow-all-tools"]);
     stage.terminal.enter("SCRIPT:plain Paint the wall");
-    stage.line.event("session.idle");
+    stage.connection.event("session.idle");
     for run in 1..=runs {
         stage.terminal.folder.wait_nth("user.message", run);
         let root = stage.root();
@@ -143,12 +145,14 @@ fn late_stops(runs: usize) {
                         break;
                     }
                     let id = u32::try_from(run * 100_000 + order).unwrap();
-                    stage.line.order(id, json!({"t": "stop", "after": root})).unwrap_err();
+                    stage.connection.order(id, json!({"t": "stop", "after": root})).unwrap_err();
                 }
             });
             stage.terminal.enter(&prompt);
-            let done = |_: &_| stage.line.heard().iter().filter(|said| said["type"] == "session.idle").count() > run;
-            stage.line.wait("the turn is over", done);
+            let done = |_: &_| {
+                stage.connection.received().iter().filter(|message| message["type"] == "session.idle").count() > run
+            };
+            stage.connection.wait("the turn is over", done);
             is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         });
         stage.terminal.folder.wait_nth("assistant.turn_end", run + 1);
@@ -158,12 +162,12 @@ fn late_stops(runs: usize) {
 }
 
 #[test]
-fn a_stop_that_comes_late_does_not_hit_the_next_turn() {
+fn late_stops_do_not_affect_the_next_turn() {
     late_stops(2);
 }
 
 #[test]
-#[ignore = "the same often"]
-fn a_stop_that_comes_late_does_not_hit_the_next_turn_often() {
+#[ignore = "ten times as often"]
+fn late_stops_do_not_affect_the_next_turn_often() {
     late_stops(20);
 }

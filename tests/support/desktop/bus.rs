@@ -1,4 +1,4 @@
-//! A session bus that nothing else is on: its own address, its own rules, no services that start by themselves.
+//! A private session bus: its own address and rules, and no services that the bus starts.
 
 use crate::support::{SOON, block_on, wait_until};
 use std::os::unix::net::UnixStream;
@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// A private bus, ended with the test.
+/// A private bus. It ends with the test.
 pub(crate) struct Bus {
     scratch: TempDir,
     daemon: Option<Child>,
-    /// The bus of a display that `tests/visible/popup.sh` has put up.
+    /// The bus of the display that `tests/visible/popup.sh` has started.
     display: Option<String>,
 }
 
 impl Bus {
-    /// A bus that runs.
+    /// Starts a bus.
     pub(crate) fn start() -> Self {
         let mut bus = Self::address_only();
         if std::env::var_os("PILOTLIGHT_TEST_DISPLAY_SCRIPT").is_some() {
@@ -26,7 +26,7 @@ impl Bus {
         bus
     }
 
-    /// An address that nobody listens on yet.
+    /// An address that no bus listens on yet.
     pub(crate) fn address_only() -> Self {
         let scratch = tempfile::Builder::new().prefix("pilotlight-bus-").tempdir().unwrap();
         let rules = format!(
@@ -43,7 +43,7 @@ impl Bus {
         Self { scratch, daemon: None, display: None }
     }
 
-    /// Starts the daemon, at the same address as before.
+    /// Starts the daemon at the same address as before.
     pub(crate) fn begin(&mut self) {
         let rules = format!("--config-file={}", self.scratch.path().join("rules.conf").display());
         let mut command = Command::new("dbus-daemon");
@@ -52,26 +52,26 @@ impl Bus {
         wait_until(SOON, "the bus answers", String::new, || UnixStream::connect(self.socket()).ok());
     }
 
-    /// Ends the daemon, and with it every connection.
+    /// Kills the daemon, and with it every connection.
     pub(crate) fn end(&mut self) {
         if let Some(mut daemon) = self.daemon.take() {
             daemon.kill().unwrap();
             daemon.wait().unwrap();
         }
-        let _ = std::fs::remove_file(self.socket()); // a daemon that was killed leaves it behind
+        let _ = std::fs::remove_file(self.socket()); // a killed daemon leaves it behind
     }
 
-    /// Where it listens.
+    /// The path of its socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.scratch.path().join("bus")
     }
 
-    /// What `DBUS_SESSION_BUS_ADDRESS` is set to.
+    /// The value of `DBUS_SESSION_BUS_ADDRESS`.
     pub(crate) fn address(&self) -> String {
         self.display.clone().unwrap_or_else(|| format!("unix:path={}", self.socket().display()))
     }
 
-    /// The names that are taken on it.
+    /// The names that are owned on it.
     pub(crate) fn names(&self) -> Vec<String> {
         block_on(async {
             let bus = zbus::fdo::DBusProxy::new(&self.connect().await).await.unwrap();
@@ -79,7 +79,7 @@ impl Bus {
         })
     }
 
-    /// A connection of the test's.
+    /// Connects the test to it.
     pub(crate) async fn connect(&self) -> zbus::Connection {
         zbus::connection::Builder::address(&*self.address()).unwrap().build().await.unwrap()
     }

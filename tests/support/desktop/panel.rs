@@ -1,4 +1,4 @@
-//! The test as a panel: takes the icons that register, reads their menus as they are on the bus, and clicks.
+//! The test as a panel: accepts icons, reads their menus from the bus, and clicks.
 
 use super::bus::Bus;
 use crate::support::{SOON, block_on, spawn, wait_until};
@@ -17,7 +17,7 @@ use zbus::zvariant::{DynamicType, OwnedValue, Value};
 const WATCHER: &str = "org.kde.StatusNotifierWatcher";
 const ITEM: &str = "org.kde.StatusNotifierItem";
 const MENU: &str = "com.canonical.dbusmenu";
-/// A signal that the panel sends to itself.
+/// A signal that the panel emits and receives itself.
 const MARK: &str = "Mark";
 
 /// A panel with a tray.
@@ -26,14 +26,14 @@ pub(crate) struct Panel {
     seen: Arc<Mutex<Seen>>,
 }
 
-/// What came over the bus.
+/// What the panel received over the bus.
 #[derive(Default)]
 struct Seen {
-    /// The icons, by the name that each registered; and who sent it.
+    /// The registered name of each icon, and its sender.
     icons: Vec<(String, String)>,
     /// The names of the signals, in order.
     signals: Vec<String>,
-    /// How many signals of the panel's own came back.
+    /// How many of the panel's own signals came back.
     marks: usize,
 }
 
@@ -58,30 +58,30 @@ impl Watcher {
     }
 }
 
-/// An entry of a menu as it is on the bus.
+/// A menu entry as sent over the bus.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) id: i32,
     pub(crate) label: String,
     pub(crate) enabled: bool,
     pub(crate) separator: bool,
-    /// Whether it has a check mark, where it can have one.
+    /// Whether it is checked, if it can be.
     pub(crate) checked: Option<bool>,
     pub(crate) entries: Vec<Self>,
 }
 
 impl Panel {
-    /// A panel on this bus.
+    /// Starts a panel on this bus.
     pub(crate) fn start(bus: &Bus) -> Self {
-        Self::that(bus, true)
+        Self::with_watcher(bus, true)
     }
 
-    /// A panel that never answers an icon.
+    /// Starts a panel that never answers a registration.
     pub(crate) fn deaf(bus: &Bus) -> Self {
-        Self::that(bus, false)
+        Self::with_watcher(bus, false)
     }
 
-    fn that(bus: &Bus, answers: bool) -> Self {
+    fn with_watcher(bus: &Bus, answers: bool) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let watcher = Watcher { seen: Arc::clone(&seen), answers };
         let connection = block_on(async {
@@ -100,7 +100,7 @@ impl Panel {
         Self { connection, seen }
     }
 
-    /// The panel goes away.
+    /// Disconnects the panel.
     pub(crate) fn end(self) {
         block_on(self.connection.close()).unwrap();
     }
@@ -115,7 +115,7 @@ impl Panel {
         wait_until(SOON, "an icon registers", String::new, || (self.registered() > 0).then_some(()));
     }
 
-    /// The name on the bus of the icon that registered last.
+    /// The bus name of the last registered icon.
     pub(crate) fn icon(&self) -> String {
         self.seen.lock().unwrap().icons.last().expect("an icon has registered").0.clone()
     }
@@ -126,14 +126,14 @@ impl Panel {
         reply.body().deserialize::<OwnedValue>().unwrap()
     }
 
-    /// What the icon says when it is pointed at, on a panel that shows the title alone.
+    /// The icon's tooltip, on a panel that shows its title alone.
     pub(crate) fn tooltip(&self) -> String {
         let value = self.property("ToolTip");
         let (_, _, title, _): (String, Vec<Picture>, String, String) = value.try_into().unwrap();
         title
     }
 
-    /// The icon's pixels, as a panel has them that reads the file of its name.
+    /// The icon's pixels, read from the icon file as some panels do.
     pub(crate) fn picture(&self) -> Option<Vec<u8>> {
         let text = |name| String::try_from(self.property(name)).unwrap();
         let file = Path::new(&text("IconThemePath")).join(text("IconName")).with_extension("png");
@@ -146,22 +146,23 @@ impl Panel {
         Some(pixels)
     }
 
-    /// The icon's pixels.
+    /// The icon's pixels as sent over the bus.
     pub(crate) fn pixels(&self) -> Vec<u8> {
         let pictures: Vec<Picture> = self.property("IconPixmap").try_into().unwrap();
         pictures.into_iter().next().map(|(_, _, pixels)| pixels).unwrap_or_default()
     }
 
-    /// The revision of the layout, and the menu as it is now.
+    /// The layout's revision, and the current menu.
     pub(crate) fn layout(&self) -> (u32, Entry) {
         let reply = self.ask("/MenuBar", MENU, "GetLayout", &(0i32, -1i32, Vec::<String>::new()));
         let (revision, (id, properties, children)): (u32, Raw) = reply.body().deserialize().unwrap();
         (revision, entry(id, &properties, children))
     }
 
-    /// Asks the icon that registered last. One that found the bus slow may just be registering anew: then that one is asked.
+    /// Calls the last registered icon. An icon on a slow bus may be registering again; then the call is repeated for
+    /// the new registration.
     fn ask<B: serde::Serialize + DynamicType>(&self, path: &str, interface: &str, method: &str, body: &B) -> Message {
-        let asked = || {
+        let reply = || {
             let icon = self.icon();
             match block_on(self.connection.call_method(Some(&*icon), path, Some(interface), method, body)) {
                 Err(zbus::Error::MethodError(name, ..))
@@ -172,52 +173,52 @@ impl Panel {
                 answer => Some(answer.unwrap()),
             }
         };
-        wait_until(SOON, "the icon answers", || self.icon(), asked)
+        wait_until(SOON, "the icon answers", || self.icon(), reply)
     }
 
-    /// The entries of the menu, from the top down.
+    /// The entries of the menu, from top to bottom.
     pub(crate) fn menu(&self) -> Vec<Entry> {
         self.layout().1.entries
     }
 
-    /// Clicks an entry by its id, as a panel does. Whether the program knew the id.
+    /// Clicks an entry by its id, as a panel does. Returns whether the program knows the id.
     pub(crate) fn click(&self, id: i32) -> bool {
         self.event(id, "clicked")
     }
 
-    /// Says, as some panels do, that the menu was opened.
+    /// Reports that the menu was opened, as some panels do.
     pub(crate) fn open(&self) {
         assert!(self.event(0, "opened"));
     }
 
-    /// Says that the submenu of this entry was opened.
+    /// Reports that the submenu of this entry was opened.
     pub(crate) fn open_submenu(&self, id: i32) {
         assert!(self.event(id, "opened"));
     }
 
-    /// Says that it was closed.
+    /// Reports that the menu was closed.
     pub(crate) fn close(&self) {
         assert!(self.event(0, "closed"));
     }
 
-    /// Asks, as panels do before they show the menu, whether its layout is to be read again.
+    /// Asks whether the layout must be read again, as panels do before they show the menu.
     pub(crate) fn about_to_show(&self) -> bool {
         let icon = self.icon();
         let call = self.connection.call_method(Some(&*icon), "/MenuBar", Some(MENU), "AboutToShow", &(0i32,));
         block_on(call).unwrap().body().deserialize().unwrap()
     }
 
-    /// Says what happened to an entry. Whether the program knew its id.
+    /// Reports what happened to an entry. Returns whether the program knows its id.
     fn event(&self, id: i32, event: &str) -> bool {
         let icon = self.icon();
         let event = (id, event, Value::from(0i32), 0u32);
         block_on(self.connection.call_method(Some(&*icon), "/MenuBar", Some(MENU), "Event", &event)).is_ok()
     }
 
-    /// Waits until the menu has not been laid out anew for as long as a click on a session wants.
-    pub(crate) fn rest(&self) {
+    /// Waits until the layout has been unchanged for as long as a click on a session requires.
+    pub(crate) fn wait_menu_stable(&self) {
         let mut last = (0, Instant::now());
-        wait_until(SOON, "the menu rests", String::new, || {
+        wait_until(SOON, "the menu is stable", String::new, || {
             let laid_out = self.signals("LayoutUpdated");
             if laid_out != last.0 {
                 last = (laid_out, Instant::now());
@@ -226,7 +227,7 @@ impl Panel {
         });
     }
 
-    /// Clicks the icon with the left button, as a panel that does not ask first whether there is a menu and nothing else.
+    /// Left-clicks the icon, as a panel that does not check first whether the icon is only a menu.
     pub(crate) fn click_icon(&self) -> zbus::Result<Message> {
         let icon = self.icon();
         block_on(self.connection.call_method(
@@ -238,26 +239,26 @@ impl Panel {
         ))
     }
 
-    /// How often this signal came.
+    /// How many times this signal was received.
     pub(crate) fn signals(&self, name: &str) -> usize {
         self.seen.lock().unwrap().signals.iter().filter(|signal| *signal == name).count()
     }
 
-    /// How many signals came.
+    /// How many signals were received.
     pub(crate) fn all_signals(&self) -> usize {
         self.seen.lock().unwrap().signals.len()
     }
 
-    /// Waits until a fit is found among the entries of the menu, at any depth.
+    /// Waits until an entry of the menu fits, at any depth.
     pub(crate) fn wait_for(&self, what: &str, fits: impl Fn(&Entry) -> bool) -> Entry {
         let dump = || format!("{:#?}", self.layout().1);
         wait_until(SOON, what, dump, || self.layout().1.find(&fits).cloned())
     }
 
-    /// Waits until the program has nothing more to say, and its last word has arrived.
-    pub(crate) fn settle(&self) {
+    /// Waits until the program sends no more signals.
+    pub(crate) fn wait_idle(&self) {
         let mut last = (self.all_signals_so_far(), Instant::now());
-        wait_until(SOON, "nothing more is said", String::new, || {
+        wait_until(SOON, "no more signals come", String::new, || {
             let so_far = self.all_signals_so_far();
             if so_far != last.0 {
                 last = (so_far, Instant::now());
@@ -266,16 +267,16 @@ impl Panel {
         });
     }
 
-    /// How many signals came before the program answered just now.
+    /// The number of signals that the program sent before it answered a call made now.
     fn all_signals_so_far(&self) -> usize {
         self.layout();
-        // The bus hands on in order, each to all: what was signalled before the answer is taken up before these.
+        // The bus delivers messages in order: signals sent before the answer arrive before these marks.
         let marks = self.seen.lock().unwrap().marks + 2;
         for interface in [MENU, ITEM] {
             block_on(self.connection.emit_signal(None::<&str>, "/Panel", interface, MARK, &())).unwrap();
         }
-        let taken_up = || (self.seen.lock().unwrap().marks >= marks).then_some(());
-        wait_until(SOON, "the panel's own signals come back", String::new, taken_up);
+        let returned = || (self.seen.lock().unwrap().marks >= marks).then_some(());
+        wait_until(SOON, "the panel's own signals come back", String::new, returned);
         self.all_signals()
     }
 }
@@ -319,23 +320,24 @@ fn entry(id: i32, properties: &HashMap<String, OwnedValue>, children: Vec<OwnedV
 }
 
 impl Entry {
-    /// The first entry that fits, at any depth.
+    /// The first fitting entry, at any depth.
     pub(crate) fn find(&self, fits: &impl Fn(&Self) -> bool) -> Option<&Self> {
         self.entries.iter().find_map(|entry| if fits(entry) { Some(entry) } else { entry.find(fits) })
     }
 
-    /// The entry in it, at any depth, whose label begins so.
+    /// The entry whose label starts with this text, at any depth.
     pub(crate) fn get(&self, label: &str) -> &Self {
         self.find(&|entry| entry.label.starts_with(label)).unwrap_or_else(|| panic!("no {label:?} in {self:#?}"))
     }
 
-    /// The words in its submenu, at any depth, as one text: a line that ends in a backslash was broken in a word.
+    /// The text of its submenu, at any depth. Words that were broken over two lines (the first ends in a backslash) are
+    /// joined.
     pub(crate) fn words(&self) -> String {
         let words = self.entries.iter().map(|entry| format!("{} {}", entry.shown(), entry.words()));
         words.collect::<String>().replace("\\ ", "")
     }
 
-    /// Whether it is the row of this session, by its label, which rows cut.
+    /// Whether it is the row of the session with this label. Rows cut long labels.
     pub(crate) fn is_row_of(&self, label: &str) -> bool {
         let shown = self.shown();
         let Some((_, name)) = shown.split_once(' ').filter(|_| !self.entries.is_empty()) else { return false };
@@ -344,9 +346,9 @@ impl Entry {
             || name.split_once("… — ").is_some_and(|(cut, _)| !cut.is_empty() && label.starts_with(cut))
     }
 
-    /// Whether it is the row of this session of `status --json`, and says the same of it: its mark, whether it is new, and in
-    /// `Why` the status and the reason. Of a silence only the age is worded otherwise.
-    pub(crate) fn says(&self, row: &serde_json::Value) -> bool {
+    /// Whether it shows the same session as this row of `status --json`, with the same mark and unseen dot, and the
+    /// same status and reason in `Why`. Only the age of a silence is worded differently, so it is ignored.
+    pub(crate) fn matches_row(&self, row: &serde_json::Value) -> bool {
         let text = |key: &str| row[key].as_str().unwrap_or_default();
         let (because, status) = (text("because"), text("status"));
         let because = match because.split_once(", ") {
@@ -361,7 +363,7 @@ impl Entry {
         is_row && shown.contains('●') == (row["unseen"] == true) && why.contains(reason.trim_end())
     }
 
-    /// The label as the user reads it: an underline that marks a key is not shown, two are one.
+    /// The label as the user reads it: an underscore that marks an access key is not shown, a double one is one.
     pub(crate) fn shown(&self) -> String {
         let mut out = String::new();
         let mut chars = self.label.chars().peekable();

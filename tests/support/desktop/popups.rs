@@ -1,4 +1,4 @@
-//! The test as the notification server: takes what is sent, shows nothing, and clicks as the test says.
+//! The test as the notification server: receives popups, shows nothing, and clicks on demand.
 
 use super::bus::Bus;
 use crate::support::{SOON, block_on, wait_until};
@@ -8,51 +8,52 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use zbus::zvariant::OwnedValue;
 
-/// Nobody reads a popup and clicks sooner; a click that comes sooner only shows it anew.
+/// The minimum time to read a popup before a click counts. An earlier click only shows the popup again.
 const READ: Duration = Duration::from_secs(2);
 const NAME: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
 
-/// What was sent.
+/// A received popup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Popup {
     pub(crate) title: String,
     pub(crate) body: String,
     pub(crate) actions: Vec<String>,
-    /// The number that it got: the one that it replaces, or the next.
+    /// Its number: that of the popup that it replaces, or the next one.
     pub(crate) number: u32,
     pub(crate) replaces: u32,
     pub(crate) icon: String,
-    /// Who sent it, by its name on the bus.
+    /// The sender's bus name.
     pub(crate) sender: String,
-    /// How long it stays, in milliseconds: 0 until it is closed, -1 as long as the server likes.
+    /// Its timeout in milliseconds: 0 means until closed, -1 the server's default.
     pub(crate) lasts: i32,
-    /// The hints, as they are written for people; of pictures only that there is one.
+    /// The hints in readable form. A picture's data is left out.
     pub(crate) hints: Vec<(String, String)>,
 }
 
 impl Popup {
-    /// A hint, if there is one.
+    /// The value of a hint.
     pub(crate) fn hint(&self, name: &str) -> Option<&str> {
         self.hints.iter().find(|(hint, _)| hint == name).map(|(_, value)| &**value)
     }
 }
 
-/// How a server behaves.
+/// The behaviour of a server.
 #[derive(Clone)]
 pub(crate) struct Manner {
-    /// What it says its name is.
+    /// The name that it reports.
     pub(crate) name: &'static str,
+    /// Its capabilities.
     pub(crate) can: Vec<&'static str>,
-    /// Answers to `Notify` wait for a permit.
+    /// Each answer to `Notify` waits for a permit.
     pub(crate) held: Option<Arc<Semaphore>>,
-    /// Refuses what has this in its title.
+    /// Refuses popups with this text in their title.
     pub(crate) refuses: Option<&'static str>,
-    /// Says what it can do only with a permit.
+    /// Each answer about its capabilities waits for a permit.
     pub(crate) hesitates: Option<Arc<Semaphore>>,
-    /// Each popup is closed, as expired, before the call is answered.
+    /// Closes each popup as expired before it answers the call.
     pub(crate) closes_at_once: bool,
-    /// `CloseNotification` is never answered.
+    /// Never answers `CloseNotification`.
     pub(crate) closes_in_silence: bool,
 }
 
@@ -73,27 +74,27 @@ impl Default for Manner {
 /// A notification server.
 pub(crate) struct Popups {
     connection: zbus::Connection,
-    taken: Arc<Mutex<Taken>>,
+    received: Arc<Mutex<Received>>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct Received {
     popups: Vec<Popup>,
     closed: Vec<u32>,
-    asked: usize,
+    capability_requests: usize,
     refused: usize,
     last: u32,
 }
 
 struct Server {
-    taken: Arc<Mutex<Taken>>,
+    received: Arc<Mutex<Received>>,
     manner: Manner,
 }
 
 #[zbus::interface(name = "org.freedesktop.Notifications")]
 impl Server {
     async fn get_capabilities(&self) -> Vec<&'static str> {
-        self.taken.lock().unwrap().asked += 1;
+        self.received.lock().unwrap().capability_requests += 1;
         if let Some(permits) = &self.manner.hesitates {
             permits.acquire().await.unwrap().forget();
         }
@@ -119,7 +120,7 @@ impl Server {
         #[zbus(header)] header: zbus::message::Header<'_>,
     ) -> zbus::fdo::Result<u32> {
         if self.manner.refuses.is_some_and(|refused| title.contains(refused)) {
-            self.taken.lock().unwrap().refused += 1;
+            self.received.lock().unwrap().refused += 1;
             return Err(zbus::fdo::Error::LimitsExceeded("no more".into()));
         }
         let written = |(name, value): (String, OwnedValue)| {
@@ -127,14 +128,14 @@ impl Server {
             (name, value)
         };
         let number = {
-            let mut taken = self.taken.lock().unwrap();
+            let mut received = self.received.lock().unwrap();
             if replaces == 0 {
-                taken.last += 1;
+                received.last += 1;
             }
-            let number = if replaces == 0 { taken.last } else { replaces };
+            let number = if replaces == 0 { received.last } else { replaces };
             let hints = hints.into_iter().map(written).collect();
             let sender = header.sender().unwrap().to_string();
-            taken.popups.push(Popup { title, body, actions, number, replaces, icon, sender, lasts, hints });
+            received.popups.push(Popup { title, body, actions, number, replaces, icon, sender, lasts, hints });
             number
         };
         if self.manner.closes_at_once {
@@ -147,7 +148,7 @@ impl Server {
     }
 
     async fn close_notification(&self, id: u32, #[zbus(connection)] connection: &zbus::Connection) {
-        self.taken.lock().unwrap().closed.push(id);
+        self.received.lock().unwrap().closed.push(id);
         if self.manner.closes_in_silence {
             std::future::pending::<()>().await;
         }
@@ -156,103 +157,103 @@ impl Server {
 }
 
 impl Popups {
-    /// A server on this bus.
+    /// Starts a server on this bus.
     pub(crate) fn start(bus: &Bus) -> Self {
         Self::with(bus, Manner::default())
     }
 
-    /// A server on this bus that behaves so.
+    /// Starts a server with this behaviour on this bus.
     pub(crate) fn with(bus: &Bus, manner: Manner) -> Self {
-        let taken = Arc::new(Mutex::new(Taken::default()));
-        let server = Server { taken: Arc::clone(&taken), manner };
+        let received = Arc::new(Mutex::new(Received::default()));
+        let server = Server { received: Arc::clone(&received), manner };
         let connection = block_on(async {
             let connection = bus.connect().await;
             connection.object_server().at(PATH, server).await.unwrap();
             connection.request_name(NAME).await.unwrap();
             connection
         });
-        Self { connection, taken }
+        Self { connection, received }
     }
 
-    /// Its number for new popups goes on from here.
-    pub(crate) fn counts_from(&self, last: u32) {
-        self.taken.lock().unwrap().last = last;
+    /// Continues the numbers of new popups after this one.
+    pub(crate) fn set_last_number(&self, last: u32) {
+        self.received.lock().unwrap().last = last;
     }
 
-    /// What was sent so far.
-    pub(crate) fn taken(&self) -> Vec<Popup> {
-        self.taken.lock().unwrap().popups.clone()
+    /// The popups so far.
+    pub(crate) fn received(&self) -> Vec<Popup> {
+        self.received.lock().unwrap().popups.clone()
     }
 
-    /// The numbers of the popups that it was told to close, in order.
+    /// The numbers in the requests to close a popup, in order.
     pub(crate) fn closed(&self) -> Vec<u32> {
-        self.taken.lock().unwrap().closed.clone()
+        self.received.lock().unwrap().closed.clone()
     }
 
-    /// How often it was asked what it can do.
-    pub(crate) fn asked(&self) -> usize {
-        self.taken.lock().unwrap().asked
+    /// How many times its capabilities were requested.
+    pub(crate) fn capability_requests(&self) -> usize {
+        self.received.lock().unwrap().capability_requests
     }
 
-    /// How often it refused one.
+    /// How many popups it refused.
     pub(crate) fn refused(&self) -> usize {
-        self.taken.lock().unwrap().refused
+        self.received.lock().unwrap().refused
     }
 
-    /// Is the server no longer, and stays on the bus.
-    pub(crate) fn abdicates(&self) {
+    /// Gives up the server's bus name, and stays connected.
+    pub(crate) fn release_name(&self) {
         block_on(self.connection.release_name(NAME)).unwrap();
     }
 
-    /// Waits until so many were sent, and returns the last of them.
+    /// Waits until `count` popups were received, and returns the last of them.
     pub(crate) fn wait_for(&self, count: usize) -> Popup {
         let what = format!("{count} notifications are sent");
         wait_until(
             SOON,
             &what,
-            || format!("{:#?}", self.taken()),
+            || format!("{:#?}", self.received()),
             || {
-                let taken = self.taken();
-                if taken.len() >= count { taken.into_iter().nth(count - 1) } else { None }
+                let received = self.received();
+                if received.len() >= count { received.into_iter().nth(count - 1) } else { None }
             },
         )
     }
 
-    /// Waits until it was told to close these.
+    /// Waits until exactly these popups were requested to be closed.
     pub(crate) fn wait_for_closed(&self, numbers: &[u32]) {
-        let what = format!("it is told to close {numbers:?}");
+        let what = format!("{numbers:?} are requested to be closed");
         wait_until(SOON, &what, || format!("{:?}", self.closed()), || (self.closed() == numbers).then_some(()));
     }
 
-    /// The user clicks: on `default`, or on a button.
+    /// The user clicks `default` or a button.
     pub(crate) fn click(&self, number: u32, action: &str) {
         Self::forge(&self.connection, number, action);
     }
 
-    /// The same, of a user who has read what stands there now.
-    pub(crate) fn click_read(&self, number: u32, action: &str) {
+    /// The user reads the popup, then clicks.
+    pub(crate) fn click_after_reading(&self, number: u32, action: &str) {
         self.read();
         self.click(number, action);
     }
 
-    /// What stands there is read.
+    /// Waits until the popup has been shown long enough to be read.
     pub(crate) fn read(&self) {
-        let begun = Instant::now();
-        wait_until(SOON, "it is read", String::new, || (begun.elapsed() > READ).then_some(()));
+        let start = Instant::now();
+        wait_until(SOON, "it is read", String::new, || (start.elapsed() > READ).then_some(()));
     }
 
-    /// Says that the user clicked, over this connection.
+    /// Reports a click of the user over this connection.
     pub(crate) fn forge(connection: &zbus::Connection, number: u32, action: &str) {
         block_on(connection.emit_signal(None::<&str>, PATH, NAME, "ActionInvoked", &(number, action))).unwrap();
     }
 
-    /// A popup is closed: 1 as expired, 2 by the user.
+    /// Reports that a popup was closed: 1 means expired, 2 by the user.
     pub(crate) fn close(&self, number: u32, reason: u32) {
         let signal = (number, reason);
         block_on(self.connection.emit_signal(None::<&str>, PATH, NAME, "NotificationClosed", &signal)).unwrap();
     }
 
-    /// Goes away, with all that it shows.
+    /// Disconnects the server.
     pub(crate) fn end(self) {
         block_on(self.connection.close()).unwrap();
     }

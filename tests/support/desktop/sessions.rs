@@ -1,7 +1,7 @@
-//! Session folders that the test makes up and lets grow, by events of the form that Copilot writes, owned by a process that
-//! passes for Copilot's: a copy of sleep(1) by that name. The stories with the real CLI are in `tests/e2e`.
+//! Synthetic session folders whose logs grow by events in Copilot's format, owned by a process that passes for
+//! Copilot's: a copy of sleep(1) with its name. The tests with the real CLI are in `tests/e2e`.
 
-use crate::support::made_up::holder;
+use crate::support::synthetic::holder;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use tempfile::TempDir;
 
-/// A Copilot home, and a program by Copilot's name.
+/// A Copilot home, and a program with Copilot's name.
 pub(crate) struct Sessions {
     root: TempDir,
     made: Cell<u32>,
@@ -34,7 +34,7 @@ impl Sessions {
         Self { root, made: Cell::new(0) }
     }
 
-    /// What `--home` is given.
+    /// The argument of `--home`.
     pub(crate) fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
@@ -44,19 +44,19 @@ impl Sessions {
         self.root.path().join("work")
     }
 
-    /// A session with a live owner and no prompt yet. The folder appears as a whole, as far as the program can tell.
+    /// Adds a session with a live owner and no prompt. Its complete folder appears at once, by a rename.
     pub(crate) fn add(&self, title: &str) -> Session {
         self.add_owned(title, |_, folder| holder::start(&self.root.path().join("copilot"), folder, false))
     }
 
-    /// The same, with the owner that this starts for a session of this id, in this folder.
+    /// As [`add`](Self::add), with an owner that `start` starts for a session's id and folder.
     pub(crate) fn add_owned(&self, title: &str, start: impl Fn(&str, &Path) -> Child) -> Session {
         let n = self.made.get() + 1;
         self.made.set(n);
         let id = format!("36535f61-5c7b-4f09-a70b-2f8aed97{n:04x}");
         let sessions = self.home().join("session-state");
-        let beside = sessions.join(format!(".{id}"));
-        std::fs::create_dir(&beside).unwrap();
+        let hidden = sessions.join(format!(".{id}"));
+        std::fs::create_dir(&hidden).unwrap();
         let title = serde_json::to_string(title).unwrap();
         let about = format!(
             "id: {id}\ncwd: {}\nbranch: main\nclient_name: github/cli\nname: {title}\ncreated_at: 2026-11-20T18:{:02}:{:02}.000Z\n",
@@ -64,13 +64,13 @@ impl Sessions {
             n / 60,
             n % 60
         );
-        std::fs::write(beside.join("workspace.yaml"), about).unwrap();
-        let owner = start(&id, &beside);
-        std::fs::write(beside.join(format!("inuse.{}.lock", owner.id())), format!("{}\n", owner.id())).unwrap();
+        std::fs::write(hidden.join("workspace.yaml"), about).unwrap();
+        let owner = start(&id, &hidden);
+        std::fs::write(hidden.join(format!("inuse.{}.lock", owner.id())), format!("{}\n", owner.id())).unwrap();
         let path = sessions.join(&id);
         let session = Session { id, path, owner: RefCell::new(Some(owner)), events: Cell::new(0) };
-        session.write_to(&beside, &[session.event("session.start", &json!({"selectedModel": "gpt-5.2"}))]);
-        std::fs::rename(&beside, &session.path).unwrap();
+        session.write_to(&hidden, &[session.event("session.start", &json!({"selectedModel": "gpt-5.2"}))]);
+        std::fs::rename(&hidden, &session.path).unwrap();
         session
     }
 }
@@ -103,7 +103,7 @@ impl Session {
         self.write_to(&self.path, &lines);
     }
 
-    /// The user prompts: a turn is open.
+    /// The user sends a prompt, which opens a turn.
     pub(crate) fn prompt(&self) {
         self.write(&[("user.message", json!({"content": "go"})), ("assistant.turn_start", json!({"turnId": "0"}))]);
     }
@@ -121,13 +121,13 @@ impl Session {
         self.write(&[("tool.execution_complete", json!({"toolCallId": call, "success": true}))]);
     }
 
-    /// A permission is asked for.
+    /// A permission is requested.
     pub(crate) fn ask(&self, request: &str, call: &str) {
         let wanted = json!({"kind": "shell", "toolCallId": call, "fullCommandText": "x"});
         self.write(&[("permission.requested", json!({"requestId": request, "permissionRequest": wanted}))]);
     }
 
-    /// It is given.
+    /// The permission is granted.
     pub(crate) fn permit(&self, request: &str) {
         self.write(&[("permission.completed", json!({"requestId": request, "result": {"kind": "approved"}}))]);
     }
@@ -148,12 +148,12 @@ impl Session {
         ]);
     }
 
-    /// An event that says nothing.
+    /// An event that is no progress.
     pub(crate) fn metric(&self) {
         self.write(&[("session.usage_record", json!({"usage": {"inputTokens": 100}}))]);
     }
 
-    /// The session is shut down: its lock goes, and its process.
+    /// The session is shut down: its lock and its process are gone.
     pub(crate) fn shut_down(&self) {
         self.write(&[("session.shutdown", json!({"shutdownType": "routine"}))]);
         if let Some(owner) = &*self.owner.borrow() {
@@ -162,7 +162,7 @@ impl Session {
         self.kill();
     }
 
-    /// Its process is killed, its lock stays.
+    /// Its process is killed, and its lock remains.
     pub(crate) fn kill(&self) {
         if let Some(mut owner) = self.owner.borrow_mut().take() {
             owner.kill().unwrap();

@@ -12,7 +12,7 @@ SUBMENUS=below
 
 prepare() {
     local extension=(/usr/share/gnome-shell/extensions/*ppindicator*)
-    # A system bus with nobody on it: the shell wants one, and does without its services.
+    # A system bus without services: the shell requires the bus, but not its services.
     mkdir -p "$SCRATCH/system"
     cat >"$SCRATCH/system/bus.conf" <<X
 <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -37,8 +37,8 @@ put_up() {
     begin_panel
 }
 
-# The shell shows them, one after the other, and begins with one of its own. The test is the panel that icons come to, so the
-# extension, which would be it, is off.
+# The shell shows popups one at a time, and starts with one of its own. The test itself is the panel that icons register
+# with, so the extension, which would take its place, is disabled.
 put_up_popups() {
     prepare
     gsettings set org.gnome.shell enabled-extensions '[]'
@@ -48,24 +48,25 @@ put_up_popups() {
         ! banner || xdotool mousemove --sync 500 60 sleep 1 mousemove --sync 725 58 sleep 0.5 click 1 mousemove --sync 30 300
         sleep 1
     done
-    until_true 60 "the shell's own popup to go" no_banner
+    until_true 60 "the shell's own popup to disappear" no_banner
 }
 
-# What is other than the background, below the middle of the panel: popup_y, popup_height.
+# Sets popup_y and popup_height to the area below the middle of the panel that differs from the background. Fails if
+# there is no popup.
 banner() {
     read -r popup_height popup_y < <(import -window root -crop '300x150+350+30' +repage png:- |
         convert - -fuzz 8% -fill white +opaque '#3b4252' -fill black -opaque '#3b4252' -trim -format '%h %Y\n' info: | tr -d +)
     ((popup_height > 40 && popup_height < 150))
 }
 
-# A banner waits for somebody to be there: the pointer moves.
+# A banner stays until it detects user activity, so this moves the pointer.
 no_banner() {
     xdotool mousemove 30 $((300 + RANDOM % 100))
     ! banner
 }
 
-# It shows its buttons once it stands and the pointer comes to it, and goes when the pointer leaves: three beside each other, from
-# left to right.
+# A popup shows its buttons when the pointer moves onto it after it has settled, and disappears when the pointer leaves.
+# The three buttons are in one row.
 approve_button() {
     local X Y SCREEN WINDOW
     banner || return 1
@@ -75,7 +76,7 @@ approve_button() {
         xdotool mousemove --sync 500 120 sleep 0.2 mousemove --sync 500 90 sleep 0.2 mousemove --sync 500 70 sleep 0.2 mousemove --sync 505 66
     fi
     sleep 1
-    # A note has no buttons, and is lower. It stays while the pointer is on it, and until somebody moves.
+    # A note has no buttons, and is less high. It stays while the pointer is on it, and until the pointer moves.
     if ! banner || ((popup_height <= 110)); then
         xdotool mousemove --sync 30 $((300 + RANDOM % 100))
         return 1
@@ -83,7 +84,7 @@ approve_button() {
     echo "350 $((30 + popup_y + popup_height - 20))"
 }
 
-# It begins with its overview.
+# The shell starts in its overview.
 leave_overview() {
     sleep 5
     xdotool key Escape

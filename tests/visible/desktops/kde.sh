@@ -28,7 +28,8 @@ put_up() {
     until_true 60 'the desktop' lay_out
 }
 
-# Plasma's shell shows them. The test is the panel that icons come to, so kded, which would be it, is not there.
+# Plasma's shell shows popups. The test itself is the panel that icons register with, so kded, which would take its
+# place, is not started.
 put_up_popups() {
     write_settings
     begin kwin_x11
@@ -37,7 +38,7 @@ put_up_popups() {
     until_true 60 'the notifications' has org.freedesktop.Notifications
 }
 
-# lay_out [WIDGET]: a panel with this widget at its right; the system tray, if none is named.
+# lay_out [WIDGET]: creates a panel with this widget at its right; without a name, the system tray.
 lay_out() {
     gdbus call --session -d org.kde.plasmashell -o /PlasmaShell -m org.kde.PlasmaShell.evaluateScript "
         panels().forEach(function (p) { p.remove(); });
@@ -48,7 +49,7 @@ lay_out() {
 
 begin_panel() { begin plasmashell --no-respawn; panel=$!; }
 
-# All windows of the shell have the same class; a popup's is 336 pixels wide. Its buttons stand at the lower right.
+# All windows of the shell have the same class; a popup is 336 pixels wide. Its buttons are at the lower right.
 approve_button() {
     local window WINDOW X Y WIDTH HEIGHT SCREEN
     for window in $(xdotool search --onlyvisible --class plasmashell); do

@@ -7,7 +7,7 @@ VARIANTS=(light:1024x600 dark:1024x600)
 ENVIRONMENT=(XDG_CURRENT_DESKTOP=LXQt QT_QPA_PLATFORM=xcb QT_QPA_PLATFORMTHEME=lxqt)
 PANEL_HEIGHT=32 LINE=1 EDGE=4
 POPUPS=lxqt-notificationd DENY=76
-# It calls Activate at a left click, whatever ItemIsMenu says.
+# The panel calls Activate on a left click, whatever ItemIsMenu says.
 BUTTON=3
 
 write_settings() {
@@ -81,7 +81,7 @@ begin_panel() { begin lxqt-panel; panel=$!; }
 
 begin_notifier() { begin lxqt-notificationd; }
 
-# The first of its buttons stands at the left, below the text.
+# The first button is at the left, below the text.
 approve_button() {
     popup_window || return 1
     echo "$((popup_x + 72)) $((popup_y + popup_height - 39))"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
-# MATE's panel and its notification daemon. On the light panel the icon is shown by the indicator applet, on the dark one by the
-# panel's own notification area.
+# MATE's panel and its notification daemon. The indicator applet shows the icon on the light panel, the panel's own
+# notification area on the dark one.
 
 PACKAGES=(mate-panel:mate-panel openbox:openbox dconf:dconf-cli /usr/share/icons/mate:mate-icon-theme
     '/usr/lib/*/gio/modules/libdconfsettings.so:dconf-gsettings-backend'
@@ -17,11 +17,11 @@ put_up() {
     local applet=IndicatorAppletCompleteFactory::IndicatorAppletComplete
     if [[ $VARIANT == dark ]]; then
         applet=NotificationAreaAppletFactory::NotificationArea
-        # It calls Activate at a left click, whatever ItemIsMenu says.
+        # The panel calls Activate on a left click, whatever ItemIsMenu says.
         BUTTON=3
         export GTK_THEME=Adwaita:dark
     else
-        # Screen readers are given the menu: the applet is started by the bus, with the environment of that.
+        # Makes the menu available to screen readers. The bus starts the applet, with its own environment.
         gdbus call --session -d org.freedesktop.DBus -o /org/freedesktop/DBus \
             -m org.freedesktop.DBus.UpdateActivationEnvironment "{'NO_AT_BRIDGE': '0'}"
         export NO_AT_BRIDGE=0
@@ -61,29 +61,29 @@ put_up_popups() {
 
 begin_panel() { begin mate-panel --replace; panel=$!; }
 
-# Where its daemon is, its service's file says.
+# The service file has the daemon's path.
 begin_notifier() {
     local daemon
     daemon=$(sed -n 's/^Exec=//p' /usr/share/dbus-1/services/org.freedesktop.mate.Notifications.service)
     begin "$daemon"
 }
 
-# What a screen reader is given of the open menu: each entry in words, a session's status instead of its mark.
+# Checks what a screen reader receives of the open menu: each entry in words, a session's status instead of its mark.
 spoken() {
     local label said=$OUT/$VARIANT-spoken.txt
     [[ $VARIANT == light ]] || return 0
     /usr/bin/python3 tests/visible/spoken.py >"$said"
     for label in "${SPOKEN[@]}"; do
-        grep -qE "^$label" "$said" || fail "a screen reader is not told $label, but: $(<"$said")"
+        grep -qE "^$label" "$said" || fail "a screen reader does not receive $label, but: $(<"$said")"
     done
-    [[ $(sed -n 1p "$said") == "Pilotlight: $(sed -n 2p "$said")" ]] || fail "a screen reader is told of the icon $(sed -n 1p "$said")"
-    ! grep -E '[⚑⊘◷╳✗◌▶▷✓○•]' "$said" || fail 'a screen reader is given marks'
+    [[ $(sed -n 1p "$said") == "Pilotlight: $(sed -n 2p "$said")" ]] || fail "a screen reader receives this for the icon: $(sed -n 1p "$said")"
+    ! grep -E '[⚑⊘◷╳✗◌▶▷✓○•]' "$said" || fail 'a screen reader receives marks'
 }
 SPOKEN=('[0-9]+ need you' 'needs permission: billing-api · Write .* — rm -rf build' 'needs input: web-shop · .* — .Which one'
     'permission lost: infra · Rotate TLS — permissions lost' 'stuck: infra · Load test — silent' 'crashed: deps · ' 'Resume deps in'
     'failed: scripts · ' 'quiet: docs · ' 'working: ml-train · Train again — ' '4 idle' 'Notifications' 'Settings' 'Quit')
 
-# The first of its buttons is in the middle, below the text.
+# The first button is in the middle, below the text.
 approve_button() {
     popup_window || return 1
     echo "$((popup_x + popup_width - 197)) $((popup_y + popup_height - 26))"

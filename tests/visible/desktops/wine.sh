@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2034
-# Wine's own desktop, whose task bar has a tray, with the program for Windows. There is no bus and no panel of Linux's: `inside`
-# takes the place of that of tests/visible.sh.
+# Wine's own desktop, whose task bar has a tray, with the program for Windows. There is no bus and no Linux panel, so
+# `inside` replaces the one of tests/visible.sh.
 #
-# Wine 8 lacks bcryptprimitives.dll, which Rust's library needs: one with its only function in use is made here. It cannot tell
-# where an icon stands (Shell_NotifyIconGetRect), without which no menu is opened: a copy of the program calls another function,
-# which always answers that all is well. It shows no notifications.
+# Wine 8 lacks bcryptprimitives.dll, which Rust's standard library needs: a stand-in with the one function in use is
+# built here. It does not report an icon's position (Shell_NotifyIconGetRect), without which no menu opens: a patched
+# copy of the program calls another function, which always succeeds. It shows no notifications.
 
 PACKAGES=(wine:wine '/usr/lib/*/wine/x86_64-unix:libwine' wine64:wine64 openbox:openbox xterm:xterm
     x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 x86_64-w64-mingw32-windres:binutils-mingw-w64-x86-64)
@@ -14,7 +14,7 @@ readonly WINDOWS=x86_64-pc-windows-gnu
 # The task bar is at the bottom.
 readonly BAR_HEIGHT=16
 
-# The program for Windows; the one for Linux says what it should print.
+# Builds the program for Windows. Its output is compared with that of the program for Linux.
 build_more() {
     rustup target list --installed | grep -qx "$WINDOWS" || rustup target add "$WINDOWS"
     cargo build --locked --quiet --target "$WINDOWS"
@@ -32,16 +32,16 @@ C
     x86_64-w64-mingw32-gcc -shared -o "$own/bcryptprimitives.dll" "$SCRATCH/random.c" -ladvapi32
 }
 
-# windows ARGUMENT...: what the program prints there.
+# windows ARGUMENT...: runs the program in Wine and prints its output.
 windows() { timeout 60 wine 'C:\pilotlight\pilotlight.exe' "$@" 2>"$SCRATCH/errors" | tr -d '\r'; }
 
-# agrees ARGUMENT...: it prints the same there as here, but for where its settings are.
+# agrees ARGUMENT...: checks that the output is the same as on Linux, except for the path of the settings.
 agrees() {
     windows "$@" | sed '/^# Read from /d' >"$SCRATCH/there" || fail "pilotlight.exe $* failed: $(<"$SCRATCH/errors")"
-    "$PROGRAM" "$@" | sed '/^# Read from /d' | diff "$SCRATCH/there" - || fail "pilotlight $* says something else than on Linux"
+    "$PROGRAM" "$@" | sed '/^# Read from /d' | diff "$SCRATCH/there" - || fail "pilotlight.exe $* does not print the same as on Linux"
 }
 
-# The icon is what is coloured at the right of the task bar.
+# Sets icon_x and icon_y: only the icon is coloured at the right of the task bar.
 find_icon() {
     local x y w h
     read -r w h x y < <(import -window root -crop "200x$((BAR_HEIGHT - 2))+$((width - 200))+$((height - BAR_HEIGHT))" +repage png:- |
@@ -50,7 +50,7 @@ find_icon() {
     icon_x=$((width - 200 + x + w / 2)) icon_y=$((height - BAR_HEIGHT + y + h / 2))
 }
 
-# Above the task bar, the display is other than it was: by what a menu takes.
+# Whether an area above the task bar has changed that is as large as a menu.
 menu_is_open() {
     local w h
     import -window root "$SCRATCH/after.png"
@@ -59,7 +59,7 @@ menu_is_open() {
     ((w > 150 && h > 150))
 }
 
-# The table in a terminal: a key explains, and one ends it.
+# Tests the table in a terminal: one key explains, another one quits.
 live() {
     local terminal
     xterm -geometry 110x30+20+20 -fa 'DejaVu Sans Mono' -fs 10 -e \
@@ -76,7 +76,7 @@ live() {
     sleep 2
     xdotool key q
     until_true 20 'live to end' test -s "$SCRATCH/live"
-    [[ $(<"$SCRATCH/live") == 0 ]] || fail "live ended with $(<"$SCRATCH/live")"
+    [[ $(<"$SCRATCH/live") == 0 ]] || fail "live exited with $(<"$SCRATCH/live")"
 }
 
 inside() {
@@ -103,7 +103,7 @@ inside() {
     windows --home 'C:\home' doctor >"$OUT/doctor.txt" || true
     grep -qi 'copilot' "$OUT/doctor.txt" || fail "doctor: $(<"$OUT/doctor.txt") $(<"$SCRATCH/errors")"
     (timeout 15 wine 'C:\pilotlight\pilotlight.exe' --home 'C:\home' watch --json 2>/dev/null || true) | head -1 | grep -q '0009' ||
-        fail 'watch says nothing of the session'
+        fail 'watch does not print the session'
 
     begin openbox
     begin wine explorer "/desktop=shell,${width}x$height"

@@ -28,7 +28,7 @@ put_up() {
   </property>
 </channel>
 XML
-    # Menus and tooltips follow the panel, as they do on a desktop that is dark throughout.
+    # Menus and tooltips use the same theme as the panel, as on a desktop that is dark throughout.
     mkdir -p "$XDG_CONFIG_HOME/gtk-3.0"
     printf '[Settings]\ngtk-application-prefer-dark-theme=%s\n' "$dark" >"$XDG_CONFIG_HOME/gtk-3.0/settings.ini"
     begin openbox
@@ -45,7 +45,7 @@ begin_panel() { begin xfce4-panel --disable-wm-check; panel=$!; }
 
 begin_notifier() { begin /usr/lib/*/xfce4/notifyd/xfce4-notifyd; }
 
-# The first of its buttons is at the lower left.
+# The first button is at the lower left.
 approve_button() {
     popup_window || return 1
     echo "$((popup_x + 50)) $((popup_y + popup_height - 30))"

@@ -1,10 +1,13 @@
-//! What is done in a terminal over its bridge. Each deed is permitted right before it is sent, and counts as done when the log says so.
+//! Carries out orders in a terminal over its bridge. Each action is checked once more right before it is sent, and
+//! counts as done when the session's log confirms it.
 
-use super::known::Known;
+use super::known::BridgeState;
 use super::socket::Bridge;
 use super::wire::Order;
-use crate::agent::copilot::server::recover::{Failure, Prompt, RequestAnswer, SEEN_WITHIN, Sight, Site, Steps, choose};
-use crate::agent::copilot::server::replying::{LOOKED, QuestionAnswer, Ready, form_of};
+use crate::agent::copilot::server::recover::{
+    EFFECT_TIMEOUT, Failure, LogView, Prompt, RequestAnswer, Site, Steps, choose,
+};
+use crate::agent::copilot::server::reply::{QuestionAnswer, Ready, STILL_OPEN, form_of};
 use crate::agent::copilot::server::request::Request;
 use crate::core::form::Kind;
 use crate::core::order::{Step, Which};
@@ -15,27 +18,25 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-/// The way to a terminal, and what is known over it.
+/// A connected bridge and the state that it reports.
 #[derive(Clone, Debug)]
-pub(crate) struct Way {
-    /// Takes orders.
+pub(crate) struct BridgeHandle {
     pub bridge: Bridge,
-    /// What it told.
-    pub known: watch::Receiver<Known>,
+    pub known: watch::Receiver<BridgeState>,
 }
 
-/// How long Copilot may take to ask in its terminal, or to know that it need not.
+/// How long Copilot may take to ask in its terminal, or to find that it has a remembered consent.
 const ASKED_WITHIN: Duration = Duration::from_secs(10);
-/// The bridge may tell of a request so much later than its log.
-const TOLD_WITHIN: Duration = Duration::from_secs(2);
-/// A consent that is remembered comes within this.
+/// How much later than the log the bridge may report a request.
+const LISTED_WITHIN: Duration = Duration::from_secs(2);
+/// How long Copilot takes to grant a remembered consent.
 const REMEMBERED_WITHIN: Duration = Duration::from_millis(700);
-/// What a session is told that is to go on, where its last prompt must not be sent again.
+/// The prompt that makes a session continue where its last prompt must not be sent again.
 const GO_ON: &str = "Go on from where you stopped; before you repeat a step, check whether it was done.";
-/// What an extension says of its own is shown up to this length, in characters.
+/// The longest part of an extension's own error message that is shown, in characters.
 const WORDS_MAX: usize = 120;
 
-/// The bridge did not do it.
+/// The failure for an order that the bridge did not carry out.
 fn refused(step: Step, error: Option<&str>) -> Failure {
     Failure::refusal(step, &words(error.unwrap_or("unknown")))
 }
@@ -45,23 +46,24 @@ fn words(error: &str) -> String {
     match error {
         "not-elevated" => "the bridge may not answer permission requests there",
         "gone" => "it is no longer open: somebody else answered it, or its turn has ended",
-        "changed" => "it is another one by now than was shown, or another turn",
+        "changed" => "it is no longer the one that was shown, or another turn has begun",
         "managed" => "your organisation wants a person to answer it in the terminal",
         "refused" => "the bridge refuses it",
         "busy" => "the session works, or asks something",
         "consenting" => "Copilot asks in its terminal whether Pilotlight may answer: answer that first",
         "late" => "its terminal was held up for too long: nothing was done",
-        "unsupported" => "this version of Copilot does not have what it takes",
+        "unsupported" => "this version of Copilot does not support it",
         other => return plain(other, WORDS_MAX).into(),
     }
     .into()
 }
 
-impl Way {
-    /// Orders. Where nothing was done for sure, that is the outer error; the inner one may have happened.
+impl BridgeHandle {
+    /// Sends an order. The outer error means that nothing was done; after the inner one, the order may have been
+    /// carried out.
     async fn order(&self, step: Step, order: Order) -> Result<Result<(), Failure>, Failure> {
         let gone = "the bridge has gone: see to it in its terminal";
-        match timeout(SEEN_WITHIN, self.bridge.order(order)).await {
+        match timeout(EFFECT_TIMEOUT, self.bridge.order(order)).await {
             Ok(Ok(result)) if result.ok => Ok(Ok(())),
             Ok(Ok(result)) => Err(refused(step, result.error.as_deref())),
             Ok(Err(_)) => Ok(Err(Failure::refusal(step, gone).unconfirmed())),
@@ -69,48 +71,49 @@ impl Way {
         }
     }
 
-    /// Waits until the log tells something.
-    async fn seen(&self, site: &Site, what: impl Fn(&Sight) -> bool) -> bool {
-        let mut sight = site.sight.clone();
-        timeout(SEEN_WITHIN, sight.wait_for(|sight| what(sight))).await.is_ok_and(|seen| seen.is_ok())
+    /// Waits for the log to fulfil a condition. Returns whether it did in time.
+    async fn seen(&self, site: &Site, condition: impl Fn(&LogView) -> bool) -> bool {
+        let mut log_view = site.log_view.clone();
+        timeout(EFFECT_TIMEOUT, log_view.wait_for(|log_view| condition(log_view))).await.is_ok_and(|seen| seen.is_ok())
     }
 
-    /// Stops the turn that runs.
+    /// Stops the running turn.
     ///
     /// # Errors
-    /// Why it was not, or what is not confirmed.
+    /// Why it was not stopped, or what is not confirmed.
     pub(crate) async fn stop(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
         site.may_send(Step::Abort).await?;
-        let before = site.sight.borrow().clone();
+        let before = site.log_view.borrow().clone();
         let Some(after) = before.root.clone() else {
             return Err(Failure::refusal(Step::Abort, "the turn that runs cannot be named: press Esc in its terminal"));
         };
         steps(Step::Abort, "tells it to stop".to_owned());
         let ordered = self.order(Step::Abort, Order::Stop { after }).await?;
-        let has_ended = |sight: &Sight| sight.aborted != before.aborted || before.turn_open && !sight.turn_open;
+        let has_ended =
+            |log_view: &LogView| log_view.aborted != before.aborted || before.turn_open && !log_view.turn_open;
         if self.seen(site, has_ended).await {
             steps(Step::Verify, "the turn has ended".to_owned());
             return Ok("stopped".to_owned());
         }
         ordered?;
-        let why = format!("told to stop, the session still works after {} s", SEEN_WITHIN.as_secs());
+        let why = format!("the session was told to stop, and still works after {} s", EFFECT_TIMEOUT.as_secs());
         Err(Failure::because(Step::Verify, &why, "press Esc in its terminal").unconfirmed())
     }
 
-    /// Answers permission requests, each by its id, and only if it is what was shown.
+    /// Answers permission requests, each by its id, and only if it is the one that was shown.
     ///
     /// # Errors
-    /// Why it was not, or what is not confirmed.
+    /// Why it was not answered, or what is not confirmed.
     pub(crate) async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
         let RequestAnswer { site, which, approve, show, steps } = answer;
-        let sight = site.sight.borrow().clone();
-        told_of(&self.known, &sight, which).await;
+        let log_view = site.log_view.borrow().clone();
+        wait_until_listed(&self.known, &log_view, which).await;
         let open = self.known.borrow().requests();
         let chosen = choose(open, which, show)?;
-        chosen.iter().try_for_each(|request| is_logged(&site.sight.borrow(), request))?;
+        chosen.iter().try_for_each(|request| is_logged(&site.log_view.borrow(), request))?;
         let done = answer.begin(&chosen).await?;
         for request in &chosen {
-            is_logged(&site.sight.borrow(), request)?;
+            is_logged(&site.log_view.borrow(), request)?;
             let open = self.known.borrow().open(&request.id).cloned();
             let Some(open) = open.filter(|open| Request::of(open).as_ref() == Some(request)) else {
                 return Err(Failure::refusal(Step::TakeOver, &words("changed")));
@@ -124,10 +127,10 @@ impl Way {
             };
             let ordered = self.order(Step::TakeOver, order).await?;
             let call = Call::of(&request.id);
-            let is_so = |sight: &Sight| sight.answered.contains(&(call, approve));
-            if !self.seen(site, is_so).await {
+            let is_answered = |log_view: &LogView| log_view.answered.contains(&(call, approve));
+            if !self.seen(site, is_answered).await {
                 ordered?;
-                let why = "the answer was taken, and its log does not say so";
+                let why = "the bridge took the answer, but its log does not show it";
                 return Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed());
             }
         }
@@ -135,14 +138,14 @@ impl Way {
         Ok(format!("{done} {}", counted(chosen.len(), "request")))
     }
 
-    /// Answers what it asks its user, or shows that.
+    /// Answers a question of the session, or shows it.
     ///
     /// # Errors
-    /// Why it was not, or what is not confirmed.
+    /// Why it was not answered, or what is not confirmed.
     pub(crate) async fn reply(&self, answer: QuestionAnswer<'_>) -> Result<String, Failure> {
         let find = |request: Option<&str>| form_of(&self.known.borrow().questions, request);
         let Some(Ready { request, kind, result }) = answer.ready(find).await? else {
-            return Ok(LOOKED.to_owned());
+            return Ok(STILL_OPEN.to_owned());
         };
         let request_id: Box<str> = request.into();
         let order = match kind {
@@ -153,32 +156,33 @@ impl Way {
         let ordered = self.order(Step::TakeOver, order).await?;
         let mut known = self.known.clone();
         let closed = known.wait_for(|known| known.questions.find(Some(request)).is_none());
-        let is_closed = timeout(SEEN_WITHIN, closed).await.is_ok_and(|closed| closed.is_ok());
-        // Without its word, somebody else may have answered it first.
+        let is_closed = timeout(EFFECT_TIMEOUT, closed).await.is_ok_and(|closed| closed.is_ok());
+        // Without the bridge's confirmation, somebody else may have answered first.
         if !is_closed || ordered.is_err() {
             ordered?;
-            let why = "Copilot took the answer, and has not told that the question is over";
+            let why = "Copilot took the answer, but has not reported that the question is closed";
             return Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed());
         }
         (answer.steps)(Step::Verify, "it is no longer open".to_owned());
         Ok("answered".to_owned())
     }
 
-    /// Has Copilot ask in the terminal whether we may answer permission requests there; ends when its user has said yes or no.
+    /// Has Copilot ask in the terminal whether we may answer permission requests there. Returns once Copilot asks, or
+    /// has decided from a remembered consent.
     ///
     /// # Errors
-    /// Why it was not asked, or that the user said no.
+    /// Why it did not ask, or that the user refused.
     pub(crate) async fn let_answer(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
         site.may_send(Step::TakeOver).await?;
-        let after = site.sight.borrow().root.clone().unwrap_or_default();
+        let after = site.log_view.borrow().root.clone().unwrap_or_default();
         steps(Step::TakeOver, "has Copilot ask in the terminal whether Pilotlight may answer there".to_owned());
         let mut known = self.known.clone();
         let result = tokio::select! {
             biased;
             result = self.bridge.order(Order::Elevate { after }) => result,
-            // A consent that is remembered is given at once; a question waits for as long as its user likes.
+            // A remembered consent is granted at once; a dialog may stay open for any time.
             () = async {
-                if known.wait_for(Known::is_asking).await.is_ok() {
+                if known.wait_for(BridgeState::is_asking).await.is_ok() {
                     sleep(REMEMBERED_WITHIN).await;
                 } else {
                     pending::<()>().await;
@@ -197,13 +201,13 @@ impl Way {
         }
     }
 
-    /// Types a prompt for the user: where the session waits for one, and none came meanwhile.
+    /// Sends a prompt on the user's behalf, if the session waits for one and none has arrived meanwhile.
     ///
     /// # Errors
-    /// Why it was not, or what is not confirmed.
+    /// Why it was not sent, or what is not confirmed.
     pub(crate) async fn send_on(&self, site: &Site, prompt: &Prompt, steps: Steps<'_>) -> Result<(), Failure> {
         site.may_send(Step::Resend).await?;
-        let before = site.sight.borrow().clone();
+        let before = site.log_view.borrow().clone();
         let Some(after) = before.root.clone() else {
             return Err(Failure::refusal(
                 Step::Resend,
@@ -211,44 +215,45 @@ impl Way {
             ));
         };
         let (text, what) = match prompt {
-            Prompt::Again(text) => (text.as_str(), "sends your last prompt again"),
-            // Whether permissions can be given is for its user to know.
-            Prompt::GoOn(_) => (GO_ON, "tells it to go on"),
+            Prompt::Repeat(text) => (text.as_str(), "sends your last prompt again"),
+            // Not the configured prompt: that one says that permissions can be given, which the bridge does not know.
+            Prompt::Continue(_) => (GO_ON, "tells it to go on"),
         };
         steps(Step::Resend, what.to_owned());
         let ordered = self.order(Step::Resend, Order::Send { after, prompt: text.into() }).await?;
-        if self.seen(site, |sight| sight.prompt != before.prompt).await {
+        if self.seen(site, |log_view| log_view.prompt != before.prompt).await {
             steps(Step::Verify, "its log has the prompt".to_owned());
             return Ok(());
         }
         ordered?;
-        let why = "Copilot took the prompt, and its log does not have it yet";
+        let why = "Copilot took the prompt, but its log does not have it yet";
         Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed())
     }
 }
 
-/// Waits until the bridge tells of the requests that are meant and that the log has open: the log may do so a moment before.
-async fn told_of(known: &watch::Receiver<Known>, sight: &Sight, which: &Which) {
+/// Waits until the bridge has reported the selected requests that are open in the log, which may be a moment ahead of
+/// it.
+async fn wait_until_listed(known: &watch::Receiver<BridgeState>, log_view: &LogView, which: &Which) {
     let ids = match which {
         Which::These(ids) => ids.as_slice(),
         Which::Shown { id, .. } => std::slice::from_ref(id),
     };
-    let is_open = |id: &&String| sight.requests.iter().any(|(call, _)| *call == Call::of(id));
-    let meant: Vec<_> = ids.iter().filter(is_open).collect();
+    let is_open = |id: &&String| log_view.requests.iter().any(|(call, _)| *call == Call::of(id));
+    let selected: Vec<_> = ids.iter().filter(is_open).collect();
     let mut known = known.clone();
-    let told = known.wait_for(|known| meant.iter().all(|id| known.open(id).is_some()));
-    let _ = timeout(TOLD_WITHIN, told).await; // what it never tells of is refused by whoever answers
+    let listed = known.wait_for(|known| selected.iter().all(|id| known.open(id).is_some()));
+    let _ = timeout(LISTED_WITHIN, listed).await; // the caller refuses requests that were never reported
 }
 
-/// Whether the log has this request, too, and by the same text where it has one: what a bridge says is checked against that.
-fn is_logged(sight: &Sight, request: &Request) -> Result<(), Failure> {
+/// Checks that a request reported by the bridge is open in the log as well, and with the same text if the log has one.
+fn is_logged(log_view: &LogView, request: &Request) -> Result<(), Failure> {
     let call = Call::of(&request.id);
-    let logged = sight.requests.iter().find(|(open, _)| *open == call);
+    let logged = log_view.requests.iter().find(|(open, _)| *open == call);
     match (logged, request.decisive()) {
         (None, _) => Err(Failure::refusal(Step::TakeOver, &words("gone"))),
         (Some((_, Some(asks))), Some(text)) if **asks != *text => Err(Failure::refusal(
             Step::TakeOver,
-            "its log has another text than its bridge told: answer it in its terminal",
+            "its log and its bridge report different texts: answer it in its terminal",
         )),
         _ => Ok(()),
     }
@@ -256,24 +261,24 @@ fn is_logged(sight: &Sight, request: &Request) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::known::tests::{asked, of, told};
+    use super::super::known::tests::{joined, message, requested};
     use super::*;
 
     #[tokio::test]
-    async fn a_request_that_only_the_log_tells_of_yet_is_waited_for() {
-        let (tell, known) = watch::channel(of("1.0.102"));
-        let sight = Sight { requests: vec![(Call::of("a"), None)], ..Sight::default() };
+    async fn a_request_that_only_the_log_has_yet_is_waited_for() {
+        let (state, known) = watch::channel(joined("1.0.102"));
+        let log_view = LogView { requests: vec![(Call::of("a"), None)], ..LogView::default() };
         let of_ids = |ids: &[&str]| Which::These(ids.iter().map(|id| (*id).to_owned()).collect());
         let waits = async {
-            told_of(&known, &sight, &of_ids(&["a"])).await;
+            wait_until_listed(&known, &log_view, &of_ids(&["a"])).await;
             assert!(known.borrow().open("a").is_some());
         };
-        let tells = async {
+        let reports = async {
             tokio::task::yield_now().await;
-            tell.send_modify(|known| assert!(known.hear(told(asked("a", "ls")))));
+            state.send_modify(|known| assert!(known.hear(message(requested("a", "ls")))));
         };
-        tokio::join!(waits, tells);
-        // What the log does not have open is not waited for.
-        timeout(Duration::ZERO, told_of(&known, &sight, &of_ids(&["a", "b"]))).await.unwrap();
+        tokio::join!(waits, reports);
+        // A request that is not open in the log is not waited for.
+        timeout(Duration::ZERO, wait_until_listed(&known, &log_view, &of_ids(&["a", "b"]))).await.unwrap();
     }
 }

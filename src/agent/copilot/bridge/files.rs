@@ -1,8 +1,8 @@
-//! What of the bridge lies on our disk: a marketplace for Copilot, with the extension in it, and the key by which the extension
-//! and we know each other.
+//! The bridge's files on disk: a marketplace for Copilot that holds the extension, and the key that authenticates the
+//! extension and us to each other.
 //!
-//! Copilot loads the extension from where it lies here and copies nothing, so a new version of ours counts for every session
-//! that is started from then on.
+//! Copilot loads the extension from this place without copying it, so an update applies to every session started
+//! afterwards.
 
 use super::wire::hex;
 use super::{NAME, PROTOCOL};
@@ -14,26 +14,25 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The extension.
+/// The extension's source.
 pub(crate) const EXTENSION: &str = include_str!("../../../../assets/bridge/extension.mjs");
-/// The length of the key, in bytes: that of the hash it is for.
+/// The length of the key, in bytes: the output length of SHA-256.
 const KEY_LENGTH: usize = 32;
 
-/// Where the bridge lies.
+/// The paths of the bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
-    /// The marketplace: what Copilot is told.
+    /// The marketplace's folder, which is given to Copilot.
     pub marketplace: PathBuf,
-    /// The key.
     pub key: PathBuf,
-    /// The folders in which its socket may be, the best first.
+    /// The folders that may hold the socket, the preferred one first.
     pub folders: Vec<PathBuf>,
-    /// This program: the extension takes no other for us.
+    /// This program. The extension accepts no other.
     pub program: Option<PathBuf>,
 }
 
 impl Files {
-    /// In the user's own folders.
+    /// The paths in the user's own folders.
     pub(crate) fn new(project: &ProjectDirs) -> Self {
         Self {
             marketplace: project.data_local_dir().join("bridge"),
@@ -43,7 +42,7 @@ impl Files {
         }
     }
 
-    /// The extension's file.
+    /// The path of the extension's file.
     pub(crate) fn extension(&self) -> PathBuf {
         self.plugin().join("extensions").join(NAME).join("extension.mjs")
     }
@@ -52,7 +51,7 @@ impl Files {
         self.marketplace.join("plugins").join(NAME)
     }
 
-    /// Writes whatever is missing or of another version. The key stays as long as it is whole: running sessions have it.
+    /// Writes whatever is missing or differs from this version. A valid key is kept, because running sessions use it.
     ///
     /// # Errors
     /// What cannot be written, and why.
@@ -65,16 +64,16 @@ impl Files {
             "owner": {"name": "Pilotlight"},
             "plugins": [{"name": NAME, "source": format!("./plugins/{NAME}"), "description": about, "version": version}],
         });
-        // An update may have put another in our place, which the extensions that run do not take for us.
+        // An update may have moved our program. Extensions that already run do not accept the new path.
         let settings =
             json!({"v": PROTOCOL, "folders": self.folders, "key": self.key, "program": self.program.as_deref()});
         self.write_key()?;
-        gone(std::fs::remove_file(self.misread()), &self.misread())?;
-        let beside = self.extension().with_file_name("bridge.json");
+        ignore_missing(std::fs::remove_file(self.misread()), &self.misread())?;
+        let settings_path = self.extension().with_file_name("bridge.json");
         for (path, text) in [
             (self.marketplace.join(".github/plugin/marketplace.json"), &*pretty(&marketplace)?),
             (self.plugin().join("plugin.json"), &pretty(&plugin)?),
-            (beside, &pretty(&settings)?),
+            (settings_path, &pretty(&settings)?),
             (self.extension(), EXTENSION),
         ] {
             if state_file::read(&path) != text {
@@ -92,14 +91,14 @@ impl Files {
         let mut key = [0; KEY_LENGTH];
         getrandom::fill(&mut key).map_err(|error| anyhow!("the system gives no random key: {error}"))?;
         state_file::replace(&self.key, &key).with_context(|| format!("cannot write {}", self.key.display()))?;
-        // Nobody else may look into its folder; the file says so as well.
+        // Its folder is closed to others already; so is the file.
         #[cfg(unix)]
         std::fs::set_permissions(&self.key, std::os::unix::fs::PermissionsExt::from_mode(0o600))
             .with_context(|| format!("cannot keep {} to you alone", self.key.display()))?;
         Ok(())
     }
 
-    /// The key, where there is one.
+    /// Returns the key, if there is a valid one.
     pub(crate) fn key(&self) -> Option<[u8; KEY_LENGTH]> {
         let mut key = [0; KEY_LENGTH];
         let mut file = File::open(&self.key).ok().filter(|_| self.key.is_file())?;
@@ -107,16 +106,16 @@ impl Files {
         (file.read(&mut [0]).ok()? == 0).then_some(key)
     }
 
-    /// Whether Copilot asked its user in a dialog where none was expected: its record of consents was misread, and nothing is made of
-    /// such a record again until the bridge is installed anew.
+    /// Whether extensions may make use of remembered consents. No longer once Copilot has shown a dialog where none was
+    /// expected: its record of consents was misread, and is not used again until the bridge is reinstalled.
     pub(crate) fn may_elevate(&self) -> bool {
         !self.misread().exists()
     }
 
-    /// Keeps that for whatever comes.
-    pub(crate) fn was_misread(&self) {
+    /// Remembers that Copilot's record of consents was misread.
+    pub(crate) fn mark_misread(&self) {
         if let Err(error) = state_file::replace(&self.misread(), b"") {
-            tracing::warn!("that Copilot asked unexpectedly cannot be kept: {error:#}");
+            tracing::warn!("cannot save that Copilot asked unexpectedly: {error:#}");
         }
     }
 
@@ -129,7 +128,7 @@ impl Files {
         state_file::read(&self.extension()) == EXTENSION
     }
 
-    /// The program that the extension takes for us, where that is another one than this.
+    /// The program that the installed extension accepts, if it is not this one.
     pub(crate) fn other_program(&self) -> Option<PathBuf> {
         let settings: serde_json::Value = serde_json::from_str(&state_file::read(&self.settings())).ok()?;
         let named = settings["program"].as_str().map(PathBuf::from)?;
@@ -140,19 +139,19 @@ impl Files {
         self.extension().with_file_name("bridge.json")
     }
 
-    /// Takes everything away. What is not there is no error.
+    /// Removes all files. Missing ones are no error.
     ///
     /// # Errors
-    /// What cannot be taken away, and why.
+    /// What cannot be removed, and why.
     pub(crate) fn remove(&self) -> anyhow::Result<()> {
-        gone(std::fs::remove_dir_all(&self.marketplace), &self.marketplace)?;
-        gone(std::fs::remove_file(self.misread()), &self.misread())?;
-        gone(std::fs::remove_file(&self.key), &self.key)
+        ignore_missing(std::fs::remove_dir_all(&self.marketplace), &self.marketplace)?;
+        ignore_missing(std::fs::remove_file(self.misread()), &self.misread())?;
+        ignore_missing(std::fs::remove_file(&self.key), &self.key)
     }
 }
 
-/// What is gone already is as it should be.
-fn gone(removed: std::io::Result<()>, path: &Path) -> anyhow::Result<()> {
+/// Treats the removal of a missing file as a success.
+fn ignore_missing(removed: std::io::Result<()>, path: &Path) -> anyhow::Result<()> {
     match removed {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("cannot remove {}", path.display()))
@@ -161,7 +160,7 @@ fn gone(removed: std::io::Result<()>, path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// What tells our extension from another version of it, as it says of itself.
+/// The hash of this version's extension, as the extension reports its own.
 pub(crate) fn hash() -> String {
     use sha2::{Digest, Sha256};
     hex(&Sha256::digest(EXTENSION))
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_stays_what_is_older_is_renewed_and_nothing_is_left() {
+    fn writing_keeps_the_key_and_updates_the_extension_and_removing_leaves_nothing() {
         let scratch = tempfile::tempdir().unwrap();
         let files = files(scratch.path());
         files.write().unwrap();
@@ -200,7 +199,7 @@ mod tests {
         files.remove().unwrap();
     }
 
-    /// The extension asks Copilot for what stands in its one list, and for nothing else.
+    /// `CALLS` in the extension is the complete list of its requests to Copilot.
     #[test]
     fn the_extension_calls_nothing_but_what_its_list_names() {
         let code: Vec<_> = EXTENSION.lines().filter_map(|line| line.split("//").next()).collect();
@@ -226,7 +225,7 @@ mod tests {
         ];
         assert!(uses(list).iter().all(|one| allowed.contains(&&**one)), "{:?}", uses(list));
         assert_eq!(list.matches("sendRequest(\"session.resume\"").count(), list.matches("sendRequest(").count());
-        // Beside the list: events are heard, the id is read, and it is looked whether there is a connection.
+        // Elsewhere it only subscribes to events, reads the session's id, and checks that there is a connection.
         let elsewhere = [".on", ".", ".connection?.sendRequest", ".context", ".error", ".idle", ".shutdown"];
         for code in [before, after] {
             assert!(uses(code).iter().all(|one| elsewhere.contains(&&**one)), "{:?}", uses(code));

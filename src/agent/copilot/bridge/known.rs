@@ -1,54 +1,55 @@
-//! What a bridge has told of its session: what it asks its user, which requests are open, and whether we may answer them.
+//! A session's state as reported by its bridge: its questions to the user, its open permission requests, and whether we
+//! may answer them.
 
-use super::TRIED;
+use super::TESTED_RELEASES;
 use super::files::hash;
-use super::wire::{Consent, Event, Hello, Pending, Told};
-use crate::agent::copilot::server::asking::Questions;
+use super::wire::{Consent, Event, Hello, Message, Pending};
+use crate::agent::copilot::server::questions::Questions;
 use crate::agent::copilot::server::request::Request;
 use crate::core::action;
 use crate::core::text::plain;
 
-/// So many open requests of a session are kept; the real ones have a few.
+/// The most open requests kept of a session; real ones have a few.
 const OPEN_MAX: usize = 64;
-/// A release's name is at most so long, in characters.
+/// The longest name of a release, in characters.
 const RELEASE_MAX: usize = 20;
 
-/// What is known over a bridge.
+/// The state of a session as reported over its bridge.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Known {
-    /// What the session asks its user.
+pub(crate) struct BridgeState {
+    /// The session's open questions to its user.
     pub(crate) questions: Questions,
-    /// The permission requests that are open.
+    /// The open permission requests.
     open: Vec<Pending>,
-    /// The release of Copilot that it runs in.
+    /// The release of Copilot that the session runs in.
     pub release: Option<Box<str>>,
-    /// It is another version of the extension than ours: of before an update, for as long as its session runs.
+    /// Whether the extension is of another version than ours. After an update, an old one runs as long as its session.
     pub is_other: bool,
-    /// What was open before it came has been told.
-    pub has_told: bool,
+    /// Whether the requests that were open before the bridge connected have been received.
+    pub pending_received: bool,
     elevated: bool,
     asking: bool,
     declined: bool,
 }
 
-impl Known {
-    /// Of a bridge that has just come.
+impl BridgeState {
+    /// The state of a bridge that has just joined.
     pub(crate) fn new(hello: &Hello) -> Self {
         Self {
             questions: Questions::default(),
             open: Vec::new(),
             release: hello.cli.as_deref().map(|cli| plain(cli, RELEASE_MAX)),
             is_other: *hello.hash != *hash(),
-            has_told: false,
+            pending_received: false,
             elevated: hello.elevated,
             asking: hello.consenting,
             declined: hello.refused,
         }
     }
 
-    /// What it may do; `untried`: also in releases that it was not tried with.
+    /// What the bridge may do. `untried` allows releases that it was not tested with.
     pub(crate) fn bridge(&self, untried: bool) -> action::Bridge {
-        let tried = untried || self.release.as_deref().is_some_and(|release| TRIED.contains(&release));
+        let tried = untried || self.release.as_deref().is_some_and(|release| TESTED_RELEASES.contains(&release));
         match (tried, self.elevated, self.asking, self.declined) {
             (false, ..) => action::Bridge::Watches,
             (_, true, ..) => action::Bridge::Elevated,
@@ -58,21 +59,21 @@ impl Known {
         }
     }
 
-    /// Takes what it tells. Whether it changed anything.
-    pub(crate) fn hear(&mut self, told: Told) -> bool {
-        match told {
-            Told::Event(event) => return self.hear_event(event),
-            Told::Pending { items } => {
+    /// Applies a message. Returns whether anything changed.
+    pub(crate) fn hear(&mut self, message: Message) -> bool {
+        match message {
+            Message::Event(event) => return self.hear_event(event),
+            Message::Pending { items } => {
                 self.open = items.into_iter().take(OPEN_MAX).collect();
-                self.has_told = true;
+                self.pending_received = true;
             }
-            Told::Consent(Consent { open, elevated, refused, .. }) => {
+            Message::Consent(Consent { open, elevated, refused, .. }) => {
                 self.asking = open;
-                // Copilot may say no where it was taken to have said yes.
+                // Copilot may turn out to have refused a right that was believed to be granted.
                 self.elevated = elevated;
                 self.declined = refused;
             }
-            Told::Proof { .. } | Told::Result(_) | Told::Unknown => return false,
+            Message::Proof { .. } | Message::Result(_) | Message::Unknown => return false,
         }
         true
     }
@@ -80,15 +81,15 @@ impl Known {
     fn hear_event(&mut self, event: Event) -> bool {
         let before = self.open.len();
         let is_new = self.hear_request(&event);
-        self.questions.hear(&event.into()) || is_new || self.open.len() != before
+        self.questions.apply(&event.into()) || is_new || self.open.len() != before
     }
 
-    /// Whether it is of a request that is open from now on.
+    /// Updates the open requests. Returns whether the event opened one.
     fn hear_request(&mut self, event: &Event) -> bool {
         let id = event.data["requestId"].as_str();
         match (&*event.kind, id) {
             ("permission.requested", Some(id)) => {
-                // Answered already, by the user's own rules.
+                // The user's own hook has answered it already.
                 let is_settled = event.data["resolvedByHook"] == true;
                 let request = event.data["promptRequest"].clone();
                 let Some(mark) = event.mark.clone().filter(|_| !is_settled && self.open.len() < OPEN_MAX) else {
@@ -107,17 +108,17 @@ impl Known {
         false
     }
 
-    /// Copilot asks its user whether we may answer.
+    /// Whether Copilot is asking its user for consent to our answering.
     pub(crate) const fn is_asking(&self) -> bool {
         self.asking
     }
 
-    /// The open requests, as they are shown.
+    /// The open requests in the form in which they are shown.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.open.iter().filter_map(Request::of).collect()
     }
 
-    /// The open request of this id.
+    /// The open request with this id.
     pub(crate) fn open(&self, request: &str) -> Option<&Pending> {
         self.open.iter().find(|open| *open.request_id == *request)
     }
@@ -128,16 +129,16 @@ pub(super) mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    pub(in super::super) fn told(value: Value) -> Told {
+    pub(in super::super) fn message(value: Value) -> Message {
         serde_json::from_value(value).unwrap()
     }
 
-    pub(in super::super) fn of(cli: &str) -> Known {
+    pub(in super::super) fn joined(cli: &str) -> BridgeState {
         let hello = json!({"v": 1, "session": "s", "pid": 2, "ppid": 1, "cli": cli, "elevated": false, "nonce": "n"});
-        Known::new(&serde_json::from_value(hello).unwrap())
+        BridgeState::new(&serde_json::from_value(hello).unwrap())
     }
 
-    pub(in super::super) fn asked(id: &str, command: &str) -> Value {
+    pub(in super::super) fn requested(id: &str, command: &str) -> Value {
         let request = json!({"kind": "commands", "fullCommandText": command, "toolCallId": "call"});
         json!({"t": "event", "type": "permission.requested", "mark": format!("mark of {id}"),
             "data": {"requestId": id, "promptRequest": request}})
@@ -145,36 +146,36 @@ pub(super) mod tests {
 
     #[test]
     fn requests_are_open_until_they_are_answered_or_the_turn_ends() {
-        let mut known = of("1.0.102");
-        assert!(known.hear(told(asked("a", "ls"))) && known.hear(told(asked("b", "rm x"))));
-        let texts = |known: &Known| known.requests().into_iter().map(|request| request.text).collect::<Vec<_>>();
+        let mut known = joined("1.0.102");
+        assert!(known.hear(message(requested("a", "ls"))) && known.hear(message(requested("b", "rm x"))));
+        let texts = |known: &BridgeState| known.requests().into_iter().map(|request| request.text).collect::<Vec<_>>();
         assert_eq!(texts(&known), ["ls", "rm x"]);
-        known.hear(told(asked("a", "ls -l")));
-        assert_eq!(texts(&known), ["rm x", "ls -l"], "the last word on a request counts");
-        known.hear(told(json!({"t": "event", "type": "permission.completed", "data": {"requestId": "b"}})));
+        known.hear(message(requested("a", "ls -l")));
+        assert_eq!(texts(&known), ["rm x", "ls -l"], "the last report of a request counts");
+        known.hear(message(json!({"t": "event", "type": "permission.completed", "data": {"requestId": "b"}})));
         assert_eq!(texts(&known), ["ls -l"]);
-        known.hear(told(json!({"t": "event", "type": "abort", "agentId": "helper", "data": {}})));
+        known.hear(message(json!({"t": "event", "type": "abort", "agentId": "helper", "data": {}})));
         assert_eq!(texts(&known), ["ls -l"], "a sub-agent's end is not the turn's");
-        known.hear(told(json!({"t": "event", "type": "session.idle", "data": {}})));
+        known.hear(message(json!({"t": "event", "type": "session.idle", "data": {}})));
         assert!(texts(&known).is_empty());
-        let mut hooked = asked("c", "ls");
+        let mut hooked = requested("c", "ls");
         hooked["data"]["resolvedByHook"] = true.into();
-        assert!(!known.hear(told(hooked)), "nobody waits for it");
+        assert!(!known.hear(message(hooked)), "a hook answered it");
         for n in 0..1000 {
-            known.hear(told(asked(&n.to_string(), "ls")));
+            known.hear(message(requested(&n.to_string(), "ls")));
         }
         assert_eq!(known.requests().len(), OPEN_MAX);
     }
 
     #[test]
-    fn what_the_bridge_may_do_follows_from_the_release_and_the_users_word() {
+    fn the_bridges_rights_depend_on_the_release_and_the_users_consent() {
         use action::Bridge::{Asking, Declined, Elevated, Joined, Watches};
-        assert_eq!((of("1.2.3").bridge(false), of("").bridge(false)), (Watches, Watches));
-        assert_eq!((of("1.2.3").bridge(true), of("1.2.3").release.as_deref()), (Joined, Some("1.2.3")));
+        assert_eq!((joined("1.2.3").bridge(false), joined("").bridge(false)), (Watches, Watches));
+        assert_eq!((joined("1.2.3").bridge(true), joined("1.2.3").release.as_deref()), (Joined, Some("1.2.3")));
         let consent = |open, elevated, refused| {
-            told(json!({"t": "consent", "open": open, "elevated": elevated, "refused": refused}))
+            message(json!({"t": "consent", "open": open, "elevated": elevated, "refused": refused}))
         };
-        let mut known = of("1.0.102");
+        let mut known = joined("1.0.102");
         assert_eq!(known.bridge(false), Joined);
         known.hear(consent(true, false, false));
         assert_eq!(known.bridge(false), Asking);
@@ -183,6 +184,6 @@ pub(super) mod tests {
         known.hear(consent(false, false, true));
         assert_eq!((yes.bridge(false), known.bridge(false)), (Elevated, Declined));
         yes.hear(consent(false, false, false));
-        assert_eq!(yes.bridge(false), Joined, "Copilot said no to an answer");
+        assert_eq!(yes.bridge(false), Joined, "Copilot refused an answer");
     }
 }

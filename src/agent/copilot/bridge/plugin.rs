@@ -1,6 +1,6 @@
-//! Has Copilot install and remove the bridge, by its own `plugin` commands, and reads whether it is on.
+//! Has Copilot install and remove the bridge with its own `plugin` commands, and reads whether it is enabled.
 //!
-//! Copilot's settings are Copilot's: they are read here, and written by nobody but itself.
+//! Copilot's settings are only read here. Copilot itself writes them.
 
 use super::{EXTENSION, NAME, PLUGIN};
 use crate::agent::copilot::user_settings::Settings;
@@ -13,13 +13,13 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// What an organisation lays down for all users of a machine, as the CLI 1.0.102 reads it on Linux. What it hands out by its server
-/// is not on the disk.
+/// An organisation's policy for all users of a machine, as CLI 1.0.102 reads it on Linux. A policy distributed by a
+/// server is not on disk, and unknown here.
 const POLICY: &str = "/etc/github-copilot/managed-settings.json";
-/// One command of Copilot's takes a second; on a machine under load many times that.
+/// How long one command of Copilot may take. It takes a second, and many times that on a machine under load.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether a home has the bridge.
+/// Whether the bridge is installed in a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Installed {
@@ -27,15 +27,15 @@ pub(crate) enum Installed {
     No,
     /// New sessions start it.
     Yes,
-    /// It was switched off in Copilot: this plugin, this extension, or all of them.
+    /// It was switched off in Copilot: this plugin, this extension, or all extensions.
     SwitchedOff,
-    /// An organisation's policy keeps it from being started.
+    /// An organisation's policy forbids it.
     Forbidden,
     /// It is installed from another folder: another user's data folder, or one that was moved.
     Elsewhere,
 }
 
-/// What the settings of this home say of the bridge in that marketplace.
+/// Whether this home's settings enable the bridge from that marketplace.
 pub(crate) fn installed(home: &Path, marketplace: &Path) -> Installed {
     judge(Settings::read(home), Settings::policy(Path::new(POLICY)), marketplace)
 }
@@ -58,10 +58,10 @@ fn judge(settings: Option<Settings>, policy: Option<Settings>, marketplace: &Pat
     }
 }
 
-/// Whether a policy keeps Copilot from starting the bridge in that marketplace.
+/// Whether a policy forbids Copilot to start the bridge from that marketplace.
 fn forbids(policy: &Value, marketplace: &Path) -> bool {
     let is_ours = |path: &Value| path.as_str().is_some_and(|path| Path::new(path) == marketplace);
-    // What a pattern admits is for Copilot to judge.
+    // Patterns are evaluated by Copilot; here, any pattern counts as admitting it.
     let admits = |source: &Value| is_ours(&source["path"]) || source["pathPattern"].is_string();
     let known = policy["strictKnownMarketplaces"].as_array();
     let other = &policy["extraKnownMarketplaces"][NAME];
@@ -70,9 +70,9 @@ fn forbids(policy: &Value, marketplace: &Path) -> bool {
         || other.is_object() && !is_ours(&other["source"]["path"])
 }
 
-/// What Copilot is told to install it in a home, be it anew: the arguments of each command.
+/// The commands with which Copilot installs or reinstalls the bridge in a home, as argument lists.
 pub(crate) fn to_install(home: &Path, marketplace: &Path) -> Vec<Vec<String>> {
-    // It adds none by a name that it knows already.
+    // Copilot refuses to add a second marketplace of the same name.
     let known = known(home);
     let is_other = known.as_ref().is_some_and(|path| path != marketplace);
     let remove = is_other.then(|| words(&["plugin", "marketplace", "remove", NAME]));
@@ -81,7 +81,7 @@ pub(crate) fn to_install(home: &Path, marketplace: &Path) -> Vec<Vec<String>> {
     remove.into_iter().chain(add).chain([words(&["plugin", "install", PLUGIN])]).collect()
 }
 
-/// What Copilot is told to remove it from a home without a trace. Nothing, where there is none.
+/// The commands with which Copilot removes the bridge from a home without a trace; none where it is not installed.
 pub(crate) fn to_remove(home: &Path) -> Vec<Vec<String>> {
     let known = known(home).is_some();
     let uninstall = known.then(|| words(&["plugin", "uninstall", PLUGIN]));
@@ -91,7 +91,7 @@ pub(crate) fn to_remove(home: &Path) -> Vec<Vec<String>> {
     uninstall.into_iter().chain(remove).chain(forget).collect()
 }
 
-/// The marketplace that Copilot knows by our name in this home.
+/// The path of the marketplace that this home has under our name.
 fn known(home: &Path) -> Option<PathBuf> {
     let settings = Settings::read(home)?.0;
     let source = &settings["extraKnownMarketplaces"][NAME];
@@ -102,22 +102,22 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.into()).collect()
 }
 
-/// Runs one of these commands for a home.
+/// Runs a Copilot command for a home.
 ///
 /// # Errors
-/// What it said, where it failed.
+/// The output of a failed command, or why it did not run to its end.
 pub(crate) async fn run(program: &Path, home: &Path, arguments: &[String]) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args(arguments).env("COPILOT_HOME", home);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    descriptors::give_back(command.as_std_mut());
+    descriptors::restore(command.as_std_mut());
     let failed = |why: String| format!("`copilot {}` {why}", arguments.join(" "));
     match timeout(PATIENCE, command.output()).await {
         Ok(Ok(output)) if output.status.success() => Ok(()),
         Ok(Ok(output)) => {
-            let said = [output.stderr, output.stdout].map(|said| String::from_utf8_lossy(&said).trim().to_owned());
-            let said = said.into_iter().find(|said| !said.is_empty()).unwrap_or_else(|| output.status.to_string());
-            Err(failed(format!("failed: {said}")))
+            let outputs = [output.stderr, output.stdout].map(|text| String::from_utf8_lossy(&text).trim().to_owned());
+            let reason = outputs.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| output.status.to_string());
+            Err(failed(format!("failed: {reason}")))
         }
         Ok(Err(error)) => Err(failed(format!("does not start: {error}"))),
         Err(_) => Err(failed(format!("did not end within {} s", PATIENCE.as_secs()))),
@@ -129,9 +129,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// What the CLI 1.0.102 was seen to start, and not to start.
+    /// As observed with CLI 1.0.102.
     #[test]
-    fn a_bridge_is_on_unless_its_user_or_a_policy_switched_it_off() {
+    fn an_installed_bridge_is_on_unless_its_user_or_a_policy_switched_it_off() {
         let ours = Path::new("/data/bridge");
         let on = json!({
             "extraKnownMarketplaces": {"pilotlight": {"source": {"source": "directory", "path": ours}}},
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(judge(Some(Settings(on.clone())), None, Path::new("/data/other")), Installed::Elsewhere);
         assert_eq!(with("extensions", json!({"mode": "load_only"})), Installed::Yes);
         assert_eq!(with("extensions", json!({"disabledExtensions": ["plugin:other:other"]})), Installed::Yes);
-        // A user's own word on what only a policy can say counts for nothing.
+        // In the user's own settings, a key that only policies have is ignored.
         assert_eq!(with("strictKnownMarketplaces", json!([])), Installed::Yes);
         for (key, value) in [
             ("enabledPlugins", json!({"pilotlight@pilotlight": false})),

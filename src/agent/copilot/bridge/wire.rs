@@ -1,219 +1,211 @@
-//! What the extension and we say to each other: one JSON object a line, at most [`LINE_MAX`] bytes long.
+//! The protocol between the extension and us: one JSON object a line, at most [`LINE_MAX`] bytes long.
 //!
-//! The extension says hello, we prove that we know the key, then it does. From there on it tells events and the results of
-//! orders, and we order. What it says is hostile input until it is checked against the log: a tool of the session that the user
-//! let run may pass for it.
+//! The extension sends a hello, we prove that we know the key, then the extension does. After this handshake it sends
+//! events and the results of orders, and we send orders. Its messages are hostile input until they are checked against
+//! the log: a tool that the user allowed the session to run may impersonate the extension.
 
-use crate::agent::copilot::server::asking;
+use crate::agent::copilot::server::questions;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::Sha256;
 
-/// A line is at most so long, in bytes, its break included: one million characters, and what they may take.
+/// The longest line, in bytes, including its newline: the extension sends up to a million characters, of up to four
+/// bytes each.
 pub(crate) const LINE_MAX: usize = 4 << 20;
 
-/// The first words of the extension.
+/// The extension's first message.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Hello {
-    /// The version of the protocol that it speaks.
+    /// The protocol version.
     pub v: u32,
-    /// The id of the session that it has joined.
+    /// The id of the session that the extension has joined.
     pub session: Box<str>,
-    /// Its process.
+    /// The extension's process.
     pub pid: u32,
-    /// The process that started it: the session's owner.
+    /// Its parent process: the session's owner.
     pub ppid: u32,
     /// The version of the CLI.
     #[serde(default)]
     pub cli: Option<Box<str>>,
-    /// It may answer permission requests.
+    /// Whether the extension may answer permission requests.
     pub elevated: bool,
-    /// Its user is being asked whether it may.
+    /// Whether Copilot is asking its user for that right.
     #[serde(default)]
     pub consenting: bool,
-    /// Its user said no.
+    /// Whether the user refused it.
     #[serde(default)]
     pub refused: bool,
-    /// The hash of its file, as it was when it was started.
+    /// The hash of the extension's file when it was started.
     #[serde(default)]
     pub hash: Box<str>,
-    /// What our proof is over.
+    /// The nonce for our proof.
     pub nonce: Box<str>,
 }
 
-/// What the extension tells.
+/// A message from the extension.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "t", rename_all = "kebab-case")]
-pub(crate) enum Told {
-    /// It knows the key, too.
+pub(crate) enum Message {
+    /// Its proof that it knows the key.
     Proof {
-        /// In hexadecimal digits.
+        /// Hexadecimal.
         proof: Box<str>,
     },
     /// Something happened in the session.
     Event(Event),
-    /// The requests that are open.
-    Pending {
-        /// Each.
-        items: Vec<Pending>,
-    },
-    /// Copilot asks its user whether the extension may answer, or has been answered.
+    /// The open permission requests.
+    Pending { items: Vec<Pending> },
+    /// Copilot asks its user whether the extension may answer, or the user has replied.
     Consent(Consent),
-    /// What came of an order.
-    Result(Result),
-    /// Something that a later version tells.
+    /// The result of an order.
+    Result(OrderResult),
+    /// A message of a later version.
     #[serde(other)]
     Unknown,
 }
 
-/// An event, in the form of the server's.
+/// An event of the session, in the same form as from a server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
-    /// Its type.
+    /// Its `type`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The sub-agent that it is of.
+    /// The sub-agent that caused it.
     #[serde(default)]
     pub agent_id: Option<String>,
-    /// When.
+    /// When it was written.
     #[serde(default)]
     pub timestamp: String,
-    /// The rest.
+    /// The fields of its type.
     #[serde(default)]
     pub data: Value,
-    /// Tells a request, as it is shown, from any other.
+    /// A hash of the request as it is shown.
     #[serde(default)]
     pub mark: Option<Box<str>>,
 }
 
-impl From<Event> for asking::Event {
+impl From<Event> for questions::Event {
     fn from(Event { kind, agent_id, timestamp, data, .. }: Event) -> Self {
         Self { kind, agent_id, timestamp, data }
     }
 }
 
-/// A permission request that is open.
+/// An open permission request.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Pending {
-    /// Its id.
     pub request_id: Box<str>,
-    /// What is asked for, as the terminal shows it.
+    /// The request as the terminal shows it.
     #[serde(default)]
     pub request: Value,
-    /// Tells it from any other.
+    /// A hash of `request`.
     #[serde(default)]
     pub mark: Box<str>,
 }
 
-/// The question whether the extension may answer.
+/// The state of the user's consent to the extension answering permission requests.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Consent {
-    /// It is open.
+    /// Whether Copilot is asking.
     pub open: bool,
-    /// Nobody asked for it.
+    /// Whether Copilot asks although no dialog was expected.
     #[serde(default)]
     pub unexpected: bool,
-    /// The extension may answer now.
+    /// Whether the extension may answer now.
     #[serde(default)]
     pub elevated: bool,
-    /// The user said no.
+    /// Whether the user refused.
     #[serde(default)]
     pub refused: bool,
 }
 
-/// What came of an order.
+/// The result of an order.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Result {
-    /// Of which.
+pub(crate) struct OrderResult {
+    /// The order's id.
     pub id: u64,
-    /// It was done.
+    /// Whether it was carried out.
     pub ok: bool,
-    /// Why not.
+    /// Why it was not.
     #[serde(default)]
     pub error: Option<Box<str>>,
 }
 
-/// What the extension is told to do, each with an id (`id`) and the time after which it no longer counts (`by`, in ms since 1970). It
-/// knows nothing else.
+/// An order to the extension; there are no others. On the wire, each also has an id (`id`) and a deadline (`by`, in ms
+/// since 1970).
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "t", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub(crate) enum Order {
     /// Allow a request, once.
     Approve {
-        /// Its id.
         request_id: Box<str>,
-        /// The tool's call that it is for.
+        /// The tool call that the request is for.
         tool_call_id: Option<Box<str>>,
-        /// The mark of what was shown.
+        /// The mark of the request that was shown.
         text: Box<str>,
     },
     /// Refuse a request.
     Deny {
-        /// Its id.
         request_id: Box<str>,
-        /// The tool's call that it is for.
+        /// The tool call that the request is for.
         tool_call_id: Option<Box<str>>,
-        /// The mark of what was shown.
+        /// The mark of the request that was shown.
         text: Box<str>,
     },
     /// Answer a form.
     Answer {
-        /// Its id.
         request_id: Box<str>,
-        /// The answer, as Copilot takes it.
+        /// The answer in Copilot's form.
         result: Value,
     },
     /// Answer a plan.
     Plan {
-        /// Its id.
         request_id: Box<str>,
-        /// The answer, as Copilot takes it.
+        /// The answer in Copilot's form.
         response: Value,
     },
-    /// Abort the turn that this event opened.
+    /// Abort a turn.
     Stop {
-        /// Its id.
+        /// The id of the event that opened the turn.
         after: Box<str>,
     },
-    /// Send a prompt, after the turn that this event opened.
+    /// Send a prompt.
     Send {
-        /// Its id.
+        /// The id of the event that opened the last turn.
         after: Box<str>,
-        /// What.
         prompt: Box<str>,
     },
     /// Have Copilot ask its user whether the extension may answer permission requests.
     Elevate {
-        /// The event that opened the last turn, by its id.
+        /// The id of the event that opened the last turn.
         after: Box<str>,
     },
 }
 
-/// Bytes in hexadecimal digits.
+/// Encodes bytes in hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}"); // a text takes everything
+        let _ = write!(text, "{byte:02x}"); // writing to a string cannot fail
         text
     })
 }
 
-/// What proves that a side knows the key, over a nonce of the other side's.
+/// A side's proof that it knows the key, for a nonce chosen by the other side.
 pub(crate) fn proof(key: &[u8], side: &str, nonce: &str, session: &str) -> Vec<u8> {
     mac(key, side, nonce, session).finalize().into_bytes().to_vec()
 }
 
-/// Whether this proves it.
+/// Whether `given` is that proof.
 pub(crate) fn is_proof(given: &[u8], key: &[u8], side: &str, nonce: &str, session: &str) -> bool {
     mac(key, side, nonce, session).verify_slice(given).is_ok()
 }
 
 fn mac(key: &[u8], side: &str, nonce: &str, session: &str) -> Hmac<Sha256> {
-    // As the standard has it, a key that is shorter than a block, as ours is, is filled up with zeros.
+    // A key shorter than a block, like ours, is padded with zeros (RFC 2104).
     let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
     block.iter_mut().zip(key).for_each(|(byte, of_key)| *byte = *of_key);
     let mut mac = Hmac::<Sha256>::new(&block);

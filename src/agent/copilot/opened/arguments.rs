@@ -1,14 +1,15 @@
-//! What a Copilot was told on its command line about the session to begin with.
+//! Parses a Copilot's command line for the session that it starts with.
 
 use crate::core::text::is_uuid;
 use std::ffi::OsString;
 
-/// What a command line asks for.
+/// The session that a command line asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     /// The session of this id.
     pub(super) id: Option<Box<str>>,
-    /// Some session that exists, which only Copilot knows: the last one, or one by the beginning of its id, or by its name.
+    /// An existing session that only Copilot can identify: the last one, or one given by its name or the beginning of
+    /// its id.
     pub(super) some: bool,
 }
 
@@ -16,8 +17,8 @@ pub(super) struct Asked {
 const RESUME: [&str; 2] = ["--resume", "-r"];
 const BY_ID: &str = "--session-id";
 
-/// Reads a command line, the program itself included: `--resume=ID`, `--resume ID`, `-r ID`, `-rID`, `--session-id ID`,
-/// `--continue`. What follows `--` is no option.
+/// Parses a command line, including the program's name: `--resume=ID`, `--resume ID`, `-r ID`, `-rID`, `--session-id
+/// ID`, `--continue`. Stops at `--`.
 pub(super) fn asked(arguments: &[OsString]) -> Asked {
     let mut asked = Asked::default();
     let mut words =

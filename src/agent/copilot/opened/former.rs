@@ -1,30 +1,30 @@
-//! Who had a session open that has no lock any more.
+//! The former owner of a session whose lock is gone.
 //!
-//! A Copilot that was killed leaves its lock, and another Copilot may clean that away. Then nothing in the folder tells that the
-//! session's process is gone; but its log stays in the home, and names the process and what it had open.
+//! A killed Copilot leaves its lock behind, and another Copilot may remove it. Then nothing in the folder shows that
+//! the session's process is gone, but the process's log stays in the home, and shows which sessions it had open.
 
-use super::log::Log;
-use super::{LOGS, SLACK, log_lock};
+use super::log::{LOGS, Log, log_lock};
 use crate::agent::copilot::owner::owner_of;
 use crate::core::owner::Owner;
 use crate::core::time::Time;
-use crate::system::process::is_inside_container;
+use crate::system::process::{SLACK, is_inside_container};
 use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// So many logs are read, those that were written last.
+/// The most logs that are read, the most recently written first.
 const LOGS_MAX: usize = 32;
-/// And so much of them in all, in bytes: other sessions wait meanwhile, some 20 ms. Real ones have less.
+/// The most that is read of them in total, in bytes. This takes some 20 ms, during which other sessions wait. Real logs
+/// are smaller.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// The process that had a session open when its last event was written, at `last`, if it is gone. `None` where that is not known: where
-/// no log names the session, where the log says that the process closed it, where any process that had it open may live, and
-/// where there is too much to read.
+/// Returns the process that had a session open at `last`, when the session's last event was written, if that process is
+/// gone. `None` where this is unknown: no log names the session, the process closed it, any process that had it open
+/// may still be alive, or there is too much to read.
 ///
-/// What is known is as good as a lock: a process in a container is known by an id of its own there. Where such a process shows
-/// here, it counts as one that may live.
+/// Like a lock, a log names a process in a container by its id in that container. Where a container's process is
+/// visible here under such an id, it counts as alive.
 pub(crate) fn former_owner(home: &Path, id: &str, last: Time, names: &[String], now: Time) -> Option<u32> {
     let written =
         |entry: &fs::DirEntry| entry.metadata().and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);

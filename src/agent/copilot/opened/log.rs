@@ -1,39 +1,43 @@
-//! What a Copilot process writes into its own log about the sessions that it has open.
+//! Reads from a Copilot process's own log which sessions the process has open.
 //!
-//! The lines that matter, with every release that was tried (1.0.86, 1.0.102):
+//! The lines that matter, in the tested releases (1.0.86, 1.0.102):
 //!
 //! ```text
 //! 2026-11-22T01:02:18.498Z [INFO] Workspace initialized: beabf016-0350-4b30-ae8f-181db7acd479 (checkpoints: 0)
 //! 2026-11-22T01:08:10.407Z [INFO] Closing session beabf016-0350-4b30-ae8f-181db7acd479
 //! ```
 //!
-//! The first is written when a session is loaded, new or resumed, in a terminal or a server, in the foreground or not. Another
-//! session that comes to the foreground closes none. With `--log-level none` or `error` there are no such lines.
+//! The first is written when a session is loaded, new or resumed, in a terminal or a server, in the foreground or not.
+//! Switching to another session closes none. With `--log-level none` or `error` there are no such lines.
 
-use crate::agent::copilot::opened::LOGS;
+use crate::agent::copilot::owner::Lock;
 use crate::agent::copilot::running::Program;
 use crate::core::text::is_uuid;
-use crate::core::time::{Span, Time};
+use crate::core::time::Time;
+use crate::system::process::SLACK;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Of a longer log only its end is read, in bytes.
-const MOST: u64 = 64 << 20;
-/// A longer line says nothing of interest, in bytes.
+/// The folder of a home that holds the logs of its processes.
+pub(crate) const LOGS: &str = "logs";
+
+/// How much of a log's end is read, in bytes.
+const TAIL_MAX: u64 = 64 << 20;
+/// The longest line, in bytes. Longer ones are not of interest.
 const LINE_MAX: u64 = 64 << 10;
-/// How long the time at a line's beginning is, with the space behind it.
+/// The length of the timestamp at a line's beginning, including the space after it.
 const STAMP: usize = "2026-11-22T01:02:18.498Z ".len();
-/// What is written of sessions that are opened and closed, at the level at which it is written.
-const SAYS: [(&str, bool); 4] = [
+/// The beginnings of the lines about a session, and whether they open (`true`) or close it.
+const PREFIXES: [(&str, bool); 4] = [
     ("[INFO] Workspace initialized: ", true),
     ("[INFO] Registering foreground session: ", true),
     ("[INFO] Resumed session: ", true),
     ("[INFO] Closing session ", false),
 ];
 
-/// What was read of a process's log so far.
+/// A process's log, as read so far.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     path: Option<PathBuf>,
@@ -43,7 +47,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// All that a process wrote that may be gone. `None` where that cannot be read.
+    /// Reads the whole log of a process that may have ended. `None` where it cannot be read.
     pub(super) fn whole(path: &Path) -> Option<Self> {
         let mut log = Self::default();
         log.read_from(&mut open(path).ok()?, None).ok()?;
@@ -60,17 +64,18 @@ impl Log {
         self.closed.iter().any(|closed| **closed == *id)
     }
 
-    /// Whether there is a log.
-    pub(super) const fn is_there(&self) -> bool {
+    /// Whether the log was found.
+    pub(super) const fn exists(&self) -> bool {
         self.path.is_some()
     }
 
-    /// Whether there is a log that says anything of sessions.
-    pub(super) fn says(&self) -> bool {
+    /// Whether the log mentions any session.
+    pub(super) fn has_entries(&self) -> bool {
         !self.open.is_empty() || !self.closed.is_empty()
     }
 
-    /// Reads what is new, at most until then. A log that cannot be found or read says nothing. Whether all of it was read.
+    /// Reads what is new, until the deadline `until`. Returns whether the end was reached. A log that cannot be found
+    /// or read counts as empty.
     pub(super) fn follow(&mut self, program: &Program, homes: &[PathBuf], until: Option<Instant>) -> bool {
         if self.path.is_none() {
             self.path = program.log.clone().or_else(|| homes.iter().find_map(|home| find(&home.join(LOGS), program)));
@@ -82,32 +87,33 @@ impl Log {
         })
     }
 
-    /// Reads what is new, at most until then. Whether a session was opened or closed there, or that cannot be told.
-    pub(super) fn goes_on(&mut self, until: Option<Instant>) -> bool {
+    /// Reads what is new, until the deadline `until`. Returns `false` only if certainly no session was opened or
+    /// closed.
+    pub(super) fn may_have_changed(&mut self, until: Option<Instant>) -> bool {
         let Some(path) = self.path.clone() else { return true };
         let before = (self.open.clone(), self.closed.clone());
-        let whole = open(&path).and_then(|mut file| self.read_from(&mut file, until)).unwrap_or(false);
-        !whole || before != (self.open.clone(), self.closed.clone())
+        let complete = open(&path).and_then(|mut file| self.read_from(&mut file, until)).unwrap_or(false);
+        !complete || before != (self.open.clone(), self.closed.clone())
     }
 
-    /// Whether it was read to its end.
+    /// Reads on. Returns whether the end was reached.
     fn read_from(&mut self, file: &mut File, until: Option<Instant>) -> io::Result<bool> {
         let length = file.metadata()?.len();
         if length < self.read {
             *self = Self { path: self.path.take(), ..Self::default() };
         }
-        self.read = self.read.max(length.saturating_sub(MOST));
+        self.read = self.read.max(length.saturating_sub(TAIL_MAX));
         file.seek(SeekFrom::Start(self.read))?;
         let mut reader = BufReader::with_capacity(64 << 10, file.take(length - self.read));
         let mut line = Vec::new();
         for n in 1_u32.. {
-            // A look at the clock takes as long as a line.
+            // Reading the clock takes as long as reading a line.
             if n.is_multiple_of(64) && until.is_some_and(|until| until <= Instant::now()) {
                 return Ok(false);
             }
             line.clear();
             let count = reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)? as u64;
-            // A line that is still being written is read when it is whole.
+            // A line that is still being written is read once it is complete.
             if count == 0 || !line.ends_with(b"\n") && count < LINE_MAX {
                 break;
             }
@@ -118,7 +124,7 @@ impl Log {
     }
 
     fn take(&mut self, line: &[u8]) {
-        let Some((id, opens)) = said(line) else { return };
+        let Some((id, opens)) = parse(line) else { return };
         let (into, out_of) =
             if opens { (&mut self.open, &mut self.closed) } else { (&mut self.closed, &mut self.open) };
         out_of.retain(|other| **other != *id);
@@ -128,21 +134,31 @@ impl Log {
     }
 }
 
-/// The session that a line says to be opened (`true`) or closed.
-fn said(line: &[u8]) -> Option<(&str, bool)> {
+/// The process id in `process-<milliseconds since 1970>-<pid>.log`.
+pub(crate) fn log_pid(file_name: &str) -> Option<u32> {
+    log_lock(file_name).map(|lock| lock.pid)
+}
+
+/// The process that a log's name identifies, in the form of a lock: its id, and a time at which it ran.
+pub(super) fn log_lock(file_name: &str) -> Option<Lock> {
+    let (at, pid) = file_name.strip_prefix("process-")?.strip_suffix(".log")?.split_once('-')?;
+    Some(Lock { pid: pid.parse().ok()?, made: Time(at.parse().ok()?) })
+}
+
+/// Parses a line: the session, and whether it was opened (`true`) or closed.
+fn parse(line: &[u8]) -> Option<(&str, bool)> {
     let text = std::str::from_utf8(line.get(STAMP..)?).ok()?;
     if line[STAMP - 2..STAMP] != *b"Z " || !line[0].is_ascii_digit() {
         return None;
     }
-    let (rest, opens) = SAYS.iter().find_map(|(says, opens)| Some((text.strip_prefix(says)?, *opens)))?;
+    let (rest, opens) = PREFIXES.iter().find_map(|(prefix, opens)| Some((text.strip_prefix(prefix)?, *opens)))?;
     let id = rest.split([' ', '\n', '\r']).next()?;
     is_uuid(id).then_some((id, opens))
 }
 
-/// The newest log of this process in a folder of logs: `process-<milliseconds since 1970>-<pid>.log`. One of an earlier process
-/// of the same id is older than this process.
+/// Finds the newest log of this process: `process-<milliseconds since 1970>-<pid>.log`. A log older than the process
+/// belongs to an earlier process of the same id.
 fn find(folder: &Path, program: &Program) -> Option<PathBuf> {
-    const SLACK: Span = Span::seconds(2);
     let ending = format!("-{}.log", program.pid);
     let began =
         |name: &str| -> Option<Time> { name.strip_prefix("process-")?.strip_suffix(&*ending)?.parse().ok().map(Time) };
@@ -151,7 +167,7 @@ fn find(folder: &Path, program: &Program) -> Option<PathBuf> {
     program.started.is_none_or(|started| at + SLACK >= started).then_some(path)
 }
 
-/// Opens a plain file, without waiting for anybody.
+/// Opens a regular file without blocking.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
@@ -181,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_tells_what_is_open_as_it_grows() {
+    fn the_open_sessions_are_followed_as_a_log_grows() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("log");
         let mut log = Log::default();
@@ -192,13 +208,13 @@ mod tests {
         text += &line(&format!("[INFO] Registering foreground session: {B}"));
         let half = line(&format!("[INFO] Closing session {A}"));
         fs::write(&path, text.clone() + &half[..half.len() - 9]).unwrap();
-        assert_eq!(opened(&mut log, &path), [A, B], "both are loaded, and half a line says nothing");
+        assert_eq!(opened(&mut log, &path), [A, B], "both are loaded, and a partial line is not read");
         fs::write(&path, text.clone() + &half).unwrap();
         assert_eq!(opened(&mut log, &path), [B]);
-        assert!(log.closed(A) && log.says());
+        assert!(log.closed(A) && log.has_entries());
         text = line(&format!("[INFO] Workspace initialized: {A} (checkpoints: 0)"));
         fs::write(&path, &text).unwrap();
-        assert_eq!(opened(&mut log, &path), [A], "a log that was begun anew");
+        assert_eq!(opened(&mut log, &path), [A], "the log was truncated and started again");
     }
 
     #[test]
@@ -211,36 +227,36 @@ mod tests {
             format!("x026-11-22T01:02:18.498Z [INFO] Closing session {A}\n"),
             String::new(),
         ] {
-            assert_eq!(said(not.as_bytes()), None, "{not}");
+            assert_eq!(parse(not.as_bytes()), None, "{not}");
         }
-        assert_eq!(said(b"2026-11-22T01:02:18.498Z \xff\n"), None);
-        assert_eq!(said(line(&format!("[INFO] Closing session {A}")).as_bytes()), Some((A, false)));
+        assert_eq!(parse(b"2026-11-22T01:02:18.498Z \xff\n"), None);
+        assert_eq!(parse(line(&format!("[INFO] Closing session {A}")).as_bytes()), Some((A, false)));
     }
 
     #[test]
-    fn a_long_log_is_read_on_where_it_was_left() {
+    fn reading_a_long_log_resumes_where_the_deadline_stopped_it() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("log");
         let text = line("[INFO] on and on").repeat(10_000) + &line(&format!("[INFO] Resumed session: {A}"));
         fs::write(&path, text).unwrap();
-        let (mut log, mut looks) = (Log::default(), 1);
+        let (mut log, mut slices) = (Log::default(), 1);
         while !log.read_from(&mut File::open(&path).unwrap(), Some(Instant::now())).unwrap() {
-            looks += 1;
+            slices += 1;
         }
-        assert!(looks > 100, "{looks}");
+        assert!(slices > 100, "{slices}");
         assert_eq!(log.open().map(|id| &**id).collect::<Vec<_>>(), [A]);
     }
 
     #[test]
-    fn of_a_long_line_and_a_long_log_nothing_is_kept() {
+    fn a_long_line_is_skipped_and_of_a_long_log_only_the_end_is_read() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("log");
         let long = "x".repeat(LINE_MAX as usize * 3 + 7) + "\n";
         fs::write(&path, long + &line(&format!("[INFO] Resumed session: {A}"))).unwrap();
         assert_eq!(opened(&mut Log::default(), &path), [A]);
         let file = File::options().append(true).open(&path).unwrap();
-        file.set_len(MOST * 1024).unwrap(); // a hole
-        let mut log = Log { read: MOST * 1023, ..Log::default() };
+        file.set_len(TAIL_MAX * 1024).unwrap(); // a hole
+        let mut log = Log { read: TAIL_MAX * 1023, ..Log::default() };
         assert!(opened(&mut log, &path).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! What processes are found to have open, with processes that live: shells by Copilot's name, which write a log, or none.
+//! Scans of live processes: shells named `copilot`, with or without a log.
 
 #![cfg(target_os = "linux")]
 
@@ -11,20 +11,20 @@ use std::process::{Child, Command, Stdio};
 const A: &str = "beabf016-0350-4b30-ae8f-181db7acd479";
 const B: &str = "09930f7c-0850-4aeb-88e2-3afa9e38248d";
 
-/// Homes, and processes that end with it.
+/// Homes, and processes that are killed when this is dropped.
 struct World {
     scratch: tempfile::TempDir,
-    openers: Openers,
+    scanner: OpenScanner,
     processes: Vec<Child>,
 }
 
 impl World {
     fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        // By `cp`: what this process had open for writing may not run (ETXTBSY).
+        // By `cp`: a file that this process had open for writing cannot be executed (ETXTBSY).
         let copied = Command::new("cp").arg("/bin/sh").arg(scratch.path().join("copilot")).status().unwrap();
         assert!(copied.success());
-        Self { scratch, openers: Openers::default(), processes: Vec::new() }
+        Self { scratch, scanner: OpenScanner::default(), processes: Vec::new() }
     }
 
     fn home(&self, name: &str) -> PathBuf {
@@ -34,7 +34,7 @@ impl World {
         home
     }
 
-    /// A Copilot of this home, with this command line.
+    /// Starts a Copilot of this home, with this command line.
     fn start(&mut self, home: &Path, arguments: &[&str]) -> u32 {
         let program = self.scratch.path().join("copilot");
         let mut command = Command::new(&program);
@@ -55,10 +55,10 @@ impl World {
         fs::write(home.join("logs").join(format!("process-4951000000000-{pid}.log")), lines).unwrap();
     }
 
-    /// What is found, of the processes of this test alone.
-    fn look(&mut self, homes: &[&Path]) -> Openings {
+    /// The open sessions of this test's processes.
+    fn scan(&mut self, homes: &[&Path]) -> OpenSessions {
         let roots: Vec<_> = homes.iter().map(|home| home.join(SESSIONS)).collect();
-        let mut found = self.openers.look(&roots, &[], now());
+        let mut found = self.scanner.scan(&roots, &[], now());
         found.0.retain(|opening| self.processes.iter().any(|child| child.id() == opening.pid));
         found
     }
@@ -78,7 +78,7 @@ fn now() -> Time {
 }
 
 /// The sessions in a home, each with its process.
-fn of(found: &Openings, home: &Path) -> Vec<(String, u32)> {
+fn of(found: &OpenSessions, home: &Path) -> Vec<(String, u32)> {
     let root = home.join(SESSIONS);
     let of_home = found.all().iter().filter(|opening| opening.root == root);
     let mut all: Vec<_> = of_home.map(|it| (it.id.as_deref().unwrap_or("some").to_owned(), it.pid)).collect();
@@ -104,7 +104,7 @@ fn case_116_a_command_line_names_the_session_and_the_environment_its_home() {
     ];
     for form in forms {
         let pid = world.start(&home, form);
-        let found = world.look(&[&home, &other]);
+        let found = world.scan(&[&home, &other]);
         assert_eq!(of(&found, &home), one(A, pid), "{form:?}");
         assert!(of(&found, &other).is_empty());
         let opening = &found.all()[0];
@@ -114,91 +114,98 @@ fn case_116_a_command_line_names_the_session_and_the_environment_its_home() {
         let mut child = world.processes.pop().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(world.look(&[&home]).all().is_empty(), "and ends with it");
+        assert!(world.scan(&[&home]).all().is_empty(), "and ends with it");
     }
     for none in [&["-p", "hello"][..], &["--", "--resume", A], &[]] {
         world.start(&home, none);
-        assert!(world.look(&[&home]).all().is_empty(), "{none:?}");
+        assert!(world.scan(&[&home]).all().is_empty(), "{none:?}");
     }
 }
 
 #[test]
-fn case_116_a_log_tells_which_session_was_chosen_and_which_was_closed() {
+fn case_116_the_log_shows_which_session_was_chosen_and_which_was_closed() {
     let mut world = World::new();
     let home = world.home("home");
     let pid = world.start(&home, &["--resume"]);
     let opens = |id: &str| format!("Workspace initialized: {id} (checkpoints: 0)");
     let (a, b, closes) = (opens(A), opens(B), format!("Closing session {A}"));
     world.log(&home, pid, &[&a]);
-    assert_eq!(of(&world.look(&[&home]), &home), one(A, pid));
+    assert_eq!(of(&world.scan(&[&home]), &home), one(A, pid));
     world.log(&home, pid, &[&a, &b]);
-    assert_eq!(of(&world.look(&[&home]), &home).len(), 2, "the first stays loaded");
+    assert_eq!(of(&world.scan(&[&home]), &home).len(), 2, "the first stays loaded");
     world.log(&home, pid, &[&a, &b, &closes]);
-    assert_eq!(of(&world.look(&[&home]), &home), one(B, pid));
-    // Closed is closed, whatever its command line said.
+    assert_eq!(of(&world.scan(&[&home]), &home), one(B, pid));
+    // A session that was closed is not open, though the command line names it.
     let named = world.start(&home, &[&format!("--resume={A}")]);
-    assert_eq!(of(&world.look(&[&home]), &home).len(), 2);
+    assert_eq!(of(&world.scan(&[&home]), &home).len(), 2);
     world.log(&home, named, &[&a, &closes]);
-    assert_eq!(of(&world.look(&[&home]), &home), one(B, pid));
-    // The log of an earlier process of the same id says nothing of this one.
+    assert_eq!(of(&world.scan(&[&home]), &home), one(B, pid));
+    // The log of an earlier process of the same id is ignored.
     let late = world.start(&home, &[]);
     fs::write(home.join("logs").join(format!("process-1700000000000-{late}.log")), "").unwrap();
-    world.openers = Openers::default();
-    assert_eq!(of(&world.look(&[&home]), &home), one(B, pid));
+    world.scanner = OpenScanner::default();
+    assert_eq!(of(&world.scan(&[&home]), &home), one(B, pid));
 }
 
 #[test]
-fn case_116_what_terminals_note_counts_only_with_a_process_that_says_nothing_else() {
+fn case_116_recorded_sessions_count_only_for_a_process_without_other_evidence() {
     let mut world = World::new();
     let home = world.home("home");
     let note =
         |at: Time| format!(r#"{{"{A}":{{"schemaVersion":1,"openedAt":"{at}","refreshedAt":"{at}","working":false}}}}"#);
     fs::write(home.join(OPEN_SESSIONS), note(now())).unwrap();
-    assert!(world.look(&[&home]).all().is_empty(), "a hint without a process");
+    assert!(world.scan(&[&home]).all().is_empty(), "a record without a process");
     let pid = world.start(&home, &["--continue"]);
-    assert_eq!(of(&world.look(&[&home]), &home), one(A, pid));
+    assert_eq!(of(&world.scan(&[&home]), &home), one(A, pid));
     fs::write(home.join(OPEN_SESSIONS), note(now() - Span::minutes(5))).unwrap();
-    assert_eq!(of(&world.look(&[&home]), &home), one("some", pid), "noted before it started: which, is not known yet");
-    let found = world.look(&[&home]);
+    assert_eq!(
+        of(&world.scan(&[&home]), &home),
+        one("some", pid),
+        "recorded before it started: which one it opens is unknown yet"
+    );
+    let found = world.scan(&[&home]);
     let root = home.join(SESSIONS);
     assert!(found.opener(&root, A).is_some() && found.opener(&root, B).is_some());
     let mut program = programs(&[], now()).into_iter().find(|program| program.pid == pid).unwrap();
     program.started = program.started.map(|at| at - STARTING);
-    assert!(Known::default().sessions_of(&program, std::slice::from_ref(&home), now()).is_empty(), "and never will be");
+    assert!(
+        KnownProcess::default().sessions_of(&program, std::slice::from_ref(&home), now()).is_empty(),
+        "and stays unknown"
+    );
     for broken in ["", "[]", "{\"a\":1}", "{\"a\":{\"openedAt\":7}}"] {
         fs::write(home.join(OPEN_SESSIONS), broken).unwrap();
         assert!(noted(&home).is_empty(), "{broken}");
     }
 }
 
-/// What another terminal opened while a process starts is not taken for its own: its log will say.
+/// While a process starts, a session opened by another terminal is not taken for its own: its log will show which are.
 #[test]
-fn case_116_what_terminals_note_is_not_of_a_process_whose_log_says_nothing_yet() {
+fn case_116_recorded_sessions_do_not_count_for_a_process_whose_log_has_just_begun() {
     let mut world = World::new();
     let home = world.home("home");
     let pid = world.start(&home, &[]);
     world.log(&home, pid, &["Starting"]);
     let note = format!(r#"{{"{A}":{{"schemaVersion":1,"openedAt":"{}","working":false}}}}"#, now());
     fs::write(home.join(OPEN_SESSIONS), note).unwrap();
-    assert!(world.look(&[&home]).all().is_empty());
-    // One that has run for long and says nothing keeps no such log.
+    assert!(world.scan(&[&home]).all().is_empty());
+    // A process that has run for long without such lines does not log them.
     let mut program = programs(&[], now()).into_iter().find(|program| program.pid == pid).unwrap();
     program.started = program.started.map(|at| at - STARTING);
-    let long = Known::default().sessions_of(&program, std::slice::from_ref(&home), now());
+    let long = KnownProcess::default().sessions_of(&program, std::slice::from_ref(&home), now());
     assert_eq!(long, [Some(A.into())]);
 }
 
 #[test]
-fn what_differs_between_two_looks_is_told() {
-    let opening = |pid, id: &str| Opening {
+fn sessions_that_differ_between_two_scans_are_reported() {
+    let opening = |pid, id: &str| OpenSession {
         pid,
         root: "/home/session-state".into(),
         id: Some(id.into()),
         started: None,
         hidden: false,
     };
-    let before = Openings::new(vec![opening(1, A), opening(2, B)]);
-    let after = Openings::new(vec![opening(1, A), opening(3, B)]);
+    let before = OpenSessions::new(vec![opening(1, A), opening(2, B)]);
+    let after = OpenSessions::new(vec![opening(1, A), opening(3, B)]);
     let root = Path::new("/home/session-state");
     assert_eq!(after.differing(&before), [(root, B)].into());
     assert!(before.differing(&before).is_empty());
@@ -208,8 +215,8 @@ fn what_differs_between_two_looks_is_told() {
 }
 
 #[test]
-fn an_opening_is_found_by_its_folder_and_its_id() {
-    let opening = |pid, root: &str, id: Option<&str>| Opening {
+fn an_open_session_is_found_by_its_folder_and_its_id() {
+    let opening = |pid, root: &str, id: Option<&str>| OpenSession {
         pid,
         root: root.into(),
         id: id.map(Into::into),
@@ -219,7 +226,7 @@ fn an_opening_is_found_by_its_folder_and_its_id() {
     let (one, other) = (Path::new("/one"), Path::new("/other"));
     let all =
         [(1, "/other", Some(B)), (2, "/one", None), (3, "/one", Some(A)), (4, "/other", Some(A)), (5, "/one", Some(A))];
-    let found = Openings::new(all.map(|(pid, root, id)| opening(pid, root, id)).into());
+    let found = OpenSessions::new(all.map(|(pid, root, id)| opening(pid, root, id)).into());
     let pid = |root, id| found.of(root, id).map(|opening| opening.pid);
     assert_eq!((pid(one, A), pid(other, A), pid(other, B), pid(one, B)), (Some(3), Some(4), Some(1), None));
     let opener = |root, id| found.opener(root, id).map(|opening| opening.pid);

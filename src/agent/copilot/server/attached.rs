@@ -1,109 +1,110 @@
-//! One more client of a session: asked for permission, told what happens, able to send.
+//! One more client of a session: it answers permission requests, receives events and can send prompts.
 //!
-//! The permission handler is part of the resume itself, so no request can come before it is there; what came before is
-//! taken over from the list of open requests. Resuming a session that is loaded writes nothing to its log, as long as the
-//! resume event is suppressed: otherwise every reader of the log would take the open turn for over.
+//! The permission handler is part of the resume call, so no request can arrive before it is in place. Earlier requests
+//! are taken over from the list of open ones. Resuming a loaded session writes nothing to its log if the resume event
+//! is suppressed. Otherwise every reader of the log would take the open turn for over.
 //!
-//! A server ends a session with its last client. Whoever attaches to a session whose client went away is that last one: an
-//! [`Attached`] wants to be kept, and closes its connection when it is dropped.
+//! A server ends a session when its last client disconnects. If the session's own client is gone, we are the last one.
+//! So an [`Attached`] must be kept: dropping it closes the connection.
 
-mod teller;
+mod forwarder;
 #[cfg(test)]
 mod tests;
 
-pub use teller::{Event, What};
+pub use forwarder::{Event, EventKind};
 
-use super::asking::Questions;
 use super::client::{Activity, Decision, Link};
 use super::fault::Fault;
-use super::recover::{self, Failure, RequestAnswer, Site, Steps};
-use super::replying::{self, QuestionAnswer};
+use super::questions::Questions;
+use super::recover::answer::{RequestAnswer, answer_over};
+use super::recover::failure::Failure;
+use super::recover::site::{Site, Steps, find};
+use super::recover::stop;
+use super::reply::{self, QuestionAnswer};
 use crate::core::order::Step;
 use crate::core::text::counted;
 use async_trait::async_trait;
+use forwarder::EventForwarder;
 use github_copilot_sdk::handler::{PermissionHandler, PermissionResult};
 use github_copilot_sdk::session::Session;
 use github_copilot_sdk::{PermissionRequestData, RequestId, ResumeSessionConfig, SessionId};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use teller::Teller;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
-/// Who answers the requests of a session that we are attached to.
+/// Who answers the permission requests of an attached session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// The user, one by one.
     Ask,
-    /// We allow every one, because the user's settings say so; but for those that the organisation wants a person for.
+    /// Pilotlight allows each, because the user's settings say so, except where the organisation requires a person.
     ApproveAll,
-    /// The user; and nothing is done about what is open or silent already.
+    /// The user. Open requests and a silent turn are left alone.
     Observe,
 }
 
-/// An attachment. Closed when dropped.
+/// An attachment to a session. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Attached {
     pub(super) link: Link,
     id: Box<str>,
     policy: Policy,
-    answered: Answered,
-    /// What it asks its user.
+    approved: AutoApproved,
     questions: Arc<watch::Sender<Questions>>,
-    /// The SDK answers for as long as this lives.
-    _session: SessionHeld,
-    forward: AbortHandle,
-    /// Says that the session may be gone though its server lives.
-    doubt: Arc<Notify>,
-    /// The clients that were connected when we came, where none of them was there to be asked.
-    alone_among: Option<BTreeSet<u16>>,
-    /// For a server of our own: whether another process seemed to have the session already when it was resumed.
-    pub(super) taken_before: Option<bool>,
+    /// Keeps the SDK's handlers alive.
+    _session: SdkSession,
+    forwarder: AbortHandle,
+    /// Notified when the session may be gone although its server lives.
+    recheck: Arc<Notify>,
+    /// The clients that were connected before us, if none of them could be asked.
+    silent_clients: Option<BTreeSet<u16>>,
+    /// For a server of our own: whether another process seemed to have the session when it was resumed.
+    pub(super) in_use_before: Option<bool>,
 }
 
-/// The SDK's session cannot be shown.
-struct SessionHeld(#[expect(dead_code, reason = "kept alive")] Session);
+/// The SDK's session, which does not implement `Debug`.
+struct SdkSession(#[expect(dead_code, reason = "kept alive")] Session);
 
-impl std::fmt::Debug for SessionHeld {
+impl std::fmt::Debug for SdkSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Session")
     }
 }
 
-/// The requests that we allowed by ourselves, so that none is answered twice.
+/// The requests that were allowed automatically, so that none is answered twice.
 #[derive(Clone, Debug, Default)]
-struct Answered(Arc<Mutex<HashSet<String>>>);
+struct AutoApproved(Arc<Mutex<HashSet<String>>>);
 
-impl Answered {
-    /// Whether this request is not among them yet; now it is.
-    fn is_new(&self, request: &str) -> bool {
+impl AutoApproved {
+    /// Adds a request. Returns whether it was new.
+    fn insert(&self, request: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(request.to_owned())
     }
 }
 
-/// Asked by the server for every request.
-struct Answering {
+/// Answers the server's permission requests.
+struct RequestHandler {
     policy: Policy,
-    answered: Answered,
+    approved: AutoApproved,
 }
 
 #[async_trait]
-impl PermissionHandler for Answering {
+impl PermissionHandler for RequestHandler {
     async fn handle(&self, _: SessionId, request: RequestId, data: PermissionRequestData) -> PermissionResult {
         let managed = data.managed_settings_enabled || data.managed_approval_required == Some(true);
-        if self.policy == Policy::ApproveAll && !managed && self.answered.is_new(request.as_ref()) {
+        if self.policy == Policy::ApproveAll && !managed && self.approved.insert(request.as_ref()) {
             PermissionResult::approve_once()
         } else {
-            // It stays open, for the user or for another client.
+            // The request stays open for the user or for another client.
             PermissionResult::no_result()
         }
     }
 }
 
-/// Attaches to a session where it is loaded: from now on its requests are asked of us too. The requests that are open
-/// already are taken over; if none is, but the session is silent although its server says that it works, the turn is
-/// aborted.
+/// Attaches to a session where it is loaded, so that its requests reach us too. Open requests are taken over. If there
+/// are none, and the session is silent although its server reports work, the turn is aborted.
 pub async fn attach(
     site: &Site,
     policy: Policy,
@@ -112,11 +113,11 @@ pub async fn attach(
     steps: Steps<'_>,
 ) -> Result<Attached, Failure> {
     let (attached, open) = join(site, policy, events, generation, steps).await?;
-    attached.stop_silence(site, open, steps).await?;
+    attached.abort_if_silent(site, open, steps).await?;
     Ok(attached)
 }
 
-/// The same without the abort. Also says how many requests were open.
+/// Like [`attach`], without the abort. Also returns how many requests were open.
 pub(crate) async fn join(
     site: &Site,
     policy: Policy,
@@ -124,66 +125,66 @@ pub(crate) async fn join(
     generation: u64,
     steps: Steps<'_>,
 ) -> Result<(Attached, usize), Failure> {
-    let (link, _) = recover::find(site, steps).await?;
+    let (link, _) = find(site, steps).await?;
     let failed = |fault| Failure::of(Step::Attach, fault);
-    // Without a trace in its log, which would tell that the session begins anew.
-    let how = ResumeSessionConfig::new(SessionId::new(&*site.id)).with_suppress_resume_event(true);
-    let attached = Attached::to(link, site, policy, how, events, generation).await.map_err(failed)?;
+    // A resume event in the log would mean that the session starts over.
+    let config = ResumeSessionConfig::new(SessionId::new(&*site.id)).with_suppress_resume_event(true);
+    let attached = Attached::over(link, site, policy, config, events, generation).await.map_err(failed)?;
     steps(Step::Attach, "attached".to_owned());
     let open = attached.take_over(steps).await?;
     Ok((attached, open))
 }
 
 impl Attached {
-    /// Resumes the session over this connection, as `how` says, and begins to tell what happens.
-    pub(super) async fn to(
+    /// Resumes the session over this connection with `config`, and starts to forward its events.
+    pub(super) async fn over(
         link: Link,
         site: &Site,
         policy: Policy,
-        how: ResumeSessionConfig,
+        config: ResumeSessionConfig,
         events: UnboundedSender<Event>,
         generation: u64,
     ) -> Result<Self, Fault> {
-        let alone_among = site.sight.borrow().denied.then(|| link.peers()).flatten();
-        let answered = Answered::default();
-        let handler = Arc::new(Answering { policy, answered: answered.clone() });
-        let session = link.resume(how.with_permission_handler(handler)).await?;
-        // The first subscription begins with what came during the resume.
-        let heard = session.subscribe();
-        // A server that keeps no such log is no reason not to attach: what is asked from now on is heard.
-        let asked = match link.questions(&site.id).await {
+        let silent_clients = site.log_view.borrow().denied.then(|| link.other_clients()).flatten();
+        let approved = AutoApproved::default();
+        let handler = Arc::new(RequestHandler { policy, approved: approved.clone() });
+        let session = link.resume(config.with_permission_handler(handler)).await?;
+        // The first subscription includes the events from during the resume.
+        let subscription = session.subscribe();
+        // Attach even if the server keeps no event log: later questions arrive as events.
+        let logged = match link.questions(&site.id).await {
             Err(Fault::Unknown(..) | Fault::Rejected(..) | Fault::Misunderstood(..)) => Questions::default(),
-            asked => asked?,
+            logged => logged?,
         };
         let active = link.activity(&site.id).await?.has_active_work;
-        // The log may tell of a question whose end was cut off it; where nothing works, nothing asks.
-        let questions = Arc::new(watch::Sender::new(if active { asked } else { Questions::default() }));
-        let doubt = Arc::new(Notify::new());
-        let teller = Teller {
+        // The end of a question may be missing from the log. A session without work asks nothing.
+        let questions = Arc::new(watch::Sender::new(if active { logged } else { Questions::default() }));
+        let recheck = Arc::new(Notify::new());
+        let forwarder = EventForwarder {
             link: link.clone(),
             id: site.id.clone(),
             generation,
             events,
             questions: Arc::clone(&questions),
-            doubt: Arc::clone(&doubt),
+            recheck: Arc::clone(&recheck),
         };
-        let forward = tokio::spawn(teller.tell(heard, active)).abort_handle();
-        let session = SessionHeld(session);
+        let forwarder = tokio::spawn(forwarder.run(subscription, active)).abort_handle();
+        let session = SdkSession(session);
         Ok(Self {
             link,
             id: site.id.clone(),
             policy,
-            answered,
+            approved,
             questions,
             _session: session,
-            forward,
-            doubt,
-            alone_among,
-            taken_before: None,
+            forwarder,
+            recheck,
+            silent_clients,
+            in_use_before: None,
         })
     }
 
-    /// Sees to the requests that were open before we came, and says how many there were.
+    /// Takes over the requests that were open before we attached. Returns how many there were.
     pub(super) async fn take_over(&self, steps: Steps<'_>) -> Result<usize, Failure> {
         if self.policy == Policy::Observe {
             return Ok(0);
@@ -192,7 +193,7 @@ impl Attached {
         let open = self.link.pending(&self.id).await.map_err(failed)?;
         let mut approved = 0;
         if self.policy == Policy::ApproveAll {
-            for request in open.iter().filter(|request| !request.managed && self.answered.is_new(&request.id)) {
+            for request in open.iter().filter(|request| !request.managed && self.approved.insert(&request.id)) {
                 let answered = self.link.answer(&self.id, &request.id, Decision::ApproveUnseen).await;
                 approved += usize::from(answered.map_err(failed)?);
             }
@@ -201,19 +202,20 @@ impl Attached {
         Ok(open.len())
     }
 
-    /// Whether it is known to wait for its user.
+    /// Whether an open question to the user is known.
     pub(crate) fn asks(&self) -> bool {
         !self.questions.borrow().is_empty()
     }
 
-    /// Aborts the turn of a session that had `open` requests when we came, if it is silent although its server says that it works.
-    pub(crate) async fn stop_silence(&self, site: &Site, open: usize, steps: Steps<'_>) -> Result<(), Failure> {
-        let is_silent = self.policy != Policy::Observe && open == 0 && site.sight.borrow().silent;
-        if is_silent { self.abort_silent(site, steps).await } else { Ok(()) }
+    /// Aborts the turn of a session that is silent although its server reports work, if it had no requests open when we
+    /// attached.
+    pub(crate) async fn abort_if_silent(&self, site: &Site, open: usize, steps: Steps<'_>) -> Result<(), Failure> {
+        let is_silent = self.policy != Policy::Observe && open == 0 && site.log_view.borrow().silent;
+        if is_silent { self.abort_unless_asking(site, steps).await } else { Ok(()) }
     }
 
-    /// Aborts what runs, where something does that is not known to wait for the user.
-    pub(crate) async fn abort_silent(&self, site: &Site, steps: Steps<'_>) -> Result<(), Failure> {
+    /// Aborts the turn if one runs, unless an open question to the user is known.
+    pub(crate) async fn abort_unless_asking(&self, site: &Site, steps: Steps<'_>) -> Result<(), Failure> {
         if self.asks() {
             steps(Step::TakeOver, "it asks you something: nothing is stopped".to_owned());
             return Ok(());
@@ -221,7 +223,7 @@ impl Attached {
         self.abort_if_busy(site, steps).await
     }
 
-    /// Aborts what runs, where something does.
+    /// Aborts the turn if one runs.
     pub(super) async fn abort_if_busy(&self, site: &Site, steps: Steps<'_>) -> Result<(), Failure> {
         let activity = self.activity().await.map_err(|fault| Failure::of(Step::Abort, fault))?;
         if activity.has_active_work {
@@ -230,39 +232,39 @@ impl Attached {
         Ok(())
     }
 
-    /// Answers open requests, as [`recover::answer`] does.
+    /// Answers open requests, like [`answer`](super::recover::answer()).
     pub async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
-        recover::answer_over(&self.link, answer).await
+        answer_over(&self.link, answer).await
     }
 
     /// Answers an open question, or shows it.
     pub(crate) async fn reply(&self, answer: QuestionAnswer<'_>) -> Result<String, Failure> {
-        replying::reply(&self.link, &self.questions, answer).await
+        reply::reply(&self.link, &self.questions, answer).await
     }
 
-    /// Aborts the turn that runs, as [`recover::stop`] does.
+    /// Aborts the running turn, like [`stop`](super::recover::stop()).
     pub(crate) async fn abort(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
-        recover::abort(&self.link, site, steps).await
+        stop::abort(&self.link, site, steps).await
     }
 
-    /// What the session does.
+    /// The session's activity.
     pub async fn activity(&self) -> Result<Activity, Fault> {
         self.link.activity(&self.id).await
     }
 
-    /// Sends a prompt. A session in a server of our own is its server's alone only from its first prompt on; if somebody
-    /// else took it up before that, nothing is sent.
+    /// Sends a prompt. A server of our own owns its session only from the first prompt on. If another process resumed
+    /// the session before that, nothing is sent.
     pub async fn send(&self, prompt: &str) -> Result<(), Fault> {
-        if self.taken_before == Some(false) && self.link.in_use_elsewhere(&self.id).await? {
+        if self.in_use_before == Some(false) && self.link.in_use_elsewhere(&self.id).await? {
             return Err(Fault::Taken(self.link.place()));
         }
         self.link.send(&self.id, prompt).await
     }
 
-    /// The session's folder is gone. From now on its server is asked whether it still has the session, because a server tells
-    /// nobody that one was deleted: the attachment to one that it has not any more is over.
-    pub(crate) fn doubt(&self) {
-        self.doubt.notify_one();
+    /// Call this when the session's folder is gone. From now on, the heartbeat also asks whether the server still has
+    /// the session, because a server does not report that one was deleted. If it does not, the attachment is over.
+    pub(crate) fn recheck_loaded(&self) {
+        self.recheck.notify_one();
     }
 
     /// The connection.
@@ -270,37 +272,37 @@ impl Attached {
         &self.link
     }
 
-    /// Whether the session would end if we left: `Some(true)` where nobody else is connected to its server; `None` where
-    /// somebody is, who may or may not be attached to this session. The terminal of a `--ui-server` is no client: its
+    /// Whether the session would end if we left. `Some(true)` if we are its server's only client; `None` if there are
+    /// others, who may or may not be attached to this session. The terminal of a `--ui-server` is no client, and its
     /// session does not end.
     pub fn is_last_client(&self) -> Option<bool> {
         self.link.is_only_client()
     }
 
-    /// Leaves. If nobody else is attached, the server ends the session. Else it is left as it was before we came: a server
-    /// goes on asking once somebody was there to be asked, and would wait for ever; so a session that could ask nobody, and
-    /// that nobody else has come to, is told to ask no more.
+    /// Detaches. If nobody else is attached, the server ends the session. Otherwise the session is left as it was
+    /// found. Once a server had a client to ask, it keeps asking, and would wait forever for an answer. So if the
+    /// session could ask nobody before us, and no other client has connected since, it is stopped from asking.
     pub async fn leave(self) {
-        let Some(before) = &self.alone_among else { return };
-        if !self.link.peers().is_some_and(|now| !now.is_empty() && now.is_subset(before)) {
+        let Some(before) = &self.silent_clients else { return };
+        if !self.link.other_clients().is_some_and(|now| !now.is_empty() && now.is_subset(before)) {
             return;
         }
-        let told = async {
-            self.link.ask_no_more(&self.id).await?;
+        let stopped = async {
+            self.link.stop_asking(&self.id).await?;
             for request in self.link.pending(&self.id).await? {
                 self.link.answer(&self.id, &request.id, Decision::Unanswered).await?;
             }
             Ok::<_, Fault>(())
         };
-        if let Err(fault) = told.await {
-            tracing::warn!(session = %self.id, "what it asks for from now on may wait for ever: {fault}");
+        if let Err(fault) = stopped.await {
+            tracing::warn!(session = %self.id, "its requests may wait for ever from now on: {fault}");
         }
     }
 }
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        self.forward.abort();
+        self.forwarder.abort();
         self.link.leave();
     }
 }

@@ -1,38 +1,38 @@
-//! What a frame is, told from its outside: an answer, an event, a call, or anything else. Of what it carries nothing is kept, and
-//! it need not be whole: what had been read before it breaks off counts.
+//! The envelope of a frame: whether it is a response, an event, a call or something else. The payload is skipped, and
+//! the frame may be cut off: fields before the cut count.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
-/// The outside of a frame.
+/// The fields of a frame that identify it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Envelope {
-    /// What it answers, or is to be answered by.
+    /// The id of a call, or of the call that it responds to.
     pub(super) id: Option<u64>,
-    /// What it calls or tells; an answer has none.
+    /// The method of a call or notification. A response has none.
     pub(super) method: Option<String>,
-    /// It carries an answer or a failure.
-    pub(super) answers: bool,
+    /// Whether it carries a result or an error.
+    pub(super) is_response: bool,
     /// The session that it is about.
     pub(super) session: Option<String>,
-    /// Of which type its event is.
+    /// The type of its event.
     pub(super) event: Option<String>,
 }
 
 impl Envelope {
-    /// Reads as much as there is.
+    /// Reads as far as the bytes go.
     pub(super) fn read(bytes: &[u8]) -> Self {
         let mut envelope = Self::default();
         let mut json = serde_json::Deserializer::from_slice(bytes);
-        // What was read until it broke off stands.
+        // On an error, the fields read so far are kept.
         let _ = json.deserialize_map(Fields { into: &mut envelope, level: Level::Message });
         envelope
     }
 }
 
-/// Where a field stands.
+/// The object that a field belongs to.
 #[derive(Clone, Copy, PartialEq)]
 enum Level {
     Message,
@@ -40,7 +40,7 @@ enum Level {
     Event,
 }
 
-/// Takes the fields of one level.
+/// Reads the fields of one level.
 struct Fields<'e> {
     into: &'e mut Envelope,
     level: Level,
@@ -64,7 +64,7 @@ impl<'de> Visitor<'de> for Fields<'_> {
                 }
                 (Level::Message, "method") => into.method = map.next_value::<Scalar>()?.text(),
                 (Level::Message, "result" | "error") => {
-                    into.answers = true;
+                    into.is_response = true;
                     map.next_value::<IgnoredAny>()?;
                 }
                 (Level::Message, "params") => map.next_value_seed(Fields { into, level: Level::Params })?,
@@ -86,7 +86,6 @@ impl<'de> serde::de::DeserializeSeed<'de> for Fields<'_> {
     }
 }
 
-/// A value that is a number or a text, or anything else.
 enum Scalar {
     Number(u64),
     Text(String),
@@ -154,28 +153,28 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (Option<u64>, Option<String>, bool, Option<String>, Option<String>) {
-        let Envelope { id, method, answers, session, event } = Envelope::read(text.as_bytes());
-        (id, method, answers, session, event)
+        let Envelope { id, method, is_response, session, event } = Envelope::read(text.as_bytes());
+        (id, method, is_response, session, event)
     }
 
     #[test]
-    fn the_outside_of_a_frame_is_read_in_any_order_and_as_far_as_it_goes() {
+    fn envelope_fields_are_read_in_any_order_and_up_to_a_cut() {
         let text = |text: &str| Some(text.to_owned());
         let event = r#"{"jsonrpc":"2.0","method":"session.event","params":{"sessionId":"s","event":{"type":"session.idle","data":{"#;
-        let told = (None, text("session.event"), false, text("s"), text("session.idle"));
-        assert_eq!(read(event), told);
-        let turned = r#"{"params":{"event":{"data":{"type":"x"},"type":"session.idle"},"sessionId":"s"},"method":"session.event"}"#;
-        assert_eq!(read(turned), told);
+        let expected = (None, text("session.event"), false, text("s"), text("session.idle"));
+        assert_eq!(read(event), expected);
+        let reordered = r#"{"params":{"event":{"data":{"type":"x"},"type":"session.idle"},"sessionId":"s"},"method":"session.event"}"#;
+        assert_eq!(read(reordered), expected);
         assert_eq!(read(r#"{"jsonrpc":"2.0","id":7,"result":{"items":[{"#), (Some(7), None, true, None, None));
         assert_eq!(read(r#"{"id":7,"error":{"code":1}}"#), (Some(7), None, true, None, None));
         assert_eq!(
             read(r#"{"id":3,"method":"tool.call","params":[1"#),
             (Some(3), text("tool.call"), false, None, None)
         );
-        for nothing in
+        for malformed in
             ["", "[]", "7", "{", r#"{"id":"7"}"#, r#"{"id":[{"a":1}],"method":{"a":[]}}"#, r#"{"id":-1.5}"#, "\0"]
         {
-            assert_eq!(Envelope::read(nothing.as_bytes()), Envelope::default(), "{nothing:?}");
+            assert_eq!(Envelope::read(malformed.as_bytes()), Envelope::default(), "{malformed:?}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! A server that goes away, or stops to make sense, at every single call of everything that is done with a session: each time
-//! that is a failure in words, in its time, and never taken for done.
+//! Servers that fail at each call of every operation: each time, the operation must fail with a message, in time, and
+//! never succeed.
 
 use super::attached::{Attached, Policy, attach};
-use super::fake::{Fake, Say, greeting, site_at};
-use super::recover::{self, Failure, RequestAnswer, Sight};
+use super::fake::{FakeServer, Response, greeting, site_at};
+use super::recover::{self, Failure, LogView, RequestAnswer};
 use crate::core::order::{Step, Which};
 use serde_json::json;
 use std::sync::Arc;
@@ -12,63 +12,66 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// What is done with a session.
+/// An operation on a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Deed {
+enum Operation {
     Approve,
     DenyAll,
     Stop,
     Attach(Policy),
-    /// Attached, and then silent: what runs is aborted.
-    AttachToSilence,
+    /// Attaches to a silent session, and so aborts its turn.
+    AttachToSilent,
     ApproveAttached,
     AbortAttached,
     Resend,
 }
 
-const DEEDS: [Deed; 10] = [
-    Deed::Approve,
-    Deed::DenyAll,
-    Deed::Stop,
-    Deed::Attach(Policy::Ask),
-    Deed::Attach(Policy::ApproveAll),
-    Deed::Attach(Policy::Observe),
-    Deed::AttachToSilence,
-    Deed::ApproveAttached,
-    Deed::AbortAttached,
-    Deed::Resend,
+const OPERATIONS: [Operation; 10] = [
+    Operation::Approve,
+    Operation::DenyAll,
+    Operation::Stop,
+    Operation::Attach(Policy::Ask),
+    Operation::Attach(Policy::ApproveAll),
+    Operation::Attach(Policy::Observe),
+    Operation::AttachToSilent,
+    Operation::ApproveAttached,
+    Operation::AbortAttached,
+    Operation::Resend,
 ];
 
-/// How a server goes wrong.
+/// How a server fails.
 #[derive(Clone, Copy, Debug)]
-enum Wrong {
-    /// It closes the connection, and every other.
-    Dies,
-    /// What it says is no frame.
-    Babbles,
-    /// It answers with something else than was asked for.
-    Answers,
-    /// It refuses.
-    Refuses,
+enum Defect {
+    /// Closes the connection.
+    Closes,
+    /// Sends bytes that are no frame.
+    Garbage,
+    /// Returns a result of the wrong type.
+    WrongResult,
+    /// Returns an error.
+    Error,
 }
 
-/// A server on which every deed succeeds, but for what it does from the call `wrong_from` on.
-async fn server(deed: Deed, wrong_from: usize, wrong: Wrong) -> (Fake, Arc<AtomicUsize>) {
+/// A server on which every operation succeeds until it fails from the call `fails_from` on.
+async fn server(operation: Operation, fails_from: usize, defect: Defect) -> (FakeServer, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let (counted, answered, aborted) = (Arc::clone(&calls), AtomicUsize::new(0), AtomicUsize::new(0));
-    let fake = Fake::start(move |method, params, _| {
-        // Case 42: whatever is done with one session, no other is named.
+    let fake = FakeServer::start(move |method, params, _| {
+        // Case 42: no operation names another session.
         assert!(params.get("sessionId").is_none_or(|id| id == "s"), "{method} {params}");
-        if counted.fetch_add(1, Ordering::SeqCst) >= wrong_from {
-            return match wrong {
-                Wrong::Dies => Say::Close,
-                Wrong::Babbles => Say::Raw(b"HTTP/1.1 500 Sorry\r\n\r\n".to_vec()),
-                Wrong::Answers => Say::Answer(json!([1, "two", null])),
-                Wrong::Refuses => Say::Error(-32603, "something went wrong here"),
+        if counted.fetch_add(1, Ordering::SeqCst) >= fails_from {
+            return match defect {
+                Defect::Closes => Response::Close,
+                Defect::Garbage => Response::Raw(b"HTTP/1.1 500 Sorry\r\n\r\n".to_vec()),
+                Defect::WrongResult => Response::Result(json!([1, "two", null])),
+                Defect::Error => Response::Error(-32603, "something went wrong here"),
             };
         }
-        let open = matches!(deed, Deed::Approve | Deed::DenyAll | Deed::ApproveAttached | Deed::Attach(_));
-        Say::Answer(match method {
+        let open = matches!(
+            operation,
+            Operation::Approve | Operation::DenyAll | Operation::ApproveAttached | Operation::Attach(_)
+        );
+        Response::Result(match method {
             "connect" => return greeting(),
             "session.resume" => json!({"sessionId": "s"}),
             "session.abort" => {
@@ -76,8 +79,8 @@ async fn server(deed: Deed, wrong_from: usize, wrong: Wrong) -> (Fake, Arc<Atomi
                 json!({"success": true})
             }
             "session.metadata.activity" => {
-                let works = aborted.load(Ordering::SeqCst) == 0;
-                json!({"abortable": works, "hasActiveWork": works})
+                let is_working = aborted.load(Ordering::SeqCst) == 0;
+                json!({"abortable": is_working, "hasActiveWork": is_working})
             }
             "session.permissions.pendingRequests" if open && answered.load(Ordering::SeqCst) == 0 => {
                 json!({"items": [{"requestId": "r", "request": {"kind": "commands", "fullCommandText": "ls"}}]})
@@ -94,50 +97,50 @@ async fn server(deed: Deed, wrong_from: usize, wrong: Wrong) -> (Fake, Arc<Atomi
     (fake, calls)
 }
 
-/// The one request that is open.
+/// The only open request.
 fn open() -> Which {
     Which::These(vec!["r".to_owned()])
 }
 
-async fn does(deed: Deed, fake: &Fake) -> Result<(), Failure> {
-    let sight = Sight { turn_open: true, silent: deed == Deed::AttachToSilence, ..Sight::default() };
-    let (site, sender) = site_at(vec![fake.endpoint.clone()], sight);
-    let (events, _heard) = mpsc::unbounded_channel();
+async fn perform(operation: Operation, fake: &FakeServer) -> Result<(), Failure> {
+    let log_view = LogView { turn_open: true, silent: operation == Operation::AttachToSilent, ..LogView::default() };
+    let (site, sender) = site_at(vec![fake.endpoint.clone()], log_view);
+    let (events, _receiver) = mpsc::unbounded_channel();
     let attached =
         async |policy| -> Result<Attached, Failure> { attach(&site, policy, events.clone(), 1, &|_, _| ()).await };
     let which = open();
     let answering = |approve| RequestAnswer { site: &site, which: &which, approve, show: &|_| (), steps: &|_, _| () };
-    match deed {
-        Deed::Approve => recover::answer(answering(true)).await.map(drop),
-        Deed::DenyAll => recover::answer(answering(false)).await.map(drop),
-        Deed::Stop => recover::stop(&site, &|_, _| ()).await.map(drop),
-        Deed::Attach(policy) => attached(policy).await.map(drop),
-        Deed::AttachToSilence => attached(Policy::Ask).await.map(drop),
-        Deed::ApproveAttached => attached(Policy::Ask).await?.answer(answering(true)).await.map(drop),
-        Deed::AbortAttached => attached(Policy::Ask).await?.abort(&site, &|_, _| ()).await.map(drop),
-        Deed::Resend => {
+    match operation {
+        Operation::Approve => recover::answer(answering(true)).await.map(drop),
+        Operation::DenyAll => recover::answer(answering(false)).await.map(drop),
+        Operation::Stop => recover::stop(&site, &|_, _| ()).await.map(drop),
+        Operation::Attach(policy) => attached(policy).await.map(drop),
+        Operation::AttachToSilent => attached(Policy::Ask).await.map(drop),
+        Operation::ApproveAttached => attached(Policy::Ask).await?.answer(answering(true)).await.map(drop),
+        Operation::AbortAttached => attached(Policy::Ask).await?.abort(&site, &|_, _| ()).await.map(drop),
+        Operation::Resend => {
             let attached = attached(Policy::Ask).await?;
             // The log grows as soon as the prompt is sent.
-            let grows = |step, _| {
+            let on_step = |step, _| {
                 if step == Step::Resend {
-                    sender.send_modify(|sight| sight.events += 1);
+                    sender.send_modify(|log_view| log_view.events += 1);
                 }
             };
-            let prompt = recover::Prompt::Again("go on".into());
-            recover::resend(&attached, &prompt, None, &site, Duration::from_secs(5), &grows).await.map(drop)
+            let prompt = recover::Prompt::Repeat("go on".into());
+            recover::resend(&attached, &prompt, None, &site, Duration::from_secs(5), &on_step).await.map(drop)
         }
     }
 }
 
-/// Case 42 (PP#285): what is done with one session touches no other, and a list of all is not asked for.
+/// Case 42 (PP#285): an operation on one session touches no other, and lists no sessions.
 #[test]
-fn case_42_whatever_is_done_touches_one_session_alone() {
+fn case_42_an_operation_touches_only_its_own_session() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        for deed in DEEDS {
-            // A call that names another session costs the connection, and the deed fails.
-            let (fake, _) = server(deed, usize::MAX, Wrong::Dies).await;
-            does(deed, &fake).await.unwrap_or_else(|failure| panic!("{deed:?}: {failure}"));
+        for operation in OPERATIONS {
+            // A call that names another session closes the connection, and so the operation fails.
+            let (fake, _) = server(operation, usize::MAX, Defect::Closes).await;
+            perform(operation, &fake).await.unwrap_or_else(|failure| panic!("{operation:?}: {failure}"));
             let calls = fake.calls.lock().unwrap().clone();
             assert!(
                 calls.iter().all(|call| call == "connect" || call.starts_with("session.") || call == "ping"),
@@ -147,44 +150,46 @@ fn case_42_whatever_is_done_touches_one_session_alone() {
     });
 }
 
-/// Case 41 (PP#285): a recovery that fails at each of its steps says so.
+/// Case 41 (PP#285): a recovery that fails at any of its steps reports that.
 #[test]
-fn case_41_whatever_is_done_a_server_that_goes_wrong_at_any_call_is_told() {
-    // Side by side: most of them wait for an answer that never comes.
+fn case_41_a_server_that_fails_at_any_call_is_reported() {
+    // In parallel, because most of them wait for a response that never arrives.
     std::thread::scope(|threads| {
-        for deed in DEEDS {
+        for operation in OPERATIONS {
             threads.spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                runtime.block_on(goes_wrong_at_any_call(deed));
+                runtime.block_on(fails_at_any_call(operation));
             });
         }
     });
 }
 
-async fn goes_wrong_at_any_call(deed: Deed) {
-    let (sound, calls) = server(deed, usize::MAX, Wrong::Dies).await;
-    does(deed, &sound).await.unwrap_or_else(|failure| panic!("{deed:?} fails on a sound server: {failure}"));
-    // What its end brings about beside it is none of its steps.
-    let needed = sound.calls.lock().unwrap().iter().rposition(|call| is_of_a_deed(call)).unwrap() + 1;
+async fn fails_at_any_call(operation: Operation) {
+    let (working, calls) = server(operation, usize::MAX, Defect::Closes).await;
+    perform(operation, &working)
+        .await
+        .unwrap_or_else(|failure| panic!("{operation:?} fails on a working server: {failure}"));
+    // Calls after the last step only clean up.
+    let needed = working.calls.lock().unwrap().iter().rposition(|call| is_step(call)).unwrap() + 1;
     assert!(calls.load(Ordering::SeqCst) >= needed && needed >= 2);
-    for wrong in [Wrong::Dies, Wrong::Babbles, Wrong::Answers, Wrong::Refuses] {
+    for defect in [Defect::Closes, Defect::Garbage, Defect::WrongResult, Defect::Error] {
         for call in 0..needed {
-            if let (Deed::Resend, Wrong::Answers, true) = (deed, wrong, call + 1 == needed) {
-                continue; // what is answered to a prompt does not matter: the log tells whether it was taken
+            if let (Operation::Resend, Defect::WrongResult, true) = (operation, defect, call + 1 == needed) {
+                continue; // the result of sending a prompt does not matter: the log shows whether it was accepted
             }
-            let what = format!("{deed:?}, {wrong:?} from call {call} of {needed} on");
-            let (fake, _) = server(deed, call, wrong).await;
-            let done = timeout(Duration::from_secs(20), does(deed, &fake)).await;
-            let done = done.unwrap_or_else(|_| panic!("{what}: it is waited for and waited for"));
-            match done {
-                Ok(()) => panic!("{what}: taken for done, after {:?}", fake.calls.lock().unwrap()),
-                Err(failure) => assert!(!failure.to_string().is_empty(), "{what}"),
+            let case = format!("{operation:?}, {defect:?} from call {call} of {needed} on");
+            let (fake, _) = server(operation, call, defect).await;
+            let result = timeout(Duration::from_secs(20), perform(operation, &fake)).await;
+            let result = result.unwrap_or_else(|_| panic!("{case}: it never returns"));
+            match result {
+                Ok(()) => panic!("{case}: it succeeds, after {:?}", fake.calls.lock().unwrap()),
+                Err(failure) => assert!(!failure.to_string().is_empty(), "{case}"),
             }
         }
     }
 }
 
-/// Whether a call is a step of what is done, and not a look at what came of it or the end of a connection.
-fn is_of_a_deed(call: &str) -> bool {
+/// Whether a call is a step of an operation, and neither a check of its effect nor the end of the connection.
+fn is_step(call: &str) -> bool {
     !matches!(call, "ping" | "session.destroy" | "session.detach") && !call.ends_with(".eventLog")
 }

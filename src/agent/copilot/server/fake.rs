@@ -1,6 +1,6 @@
-//! A server that is none, for tests: it says what it is told to.
+//! A fake server for tests, with scripted responses.
 
-use super::recover::{Permit, Sight, Site};
+use super::recover::{LogView, Permit, Site};
 use super::servers::{Endpoint, Token};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,42 +9,42 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What it does about a call.
-pub(super) enum Say {
-    Answer(Value),
-    /// Events of the session `s`, and then the answer.
+/// The reaction to a call.
+pub(super) enum Response {
+    Result(Value),
+    /// Events of the session `s`, then the result.
     Events(Vec<Value>, Value),
     Error(i64, &'static str),
-    /// Bytes, be they a frame or not.
+    /// Arbitrary bytes, with no frame around them.
     Raw(Vec<u8>),
     Nothing,
     Close,
 }
 
-/// A fake server, and the calls that it got.
-pub(super) struct Fake {
+pub(super) struct FakeServer {
     pub(super) endpoint: Endpoint,
+    /// The methods that were called.
     pub(super) calls: Arc<Mutex<Vec<String>>>,
-    /// How many of its clients have left.
+    /// How many clients have disconnected.
     pub(super) left: Arc<AtomicUsize>,
 }
 
-impl Fake {
-    /// Starts one; `say` is given the method, its parameters and how many calls of that method came before.
-    pub(super) async fn start(say: impl Fn(&str, &Value, usize) -> Say + Send + Sync + 'static) -> Self {
+impl FakeServer {
+    /// Starts a server. `respond` gets the method, its parameters, and how often that method was called before.
+    pub(super) async fn start(respond: impl Fn(&str, &Value, usize) -> Response + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let calls: Arc<Mutex<Vec<String>>> = Arc::default();
-        let (say, log) = (Arc::new(say), Arc::clone(&calls));
+        let (respond, log) = (Arc::new(respond), Arc::clone(&calls));
         let left: Arc<AtomicUsize> = Arc::default();
-        let gone = Arc::clone(&left);
+        let left_counter = Arc::clone(&left);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (say, log) = (Arc::clone(&say), Arc::clone(&log));
-                let gone = Arc::clone(&gone);
+                let (respond, log) = (Arc::clone(&respond), Arc::clone(&log));
+                let left = Arc::clone(&left_counter);
                 tokio::spawn(async move {
-                    serve(stream, &*say, &log).await;
-                    gone.fetch_add(1, Ordering::SeqCst);
+                    serve(stream, &*respond, &log).await;
+                    left.fetch_add(1, Ordering::SeqCst);
                 });
             }
         });
@@ -62,12 +62,16 @@ impl Fake {
     }
 }
 
-/// What Copilot answers to `connect`.
-pub(super) fn greeting() -> Say {
-    Say::Answer(json!({"ok": true, "protocolVersion": 3, "version": "1.0.102"}))
+/// Copilot's response to `connect`.
+pub(super) fn greeting() -> Response {
+    Response::Result(json!({"ok": true, "protocolVersion": 3, "version": "1.0.102"}))
 }
 
-async fn serve(stream: TcpStream, say: &(dyn Fn(&str, &Value, usize) -> Say + Sync), log: &Mutex<Vec<String>>) {
+async fn serve(
+    stream: TcpStream,
+    respond: &(dyn Fn(&str, &Value, usize) -> Response + Sync),
+    log: &Mutex<Vec<String>>,
+) {
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::new(read);
     while let Some(call) = frame(&mut read).await {
@@ -77,10 +81,10 @@ async fn serve(stream: TcpStream, say: &(dyn Fn(&str, &Value, usize) -> Say + Sy
             log.push(method.clone());
             log.iter().filter(|other| **other == method).count() - 1
         };
-        let answer = |result: Value| json!({"jsonrpc": "2.0", "id": call["id"], "result": result}).to_string();
-        let body = match say(&method, &call["params"], before) {
-            Say::Answer(result) => answer(result),
-            Say::Events(events, result) => {
+        let result_frame = |result: Value| json!({"jsonrpc": "2.0", "id": call["id"], "result": result}).to_string();
+        let body = match respond(&method, &call["params"], before) {
+            Response::Result(result) => result_frame(result),
+            Response::Events(events, result) => {
                 for event in events {
                     let params = json!({"sessionId": "s", "event": event});
                     send(
@@ -89,17 +93,17 @@ async fn serve(stream: TcpStream, say: &(dyn Fn(&str, &Value, usize) -> Say + Sy
                     )
                     .await;
                 }
-                answer(result)
+                result_frame(result)
             }
-            Say::Error(code, message) => {
+            Response::Error(code, message) => {
                 json!({"jsonrpc": "2.0", "id": call["id"], "error": {"code": code, "message": message}}).to_string()
             }
-            Say::Raw(bytes) => {
+            Response::Raw(bytes) => {
                 let _ = write.write_all(&bytes).await;
                 continue;
             }
-            Say::Nothing => continue,
-            Say::Close => return,
+            Response::Nothing => continue,
+            Response::Close => return,
         };
         send(&mut write, &body).await;
     }
@@ -109,14 +113,14 @@ async fn send(write: &mut (impl AsyncWriteExt + Unpin), body: &str) {
     let _ = write.write_all(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await;
 }
 
-/// The session `s` of an owner, as the engine would hand it over, where servers at `endpoints` may have it; and who changes what
-/// is seen of it.
-pub(super) fn site_at(endpoints: Vec<Endpoint>, sight: Sight) -> (Site, watch::Sender<Sight>) {
-    let (sender, sight) = watch::channel(sight);
-    (Site { id: "s".into(), cwd: None, endpoints, owned: true, sight, permit: Permit::default() }, sender)
+/// The owned session `s`, which may be loaded in the servers at `endpoints`, as the engine would pass it on; and the
+/// sender that updates its log view.
+pub(super) fn site_at(endpoints: Vec<Endpoint>, log_view: LogView) -> (Site, watch::Sender<LogView>) {
+    let (sender, log_view) = watch::channel(log_view);
+    (Site { id: "s".into(), cwd: None, endpoints, owned: true, log_view, permit: Permit::default() }, sender)
 }
 
-/// An event as it is told live.
+/// A live event.
 pub(super) fn event(id: &str, kind: &str, data: &Value) -> Value {
     json!({"id": id, "type": kind, "timestamp": "2026-11-20T18:07:25.003Z", "parentId": null, "ephemeral": true, "data": data})
 }

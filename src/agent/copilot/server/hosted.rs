@@ -1,14 +1,14 @@
-//! A session whose process is gone, in a server of our own.
+//! Hosts a session whose process is gone, in a server of our own.
 //!
-//! The server is a child that speaks over its standard input and output: it listens nowhere, and ends by itself when that
-//! input ends, so that it does not outlive us whatever happens. It has a process group of its own: Ctrl-C in our terminal is
-//! for us, and we end the server gently.
+//! The server is a child process that communicates over its standard input and output. It listens nowhere, and exits
+//! when its input ends, so it never outlives us. It has its own process group, so that Ctrl-C in our terminal reaches
+//! only us, and we shut the server down gracefully.
 //!
-//! Resuming writes nothing and owns nothing before the first prompt. Until then the session's log and locks are as its dead
+//! Resuming writes no log and takes no lock before the first prompt. Until then the session's files are as its dead
 //! process left them, and it can be resumed elsewhere; see [`Attached::send`].
 
 use super::attached::{Attached, Event, Policy};
-use super::client::{LOADED_WITHIN, Link};
+use super::client::{LOAD_TIMEOUT, Link};
 use super::fault::Fault;
 use super::recover::{Failure, Site, Steps};
 use crate::core::order::Step;
@@ -24,12 +24,12 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::timeout;
 
-/// How long the server may take to end once its input has ended, and once it was told to. Copilot takes a tenth of a second, and on
-/// a machine with ten times the work that it can do, some seconds.
-const ENDED_WITHIN: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(5)];
+/// How long the server may take to exit after its input ended, and after the signal. Copilot takes a tenth of a second,
+/// or some seconds on a machine with ten times the load that it can handle.
+const EXIT_TIMEOUTS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(5)];
 
-/// A session in a server of our own. When dropped, the server's input ends, and with it, in its own time, the server: killed, it
-/// would leave a crashed session. [`Hosted::end`] sees to it that it does.
+/// A session in a server of our own. Dropping it ends the server's input, and the server then exits in its own time. It
+/// is not killed, because that would leave a crashed session. [`Hosted::end`] also waits for the exit.
 #[derive(Debug)]
 pub struct Hosted {
     // Dropped first: its connection is the server's input.
@@ -45,12 +45,12 @@ impl Deref for Hosted {
     }
 }
 
-/// Resumes a session in a server that is started for it: `program` with this Copilot home. The caller has made sure that
-/// the session's process is gone.
+/// Starts a server, `program` with this Copilot home, and resumes a session in it. The caller has verified that the
+/// session's process is gone.
 ///
-/// What was open when that process went is over; if the server takes it for work that still runs, it is aborted once, before
-/// any prompt. A session that was made with a model provider of its client's own can be resumed, but its prompts fail,
-/// unless our environment names a provider too: only that client knows it.
+/// What was open in that process is over. If the server takes it for running work, it is aborted once, before any
+/// prompt. If the session's client had its own model provider, only that client knows it: the session can be resumed,
+/// but its prompts fail, unless our environment names a provider too.
 pub async fn host(
     program: &Path,
     home: &Path,
@@ -71,14 +71,15 @@ pub async fn host(
         return Err(failed(Fault::Gone(super::fault::Place::Own)));
     };
     let loaded = async {
-        let link = Link::over_stdio(output, input, cwd, LOADED_WITHIN).await.map_err(failed)?;
+        let link = Link::over_stdio(output, input, cwd, LOAD_TIMEOUT).await.map_err(failed)?;
         steps(Step::Resume, "a server was started".to_owned());
-        let taken = link.in_use_elsewhere(&site.id).await.map_err(failed)?;
-        let how = with_provider(ResumeSessionConfig::new(SessionId::new(&*site.id)), |name| std::env::var(name).ok());
-        let mut attached = Attached::to(link, site, policy, how, events, generation).await.map_err(failed)?;
-        attached.taken_before = Some(taken);
+        let in_use = link.in_use_elsewhere(&site.id).await.map_err(failed)?;
+        let config =
+            with_provider(ResumeSessionConfig::new(SessionId::new(&*site.id)), |name| std::env::var(name).ok());
+        let mut attached = Attached::over(link, site, policy, config, events, generation).await.map_err(failed)?;
+        attached.in_use_before = Some(in_use);
         steps(Step::Resume, "the session is loaded".to_owned());
-        if site.sight.borrow().unmatched_tools {
+        if site.log_view.borrow().unmatched_tools {
             attached.abort_if_busy(site, steps).await?;
         }
         attached.take_over(steps).await?;
@@ -93,11 +94,11 @@ pub async fn host(
     }
 }
 
-/// The model provider that the environment names, by the variables that Copilot's own terminal takes it from: a server does
-/// not look at them, and leaves it to its clients.
-fn with_provider(how: ResumeSessionConfig, env: impl Fn(&str) -> Option<String>) -> ResumeSessionConfig {
+/// Adds the model provider that the environment names, by the variables of Copilot's own terminal. A server ignores
+/// them and leaves the provider to its clients.
+fn with_provider(config: ResumeSessionConfig, env: impl Fn(&str) -> Option<String>) -> ResumeSessionConfig {
     let env = |name: &str| env(&format!("COPILOT_{name}")).filter(|value| !value.is_empty());
-    let Some(url) = env("PROVIDER_BASE_URL") else { return how };
+    let Some(url) = env("PROVIDER_BASE_URL") else { return config };
     let mut provider = ProviderConfig::new(url)
         .with_provider_type(env("PROVIDER_TYPE").unwrap_or_else(|| "openai".into()))
         .with_wire_api(env("PROVIDER_WIRE_API").unwrap_or_else(|| "completions".into()));
@@ -107,17 +108,17 @@ fn with_provider(how: ResumeSessionConfig, env: impl Fn(&str) -> Option<String>)
     if let Some(token) = env("PROVIDER_BEARER_TOKEN") {
         provider = provider.with_bearer_token(token);
     }
-    let how = how.with_provider(provider);
+    let config = config.with_provider(provider);
     match env("MODEL") {
-        Some(model) => how.with_model(model),
-        None => how,
+        Some(model) => config.with_model(model),
+        None => config,
     }
 }
 
 fn start(program: &Path, home: &Path, cwd: &Path) -> io::Result<Child> {
     let mut command = Command::new(program);
     command.args(["--server", "--stdio", "--no-auto-update"]).current_dir(cwd).env("COPILOT_HOME", home);
-    // A token is for servers that listen; this one would want it of us.
+    // The token is for servers that listen. This one would require it of us.
     command.env_remove("COPILOT_CONNECTION_TOKEN");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     #[cfg(unix)]
@@ -127,18 +128,18 @@ fn start(program: &Path, home: &Path, cwd: &Path) -> io::Result<Child> {
         // CREATE_NEW_PROCESS_GROUP and CREATE_NO_WINDOW, of the Windows API's process creation flags.
         command.creation_flags(0x0000_0200 | 0x0800_0000);
     }
-    descriptors::give_back(command.as_std_mut());
+    descriptors::restore(command.as_std_mut());
     command.spawn()
 }
 
 impl Hosted {
-    /// The server's process.
+    /// The pid of the server's process.
     pub fn pid(&self) -> Option<u32> {
         self.server.id()
     }
 
-    /// Ends the server: closes its input, which ends its sessions in good order; tells it to end if that is not enough; and
-    /// kills it in the last resort.
+    /// Ends the server: closes its input, which ends its sessions in good order; then signals it, and kills it as a
+    /// last resort.
     pub async fn end(self) {
         let Self { attached, server } = self;
         drop(attached);
@@ -146,22 +147,22 @@ impl Hosted {
     }
 }
 
-/// Sees to it that a server ends whose input has ended.
+/// Waits for a server to exit whose input has ended, and ends it otherwise.
 async fn end(mut server: Child) {
-    let [gently, told] = ENDED_WITHIN;
-    if timeout(gently, server.wait()).await.is_ok() {
+    let [after_input, after_signal] = EXIT_TIMEOUTS;
+    if timeout(after_input, server.wait()).await.is_ok() {
         return;
     }
-    tracing::warn!("the Copilot server that Pilotlight started does not end with its input; it is told to end");
+    tracing::warn!("the Copilot server that Pilotlight started does not end with its input; signalling it");
     terminate(&server);
-    if timeout(told, server.wait()).await.is_err() {
-        // Fails only where it is gone already.
+    if timeout(after_signal, server.wait()).await.is_err() {
+        // Fails only if it is gone already.
         let _ = server.kill().await;
     }
 }
 
-/// Whether a process is a server that we started, or what a script started that the settings name as Copilot: it is in the process
-/// group of a child of ours, which nothing is that runs in a terminal.
+/// Whether a process is a server that we started, or was started by a script that the settings name as Copilot. Such a
+/// process is in the process group of one of our children. A process in a terminal never is.
 #[cfg(unix)]
 pub(crate) fn is_of_our_server(pid: u32) -> bool {
     let own = std::process::id();
@@ -172,23 +173,23 @@ pub(crate) fn is_of_our_server(pid: u32) -> bool {
     line.contains(&own) && group.is_some_and(|group| is_child(group.as_raw_nonzero().get().cast_unsigned()))
 }
 
-/// The same by its parent alone.
+/// Whether a process is a server that we started, by its parent alone.
 #[cfg(not(unix))]
 pub(crate) fn is_of_our_server(pid: u32) -> bool {
     ancestors(pid).first() == Some(&std::process::id())
 }
 
-/// Tells the server, and what it started in its process group, to end. Its pid is its own for as long as it was not waited for.
+/// Sends SIGTERM to the server's process group. Its pid cannot be reused before it was waited for.
 #[cfg(unix)]
 fn terminate(server: &Child) {
     use rustix::process::{Pid, Signal, kill_process_group};
     let group = server.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
     if let Some(group) = group {
-        // Fails only where it is gone already.
+        // Fails only if it is gone already.
         let _ = kill_process_group(group, Signal::TERM);
     }
 }
 
-/// There is nothing gentler here than to kill it.
+/// This system has nothing gentler than killing it.
 #[cfg(not(unix))]
 fn terminate(_: &Child) {}

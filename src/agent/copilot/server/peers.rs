@@ -1,29 +1,29 @@
-//! Who else is connected to a server. Servers do not tell; the system's table of connections does, on Linux.
+//! A server's other clients. Servers do not report them; on Linux, the system's connection table does.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-/// Whether the connection from `local` is the only one to `server`. `Some(true)` or not known.
-pub(super) fn is_alone(server: SocketAddr, local: SocketAddr) -> Option<bool> {
+/// Whether the connection from `local` is the only one to `server`: `Some(true)`, or `None` if unknown.
+pub(super) fn is_only_client(server: SocketAddr, local: SocketAddr) -> Option<bool> {
     if !cfg!(target_os = "linux") {
         return None;
     }
     let table = if server.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
     let table = std::fs::read_to_string(table).ok()?;
-    // Where even we are not found, the table is not of the network that the server is in.
+    // If we are missing as well, the table is of another network namespace than the server.
     (peers(&table, server.port()) == [local.port()].into()).then_some(true)
 }
 
-/// The clients of a server but for the one at `local`, by their ports; `None` where that cannot be told.
-pub(super) fn others(server: SocketAddr, local: SocketAddr) -> Option<BTreeSet<u16>> {
+/// The ports of the server's clients other than `local`, `None` if unknown.
+pub(super) fn other_clients(server: SocketAddr, local: SocketAddr) -> Option<BTreeSet<u16>> {
     let table = if server.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
     let table = std::fs::read_to_string(table).ok()?;
     let mut peers = peers(&table, server.port());
     peers.remove(&local.port()).then_some(peers)
 }
 
-/// The ports that are connected to this port of this machine. The table has a row for each end of a connection; where others come
-/// and go while it is read, a row may stand in it twice, or not at all.
+/// The ports connected to this port of this machine. The table has a row for each end of a connection. If connections
+/// come and go while it is read, a row may appear twice or not at all.
 fn peers(table: &str, server: u16) -> BTreeSet<u16> {
     const ESTABLISHED: &str = "01";
     let port = |address: &str| u16::from_str_radix(address.rsplit(':').next()?, 16).ok();
@@ -43,12 +43,12 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn the_only_connection_is_told_from_one_of_several() {
+    fn the_only_client_is_recognised() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let server = listener.local_addr().unwrap();
         let ours = TcpStream::connect(server).unwrap();
         let _accepted = listener.accept().unwrap();
-        // Other tests connect while the table is read, which may cost it a row; and who has connected is there a moment later.
+        // Other tests connect while the table is read, which may lose a row; and a new connection appears with a delay.
         let eventually = |holds: &dyn Fn() -> bool| {
             let begun = Instant::now();
             while !holds() {
@@ -60,11 +60,11 @@ mod tests {
                 std::thread::yield_now();
             }
         };
-        eventually(&|| is_alone(server, ours.local_addr().unwrap()) == Some(true));
+        eventually(&|| is_only_client(server, ours.local_addr().unwrap()) == Some(true));
         let other = TcpStream::connect(server).unwrap();
         let port = other.local_addr().unwrap().port();
-        eventually(&|| others(server, ours.local_addr().unwrap()) == Some([port].into()));
-        eventually(&|| is_alone(server, ours.local_addr().unwrap()).is_none());
-        assert_eq!(is_alone("127.0.0.1:1".parse().unwrap(), ours.local_addr().unwrap()), None);
+        eventually(&|| other_clients(server, ours.local_addr().unwrap()) == Some([port].into()));
+        eventually(&|| is_only_client(server, ours.local_addr().unwrap()).is_none());
+        assert_eq!(is_only_client("127.0.0.1:1".parse().unwrap(), ours.local_addr().unwrap()), None);
     }
 }

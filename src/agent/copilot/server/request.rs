@@ -1,7 +1,7 @@
-//! A permission request as its server tells it, whole: what somebody decides on must be what will be done.
+//! A permission request, whole, as its server reports it: what the user decides on must be what will be done.
 //!
-//! Every release may bring new kinds of requests, and new details to old ones. So what is not known here is shown as it
-//! came, and only where nothing of that sort is left does one text stand for the request ([`Request::decisive`]).
+//! Any release may add kinds of requests, and details to existing kinds. So unknown fields are shown as they are. One
+//! text alone represents a request only if no such field is left ([`Request::decisive`]).
 
 use crate::agent::copilot::bridge::wire::Pending;
 use crate::core::text;
@@ -11,25 +11,25 @@ use std::fmt::Write;
 /// An open permission request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// What it is answered by.
+    /// The id to answer it by.
     pub id: Box<str>,
-    /// What kind of thing is asked for, in Copilot's word: `commands`, `write`, `read`, `path`, `url`, `mcp`, ...
+    /// The kind of permission, in Copilot's terms: `commands`, `write`, `read`, `path`, `url`, `mcp`, ...
     pub kind: Box<str>,
-    /// What is asked for, whole and unaltered: the command, the path, the URL, the file's name and its changes, a tool with
-    /// its arguments; of kinds that are not known, the request's JSON.
+    /// The subject, whole and unaltered: the command, the path, the URL, the file's name and its changes, or a tool
+    /// with its arguments. For unknown kinds, the request's JSON.
     pub text: String,
-    /// What the agent says it is for.
+    /// The purpose that the agent states.
     pub intention: Option<Box<str>>,
-    /// What else the request says that may matter, as JSON: a warning, a way around the sandbox, whatever is not known.
+    /// Other fields that may matter, as JSON: a warning, a sandbox bypass, anything unknown.
     pub more: Option<String>,
-    /// Whether the organisation's policy wants a person to answer.
+    /// Whether the organisation's policy requires a person to answer.
     pub managed: bool,
-    /// Whether the text was read from where requests of this kind have it.
+    /// Whether the text is from the usual field of its kind.
     known: bool,
 }
 
-/// What does not bear on the decision: how the request is referred to, and what else a client may offer.
-const ASIDE: [&str; 9] = [
+/// Fields that do not affect the decision: references to the request, and what else a client may offer.
+const IRRELEVANT: [&str; 9] = [
     "kind",
     "toolCallId",
     "intention",
@@ -42,12 +42,12 @@ const ASIDE: [&str; 9] = [
 ];
 
 impl Request {
-    /// Reads an item of `session.permissions.pendingRequests`. `None` where it is not one.
+    /// Reads an item of `session.permissions.pendingRequests`. Returns `None` if it is malformed.
     pub fn read(item: &Value) -> Option<Self> {
         Self::from_parts(item.get("requestId")?.as_str()?, item.get("request")?)
     }
 
-    /// The same of one that a bridge told.
+    /// Reads a request from a bridge.
     pub(crate) fn of(pending: &Pending) -> Option<Self> {
         Self::from_parts(&pending.request_id, &pending.request)
     }
@@ -58,25 +58,25 @@ impl Request {
         let kind: Box<str> = rest.get("kind").and_then(Value::as_str).unwrap_or("unknown").into();
         let intention = rest.get("intention").and_then(Value::as_str).filter(|text| !text.is_empty()).map(Box::from);
         let managed = rest.get("managedApprovalRequired").is_some_and(|required| *required != Value::Bool(false));
-        let Some((text, used)) = essence(&kind, &rest) else {
+        let Some((text, used)) = subject(&kind, &rest) else {
             let text = pretty(&Value::Object(rest));
             return Some(Self { id, kind, text, intention, more: None, managed, known: false });
         };
-        // The same path once more says nothing; another one does.
+        // A resolved path that repeats the path adds nothing.
         let same = |key| rest.get("resolvedPath").is_some_and(|path| Some(path) == rest.get(key));
         if same("path") || same("fileName") {
             rest.remove("resolvedPath");
         }
         rest.retain(|key, value| {
-            let nothing = value.is_null() || *value == Value::Bool(false);
-            !nothing && !ASIDE.contains(&key.as_str()) && !used.contains(&key.as_str())
+            let is_unset = value.is_null() || *value == Value::Bool(false);
+            !is_unset && !IRRELEVANT.contains(&key.as_str()) && !used.contains(&key.as_str())
         });
         let more = (!rest.is_empty()).then(|| pretty(&Value::Object(rest)));
         Some(Self { id, kind, text, intention, more, managed, known: true })
     }
 
-    /// The whole request for a terminal. Characters that act on a terminal, or that are not seen but change what is, are
-    /// shown by their codes: `\u{202e}`.
+    /// The whole request, for a terminal. Control characters, and invisible ones that change what is shown, are escaped
+    /// as `\u{202e}`.
     pub fn shown(&self) -> String {
         let mut out = match &*self.kind {
             "commands" => "Run this command".to_owned(),
@@ -97,21 +97,21 @@ impl Request {
         out
     }
 
-    /// The one text that says all, where there is one: the command, the only path, or the URL. Whoever has been shown just
-    /// that has been shown the request.
+    /// The text that represents the whole request, if there is one: the command, the only path, or the URL. A user who
+    /// has seen it has seen the request.
     pub fn decisive(&self) -> Option<&str> {
-        let one = match &*self.kind {
+        let is_single = match &*self.kind {
             "commands" | "read" | "url" => true,
             "path" => !self.text.contains('\n'),
             _ => false,
         };
-        (one && self.known && self.more.is_none()).then_some(&self.text)
+        (is_single && self.known && self.more.is_none()).then_some(&self.text)
     }
 }
 
-/// What a request of a known kind is about, and the fields that this was taken from. `None` where the kind is not known, or
-/// is not as it was.
-fn essence(kind: &str, request: &Map<String, Value>) -> Option<(String, Vec<&'static str>)> {
+/// The subject of a request of a known kind, and the fields that it covers. `None` if the kind is unknown or its fields
+/// have changed.
+fn subject(kind: &str, request: &Map<String, Value>) -> Option<(String, Vec<&'static str>)> {
     let text = |key: &str| Some(request.get(key)?.as_str()?.to_owned());
     Some(match kind {
         "commands" => (text("fullCommandText")?, vec!["fullCommandText"]),
@@ -122,7 +122,7 @@ fn essence(kind: &str, request: &Map<String, Value>) -> Option<(String, Vec<&'st
             (paths?.join("\n"), vec!["paths", "accessKind"])
         }
         "write" => {
-            // The edits say once more what the diff says; without a diff the file is new, and its contents are given.
+            // The edits repeat the diff. A new file has contents in place of a diff.
             let change = text("diff").filter(|diff| !diff.is_empty()).or_else(|| text("newFileContents"))?;
             (format!("{}\n\n{change}", text("fileName")?), vec!["fileName", "diff", "newFileContents", "fileEdits"])
         }
@@ -135,19 +135,20 @@ fn essence(kind: &str, request: &Map<String, Value>) -> Option<(String, Vec<&'st
     })
 }
 
-/// JSON over several lines.
 fn pretty(value: &Value) -> String {
-    // Fails for maps with keys that are no text, which a value cannot have.
+    // Fails only for map keys that are not strings, which a `Value` cannot have.
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// The text with everything by its code that acts on a terminal or is not seen. Lines stay lines. No two texts come out the
-/// same: what looks like such a code has its backslash by its code.
+/// Escapes control and invisible characters, except for line ends and tabs. The result is unambiguous: in text that
+/// looks like an escape, the backslash is escaped as well.
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
         let harmless = matches!(c, ' ' | '\n' | '\t');
-        if text[at..].starts_with("\\u{") || !harmless && (c.is_control() || c.is_whitespace() || text::is_unseen(c)) {
+        if text[at..].starts_with("\\u{")
+            || !harmless && (c.is_control() || c.is_whitespace() || text::renders_blank(c))
+        {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_told_whole() {
+    fn a_command_is_shown_whole() {
         let command = format!("echo {}\n\trm -rf 'x  y'", "long ".repeat(1000));
         let request = read(&json!({"kind": "commands", "fullCommandText": command, "intention": "tidy up",
             "commandIdentifiers": ["echo"], "canOfferSessionApproval": false, "toolCallId": "c"}));
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_shown_by_its_code() {
+    fn invisible_characters_are_escaped() {
         let request = read(
             &json!({"kind": "commands", "fullCommandText": "a\u{202e}b\u{1b}[2Jc\r\u{a0}d\u{200b}\u{2028}e\u{200d}f"}),
         );
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_detail_that_matters_leaves_no_decisive_text() {
+    fn a_relevant_detail_leaves_no_decisive_text() {
         for detail in [("requestSandboxBypass", json!(true)), ("warning", json!("dangerous")), ("new", json!({"a": 1}))]
         {
             let mut plain = json!({"kind": "commands", "fullCommandText": "ls", "intention": ""});
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_says_what_is_asked_for() {
+    fn every_kind_shows_its_subject() {
         let paths = read(&json!({"kind": "path", "accessKind": "read", "paths": ["/etc/hosts", "/etc/passwd"]}));
         assert_eq!((paths.text.as_str(), paths.decisive()), ("/etc/hosts\n/etc/passwd", None));
         let path = read(&json!({"kind": "path", "accessKind": "read", "paths": ["/etc/hosts"]}));
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_none() {
+    fn malformed_requests_are_rejected() {
         for item in [json!(null), json!({}), json!({"requestId": 1, "request": {}}), json!({"requestId": "r"})] {
             assert_eq!(Request::read(&item), None);
         }

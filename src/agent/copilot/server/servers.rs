@@ -1,16 +1,15 @@
-//! Copilot servers: where a process that owns sessions can be reached, and what it wants to be told first.
+//! Finds the Copilot servers of a process that owns sessions: their addresses, and the token for each.
 //!
-//! Where is told by the system: the addresses on which that very process listens. A server may want a token, a secret
-//! that whoever started it made up, and that opens everything the server can do. It goes only where it belongs: to an
-//! address on which the verified owner of the session listens *now*. A file that says where a server listens outlives
-//! the server, and by then another program may have the port; so no file is believed about that. What is read of files
-//! is the token alone:
+//! The system reports the addresses on which the process listens. A server may require a token: a secret, chosen by
+//! whoever started it, that grants everything the server can do. So it is only sent to an address on which the verified
+//! owner of the session listens *now*. A file that names an address outlives its server, and another program may then
+//! have the port. So only the token is read from files:
 //!
-//! - `<home>/servers/<pid>.json`, which Copilot writes of a server that it manages itself. It is private to the user.
-//! - A `[[server]]` of the config, which names an address and where its token is.
+//! - `<home>/servers/<pid>.json`, which Copilot writes for a server that it manages itself. It is private to the user.
+//! - A `[[server]]` of the config, which names an address and the place of its token.
 //!
-//! Where the system does not tell on what the process listens, addresses that are merely likely are still worth a try,
-//! but without a token: those of the config, and that of PolyPilot's server, which has none.
+//! If the system does not report where the process listens, likely addresses are tried without a token: those of the
+//! config, and that of PolyPilot's server, which has none.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -24,49 +23,50 @@ use serde::Deserialize;
 use crate::system::paths;
 use crate::system::process::{is_of_our_user, listening};
 
-/// The most that is read of an entry of the registry. The real ones have 300 bytes.
+/// The longest registry entry that is read, in bytes. Real ones have 300.
 const ENTRY_LIMIT: u64 = 64 * 1024;
-/// PolyPilot's port, where its file names none.
+/// PolyPilot's port if its file names none.
 const POLYPILOT_PORT: u16 = 4321;
 
-/// A server's secret. It is shown to nobody: neither logs nor messages can print it by mistake.
+/// A server's secret. Its `Debug` hides it, so that no log or message prints it by mistake.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Box<str>);
 
-/// An address where a server can be reached, and the token that it is told first.
+/// A server's address, and the token to present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// On loopback.
+    /// A loopback address.
     pub address: SocketAddr,
-    /// `None` where it wants none, or none is known.
+    /// `None` if it requires none, or none is known.
     pub token: Option<Token>,
 }
 
-/// A server that the config names.
+/// A server from the config.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSetting {
     /// Where it listens.
     pub address: SocketAddr,
-    /// Where its token is; `None` for a server without one.
+    /// Where its token is, `None` for a server without one.
     pub token: Option<TokenSource>,
 }
 
 /// Where a token is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenSource {
-    /// In this file, with white space around it or not.
+    /// In this file, possibly surrounded by white space.
     File(PathBuf),
     /// In this variable of our environment.
     Env(String),
 }
 
 impl Token {
-    /// The most bytes that a token may have.
-    pub(crate) const MOST: usize = 4096;
+    /// The longest token, in bytes.
+    pub(crate) const LENGTH_MAX: usize = 4096;
 
-    /// A token of this text. `None` if it is empty, longer than [`Token::MOST`] bytes, or has control characters.
+    /// Creates a token. Returns `None` if the text is empty, longer than [`Token::LENGTH_MAX`], or has control
+    /// characters.
     pub fn new(text: &str) -> Option<Self> {
-        let fits = !text.is_empty() && text.len() <= Self::MOST && !text.chars().any(char::is_control);
+        let fits = !text.is_empty() && text.len() <= Self::LENGTH_MAX && !text.chars().any(char::is_control);
         fits.then(|| Self(text.into()))
     }
 
@@ -82,14 +82,14 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Where the process `owner` can be reached, in order of address. The caller has verified that it is Copilot; an owner
-/// that is not of our user has no endpoints.
+/// The endpoints of the process `owner`, in order of address. The caller has verified that it is Copilot. A process of
+/// another user has no endpoints.
 ///
-/// `homes` are Copilot's homes, `settings` what the config says, `user_home` is where PolyPilot keeps its file. Files that
-/// are not as they should be are passed over, with a line in the log at most. Takes under a millisecond on Linux.
+/// `homes` are Copilot's homes, `settings` the servers of the config, and `user_home` is where PolyPilot keeps its
+/// file. Malformed files are ignored, with a debug line in the log. Takes under a millisecond on Linux.
 pub fn endpoints(owner: u32, homes: &[PathBuf], settings: &[ServerSetting], user_home: Option<&Path>) -> Vec<Endpoint> {
     if !is_of_our_user(owner) {
-        tracing::debug!(owner, "not asked where it listens: it is not of our user");
+        tracing::debug!(owner, "it belongs to another user: its addresses are not read");
         return Vec::new();
     }
     match listening(owner) {
@@ -99,14 +99,14 @@ pub fn endpoints(owner: u32, homes: &[PathBuf], settings: &[ServerSetting], user
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(), // it has ended
         Err(error) => {
-            tracing::debug!(owner, %error, "the system does not tell where it listens");
+            tracing::debug!(owner, %error, "the system does not report where it listens");
             likely(owner, settings, user_home)
         }
     }
 }
 
-/// What an entry of the registry says: `{"pid", "host", "port", "token", ...}`. The host is not read: where the owner
-/// listens on that port is known better.
+/// A registry entry: `{"pid", "host", "port", "token", ...}`. The host is not read, because the system reports the
+/// addresses with that port.
 #[derive(Deserialize)]
 struct Entry {
     pid: u32,
@@ -114,8 +114,8 @@ struct Entry {
     token: Option<String>,
 }
 
-/// The addresses on which the owner listens, each with the token that belongs to it. What the registry says of a port, a
-/// token or none, was written by the server itself and goes before the config.
+/// The addresses on which the owner listens, each with its token. The server itself wrote its registry entry, so the
+/// token there, or its absence, overrides the config.
 fn verified(
     addresses: &[SocketAddr],
     entry: Option<&Entry>,
@@ -134,7 +134,7 @@ fn verified(
     addresses.iter().map(|address| Endpoint { address: *address, token: token(address) }).collect()
 }
 
-/// Where the owner may be, when the system does not tell. Never with a token.
+/// The likely endpoints if the system does not report the addresses. Never with a token.
 fn likely(owner: u32, settings: &[ServerSetting], user_home: Option<&Path>) -> Vec<Endpoint> {
     let mut addresses: Vec<SocketAddr> = settings.iter().map(|setting| setting.address).collect();
     addresses.extend(user_home.and_then(|home| polypilot(home, owner)));
@@ -144,49 +144,48 @@ fn likely(owner: u32, settings: &[ServerSetting], user_home: Option<&Path>) -> V
     addresses.into_iter().map(|address| Endpoint { address, token: None }).collect()
 }
 
-/// The entry that Copilot's registry has of this process, if it is to be believed: a private file of ours about this very
-/// process, which listens on the port that it tells.
+/// The entry of this process in Copilot's registry, if it is trustworthy: a private file of our user, with the pid of
+/// this process and a port on which it listens.
 fn registered(home: &Path, owner: u32, addresses: &[SocketAddr]) -> Option<Entry> {
     let path = home.join("servers").join(format!("{owner}.json"));
-    let refused =
-        |reason: &str| tracing::debug!(path = %path.display(), reason, "this entry of a server is passed over");
+    let ignored = |reason: &str| tracing::debug!(path = %path.display(), reason, "ignored a server's registry entry");
     let text = match read_plain(&path, ENTRY_LIMIT, is_private) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
-            refused(&error.to_string());
+            ignored(&error.to_string());
             return None;
         }
     };
     let entry: Entry = match serde_json::from_slice(&text) {
         Ok(entry) => entry,
         Err(error) => {
-            // Not the error itself: it may quote what stands there, and that may be a token.
-            refused(&format!("it is broken at line {}, column {}", error.line(), error.column()));
+            // The error itself may quote the text, which may be a token.
+            ignored(&format!("it is broken at line {}, column {}", error.line(), error.column()));
             return None;
         }
     };
     if entry.pid != owner {
-        refused("it tells of another process");
+        ignored("it is about another process");
         return None;
     }
     if !addresses.iter().any(|address| address.port() == entry.port) {
-        refused("the process does not listen on its port");
+        ignored("the process does not listen on its port");
         return None;
     }
     Some(entry)
 }
 
-/// The entries of Copilot's registry in a home, each with the reason why it is not believed; `None` where it would be. Nothing
-/// of what stands in them is told.
+/// The entries of a home's registry, each with the reason why it is not trusted, `None` if it is. The reasons contain
+/// nothing of the entries' text.
 pub(crate) fn registry(home: &Path) -> Vec<(PathBuf, Option<&'static str>)> {
     let Ok(files) = fs::read_dir(home.join("servers")) else { return Vec::new() };
     let paths = files.filter_map(|file| Some(file.ok()?.path()));
     let mut entries: Vec<_> = paths
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .map(|path| {
-            let trouble = distrust(&path);
-            (path, trouble)
+            let reason = distrust(&path);
+            (path, reason)
         })
         .collect();
     entries.sort();
@@ -202,18 +201,19 @@ fn distrust(path: &Path) -> Option<&'static str> {
     };
     let Ok(entry) = serde_json::from_slice::<Entry>(&text) else { return Some("it is broken") };
     if entry.pid != owner {
-        return Some("it tells of another process than its name");
+        return Some("it is about another process than its name says");
     }
     match listening(owner) {
         Ok(addresses) if addresses.iter().any(|address| address.port() == entry.port) => None,
         Ok(_) => Some("its process does not listen there"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some("its process is gone"),
-        Err(_) => Some("where its process listens cannot be told"),
+        Err(_) => Some("it is unknown where its process listens"),
     }
 }
 
-/// Why the token of a server cannot be had, in words that tell nothing of it; `None` where it can, or there is none.
-pub(crate) fn token_trouble(setting: &ServerSetting) -> Option<String> {
+/// Why a server's token cannot be read, in words that reveal nothing of it. `None` if it can be, or the server has
+/// none.
+pub(crate) fn token_error(setting: &ServerSetting) -> Option<String> {
     let source = setting.token.as_ref()?;
     let error = read_source(source, |name| std::env::var_os(name)).err()?;
     Some(match source {
@@ -225,48 +225,49 @@ pub(crate) fn token_trouble(setting: &ServerSetting) -> Option<String> {
 fn read_source(source: &TokenSource, variable: impl Fn(&str) -> Option<OsString>) -> io::Result<Token> {
     let text = match source {
         TokenSource::File(path) => {
-            // A link is what the user says it is, and so is who may read it. White space around the token is no part of it.
+            // The user named the file, so a symlink is followed, and its permissions are not checked. The limit allows
+            // for white space around the token.
             let path = paths::expand(path, paths::user_home().as_deref());
             let path = path.ok_or(io::ErrorKind::NotFound)?.canonicalize()?;
-            String::from_utf8(read_plain(&path, Token::MOST as u64 + 64, |_| Ok(()))?).ok()
+            String::from_utf8(read_plain(&path, Token::LENGTH_MAX as u64 + 64, |_| Ok(()))?).ok()
         }
         TokenSource::Env(name) => variable(name).and_then(|value| value.into_string().ok()),
     };
     let token = text.as_deref().map(str::trim).and_then(Token::new);
-    token.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "empty, too long or no plain text"))
+    token.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "empty, too long or not plain text"))
 }
 
-/// Where PolyPilot's server is, if it is this process: `~/.polypilot/server.pid` has its id on the first line, and may have
-/// its port on the second.
+/// The address of PolyPilot's server, if it is this process. `~/.polypilot/server.pid` has its pid on the first line,
+/// and may have its port on the second.
 fn polypilot(user_home: &Path, owner: u32) -> Option<SocketAddr> {
     const LIMIT: u64 = 64;
     let text = read_plain(&user_home.join(".polypilot").join("server.pid"), LIMIT, |_| Ok(())).ok()?;
     let mut lines = std::str::from_utf8(&text).ok()?.lines().map(str::trim);
-    let names_it = lines.next()?.parse() == Ok(owner);
+    let is_owner = lines.next()?.parse() == Ok(owner);
     let port = lines.next().and_then(|port| port.parse().ok()).unwrap_or(POLYPILOT_PORT);
-    names_it.then(|| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+    is_owner.then(|| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
-/// Reads a plain file of at most `limit` bytes about which `check` says nothing against it. What is no plain file is not
-/// even opened, as that may wait for somebody, or have effects; and a link is not followed.
+/// Reads a regular file of at most `limit` bytes that passes `check`. Other kinds of files are not even opened, because
+/// that may block or have side effects, and a symlink is not followed.
 fn read_plain(path: &Path, limit: u64, check: impl Fn(&Metadata) -> io::Result<()>) -> io::Result<Vec<u8>> {
     let no = |reason| Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     if !fs::symlink_metadata(path)?.is_file() {
-        return no("it is no plain file");
+        return no("it is not a plain file");
     }
     let mut options = File::options();
     options.read(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        // It may have been replaced since.
+        // It may have been replaced since the check.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         options.custom_flags(flags.bits().cast_signed());
     }
     let file = options.open(path)?;
     let meta = file.metadata()?;
     if !meta.is_file() {
-        return no("it is no plain file");
+        return no("it is not a plain file");
     }
     check(&meta)?;
     let mut bytes = Vec::new();
@@ -274,8 +275,8 @@ fn read_plain(path: &Path, limit: u64, check: impl Fn(&Metadata) -> io::Result<(
     if bytes.len() as u64 > limit { no("it is too long") } else { Ok(bytes) }
 }
 
-/// Whether a file is ours and nobody else may read or write it. Not told on Windows, where the user's own folders are
-/// private.
+/// Fails unless a file is ours and nobody else can read or write it. Not checked on Windows, where the user's folders
+/// are private.
 fn is_private(meta: &Metadata) -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -1,47 +1,50 @@
-//! The locks in a session's folder, however many files are there.
+//! Lists the locks in a session's folder, however many files it has.
 //!
-//! A real folder has one lock, or a few that a kill left behind. One with thousands is looked through all the same, but only
-//! the locks of processes that exist are looked at closely: the others can own nothing.
+//! A real folder has one lock, or a few left behind by killed processes. A folder with thousands of locks is listed all
+//! the same, but locks of existing processes take precedence: the others cannot own anything.
 
-use super::super::owner::Lock;
-use super::{lock_pid, modified};
+use super::layout::lock_pid;
+use super::modified::modified;
+use crate::agent::copilot::owner::Lock;
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-/// So many locks are looked at, whoever made them.
+/// The most locks that are returned.
 const LOCKS_MAX: usize = 64;
-/// So many files are looked through for locks, which takes some 20 ms in all; a real folder has about ten.
+/// The most files that are listed, which takes some 20 ms in total. A real folder has about ten.
 const FILES_MAX: usize = 50_000;
-/// So many are looked through before it is looked at the time.
+/// How many files are listed between two checks of the deadline.
 const FILES_AT_ONCE: usize = 64;
 
-/// What a listing of a folder found.
+/// The result of a listing.
 pub(super) struct Listed {
     pub(super) locks: Vec<Lock>,
-    /// There are more files than were looked through.
+    /// Whether the folder has more than [`FILES_MAX`] files.
     pub(super) cut: bool,
 }
 
-/// A folder that is being listed.
+/// A listing in progress.
 #[derive(Debug)]
 pub(super) struct Listing {
     entries: fs::ReadDir,
     files: usize,
-    /// Locks whose process exists, and others: no more of each than are looked at.
-    there: Vec<u32>,
+    /// The pids of locks whose process exists, at most [`LOCKS_MAX`].
+    existing: Vec<u32>,
+    /// The pids of other locks, at most [`LOCKS_MAX`].
     gone: Vec<u32>,
     cut: bool,
 }
 
 impl Listing {
     pub(super) fn of(folder: &Path) -> io::Result<Self> {
-        Ok(Self { entries: fs::read_dir(folder)?, files: 0, there: Vec::new(), gone: Vec::new(), cut: false })
+        Ok(Self { entries: fs::read_dir(folder)?, files: 0, existing: Vec::new(), gone: Vec::new(), cut: false })
     }
 
-    /// Goes on until then, a few files at the least. Whether that was all.
-    pub(super) fn go_on(&mut self, until: Option<Instant>) -> bool {
+    /// Continues until the deadline `until`, but lists a few files in any case. Returns whether the listing is
+    /// complete.
+    pub(super) fn advance(&mut self, until: Option<Instant>) -> bool {
         loop {
             if self.files == FILES_MAX {
                 self.cut = true;
@@ -50,7 +53,7 @@ impl Listing {
             let Some(entry) = self.entries.next() else { return true };
             self.files += 1;
             if let Some(pid) = entry.ok().and_then(|entry| entry.file_name().to_str().and_then(lock_pid)) {
-                let pids = if exists(pid) { &mut self.there } else { &mut self.gone };
+                let pids = if exists(pid) { &mut self.existing } else { &mut self.gone };
                 if pids.len() < LOCKS_MAX {
                     pids.push(pid);
                 }
@@ -61,9 +64,9 @@ impl Listing {
         }
     }
 
-    /// What was found.
-    pub(super) fn end(self, folder: &Path) -> Listed {
-        let pids = self.there.into_iter().chain(self.gone).take(LOCKS_MAX);
+    /// Returns the result.
+    pub(super) fn finish(self, folder: &Path) -> Listed {
+        let pids = self.existing.into_iter().chain(self.gone).take(LOCKS_MAX);
         let lock = |pid| {
             let meta = fs::symlink_metadata(folder.join(format!("inuse.{pid}.lock"))).ok()?;
             meta.is_file().then(|| Lock { pid, made: modified(&meta) })
@@ -72,22 +75,22 @@ impl Listing {
     }
 }
 
-/// The processes that the locks in this folder name, where the system has one of that number, be it another program's or the rest of
-/// one that has ended and was not waited for. Only Unix tells.
+/// Returns the pids named by the locks in this folder that are in use, be it by another program or by a zombie. Only on
+/// Unix.
 #[cfg(unix)]
-pub(crate) fn numbers_in_use(folder: &Path) -> Vec<u32> {
+pub(crate) fn lock_pids_in_use(folder: &Path) -> Vec<u32> {
     let Ok(mut listing) = Listing::of(folder) else { return Vec::new() };
-    listing.go_on(None);
-    listing.there
+    listing.advance(None);
+    listing.existing
 }
 
-/// The same, where nobody tells.
+/// Unknown on other systems.
 #[cfg(not(unix))]
-pub(crate) const fn numbers_in_use(_: &Path) -> Vec<u32> {
+pub(crate) const fn lock_pids_in_use(_: &Path) -> Vec<u32> {
     Vec::new()
 }
 
-/// Whether there may be a process of this number.
+/// Whether there may be a process with this id.
 #[cfg(unix)]
 fn exists(pid: u32) -> bool {
     use rustix::process::{Pid, test_kill_process};
@@ -104,11 +107,10 @@ const fn exists(_: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// Case 136: the one lock that matters is found among twenty thousand, and that takes no time to speak of.
     #[test]
     fn case_136_a_lock_is_found_among_twenty_thousand() {
         let scratch = tempfile::tempdir().unwrap();
-        // No process has a number like these: Linux gives none above four million.
+        // No process has such an id: Linux assigns none above four million.
         for pid in 2_000_000_000..2_000_020_000_u32 {
             fs::File::create(scratch.path().join(format!("inuse.{pid}.lock"))).unwrap();
         }
@@ -116,12 +118,12 @@ mod tests {
         fs::File::create(scratch.path().join(format!("inuse.{own}.lock"))).unwrap();
         let begun = Instant::now();
         let (mut listing, mut slices) = (Listing::of(scratch.path()).unwrap(), 1);
-        // Whatever is left of the time, it gets on.
-        while !listing.go_on(Some(begun)) {
+        // Each slice makes progress although the deadline has passed.
+        while !listing.advance(Some(begun)) {
             slices += 1;
         }
-        assert_eq!(slices, 1 + 20_001 / FILES_AT_ONCE, "no slice is longer than it must be");
-        let listed = listing.end(scratch.path());
+        assert_eq!(slices, 1 + 20_001 / FILES_AT_ONCE, "no slice lists more files than it must");
+        let listed = listing.finish(scratch.path());
         println!("20,000 locks in {:.1?}", begun.elapsed());
         assert!(!listed.cut && listed.locks.len() == LOCKS_MAX);
         assert!(listed.locks.iter().any(|lock| lock.pid == own));

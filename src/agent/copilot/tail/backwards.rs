@@ -1,42 +1,57 @@
-//! A log read from its end: where to begin so that nothing that matters is missed.
+//! Searches a log from its end for the point where reading must begin so that no relevant event is missed.
 
-use super::{Begun, LINE_END, LINE_MAX, Pass, REACH, read_at};
+use super::carry::{LINE_END, LINE_MAX};
+use super::file::read_at;
+use super::pass::Pass;
 use crate::core::event;
 use crate::core::time::{Span, Time};
 use std::fs::File;
 use std::io;
 
-/// Where to begin reading so that the facts are those of the whole log: at the last prompt that closed whatever was open. Where
-/// a sub-agent wrote before that, within the time for which it counts as working in the background, it is the last prompt
-/// before all of that time: which of the sub-agents ended with their turns shows only where the turns are read whole.
+/// How far back the start of a turn is searched for, in bytes; further back it counts as unknown. A log that has grown
+/// by more since it was last read is rebuilt from its end, because a new reader would not know more of it.
+pub(super) const REACH: u64 = 64 * 1024 * 1024;
+
+/// Where reading begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Start {
+    #[default]
+    AtLine,
+    InsideLine,
+}
+
+/// A search for the point from which the log must be read to get the same facts as from the whole log: the last prompt
+/// that closed whatever was open. If a sub-agent wrote before that prompt, within the time for which it counts as
+/// working in the background, it is the last prompt before all of that time: only turns that are read whole show which
+/// sub-agents ended with them.
 #[derive(Debug)]
 pub(super) struct Search {
-    /// It goes no further than this.
+    /// The search goes no further back than this.
     floor: u64,
     background: Span,
     prompt: Option<u64>,
     newest: Option<Time>,
     has_agents: bool,
-    /// Where the line ends whose start is looked for; before all lines, the end of the last whole one is.
+    /// The end of the line whose start is searched for; `None` while the end of the last complete line is searched for.
     line_end: Option<u64>,
-    /// From here on there is no newline that was not found yet.
-    sought: u64,
+    /// Newlines are searched for before this position; later ones have been found.
+    before: u64,
 }
 
 impl Search {
     pub(super) const fn new(length: u64, background: Span) -> Self {
         let floor = length.saturating_sub(REACH);
-        Self { floor, background, prompt: None, newest: None, has_agents: false, line_end: None, sought: length }
+        Self { floor, background, prompt: None, newest: None, has_agents: false, line_end: None, before: length }
     }
 
-    /// Goes on; `None` where it is broken off.
-    pub(super) fn go_on(&mut self, back: &mut Backwards<'_>, pass: Pass<'_>) -> io::Result<Option<(u64, Begun)>> {
+    /// Continues the search. `None` where the deadline passed.
+    pub(super) fn advance(&mut self, back: &mut Backwards<'_>, pass: Pass<'_>) -> io::Result<Option<(u64, Start)>> {
         loop {
-            let newline = match back.newline_before(self.sought, self.floor)? {
+            let newline = match back.newline_before(self.before, self.floor)? {
                 Newline::At(at) => Some(at),
                 Newline::Nowhere => None,
                 Newline::NotDownTo(start) => {
-                    self.sought = start;
+                    self.before = start;
                     if pass.is_over() {
                         return Ok(None);
                     }
@@ -45,31 +60,31 @@ impl Search {
             };
             let Some(line_end) = self.line_end else {
                 let Some(newline) = newline else {
-                    return Ok(Some((self.floor, if self.floor > 0 { Begun::InsideLine } else { Begun::AtLine })));
+                    return Ok(Some((self.floor, if self.floor > 0 { Start::InsideLine } else { Start::AtLine })));
                 };
-                (self.line_end, self.sought) = (Some(newline), newline);
+                (self.line_end, self.before) = (Some(newline), newline);
                 continue;
             };
             let line_start = match newline {
                 Some(newline) => newline + 1,
                 None if self.floor > 0 => {
                     let start = self.prompt.filter(|_| !self.has_agents).unwrap_or(line_end + 1);
-                    return Ok(Some((start, Begun::AtLine)));
+                    return Ok(Some((start, Start::AtLine)));
                 }
                 None => 0,
             };
-            if let Some(start) = self.look_at(back, line_start, line_end, pass)? {
-                return Ok(Some((start, Begun::AtLine)));
+            if let Some(start) = self.inspect(back, line_start, line_end, pass)? {
+                return Ok(Some((start, Start::AtLine)));
             }
             if line_start == 0 {
-                return Ok(Some((0, Begun::AtLine)));
+                return Ok(Some((0, Start::AtLine)));
             }
-            (self.line_end, self.sought) = (Some(line_start - 1), line_start - 1);
+            (self.line_end, self.before) = (Some(line_start - 1), line_start - 1);
         }
     }
 
-    /// Looks at a line; where to begin, if that is known by it.
-    fn look_at(
+    /// Inspects a line. Returns where to begin, if that is then known.
+    fn inspect(
         &mut self,
         back: &mut Backwards<'_>,
         line_start: u64,
@@ -96,25 +111,25 @@ impl Search {
     }
 }
 
-/// Where a newline stands.
+/// The result of a search for a newline.
 enum Newline {
     At(u64),
-    /// Not between here and where it was looked for.
+    /// There is none from here up to where the search began.
     NotDownTo(u64),
-    /// Nowhere down to the floor.
+    /// There is none down to the floor.
     Nowhere,
 }
 
-/// Looks at a file block by block from its end.
+/// Reads a file block by block from its end.
 pub(super) struct Backwards<'a> {
     file: &'a File,
-    /// The file's, as it was opened.
+    /// The file's length when it was opened.
     length: u64,
     block: &'a mut [u8],
     /// The part of the file that the block holds.
     start: u64,
     end: u64,
-    /// The file was found shorter than that: nothing is where it was.
+    /// Whether the file has become shorter, so that the block's contents are not to be relied on.
     shrank: bool,
 }
 
@@ -123,18 +138,18 @@ impl<'a> Backwards<'a> {
         Self { file, length, block, start: length, end: length, shrank: false }
     }
 
-    /// All that stands from `start` on, if the block still holds it: most turns fit into one, and need not be read again.
+    /// Everything from `start` on, if the block holds it.
     pub(super) fn all_from(&self, start: u64) -> Option<&[u8]> {
         let whole = self.end == self.length && start >= self.start && !self.shrank;
         whole.then(|| &self.block[self.index(start)..self.index(self.end)])
     }
 
-    /// Where in the block that stands.
+    /// The index in the block of this position in the file.
     fn index(&self, at: u64) -> usize {
         usize::try_from(at - self.start).unwrap_or(usize::MAX)
     }
 
-    /// Where the last newline before `before` stands; not looked for before `floor`, and in one block at a time.
+    /// Searches one block for the last newline before `before`, not going back further than `floor`.
     fn newline_before(&mut self, before: u64, floor: u64) -> io::Result<Newline> {
         if before <= self.start || before > self.end {
             if before <= floor {
@@ -150,7 +165,7 @@ impl<'a> Backwards<'a> {
         })
     }
 
-    /// Fills the block with what stands before `end`.
+    /// Fills the block with the bytes before `end`.
     fn load(&mut self, end: u64) -> io::Result<()> {
         let length = end.min(self.block.len() as u64);
         let mut filled = 0;
@@ -158,7 +173,7 @@ impl<'a> Backwards<'a> {
         while filled < wanted {
             let n = read_at(self.file, &mut self.block[filled..wanted], end - length + filled as u64)?;
             if n == 0 {
-                // The next reading begins afresh.
+                // The next read starts over.
                 self.shrank = true;
                 self.block[filled..wanted].fill(0);
                 break;
@@ -169,15 +184,15 @@ impl<'a> Backwards<'a> {
         Ok(())
     }
 
-    /// Calls `look` with the bytes between, at most the first `most` of them.
-    fn with_line<T>(&mut self, start: u64, end: u64, most: usize, look: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
+    /// Calls `inspect` with the line's bytes; if the line is not in one block, with the first `max` of them at most.
+    fn with_line<T>(&mut self, start: u64, end: u64, max: usize, inspect: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
         if start >= self.start && end <= self.end {
-            return Ok(look(&self.block[self.index(start)..self.index(end)]));
+            return Ok(inspect(&self.block[self.index(start)..self.index(end)]));
         }
-        // It spans blocks. Whether it can be of interest shows in its first bytes.
-        let mut line = vec![0; usize::try_from(end - start).unwrap_or(usize::MAX).min(most)];
+        // The line spans blocks. Its first bytes show whether it can be of interest.
+        let mut line = vec![0; usize::try_from(end - start).unwrap_or(usize::MAX).min(max)];
         let n = read_at(self.file, &mut line, start)?;
         line.truncate(n);
-        Ok(look(&line))
+        Ok(inspect(&line))
     }
 }

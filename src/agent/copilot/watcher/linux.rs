@@ -1,16 +1,17 @@
-//! File events on Linux: inotify, read on the thread that waits for them.
+//! File events on Linux: inotify, read on the thread that handles them.
 //!
-//! The usual crate has a thread of its own for it, and asks to be told of every file that is opened: each event then wakes two
-//! threads, each program that reads a session's folder wakes one for every file, and so does our own look at a home. Here
-//! nothing is asked for but changes, nobody is woken by a reader, and a change wakes the one thread that follows it up.
+//! The `notify` crate has a thread of its own and requests events for every file that is opened: each event would wake
+//! two threads, and each program that reads a session's folder, including ourselves, would cause one event per file.
+//! Here only changes are requested, so readers cause no wakeups, and a change wakes only the thread that handles it.
 
 mod place;
 #[cfg(test)]
 mod tests;
 
+use super::filter::Filter;
+use super::hints::{Hints, Key, Refusal};
 use super::mounts::{self, Mounts};
-use super::way::{Ways, What};
-use super::{Hints, Key, Refusal, Sieve};
+use super::route::{Routes, Scope};
 use place::{Place, Places, Watches};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
@@ -26,8 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::io::unix::AsyncFd;
 
-/// What changes a file, a folder, or what stands in it. A file that is written tells so with each write: that it was closed
-/// adds nothing.
+/// Changes of a file, a folder, or its entries. Each write is an event, so the event for closing the file adds nothing.
 const CHANGES: WatchFlags = WatchFlags::MODIFY
     .union(WatchFlags::ATTRIB)
     .union(WatchFlags::CREATE)
@@ -36,59 +36,59 @@ const CHANGES: WatchFlags = WatchFlags::MODIFY
     .union(WatchFlags::DELETE_SELF)
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::ONLYDIR);
-/// That a folder was moved or removed.
+/// [`Scope::Itself`].
 const ITSELF: WatchFlags = WatchFlags::DELETE_SELF.union(WatchFlags::MOVE_SELF).union(WatchFlags::ONLYDIR);
-/// The same, and what is put in place of a file in it.
+/// [`Scope::Replaced`].
 const REPLACED: WatchFlags = ITSELF.union(WatchFlags::MOVED_TO);
-/// The same, and what comes and goes in it.
+/// [`Scope::Entries`].
 const ENTRIES: WatchFlags = ITSELF.union(WatchFlags::CREATE).union(WatchFlags::DELETE).union(WatchFlags::MOVE);
-/// What stood there does not any more, or what stands there now is another.
+/// A path's former file is gone or was replaced.
 const WENT: ReadFlags = ReadFlags::DELETE
     .union(ReadFlags::MOVED_FROM)
     .union(ReadFlags::MOVED_TO)
     .union(ReadFlags::DELETE_SELF)
     .union(ReadFlags::MOVE_SELF)
     .union(ReadFlags::UNMOUNT);
-/// So many events are read before what they hint at is looked at: a storm of them must not keep the loop from anything else.
+/// The most events that are read before their hints are handed over: a storm must not block the loop.
 const AT_ONCE: usize = 4096;
 
-/// Where the events come from.
+/// An inotify instance and its watches.
 pub(super) struct Source {
-    sieve: Sieve,
+    filter: Filter,
     inotify: Arc<OwnedFd>,
-    /// The same, known to the runtime that waits for it: made when it is first waited for.
+    /// Its registration with the runtime, made on the first wait.
     ready: Option<AsyncFd<Arc<OwnedFd>>>,
-    /// All was read: there is nothing more before the system says so.
+    /// Whether all events were read, so that none are left until the descriptor becomes ready.
     drained: bool,
     mounts: Mounts,
-    tells_of_mounts: bool,
+    watches_mounts: bool,
     /// What each watch is on.
     places: Watches,
-    /// The folders that are watched, but for those of sessions; in the order of their paths.
-    folders: BTreeMap<Arc<Path>, (i32, What)>,
-    /// The folders of logs that are not there yet.
+    /// The watched folders other than sessions', by path.
+    folders: BTreeMap<Arc<Path>, (i32, Scope)>,
+    /// Folders of logs that do not exist yet.
     missing: Vec<PathBuf>,
-    /// Something happened in a folder that is not a session's.
-    stirred: bool,
-    /// The sessions that are held. Those that are not are only known by their watch.
+    /// Whether there was an event in a folder that is not a session's.
+    home_touched: bool,
+    /// The watches of current sessions. Old sessions are found only by their watch, in `places`.
     held: HashMap<Key, i32>,
     hints: Hints,
 }
 
 impl Source {
-    pub(super) fn new(sieve: Sieve) -> io::Result<Self> {
+    pub(super) fn new(filter: Filter) -> io::Result<Self> {
         let inotify = Arc::new(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?);
         Ok(Self {
-            sieve,
+            filter,
             inotify,
             ready: None,
             drained: false,
             mounts: Mounts::default(),
-            tells_of_mounts: mounts::are_told(),
+            watches_mounts: mounts::are_supported(),
             places: Watches::default(),
             folders: BTreeMap::new(),
             missing: Vec::new(),
-            stirred: false,
+            home_touched: false,
             held: HashMap::new(),
             hints: Hints::default(),
         })
@@ -99,7 +99,7 @@ impl Source {
         loop {
             if !self.drained {
                 self.drained = self.read();
-                self.look_for_logs();
+                self.check_missing_logs();
             }
             if self.hints.any() {
                 return Hints { at_once, ..std::mem::take(&mut self.hints) };
@@ -119,154 +119,156 @@ impl Source {
             tokio::select! {
                 biased;
                 ready = ready.readable() => match ready {
-                    // What comes from now on is told anew, and what came before is read at the top.
+                    // Cleared before reading, so that an event during the read makes the descriptor ready again.
                     Ok(mut ready) => {
                         ready.clear_ready();
                         self.drained = false;
                     }
                     Err(error) => return unable(&error).await,
                 },
-                told = self.mounts.changed(), if self.tells_of_mounts => {
-                    (self.tells_of_mounts, self.hints.ways) = (told, true);
+                is_supported = self.mounts.changed(), if self.watches_mounts => {
+                    (self.watches_mounts, self.hints.routes) = (is_supported, true);
                 }
             }
         }
     }
 
-    /// A folder of logs is made by a process that does more in its home soon: nobody is woken for it alone.
-    fn look_for_logs(&mut self) {
-        if std::mem::take(&mut self.stirred) && self.missing.iter().any(|logs| logs.is_dir()) {
-            self.hints.ways = true;
+    /// Checks for new folders of logs, after other events in a home: the process that creates the folder soon causes
+    /// some, so its creation is not watched.
+    fn check_missing_logs(&mut self) {
+        if std::mem::take(&mut self.home_touched) && self.missing.iter().any(|logs| logs.is_dir()) {
+            self.hints.routes = true;
         }
     }
 
-    /// Nobody waits for a while: what happens meanwhile wakes nobody, and is read when it is waited for again.
-    pub(super) fn rest(&mut self) {
+    /// Stops events from waking the thread until `changed` is called again, which then reads them.
+    pub(super) fn pause(&mut self) {
         self.ready = None;
         self.drained = false;
     }
 
-    /// Whether it is told when another folder stands in the place of a home.
-    pub(super) const fn tells_of_homes(&self) -> bool {
-        self.tells_of_mounts
+    /// Whether the replacement of a home by another folder causes a hint.
+    pub(super) const fn detects_replaced_homes(&self) -> bool {
+        self.watches_mounts
     }
 
-    /// Changes what is worth a look.
-    pub(super) fn sift(&mut self, change: impl FnOnce(&mut Sieve)) {
-        change(&mut self.sieve);
+    /// Changes the filter.
+    pub(super) fn update_filter(&mut self, change: impl FnOnce(&mut Filter)) {
+        change(&mut self.filter);
     }
 
-    /// Asks for all watches anew but those of sessions. What cannot be watched any more is forgotten.
+    /// Renews all watches except those of sessions, and drops those that cannot be renewed.
     pub(super) fn renew(&mut self) {
         self.held.clear();
-        for (folder, (watch, what)) in std::mem::take(&mut self.folders) {
+        for (folder, (watch, scope)) in std::mem::take(&mut self.folders) {
             self.leave(watch, |place| *place == Place::Folder(Arc::clone(&folder)));
-            let _ = self.watch_for(&folder, what); // a folder that is gone says so by not being watched
+            let _ = self.watch_for(&folder, scope); // a folder that is gone is no longer watched
         }
     }
 
-    /// Watches no way any more.
-    pub(super) fn leave_ways(&mut self, kept: &BTreeSet<PathBuf>) {
-        let on_way = |path: &&Arc<Path>| self.sieve.points.contains(&***path) && !kept.contains(&***path);
-        let left: Vec<_> = self.folders.keys().filter(|path| on_way(path)).cloned().collect();
+    /// Removes the watches on all routes, except those on `kept` folders.
+    pub(super) fn unwatch_routes(&mut self, kept: &BTreeSet<PathBuf>) {
+        let is_on_route = |path: &&Arc<Path>| self.filter.points.contains(&***path) && !kept.contains(&***path);
+        let left: Vec<_> = self.folders.keys().filter(|path| is_on_route(path)).cloned().collect();
         for path in left {
             self.unwatch(&path);
         }
     }
 
-    /// Watches what leads to these folders, and nothing else but those and what is in them. What could not be watched.
-    pub(super) fn watch_ways(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Option<(PathBuf, Refusal)> {
+    /// Watches the routes to these roots, and removes watches on former routes, except those on `kept` folders. Returns
+    /// a folder that could not be watched.
+    pub(super) fn watch_routes(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Option<(PathBuf, Refusal)> {
         let mut refused = None;
-        let mut ways = Ways::to(roots.iter().copied());
-        // What is made while it is not watched yet is found by looking again.
+        let mut routes = Routes::to(roots.iter().copied());
+        // Repeated until stable, to find what was created before its watch was added.
         for _ in 0..8 {
             refused = None;
-            for (folder, what) in &ways.folders {
-                if let Err(refusal) = self.watch_for(folder, *what) {
+            for (folder, scope) in &routes.folders {
+                if let Err(refusal) = self.watch_for(folder, *scope) {
                     refused = Some((folder.clone(), refusal));
                 }
             }
-            let now = Ways::to(roots.iter().copied());
-            if now == ways {
+            let now = Routes::to(roots.iter().copied());
+            if now == routes {
                 break;
             }
-            ways = now;
+            routes = now;
         }
-        let is_on_way = |path: &Path| self.sieve.points.contains(path) || ways.points.contains(path);
-        let watched = self.folders.iter().filter(|(path, _)| is_on_way(path) && !kept.contains(&***path));
+        let is_on_route = |path: &Path| self.filter.points.contains(path) || routes.points.contains(path);
+        let watched = self.folders.iter().filter(|(path, _)| is_on_route(path) && !kept.contains(&***path));
         let unwanted: Vec<_> = watched
-            .filter(|(path, (_, what))| ways.folders.get(&***path) != Some(what))
-            .map(|(path, _)| (Arc::clone(path), ways.folders.get(&**path).copied()))
+            .filter(|(path, (_, scope))| routes.folders.get(&***path) != Some(scope))
+            .map(|(path, _)| (Arc::clone(path), routes.folders.get(&**path).copied()))
             .collect();
-        for (path, what) in unwanted {
+        for (path, scope) in unwanted {
             self.unwatch(&path);
-            if let Some(what) = what
-                && let Err(refusal) = self.watch_for(&path, what)
+            if let Some(scope) = scope
+                && let Err(refusal) = self.watch_for(&path, scope)
             {
                 refused = Some((path.to_path_buf(), refusal));
             }
         }
-        (self.sieve.points, self.missing) = (ways.points, ways.missing);
+        (self.filter.points, self.missing) = (routes.points, routes.missing);
         refused
     }
 
     pub(super) fn watch(&mut self, path: &Path) -> Result<(), Refusal> {
-        self.watch_for(path, What::Changes)
+        self.watch_for(path, Scope::Changes)
     }
 
-    fn watch_for(&mut self, path: &Path, what: What) -> Result<(), Refusal> {
-        if self.folders.get(path).is_some_and(|(_, watched)| *watched >= what) {
+    fn watch_for(&mut self, path: &Path, scope: Scope) -> Result<(), Refusal> {
+        if self.folders.get(path).is_some_and(|(_, watched)| *watched >= scope) {
             return Ok(());
         }
-        let flags = match what {
-            What::Itself => ITSELF,
-            What::Replaced => REPLACED,
-            What::Entries => ENTRIES,
-            What::Changes => CHANGES,
+        let flags = match scope {
+            Scope::Itself => ITSELF,
+            Scope::Replaced => REPLACED,
+            Scope::Entries => ENTRIES,
+            Scope::Changes => CHANGES,
         };
-        let watch = self.ask_for(path, flags)?;
+        let watch = self.add_watch(path, flags)?;
         let path: Arc<Path> = path.into();
         self.places.add(watch, Place::Folder(Arc::clone(&path)));
-        self.folders.insert(path, (watch, what));
+        self.folders.insert(path, (watch, scope));
         Ok(())
     }
 
-    /// Whether it was not watched.
+    /// Returns whether a new watch was added.
     pub(super) fn watch_session(&mut self, key: &Key, path: &Path) -> Result<bool, Refusal> {
         if self.held.contains_key(key) {
             return Ok(false);
         }
-        let watch = self.ask_for(path, CHANGES)?;
+        let watch = self.add_watch(path, CHANGES)?;
         self.places.add(watch, Place::of(key));
         self.held.insert(key.clone(), watch);
         Ok(true)
     }
 
     pub(super) fn watch_old_session(&mut self, key: &Key, path: &Path) -> Result<(), Refusal> {
-        let watch = self.ask_for(path, CHANGES)?;
+        let watch = self.add_watch(path, CHANGES)?;
         self.places.add_old(watch, key);
         Ok(())
     }
 
-    pub(super) fn is_old(&mut self, key: &Key) {
+    pub(super) fn mark_old(&mut self, key: &Key) {
         if let Some(watch) = self.held.remove(key) {
             self.places.leave(watch, |place| *place == Place::of(key));
             self.places.add_old(watch, key);
         }
     }
 
-    /// Asks the system; a folder that is watched by another name already is watched for both.
-    fn ask_for(&self, path: &Path, flags: WatchFlags) -> Result<i32, Refusal> {
+    /// Adds a watch. A folder that is already watched under another name keeps one watch, for both names' flags.
+    fn add_watch(&self, path: &Path, flags: WatchFlags) -> Result<i32, Refusal> {
         inotify::add_watch(&self.inotify, path, flags | WatchFlags::MASK_ADD).map_err(|error| match error {
             Errno::NOSPC => Refusal::Full,
             error => Refusal::Other(error.to_string()),
         })
     }
 
-    /// Takes places from a watch, which ends with its last.
+    /// Removes places from a watch, and the watch with its last place.
     fn leave(&mut self, watch: i32, goes: impl Fn(&Place) -> bool) {
         if self.places.leave(watch, goes) {
-            let _ = inotify::remove_watch(&self.inotify, watch); // of a folder that is gone the system did it already
+            let _ = inotify::remove_watch(&self.inotify, watch); // the kernel has removed it if the folder is gone
         }
     }
 
@@ -276,7 +278,7 @@ impl Source {
         }
     }
 
-    /// Forgets what is at a path and below it.
+    /// Removes the watches at a path and below it.
     pub(super) fn forget(&mut self, path: &Path) {
         let row = self.folders.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
         let below: Vec<_> =
@@ -284,9 +286,9 @@ impl Source {
         for folder in below {
             self.unwatch(&folder);
         }
-        for (home, id) in self.sieve.sessions_below(path) {
+        for (home, id) in self.filter.sessions_below(path) {
             match id {
-                // Where it is not held, its watch says by itself that its folder went, and is left then.
+                // The watch of an old session is removed when its own event reports that the folder is gone.
                 Some(id) => {
                     if let Some(watch) = self.held.remove(&(home, Arc::clone(&id))) {
                         self.leave(watch, |place| *place == Place::of(&(home, Arc::clone(&id))));
@@ -300,14 +302,14 @@ impl Source {
     fn forget_sessions(&mut self, home: usize) {
         self.held.retain(|key, _| key.0 != home);
         let goes = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home);
-        // The last first: what follows a place in the row need not be moved then.
+        // From the end, so that removals move as few entries as possible.
         for watch in self.places.of_home(home).into_iter().rev() {
             self.leave(watch, goes);
         }
         self.places.shrink();
     }
 
-    /// Takes in what happened. Whether that was all of it.
+    /// Reads events. Returns whether all were read.
     fn read(&mut self) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 8192];
         let inotify = Arc::clone(&self.inotify);
@@ -316,7 +318,7 @@ impl Source {
             match events.next() {
                 Ok(event) => {
                     let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
-                    self.take(event.wd(), event.events(), name);
+                    self.handle(event.wd(), event.events(), name);
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return true,
@@ -327,26 +329,26 @@ impl Source {
                 }
             }
         }
-        // What was fetched is taken in: it would not be told again.
+        // Handle the rest of the buffer, which would be lost otherwise.
         while !events.is_buffer_empty() {
             if let Ok(event) = events.next() {
                 let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
-                self.take(event.wd(), event.events(), name);
+                self.handle(event.wd(), event.events(), name);
             }
         }
         false
     }
 
-    fn take(&mut self, watch: i32, what: ReadFlags, name: Option<&OsStr>) {
-        if what.contains(ReadFlags::QUEUE_OVERFLOW) {
+    fn handle(&mut self, watch: i32, flags: ReadFlags, name: Option<&OsStr>) {
+        if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
             self.hints.all = true;
             return;
         }
-        if what.contains(ReadFlags::IGNORED) {
+        if flags.contains(ReadFlags::IGNORED) {
             let places = self.places.remove(watch);
             for place in places.iter().flat_map(Places::all) {
                 match place {
-                    // What was made anew there meanwhile has a watch of its own.
+                    // A folder recreated there meanwhile has a watch of its own.
                     Place::Folder(path) if self.folders.get(path).is_some_and(|(now, _)| *now == watch) => {
                         self.folders.remove(path);
                     }
@@ -362,25 +364,25 @@ impl Source {
             return;
         }
         let Some(places) = self.places.get(watch) else { return };
-        let went = what.intersects(WENT);
+        let went = flags.intersects(WENT);
         for place in places.all() {
-            self.stirred |= matches!(place, Place::Folder(_));
+            self.home_touched |= matches!(place, Place::Folder(_));
             match (place, name) {
-                (Place::Folder(path), Some(name)) => drop(self.sieve.take(&path.join(name), went, &mut self.hints)),
-                (Place::Folder(path), None) => drop(self.sieve.take(path, went, &mut self.hints)),
+                (Place::Folder(path), Some(name)) => drop(self.filter.add(&path.join(name), went, &mut self.hints)),
+                (Place::Folder(path), None) => drop(self.filter.add(path, went, &mut self.hints)),
                 (Place::Session(home, id), name) => {
                     let key = (*home as usize, Arc::clone(id));
                     match name {
                         Some(name) => name.to_str().into_iter().for_each(|name| {
-                            self.sieve.take_file(&key, Some(name), &mut self.hints);
+                            self.filter.add_session_file(&key, Some(name), &mut self.hints);
                         }),
-                        None => self.sieve.take_file(&key, None, &mut self.hints),
+                        None => self.filter.add_session_file(&key, None, &mut self.hints),
                     }
                 }
             }
         }
-        // It follows its folder wherever that went.
-        if name.is_none() && what.intersects(ReadFlags::MOVE_SELF) {
+        // The watch has moved with its folder.
+        if name.is_none() && flags.intersects(ReadFlags::MOVE_SELF) {
             let sessions: Vec<_> = places
                 .all()
                 .iter()
@@ -399,12 +401,12 @@ impl Source {
     }
 }
 
-#[expect(deprecated, reason = "what replaces it is unsafe, for types whose descriptor may change: this one cannot")]
+#[expect(deprecated, reason = "the replacement is unsafe, for types whose descriptor may change; this one cannot")]
 fn wait_on(inotify: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     AsyncFd::new(inotify)
 }
 
-/// Where the runtime refuses to wait. The slow rescan finds out what happens.
+/// Reports that the runtime cannot wait for events. Changes are then found by the slow rescan.
 async fn unable(error: &io::Error) -> Hints {
     tracing::error!(%error, "file events cannot be waited for; looking once a minute instead");
     pending().await

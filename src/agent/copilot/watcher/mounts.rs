@@ -1,4 +1,4 @@
-//! What is mounted: no file event tells that a file system was put over a folder, or taken away.
+//! Detects mounts and unmounts, which cause no file events.
 
 use crate::system::readiness::wait_for;
 use rustix::fs::{Mode, OFlags};
@@ -7,12 +7,13 @@ use std::sync::Arc;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{Interest, Ready};
 
-/// Tells when the list of mounts changes. The system says so by an urgent word on its file.
+/// Waits for changes of the list of mounts. The kernel signals a change as priority data (`POLLPRI`) on the list's
+/// file.
 #[derive(Default)]
 pub(super) struct Mounts(Option<AsyncFd<Arc<OwnedFd>>>);
 
 impl Mounts {
-    /// Waits for a change. Whether there was one: `false` where the system does not tell.
+    /// Waits for a change. Returns `false` where the system does not report changes.
     pub(super) async fn changed(&mut self) -> bool {
         let mounts = match &mut self.0 {
             Some(mounts) => mounts,
@@ -31,8 +32,8 @@ impl Mounts {
     }
 }
 
-/// Whether the system tells.
-pub(super) fn are_told() -> bool {
+/// Whether the system reports changes.
+pub(super) fn are_supported() -> bool {
     rustix::fs::access("/proc/self/mountinfo", rustix::fs::Access::READ_OK).is_ok()
 }
 

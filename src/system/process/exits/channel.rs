@@ -4,7 +4,10 @@ use std::io;
 
 use tokio::sync::mpsc;
 
-use super::platform;
+#[cfg(target_os = "macos")]
+use super::macos as platform;
+#[cfg(windows)]
+use super::windows as platform;
 
 /// The watched processes.
 pub(super) struct Waits {

@@ -116,7 +116,7 @@ impl Shared {
 
 /// Whether there is no process `pid`, or only a zombie. A process filter cannot be set on a zombie, whereas testing a
 /// signal succeeds on one.
-pub(in super::super) fn has_ended(pid: u32) -> bool {
+pub(crate) fn has_ended(pid: u32) -> bool {
     let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return true };
     kqueue().is_ok_and(|queue| change(&queue, exit_of(id, EventFlags::ADD, 0)) == Err(Errno::SRCH))
 }

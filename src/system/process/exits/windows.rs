@@ -129,7 +129,7 @@ unsafe extern "system" fn ended(context: *mut c_void, _timed_out: bool) {
 }
 
 /// Whether there is provably no process `pid`, or it has ended and only handles to it are left.
-pub(in super::super) fn has_ended(pid: u32) -> bool {
+pub(crate) fn has_ended(pid: u32) -> bool {
     matches!(open(pid), Ok(None))
 }
 

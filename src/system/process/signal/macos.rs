@@ -10,7 +10,7 @@ use rustix::process::{Pid, kill_process};
 use super::request::{Expected, Force, unsent};
 use crate::core::time::Time;
 use crate::system::process::reading::Reading;
-use crate::system::process::{exits, platform};
+use crate::system::process::{elsewhere, exits};
 
 #[derive(Debug)]
 pub(super) struct Handle {
@@ -45,7 +45,7 @@ impl Handle {
 }
 
 fn started(pid: u32, now: Time) -> Option<Time> {
-    match platform::read(pid, now) {
+    match elsewhere::read(pid, now) {
         Reading::Process { started, .. } => started,
         Reading::Absent | Reading::Hidden => None,
     }

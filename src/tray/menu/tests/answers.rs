@@ -1,14 +1,13 @@
-//! What a session asks: shown in its submenu, and answered from there only where it is seen whole.
+//! Requests and questions: they are shown in the submenu, and answered there only if shown in full.
 
 use super::*;
-use crate::core::asked::Question;
-use crate::core::form::{Form, With};
+use crate::core::form::{Form, FormAnswer};
 use crate::core::order::{Reply, Which};
+use crate::core::question::Question;
 use crate::core::verdict::Asking;
 
-/// A submenu begins with words, and ends with what is rarely wanted.
 #[test]
-fn a_submenu_says_what_is_asked_and_offers_what_works() {
+fn a_submenu_shows_the_request_and_the_possible_actions() {
     let mut world = World::all(&["a"], Status::Working);
     world.ask("a", 1, "rm -rf build && cargo build --release --all-targets");
     world.update().unwrap();
@@ -34,18 +33,17 @@ fn a_submenu_says_what_is_asked_and_offers_what_works() {
     assert_eq!(refused[..2], ["Answer: it asks nothing that Pilotlight can", "  see"]);
 }
 
-/// Case 107b.
 #[test]
-fn case_107b_an_item_answers_the_request_that_it_shows_or_none() {
+fn case_107b_an_item_answers_only_the_request_that_it_shows() {
     let mut world = World::new();
     world.add("a", Status::Working);
     world.ask("a", 1, "make");
     world.update().unwrap();
-    let approve = |request| Kind::Approve(Call::of_number(request));
+    let approve = |request| Kind::Approve(Call::from_number(request));
     let asks = |id: &str, text: &str| Ask::Approve(Which::Shown { id: id.into(), text: text.into() });
     let order = Order { who: "a".into(), ..Order::new("a", asks("request-1", "make")) };
     assert_eq!(world.effect("a", approve(1)), Some(&Effect::Act(Box::new(order))));
-    // Answered elsewhere, and another one opened: the click that was on its way is for the first.
+    // The first is answered elsewhere and another one opens: a click in flight was for the first.
     world.answered("a");
     world.ask("a", 2, "rm -r .");
     world.after(Span::seconds(1)).unwrap();
@@ -56,20 +54,19 @@ fn case_107b_an_item_answers_the_request_that_it_shows_or_none() {
     assert_eq!(world.effect("a", approve(2)), None);
 }
 
-/// Several are answered one after the other, the oldest first.
 #[test]
 fn of_several_requests_the_oldest_is_shown() {
     let mut world = World::all(&["a"], Status::Working);
     world.ask("a", 1, "make");
     world.ask("a", 2, "rm -r .");
     world.update().unwrap();
-    let approve = |request| Kind::Approve(Call::of_number(request));
+    let approve = |request| Kind::Approve(Call::from_number(request));
     assert!(world.effect("a", approve(1)).is_some() && world.effect("a", approve(2)).is_none());
     assert_eq!(text(&world.menu.shown.as_ref().unwrap().items[2].children()[0]), "Wants to run (1 of 2): make");
 }
 
 #[test]
-fn a_request_that_cannot_be_shown_whole_offers_only_its_details() {
+fn a_request_not_shown_in_full_offers_only_its_details() {
     let mut world = World::new();
     for (name, command) in [
         ("long", "x".repeat(500)),
@@ -83,13 +80,13 @@ fn a_request_that_cannot_be_shown_whole_offers_only_its_details() {
     }
     world.update().unwrap();
     for name in ["long", "odd", "lines", "joined", "none"] {
-        assert_eq!(world.effect(name, Kind::Approve(Call::of_number(7))), None, "{name}");
+        assert_eq!(world.effect(name, Kind::Approve(Call::from_number(7))), None, "{name}");
         let details = Effect::Details { id: name.into(), request: "request-7".into() };
-        assert_eq!(world.effect(name, Kind::Details(Call::of_number(7))), Some(&details));
+        assert_eq!(world.effect(name, Kind::Details(Call::from_number(7))), Some(&details));
     }
 }
 
-/// A session that is attached asks this.
+/// Lets an attached session ask a question. Returns its mark.
 fn pose(world: &mut World, name: &str, request: &str, question: &str, choices: &[&str], free: bool) -> u64 {
     let asked =
         serde_json::json!({"requestId": request, "question": question, "choices": choices, "allowFreeform": free});
@@ -104,21 +101,21 @@ fn pose(world: &mut World, name: &str, request: &str, question: &str, choices: &
 }
 
 #[test]
-fn a_choice_answers_the_question_that_it_was_shown_with_and_no_other() {
+fn a_choice_answers_only_the_question_that_it_was_shown_with() {
     let mut world = World::new();
     world.add("a", Status::NeedsInput);
     let mark = pose(&mut world, "a", "r1", "Which <color>?", &["red", "blue"], true);
-    let choice = |mark, n| Kind::Choice(Call::of_number(mark), n);
+    let choice = |mark, n| Kind::Choice(Call::from_number(mark), n);
     let first = world.update().unwrap();
     let reply = |request: &str, shown, n| {
-        let reply = Reply::Give { request: request.into(), shown, with: With::Choice(n) };
+        let reply = Reply::Give { request: request.into(), shown, with: FormAnswer::Choice(n) };
         Some(Effect::Act(Box::new(Order { who: "a".into(), ..Order::new("a", Ask::Answer(reply)) })))
     };
     assert_eq!(world.effect("a", choice(mark, 1)).cloned(), reply("r1", mark, 1));
     assert_eq!(world.effect("a", choice(mark, 2)), None);
     let answer = Effect::Answer { id: "a".into(), request: "r1".into() };
-    assert_eq!(world.effect("a", Kind::Answer(Call::of_number(mark))), Some(&answer), "in words of one's own");
-    // Another question in its place is another one's entries.
+    assert_eq!(world.effect("a", Kind::Answer(Call::from_number(mark))), Some(&answer), "in the user's own words");
+    // A new question has different entries, even with the same text.
     let other = pose(&mut world, "a", "r2", "Which <color>?", &["red", "blue"], true);
     assert_ne!(mark, other);
     assert!(!world.after(Span::seconds(1)).unwrap().has_shape_of(&first));
@@ -130,7 +127,7 @@ fn a_choice_answers_the_question_that_it_was_shown_with_and_no_other() {
 }
 
 #[test]
-fn a_question_that_is_not_seen_whole_is_answered_in_a_terminal_alone() {
+fn a_question_not_shown_in_full_is_only_answered_in_a_terminal() {
     let long = "x".repeat(200);
     let many: Vec<_> = (0..9).map(|n| n.to_string()).collect();
     let many: Vec<_> = many.iter().map(String::as_str).collect();
@@ -144,7 +141,7 @@ fn a_question_that_is_not_seen_whole_is_answered_in_a_terminal_alone() {
     ] {
         let mut world = World::new();
         world.add("a", Status::NeedsInput);
-        let call = Call::of_number(pose(&mut world, "a", "r1", question, choices, true));
+        let call = Call::from_number(pose(&mut world, "a", "r1", question, choices, true));
         world.update().unwrap();
         for n in 0..9 {
             assert_eq!(world.effect("a", Kind::Choice(call, n)), None, "{question:?}, {choices:?}");
@@ -153,8 +150,8 @@ fn a_question_that_is_not_seen_whole_is_answered_in_a_terminal_alone() {
     }
     let mut world = World::new();
     world.add("a", Status::NeedsInput);
-    let call = Call::of_number(pose(&mut world, "a", "r1", "Which?", &many[..7], false));
+    let call = Call::from_number(pose(&mut world, "a", "r1", "Which?", &many[..7], false));
     world.update().unwrap();
     assert!(world.effect("a", Kind::Choice(call, 6)).is_some());
-    assert_eq!(world.effect("a", Kind::Answer(call)), None, "it takes no other words");
+    assert_eq!(world.effect("a", Kind::Answer(call)), None, "it accepts no free text");
 }

@@ -1,4 +1,4 @@
-//! What holds of the menu whatever sessions there are: its bounds, and that nothing in it contradicts anything else.
+//! Properties of the menu for random fleets: its bounds and its consistency.
 
 use super::*;
 use crate::core::event::parse;
@@ -21,19 +21,19 @@ const WORDS: [&str; 7] = [
 ];
 const NOW: Moment = Moment::of(Time(1_700_000_000_000));
 
-/// A line of a log: what, of which words, how many seconds after the one before.
+/// A line of a log: the kind of event, the index of its word, the seconds since the line before.
 type Line = (u8, u8, u16);
-/// A session: its log, how it is owned and reached, of which words its folder and title are, when it was looked at.
-type Made = (Vec<Line>, u8, u8, u8, u8, Option<u16>);
+/// A session: its log, its owner and server, the words of its folder and title, when it was seen.
+type SessionSpec = (Vec<Line>, u8, u8, u8, u8, Option<u16>);
 
 fn word(n: u8) -> &'static str {
     WORDS[usize::from(n) % WORDS.len()]
 }
 
 fn event(line: Line, call: usize) -> (&'static str, serde_json::Value) {
-    let (what, n, _) = line;
+    let (kind, n, _) = line;
     let denied = json!({"code": "denied", "message": "Permission denied and could not request permission from user."});
-    match what % 11 {
+    match kind % 11 {
         0 | 1 => ("user.message", json!({"content": "go"})),
         2 => (
             "tool.execution_start",
@@ -63,7 +63,7 @@ fn event(line: Line, call: usize) -> (&'static str, serde_json::Value) {
     }
 }
 
-fn session(n: usize, (log, owner, server, folder, title, seen): &Made) -> Session {
+fn session(n: usize, (log, owner, server, folder, title, seen): &SessionSpec) -> Session {
     let length: i64 = log.iter().map(|line| i64::from(line.2)).sum();
     let mut at = NOW.wall - Span::seconds(length);
     let mut session = Session {
@@ -79,14 +79,14 @@ fn session(n: usize, (log, owner, server, folder, title, seen): &Made) -> Sessio
             2 => Owner::Gone { pid: 7, at: None },
             _ => Owner::Unknown { pid: 7 },
         },
-        held: [Held::Soon, Held::Untold, Held::Seen][usize::from(*owner) % 3],
+        held: [Held::Pending, Held::Unverified, Held::Verified][usize::from(*owner) % 3],
         has_log: true,
         seen: seen.map(|ago| NOW.wall - Span::seconds(ago.into())),
         ..Session::default()
     };
     session.control.server = match server % 5 {
-        0 => ServerState::Nowhere,
-        1 => ServerState::Listens,
+        0 => ServerState::NotListening,
+        1 => ServerState::Listening,
         2 => ServerState::Attached,
         3 => ServerState::Hosted(7),
         _ => ServerState::Refused("no".into()),
@@ -101,12 +101,12 @@ fn session(n: usize, (log, owner, server, folder, title, seen): &Made) -> Sessio
     session
 }
 
-fn made() -> impl Strategy<Value = Made> {
+fn spec() -> impl Strategy<Value = SessionSpec> {
     let log = prop::collection::vec((any::<u8>(), any::<u8>(), prop_oneof![0u16..30, 0u16..900]), 1..14);
     (log, any::<u8>(), any::<u8>(), any::<u8>(), any::<u8>(), prop::option::of(0u16..2000))
 }
 
-/// The rows of all sessions, those in submenus in their turn.
+/// The rows of all sessions in order, including those in submenus.
 fn rows(items: &[Item]) -> Vec<&Item> {
     let mut out = Vec::new();
     for item in items {
@@ -119,7 +119,7 @@ fn rows(items: &[Item]) -> Vec<&Item> {
     out
 }
 
-fn keeps_bounds(items: &[Item], top: bool, ids: &mut HashSet<String>) -> Result<(), TestCaseError> {
+fn check_bounds(items: &[Item], top: bool, ids: &mut HashSet<String>) -> Result<(), TestCaseError> {
     prop_assert!(top || (1..=ROWS).contains(&items.len()), "{} entries: {items:#?}", items.len());
     for item in items {
         for later in [Span::ZERO, Span::seconds(55), Span::hours(30)] {
@@ -128,42 +128,42 @@ fn keeps_bounds(items: &[Item], top: bool, ids: &mut HashSet<String>) -> Result<
             prop_assert!(!words.chars().any(|c| c.is_control() || c == '\u{202e}'), "{words:?}");
         }
         if let Some(id) = item.id() {
-            prop_assert!(ids.insert(id.to_string()), "{id} stands there twice");
+            prop_assert!(ids.insert(id.to_string()), "{id} is used twice");
         }
         if let Item::Submenu { items, .. } = item {
-            keeps_bounds(items, false, ids)?;
+            check_bounds(items, false, ids)?;
         }
     }
     Ok(())
 }
 
-/// What a menu of these sessions must be, where so many entries have room.
-fn holds(sessions: &[Session], most: usize) -> Result<(), TestCaseError> {
-    let mut made: Vec<_> = sessions.iter().map(|session| session.row(NOW, &Limits::default()).0).collect();
-    distinguish(&mut made);
+/// Checks the menu of these sessions, with this capacity.
+fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError> {
+    let mut all: Vec<_> = sessions.iter().map(|session| session.row(NOW, &Limits::default()).0).collect();
+    distinguish(&mut all);
     let keys: Vec<Key> = sessions.iter().map(|session| (0, (&*session.id).into())).collect();
     let path = Path::new("/nowhere");
-    let sources = keys.iter().zip(&made).zip(sessions);
+    let sources = keys.iter().zip(&all).zip(sessions);
     let sources = sources.map(|((key, row), session)| Source { key, row, session, path });
     let mut menu = Menu::new(Limits::default(), List::default(), None, false);
-    menu.make_room(most);
+    menu.set_capacity(capacity);
     let view = menu.update(sources, NOW).unwrap();
     let row_of = |item: &Item| {
         let id = item.id().and_then(|id| id.session.clone()).unwrap();
-        made.iter().find(|row| *row.id == *id.1).unwrap()
+        all.iter().find(|row| *row.id == *id.1).unwrap()
     };
 
-    // Its bounds.
-    keeps_bounds(&view.items, true, &mut HashSet::new())?;
+    // Bounds.
+    check_bounds(&view.items, true, &mut HashSet::new())?;
     let entries = view.items.iter().filter(|item| **item != Item::Separator).count();
-    prop_assert!(entries <= most, "{entries} entries at once, of {most}");
+    prop_assert!(entries <= capacity, "{entries} entries at once, of {capacity}");
     let at_once: Vec<_> = view.items.iter().filter(|item| item.id().is_some_and(|id| id.kind == Kind::Row)).collect();
-    prop_assert!(at_once.iter().filter(|item| row_of(item).needs_you()).count() <= NEED);
+    prop_assert!(at_once.iter().filter(|item| row_of(item).needs_you()).count() <= NEED_MAX);
     let is_remedy = |item: &&Item| item.id().is_some_and(|id| id.kind == Kind::Remedy);
-    prop_assert!(view.items.iter().filter(is_remedy).count() <= REMEDIES);
+    prop_assert!(view.items.iter().filter(is_remedy).count() <= REMEDIES_MAX);
 
-    // Header, tooltip, icon and rows say the same.
-    let glance = Glance::of(made.iter());
+    // Header, tooltip, icon and rows agree.
+    let glance = Glance::of(all.iter());
     let header = text(&view.items[0]);
     prop_assert_eq!(&header, &capital(&glance.to_string()));
     prop_assert_eq!(header.to_lowercase(), view.tooltip.to_lowercase());
@@ -172,30 +172,31 @@ fn holds(sessions: &[Session], most: usize) -> Result<(), TestCaseError> {
     let rows = rows(&view.items);
     let open = |row: &&Row| row.status != Status::Ended;
     let shown: Vec<_> = rows.iter().map(|item| row_of(item)).filter(open).collect();
-    let mut sorted: Vec<_> = made.iter().filter(open).collect();
-    sorted.sort_by(|a, b| a.place().cmp(&b.place()));
+    let mut sorted: Vec<_> = all.iter().filter(open).collect();
+    sorted.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     let ids = |rows: &[&Row]| rows.iter().map(|row| row.id.clone()).collect::<Vec<_>>();
     prop_assert_eq!(ids(&shown), ids(&sorted), "every session, in the order of all lists");
     for item in &rows {
         let (row, words) = (row_of(item), text(item));
         prop_assert!(words.starts_with(mark(row.status).0), "{} is {}", words, row.status);
         prop_assert!(words.contains('●') == row.unseen && !words.contains(row.status.name()));
-        // The first entry does nothing, whatever opens under the pointer.
+        // The first entry of a submenu is harmless: it may open under the pointer.
         let harmless = matches!(item.children()[0], Item::Action { effect: Effect::Seen, .. });
         prop_assert!(harmless, "{:#?}", item.children());
     }
     let texts: HashSet<_> =
         rows.iter().map(|item| text(item).split(" — ").next().unwrap_or_default().to_owned()).collect();
-    prop_assert_eq!(texts.len(), rows.len(), "no two read alike");
+    prop_assert_eq!(texts.len(), rows.len(), "no two look alike");
 
-    // What puts it right belongs to the row above it, which needs it.
+    // A remedy belongs to the row above it, whose status calls for one.
     for pair in view.items.windows(2).filter(|pair| is_remedy(&&pair[1])) {
         let row = row_of(&pair[0]);
         prop_assert_eq!(pair[0].id().map(|id| &id.session), pair[1].id().map(|id| &id.session));
         let Item::Action { effect: Effect::Act(order), .. } = &pair[1] else { panic!("{pair:?}") };
         prop_assert!(!matches!(order.ask, Ask::Approve(_) | Ask::Answer(_)), "{order:?}");
-        let lost = matches!(row.status, Status::PermissionLost | Status::Crashed | Status::Stuck) || row.ended_denied;
-        prop_assert!(lost && !matches!(row.gist, Gist::Silent { runs_long: true, .. }), "{row:?}");
+        let needs_remedy =
+            matches!(row.status, Status::PermissionLost | Status::Crashed | Status::Stuck) || row.ended_denied;
+        prop_assert!(needs_remedy && !matches!(row.gist, Gist::Silent { runs_long: true, .. }), "{row:?}");
     }
     Ok(())
 }
@@ -204,11 +205,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_menu_keeps_its_bounds_and_contradicts_nothing(
-        fleet in prop::collection::vec(made(), 0..50),
-        most in LEAST..=MOST,
+    fn every_menu_keeps_its_bounds_and_is_consistent(
+        fleet in prop::collection::vec(spec(), 0..50),
+        capacity in ENTRIES_MIN..=ENTRIES_MAX,
     ) {
-        let sessions: Vec<_> = fleet.iter().enumerate().map(|(n, made)| session(n, made)).collect();
-        holds(&sessions, most)?;
+        let sessions: Vec<_> = fleet.iter().enumerate().map(|(n, spec)| session(n, spec)).collect();
+        check_menu(&sessions, capacity)?;
     }
 }

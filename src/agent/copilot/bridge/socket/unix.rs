@@ -1,11 +1,11 @@
 //! The socket on Linux and macOS.
 //!
-//! A Unix socket of mode 0600 in the runtime folder, beside the control socket. Whoever connects must be a process of the same
-//! user that Copilot started to load an extension, which is looked at before it takes up any room, and know the key. What it
-//! says is bounded in length, number and rate, and handed on in order; what is not taken as fast as it comes waits.
+//! A Unix socket of mode 0600 in the runtime folder, next to the control socket. A peer must be a process of the same
+//! user that Copilot started to load an extension, which is checked before it takes a place, and must know the key. Its
+//! messages are bounded in length and rate, and handed on in order; when the receiver is slow, reading pauses.
 
-use super::{Bridge, Heard, Line};
-use crate::agent::copilot::bridge::wire::{self, Hello, LINE_MAX, Order, Told, hex};
+use super::connection::{Bridge, BridgeEvent, ConnectionId};
+use crate::agent::copilot::bridge::wire::{self, Hello, LINE_MAX, Message, Order, OrderResult, hex};
 use crate::agent::copilot::bridge::{PROTOCOL, peer};
 use crate::core::text::is_uuid;
 use crate::core::time::Span;
@@ -26,179 +26,189 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-/// The socket. Extensions look for this name.
+/// The socket's file name, known to the extension.
 const SOCKET: &str = "bridge.sock";
-/// The socket while it is made.
+/// The socket's name while it is created.
 const NEW_SOCKET: &str = "bridge.new";
-/// So many are connected at once: one for each session in a terminal, and some that are just leaving.
-const LINES_MAX: usize = 256;
-/// An extension has so long to say who it is and to prove it, and to take each order.
+/// At most this many connections at once: one for each session in a terminal, and some that are just closing.
+const CONNECTIONS_MAX: usize = 256;
+/// How long an extension may take for the handshake, and to read an order.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// An order that is older is not carried out: whoever gave it is told soon that nothing is known of it.
+/// How long the extension may take to begin an order. Soon afterwards its giver learns that the outcome is
+/// unknown.
 const ORDER_LASTS: Span = Span::seconds(8);
-/// Where no more can be let in (no descriptors are left), the next try is so much later.
-const PAUSE: Duration = Duration::from_secs(1);
-/// So many lines of all extensions may wait for the loop.
-const WAITING_MAX: usize = 64;
-/// An extension tells a few events a turn; one that says more than this many lines in a second is none.
+/// The delay before the next accept after a failed one: descriptors may have run out.
+const ACCEPT_BACKOFF: Duration = Duration::from_secs(1);
+/// How many messages of all extensions may be queued for the loop.
+const QUEUE_MAX: usize = 64;
+/// How many lines an extension may send in a second. The real one sends a few a turn.
 const RATE_MAX: u32 = 500;
-/// A nonce has 32 digits; the name of a file may have more.
+/// The longest nonce, in digits; the extension's has 32. It becomes part of a file's name.
 const NONCE_MAX: usize = 64;
-/// Its first words are at most so long, in bytes.
+/// The longest line of the handshake, in bytes.
 const HELLO_MAX: usize = 16 << 10;
-/// Those that are not let in are told of in our log once in so long.
-const TOLD_EVERY: Duration = Duration::from_secs(10);
+/// The minimum interval between log lines about rejected peers.
+const REJECTIONS_LOGGED_EVERY: Duration = Duration::from_secs(10);
 
-/// The socket, served for as long as this is held.
+/// The socket, served until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct BridgeSocket {
     accepting: AbortHandle,
     path: PathBuf,
     file: (u64, u64),
 }
 
-impl Drop for Served {
+impl Drop for BridgeSocket {
     fn drop(&mut self) {
         self.accepting.abort();
-        // It may be the next one's by now.
+        // Another tray may have replaced it.
         if fs::symlink_metadata(&self.path).is_ok_and(|meta| (meta.dev(), meta.ino()) == self.file) {
-            let _ = fs::remove_file(&self.path); // what stays is replaced by the next one
+            let _ = fs::remove_file(&self.path); // a leftover is replaced by the next tray
         }
     }
 }
 
-/// Whether somebody listens in this folder.
+/// Whether anybody listens in this folder.
 pub(crate) fn is_listened_to(folder: &Path) -> bool {
     std::os::unix::net::UnixStream::connect(folder.join(SOCKET)).is_ok()
 }
 
-/// Serves the socket in `folder`, on the runtime that this is called on, in place of one that stands there.
+/// Serves the socket in `folder` on the current Tokio runtime, replacing an existing one.
 ///
 /// # Errors
-/// Where the folder is not ours alone, or the socket cannot be made there.
-pub(crate) fn serve(folder: &Path, key: Vec<u8>, by_itself: bool) -> anyhow::Result<(Served, mpsc::Receiver<Heard>)> {
-    serve_checked(folder, Ours { key: key.into(), by_itself }, peer::starter)
+/// Where others have access to the folder, or the socket cannot be created.
+pub(crate) fn serve(
+    folder: &Path,
+    key: Vec<u8>,
+    auto_elevate: bool,
+) -> anyhow::Result<(BridgeSocket, mpsc::Receiver<BridgeEvent>)> {
+    serve_checked(folder, Ours { key: key.into(), auto_elevate }, peer::extension_parent)
 }
 
-/// Which process started an extension; why a process is none.
+/// Returns the parent of an extension's process, or why a process is not an extension.
 type Check = fn(u32) -> Result<u32, &'static str>;
 
-/// What we tell every extension.
+/// Our side of every handshake.
 #[derive(Clone)]
 struct Ours {
     key: Arc<[u8]>,
-    /// It may make use of a consent that is remembered.
-    by_itself: bool,
+    /// Whether the extension may make use of a remembered consent.
+    auto_elevate: bool,
 }
 
-/// Tells our log who was not let in, however many try.
+/// Logs rejected peers at a limited rate.
 #[derive(Default)]
-struct Turned {
+struct RejectionLog {
     at: Option<Instant>,
-    untold: u32,
+    suppressed: u32,
 }
 
-impl Turned {
-    fn away(&mut self, why: &dyn std::fmt::Display) {
-        if self.at.is_some_and(|at| at.elapsed() < TOLD_EVERY) {
-            self.untold = self.untold.saturating_add(1);
+impl RejectionLog {
+    fn rejected(&mut self, why: &dyn std::fmt::Display) {
+        if self.at.is_some_and(|at| at.elapsed() < REJECTIONS_LOGGED_EVERY) {
+            self.suppressed = self.suppressed.saturating_add(1);
             return;
         }
         self.at = Some(Instant::now());
-        match std::mem::take(&mut self.untold) {
+        match std::mem::take(&mut self.suppressed) {
             0 => tracing::warn!("a bridge was turned away: {why}"),
             others => tracing::warn!("a bridge was turned away: {why} ({others} others before it)"),
         }
     }
 }
 
-fn serve_checked(folder: &Path, ours: Ours, check: Check) -> anyhow::Result<(Served, mpsc::Receiver<Heard>)> {
+fn serve_checked(
+    folder: &Path,
+    ours: Ours,
+    check: Check,
+) -> anyhow::Result<(BridgeSocket, mpsc::Receiver<BridgeEvent>)> {
     let (new, path) = (folder.join(NEW_SOCKET), folder.join(SOCKET));
     Runtime::open(folder)?.with_context(|| format!("there is no folder {}", folder.display()))?;
-    let _ = fs::remove_file(&new); // a dead one's; where it cannot be removed, binding says why
+    let _ = fs::remove_file(&new); // left by a dead process; where it cannot be removed, binding reports why
     let listener = UnixListener::bind(&new).with_context(|| format!("cannot make the socket {}", path.display()))?;
     fs::set_permissions(&new, Permissions::from_mode(0o600))?;
     let meta = fs::symlink_metadata(&new)?;
     fs::rename(&new, &path)?;
-    let (tell, heard) = mpsc::channel(WAITING_MAX);
-    let accepting = tokio::spawn(accept(listener, ours, check, tell)).abort_handle();
-    Ok((Served { accepting, path, file: (meta.dev(), meta.ino()) }, heard))
+    let (events, received) = mpsc::channel(QUEUE_MAX);
+    let accepting = tokio::spawn(accept(listener, ours, check, events)).abort_handle();
+    Ok((BridgeSocket { accepting, path, file: (meta.dev(), meta.ino()) }, received))
 }
 
-async fn accept(listener: UnixListener, ours: Ours, check: Check, tell: mpsc::Sender<Heard>) {
-    let room = Arc::new(Semaphore::new(LINES_MAX));
-    let turned = Arc::new(Mutex::new(Turned::default()));
-    let turn_away = move |why: &dyn std::fmt::Display| turned.lock().unwrap_or_else(PoisonError::into_inner).away(why);
-    let mut conversations = tokio::task::JoinSet::new();
-    let mut line = 0;
+async fn accept(listener: UnixListener, ours: Ours, check: Check, events: mpsc::Sender<BridgeEvent>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let log = Arc::new(Mutex::new(RejectionLog::default()));
+    let reject = move |why: &dyn std::fmt::Display| log.lock().unwrap_or_else(PoisonError::into_inner).rejected(why);
+    let mut connections = tokio::task::JoinSet::new();
+    let mut id = 0;
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "a bridge cannot be let in");
-                sleep(PAUSE).await;
+                sleep(ACCEPT_BACKOFF).await;
                 continue;
             }
         };
-        while conversations.try_join_next().is_some() {}
-        // Whoever floods the socket costs a look each, and nobody else a place.
+        while connections.try_join_next().is_some() {}
+        // A flood of connections costs one check each and takes no places; others get their turn in between.
         tokio::task::yield_now().await;
-        let (peer, starter) = match peer_of(&stream, check) {
+        let (peer, parent) = match peer_of(&stream, check) {
             Ok(known) => known,
             Err(why) if why.to_string() == peer::OURSELVES => continue,
             Err(why) => {
-                turn_away(&why);
+                reject(&why);
                 continue;
             }
         };
-        let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
-            turn_away(&"too many are connected");
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            reject(&"too many are connected");
             continue;
         };
-        line += 1;
-        let (ours, tell, line, turn_away) = (ours.clone(), tell.clone(), line, turn_away.clone());
-        conversations.spawn(async move {
-            if let Err(error) = converse(stream, line, (peer, starter), &ours, &tell).await {
-                turn_away(&format_args!("{error:#}"));
+        id += 1;
+        let (ours, events, id, reject) = (ours.clone(), events.clone(), id, reject.clone());
+        connections.spawn(async move {
+            if let Err(error) = serve_connection(stream, id, (peer, parent), &ours, &events).await {
+                reject(&format_args!("{error:#}"));
             }
             drop(place);
         });
     }
 }
 
-/// The process at the other end, and the one that started it, where it is an extension of the same user's.
+/// Returns the peer's process and its parent, if the peer is an extension of the same user.
 fn peer_of(stream: &UnixStream, check: Check) -> anyhow::Result<(u32, u32)> {
     let credentials = stream.peer_cred()?;
     ensure!(credentials.uid() == rustix::process::geteuid().as_raw(), "it is another user's");
-    let peer = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).context("its process is not told")?;
+    let peer = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).context("its process is unknown")?;
     Ok((peer, check(peer).map_err(anyhow::Error::msg)?))
 }
 
-/// One extension, from its first words to its end.
-async fn converse(
+/// Serves one extension, from the handshake to its disconnection.
+async fn serve_connection(
     stream: UnixStream,
-    line: Line,
+    id: ConnectionId,
     processes: (u32, u32),
     ours: &Ours,
-    tell: &mpsc::Sender<Heard>,
+    events: &mpsc::Sender<BridgeEvent>,
 ) -> anyhow::Result<()> {
     let (from, mut to) = stream.into_split();
     let mut from = BufReader::new(from);
-    let hello =
-        timeout(PATIENCE, greet(&mut from, &mut to, ours, processes)).await.context("it does not say who it is")??;
+    let hello = timeout(PATIENCE, handshake(&mut from, &mut to, ours, processes))
+        .await
+        .context("it does not say who it is")??;
     let (orders, ordered) = mpsc::channel(1);
-    tell.send(Heard::Joined(line, hello, Bridge { orders })).await?;
-    let ended = serve_one(&mut from, &mut to, ordered, line, tell).await;
-    tell.send(Heard::Gone(line)).await?;
+    events.send(BridgeEvent::Joined(id, hello, Bridge { orders })).await?;
+    let ended = exchange(&mut from, &mut to, ordered, id, events).await;
+    events.send(BridgeEvent::Gone(id)).await?;
     ended
 }
 
-/// Each side proves that it knows the key, and we that we are this very process.
-async fn greet(
+/// Each side proves that it knows the key, and we also prove which process we are.
+async fn handshake(
     from: &mut BufReader<OwnedReadHalf>,
     to: &mut OwnedWriteHalf,
-    Ours { key, by_itself }: &Ours,
-    (peer, starter): (u32, u32),
+    Ours { key, auto_elevate }: &Ours,
+    (peer, parent): (u32, u32),
 ) -> anyhow::Result<Hello> {
     #[derive(Deserialize)]
     struct First {
@@ -210,29 +220,29 @@ async fn greet(
     let First { t, hello } = serde_json::from_slice(&first)?;
     ensure!(t == "hello" && hello.v == PROTOCOL, "it speaks another version of the protocol");
     ensure!(is_uuid(&hello.session) && hello.nonce.len() <= NONCE_MAX, "it names no session");
-    ensure!(hello.nonce.bytes().all(|byte| byte.is_ascii_hexdigit()), "its nonce is none");
+    ensure!(hello.nonce.bytes().all(|byte| byte.is_ascii_hexdigit()), "its nonce is not hexadecimal");
     ensure!(hello.pid == peer, "it is another process than it says");
-    ensure!(hello.ppid == starter, "another process started it than it says");
+    ensure!(hello.ppid == parent, "another process started it than it says");
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("the system gives no random number: {error}"))?;
     let nonce = hex(&random);
-    // Both name the process that they are for: another one that hands them on proves nothing by them.
+    // Our proof and our seal both name the process they are meant for, so a process that relays them proves nothing.
     let proof = hex(&wire::proof(key, "tray", &format!("{}:{peer}", hello.nonce), &hello.session));
     let _seal = seal(&hello.nonce, peer)?;
     let welcome = serde_json::json!({"t": "welcome", "v": PROTOCOL, "nonce": nonce, "proof": proof,
-        "pid": std::process::id(), "byItself": by_itself});
+        "pid": std::process::id(), "byItself": auto_elevate});
     write(to, &welcome).await?;
     let answer = Lines::new(from, HELLO_MAX).next().await?.context("it does not take us for Pilotlight")?;
-    let Told::Proof { proof } = serde_json::from_slice(&answer)? else {
+    let Message::Proof { proof } = serde_json::from_slice(&answer)? else {
         bail!("it does not prove that it knows the key")
     };
-    let proof = unhex(&proof).context("its proof is none")?;
+    let proof = unhex(&proof).context("its proof is not hexadecimal")?;
     ensure!(wire::is_proof(&proof, key, "ext", &nonce, &hello.session), "it does not know the key");
     Ok(hello)
 }
 
-/// A file that is open for as long as this is held, by the name of a conversation: the extension looks for it in our process, which
-/// tells us from whoever read the key.
+/// An open file named after a connection. The extension looks for it among our process's descriptors: another process
+/// that has read the key does not have it.
 #[cfg(target_os = "linux")]
 fn seal(nonce: &str, peer: u32) -> anyhow::Result<std::os::fd::OwnedFd> {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
@@ -244,77 +254,77 @@ fn seal(_nonce: &str, _peer: u32) -> anyhow::Result<Option<std::os::fd::OwnedFd>
     Ok(None)
 }
 
-/// Takes what it says, and hands it orders, until either side has enough.
-async fn serve_one(
+/// Hands on the extension's messages and sends it orders, until either side disconnects.
+async fn exchange(
     from: &mut BufReader<OwnedReadHalf>,
     to: &mut OwnedWriteHalf,
-    mut ordered: mpsc::Receiver<(Order, oneshot::Sender<wire::Result>)>,
-    line: Line,
-    tell: &mpsc::Sender<Heard>,
+    mut ordered: mpsc::Receiver<(Order, oneshot::Sender<OrderResult>)>,
+    id: ConnectionId,
+    events: &mpsc::Sender<BridgeEvent>,
 ) -> anyhow::Result<()> {
-    let mut waiting = HashMap::new();
+    let mut pending = HashMap::new();
     let mut last = 0_u64;
     let clock = Clock::start();
     let mut lines = Lines::new(from, LINE_MAX);
-    let (mut second, mut said) = (Instant::now(), 0);
+    let (mut second, mut count) = (Instant::now(), 0);
     loop {
         tokio::select! {
             read = lines.next() => {
                 let Some(text) = read? else { return Ok(()) };
                 if second.elapsed() >= Duration::from_secs(1) {
-                    (second, said) = (Instant::now(), 0);
+                    (second, count) = (Instant::now(), 0);
                 }
-                said += 1;
-                ensure!(said <= RATE_MAX, "it says too much");
+                count += 1;
+                ensure!(count <= RATE_MAX, "it sends too much");
                 match serde_json::from_slice(&text)? {
-                    Told::Result(result) => {
-                        if let Some(tell) = waiting.remove(&result.id) {
-                            let _: Result<(), _> = oneshot::Sender::send(tell, result); // whoever asked may have left
+                    Message::Result(result) => {
+                        if let Some(reply) = pending.remove(&result.id) {
+                            let _: Result<(), _> = oneshot::Sender::send(reply, result); // the caller may have left
                         }
                     }
-                    told => tell.send(Heard::Told(line, told)).await?,
+                    message => events.send(BridgeEvent::Message(id, message)).await?,
                 }
             }
             order = ordered.recv() => {
-                // Nobody orders any more: it was not taken, or is not wanted.
-                let Some((order, tell)) = order else { return Ok(()) };
+                // Every `Bridge` was dropped: the engine did not accept this connection, or has replaced it.
+                let Some((order, reply)) = order else { return Ok(()) };
                 last += 1;
                 let mut text = serde_json::to_value(&order)?;
                 text["id"] = last.into();
                 text["by"] = (clock.now().wall + ORDER_LASTS).0.into();
-                waiting.insert(last, tell);
+                pending.insert(last, reply);
                 write(to, &text).await?;
             }
         }
     }
 }
 
-/// Lines, each whole however often waiting for it was given up.
+/// Reads lines. `next` is cancel-safe: a partial line is kept for the next call.
 struct Lines<'a, R> {
     from: &'a mut R,
-    begun: Vec<u8>,
+    partial: Vec<u8>,
     /// The longest line, in bytes.
-    most: usize,
+    max: usize,
 }
 
 impl<'a, R: AsyncBufRead + Unpin> Lines<'a, R> {
-    const fn new(from: &'a mut R, most: usize) -> Self {
-        Self { from, begun: Vec::new(), most }
+    const fn new(from: &'a mut R, max: usize) -> Self {
+        Self { from, partial: Vec::new(), max }
     }
 
     async fn next(&mut self) -> anyhow::Result<Option<Vec<u8>>> {
         loop {
             let buffer = self.from.fill_buf().await?;
             if buffer.is_empty() {
-                return Ok(None); // what is half said is not said
+                return Ok(None); // a partial line is dropped
             }
             let end = memchr::memchr(b'\n', buffer);
             let taken = end.map_or(buffer.len(), |end| end + 1);
-            self.begun.extend_from_slice(&buffer[..taken]);
+            self.partial.extend_from_slice(&buffer[..taken]);
             self.from.consume(taken);
-            ensure!(self.begun.len() <= self.most, "a line of it is too long");
+            ensure!(self.partial.len() <= self.max, "a line of it is too long");
             if end.is_some() {
-                return Ok(Some(std::mem::take(&mut self.begun)));
+                return Ok(Some(std::mem::take(&mut self.partial)));
             }
         }
     }

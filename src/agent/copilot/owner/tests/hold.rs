@@ -13,11 +13,11 @@ fn claimed(pid: u32, folder: &Path) -> Claim {
 
 fn is_held(pid: u32, folder: &Path) -> bool {
     let claim = claimed(pid, folder);
-    claim.held == Held::Seen && matches!(claim.owner, Owner::Alive { .. })
+    claim.held == Held::Verified && matches!(claim.owner, Owner::Alive { .. })
 }
 
 fn unheld(pid: u32) -> Claim {
-    Claim { owner: Owner::Unheld { pid }, held: Held::Untold }
+    Claim { owner: Owner::Unheld { pid }, held: Held::Unverified }
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn a_process_with_the_folders_own_file_open_and_locked_holds_it() {
     assert!(is_held(process.pid(), &folder));
     // Even if the clock was set since.
     let old = Lock { pid: process.pid(), made: now() - Span::hours(1) };
-    assert_eq!(claim(old, &folder, &[], now()).held, Held::Seen);
+    assert_eq!(claim(old, &folder, &[], now()).held, Held::Verified);
     // By another name of the folder, too.
     let link = world.scratch.path().join("link");
     std::os::unix::fs::symlink(world.home("home"), &link).unwrap();
@@ -59,14 +59,14 @@ fn the_process_of_a_new_lock_counts_as_the_owner_for_now_but_not_for_orders() {
     let so_far = |age| claim_so_far(Lock { pid, made }, &folder, &[], made + age);
     for age in [Span(0), Span(6), GRACE - Span(1)] {
         let claim = so_far(age);
-        assert!(matches!(claim.owner, Owner::Alive { .. }) && claim.held == Held::Soon, "{age:?}: {claim:?}");
+        assert!(matches!(claim.owner, Owner::Alive { .. }) && claim.held == Held::Pending, "{age:?}: {claim:?}");
         assert_eq!(super::super::claim(Lock { pid, made }, &folder, &[], made + age), unheld(pid));
     }
     assert_eq!(so_far(GRACE), unheld(pid));
     // Only a change of the clock makes a lock from the future, which would seem new for too long.
     assert_eq!(so_far(Span::ZERO - SLACK), unheld(pid));
     let lock = Lock { pid, made };
-    let waits = [Span(0), Span(249), GRACE, Span(1999), SLACK, Span::hours(1)].map(|age| lock.tells_in(made + age));
+    let waits = [Span(0), Span(249), GRACE, Span(1999), SLACK, Span::hours(1)].map(|age| lock.recheck_in(made + age));
     assert_eq!(waits, [Some(Span(250)), Some(Span(1)), Some(Span(1750)), Some(Span(1)), None, None]);
 }
 
@@ -93,7 +93,7 @@ fn case_123_a_copied_home_of_an_older_release_is_not_held() {
         let process = world.with_open(files);
         let pid = process.pid();
         let claim = claimed(pid, &world.folder("home"));
-        assert!(matches!(claim.owner, Owner::Alive { .. }) && claim.held == Held::Untold, "{files:?}: {claim:?}");
+        assert!(matches!(claim.owner, Owner::Alive { .. }) && claim.held == Held::Unverified, "{files:?}: {claim:?}");
         assert_eq!(claimed(pid, &world.folder("other")), unheld(pid), "{files:?}");
     }
 }

@@ -1,8 +1,8 @@
-use super::super::fake::{Fake, Say, event, greeting, site_at};
+use super::super::fake::{FakeServer, Response, event, greeting, site_at};
 use super::*;
-use crate::agent::copilot::server::recover::Sight;
+use crate::agent::copilot::server::recover::{self, LogView};
 use crate::core::attempts::Mark;
-use crate::core::form::{Form, With};
+use crate::core::form::{Form, FormAnswer};
 use crate::core::order::Reply;
 use crate::core::time::Time;
 use serde_json::{Value, json};
@@ -14,9 +14,9 @@ fn run<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// What every server answers here, with what is special about one.
-fn answers(method: &str) -> Say {
-    Say::Answer(match method {
+/// The default response to a call.
+fn default_response(method: &str) -> Response {
+    Response::Result(match method {
         "connect" => return greeting(),
         "session.resume" => json!({"sessionId": "s"}),
         "session.metadata.activity" => json!({"abortable": false, "hasActiveWork": false}),
@@ -25,116 +25,120 @@ fn answers(method: &str) -> Say {
     })
 }
 
-async fn attached(fake: &Fake, policy: Policy) -> (Attached, mpsc::UnboundedReceiver<Event>) {
-    let (site, _sender) = site_at(vec![fake.endpoint.clone()], Sight::default());
-    let (events, heard) = mpsc::unbounded_channel();
-    (attach(&site, policy, events, 9, &|_, _| ()).await.unwrap(), heard)
+async fn attached(fake: &FakeServer, policy: Policy) -> (Attached, mpsc::UnboundedReceiver<Event>) {
+    let (site, _sender) = site_at(vec![fake.endpoint.clone()], LogView::default());
+    let (sender, events) = mpsc::unbounded_channel();
+    (attach(&site, policy, sender, 9, &|_, _| ()).await.unwrap(), events)
 }
 
-async fn next(heard: &mut mpsc::UnboundedReceiver<Event>) -> What {
-    let event = timeout(Duration::from_secs(30), heard.recv()).await.expect("an event comes").expect("events come");
+async fn next(events: &mut mpsc::UnboundedReceiver<Event>) -> EventKind {
+    let event = timeout(Duration::from_secs(30), events.recv()).await.expect("an event arrives").expect("still open");
     assert_eq!((event.generation, &*event.id), (9, "s"));
-    event.what
+    event.kind
 }
 
 #[test]
-fn case_51_an_event_that_comes_while_attaching_is_not_lost() {
+fn case_51_an_event_during_attaching_is_not_lost() {
     run(async {
-        let fake = Fake::start(|method, _, _| match method {
-            "session.resume" => Say::Events(vec![event("1", "session.idle", &json!({}))], json!({"sessionId": "s"})),
-            _ => answers(method),
+        let fake = FakeServer::start(|method, _, _| match method {
+            "session.resume" => {
+                Response::Events(vec![event("1", "session.idle", &json!({}))], json!({"sessionId": "s"}))
+            }
+            _ => default_response(method),
         })
         .await;
-        let (_attached, mut heard) = attached(&fake, Policy::Ask).await;
-        assert_eq!(next(&mut heard).await, What::Active(false));
-        assert_eq!(next(&mut heard).await, What::Idle);
+        let (_attached, mut events) = attached(&fake, Policy::Ask).await;
+        assert_eq!(next(&mut events).await, EventKind::Active(false));
+        assert_eq!(next(&mut events).await, EventKind::Idle);
     });
 }
 
-/// Its next turn begins before its server is asked what it does.
+/// The next turn begins before the server is asked about the session's activity.
 #[test]
-fn a_session_that_was_idle_for_a_moment_is_at_work_again() {
+fn a_session_that_was_briefly_idle_is_working_again() {
     run(async {
-        let fake = Fake::start(|method, _, _| match method {
-            "session.resume" => Say::Events(vec![event("1", "session.idle", &json!({}))], json!({"sessionId": "s"})),
-            "session.metadata.activity" => Say::Answer(json!({"abortable": true, "hasActiveWork": true})),
-            _ => answers(method),
+        let fake = FakeServer::start(|method, _, _| match method {
+            "session.resume" => {
+                Response::Events(vec![event("1", "session.idle", &json!({}))], json!({"sessionId": "s"}))
+            }
+            "session.metadata.activity" => Response::Result(json!({"abortable": true, "hasActiveWork": true})),
+            _ => default_response(method),
         })
         .await;
-        let (_attached, mut heard) = attached(&fake, Policy::Observe).await;
-        for what in [What::Active(true), What::Idle, What::Happened, What::Active(true)] {
-            assert_eq!(next(&mut heard).await, what);
+        let (_attached, mut events) = attached(&fake, Policy::Observe).await;
+        for kind in [EventKind::Active(true), EventKind::Idle, EventKind::Activity, EventKind::Active(true)] {
+            assert_eq!(next(&mut events).await, kind);
         }
     });
 }
 
 #[test]
-fn a_server_that_stops_answering_is_lost() {
+fn a_server_that_stops_responding_is_lost() {
     run(async {
-        let fake = Fake::start(|method, _, before| match method {
-            "ping" if before > 1 => Say::Nothing,
-            _ => answers(method),
+        let fake = FakeServer::start(|method, _, before| match method {
+            "ping" if before > 1 => Response::Nothing,
+            _ => default_response(method),
         })
         .await;
-        let (_attached, mut heard) = attached(&fake, Policy::Ask).await;
-        assert_eq!(next(&mut heard).await, What::Active(false));
-        assert!(matches!(next(&mut heard).await, What::Lost(Fault::Silent { .. })));
-        assert_eq!(heard.recv().await, None, "that was the last");
-        assert_eq!(fake.called("ping"), 5, "it is asked three times in a row");
+        let (_attached, mut events) = attached(&fake, Policy::Ask).await;
+        assert_eq!(next(&mut events).await, EventKind::Active(false));
+        assert!(matches!(next(&mut events).await, EventKind::Lost(Fault::Silent { .. })));
+        assert_eq!(events.recv().await, None, "that was the last");
+        assert_eq!(fake.called("ping"), 5, "three in a row timed out");
     });
 }
 
-/// To leave may end the session, so a server that is held up for a moment is no reason to.
+/// Leaving may end the session, so a server that is briefly slow is kept.
 #[test]
-fn a_server_that_is_slow_for_once_is_kept() {
+fn a_server_that_is_slow_once_is_kept() {
     run(async {
-        let fake = Fake::start(|method, _, before| match method {
-            "ping" if before == 1 || before == 2 => Say::Nothing,
-            _ => answers(method),
+        let fake = FakeServer::start(|method, _, before| match method {
+            "ping" if before == 1 || before == 2 => Response::Nothing,
+            _ => default_response(method),
         })
         .await;
-        let (_attached, mut heard) = attached(&fake, Policy::Ask).await;
-        assert_eq!(next(&mut heard).await, What::Active(false));
-        let asked_on = async {
+        let (_attached, mut events) = attached(&fake, Policy::Ask).await;
+        assert_eq!(next(&mut events).await, EventKind::Active(false));
+        let more_pings = async {
             while fake.called("ping") < 5 {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        timeout(Duration::from_secs(30), asked_on).await.unwrap();
-        assert_eq!(heard.try_recv(), Err(mpsc::error::TryRecvError::Empty));
+        timeout(Duration::from_secs(30), more_pings).await.unwrap();
+        assert_eq!(events.try_recv(), Err(mpsc::error::TryRecvError::Empty));
     });
 }
 
-/// A server tells nobody that a session was deleted.
+/// A server does not report that a session was deleted.
 #[test]
-fn a_session_that_its_server_has_not_any_more_is_lost() {
+fn a_session_that_its_server_no_longer_has_is_lost() {
     run(async {
         let deleted = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let asked = Arc::clone(&deleted);
-        let fake = Fake::start(move |method, _, _| match method {
-            "session.metadata.activity" if asked.load(std::sync::atomic::Ordering::SeqCst) => {
-                Say::Error(-32603, "Session not found")
+        let is_deleted = Arc::clone(&deleted);
+        let fake = FakeServer::start(move |method, _, _| match method {
+            "session.metadata.activity" if is_deleted.load(std::sync::atomic::Ordering::SeqCst) => {
+                Response::Error(-32603, "Session not found")
             }
-            _ => answers(method),
+            _ => default_response(method),
         })
         .await;
-        let (attached, mut heard) = attached(&fake, Policy::Ask).await;
-        assert_eq!(next(&mut heard).await, What::Active(false));
-        // The folder may only have been moved: where the server has the session, nothing is over.
-        attached.doubt();
-        let looked = async {
+        let (attached, mut events) = attached(&fake, Policy::Ask).await;
+        assert_eq!(next(&mut events).await, EventKind::Active(false));
+        // The folder may only have been moved: while the server has the session, the attachment lasts.
+        attached.recheck_loaded();
+        let rechecked = async {
             while fake.called("session.metadata.activity") < 4 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(Duration::from_secs(20), looked).await.expect("it is asked again with each heartbeat");
-        while let Ok(event) = heard.try_recv() {
-            assert_eq!(event.what, What::Happened);
+        timeout(Duration::from_secs(20), rechecked).await.expect("each heartbeat asks again");
+        while let Ok(event) = events.try_recv() {
+            assert_eq!(event.kind, EventKind::Activity);
         }
         deleted.store(true, std::sync::atomic::Ordering::SeqCst);
         let lost = async {
             loop {
-                if let What::Lost(fault) = next(&mut heard).await {
+                if let EventKind::Lost(fault) = next(&mut events).await {
                     break fault;
                 }
             }
@@ -149,18 +153,18 @@ fn a_session_that_its_server_has_not_any_more_is_lost() {
     });
 }
 
-/// Case 7: what was decided for one turn is not done to the next.
+/// Case 7: an order for one turn is not applied to the next.
 #[test]
 fn case_7_a_prompt_is_not_sent_again_after_another_one() {
     run(async {
-        let fake = Fake::start(|method, _, _| answers(method)).await;
-        let (attached, _heard) = attached(&fake, Policy::Ask).await;
+        let fake = FakeServer::start(|method, _, _| default_response(method)).await;
+        let (attached, _events) = attached(&fake, Policy::Ask).await;
         let (site, _sender) =
-            site_at(Vec::new(), Sight { prompt: Some(Mark { event: 2, at: Time(2) }), ..Sight::default() });
+            site_at(Vec::new(), LogView { prompt: Some(Mark { event: 2, at: Time(2) }), ..LogView::default() });
         let span = Duration::from_millis(10);
         let failure = recover::resend(
             &attached,
-            &recover::Prompt::Again("Paint it".into()),
+            &recover::Prompt::Repeat("Paint it".into()),
             Some(Mark { event: 1, at: Time(1) }),
             &site,
             span,
@@ -174,7 +178,7 @@ fn case_7_a_prompt_is_not_sent_again_after_another_one() {
 }
 
 #[test]
-fn what_is_approved_by_itself_is_approved_once_and_only_where_that_is_allowed() {
+fn automatic_approval_answers_each_request_once_and_only_if_allowed() {
     let asked = |id: &str, managed: bool| {
         let request = json!({"kind": "shell", "fullCommandText": "ls", "managedApprovalRequired": managed});
         event(id, "permission.requested", &json!({"requestId": id, "permissionRequest": request}))
@@ -186,22 +190,25 @@ fn what_is_approved_by_itself_is_approved_once_and_only_where_that_is_allowed() 
     let answered = |policy: Policy| {
         run(async {
             let (sender, mut answered) = mpsc::unbounded_channel();
-            let fake = Fake::start(move |method, params: &Value, _| match method {
-                // Two are asked while we attach, and are in the list as well; the list has one more, and one for a person.
-                "session.resume" => Say::Events(vec![asked("a", false), asked("m", true)], json!({"sessionId": "s"})),
+            let fake = FakeServer::start(move |method, params: &Value, _| match method {
+                // Two requests arrive while attaching, and the list has both and a third. One of the two requires a
+                // person.
+                "session.resume" => {
+                    Response::Events(vec![asked("a", false), asked("m", true)], json!({"sessionId": "s"}))
+                }
                 "session.permissions.pendingRequests" => {
-                    Say::Answer(json!({"items": [open("a", false), open("b", false), open("m", true)]}))
+                    Response::Result(json!({"items": [open("a", false), open("b", false), open("m", true)]}))
                 }
                 "session.permissions.handlePendingPermissionRequest" => {
                     assert_eq!(params["result"], json!({"kind": "approve-once"}));
                     sender.send(params["requestId"].as_str().unwrap().to_owned()).unwrap();
-                    answers(method)
+                    default_response(method)
                 }
-                _ => answers(method),
+                _ => default_response(method),
             })
             .await;
-            let (attached, _heard) = attached(&fake, policy).await;
-            // Whatever is still under way is answered before this.
+            let (attached, _events) = attached(&fake, policy).await;
+            // The server answers everything still in flight before this.
             attached.link.ping(Duration::from_secs(5)).await.unwrap();
             drop(attached);
             let mut ids = Vec::new();
@@ -217,111 +224,116 @@ fn what_is_approved_by_itself_is_approved_once_and_only_where_that_is_allowed() 
     assert!(answered(Policy::Observe).is_empty());
 }
 
-/// A question that is open when we come, its server's answer to ours, and what it tells of the end.
-async fn replied(answer: Say, told: Option<Value>, reply: &Reply) -> (Result<String, Failure>, usize, bool) {
+/// Replies to an open question on a server that responds with `response` and then sends `completed`. Returns the
+/// outcome, the number of answers sent, and whether the question was shown.
+async fn replied(
+    response: Response,
+    completed: Option<Value>,
+    reply: &Reply,
+) -> (Result<String, Failure>, usize, bool) {
     const ANSWER: &str = "session.ui.handlePendingUserInput";
     let asked = json!({"requestId": "r", "question": "Which color?", "choices": ["red", "blue"]});
     let log = json!({"events": [event("1", "user_input.requested", &asked)], "cursor": "1", "hasMore": false});
-    let (answer, said) = (Mutex::new(Some(answer)), told);
-    let fake = Fake::start(move |method, params, _| match method {
-        "session.eventLog.read" => Say::Answer(log.clone()),
-        "session.metadata.activity" => Say::Answer(json!({"abortable": true, "hasActiveWork": true})),
+    let response = Mutex::new(Some(response));
+    let fake = FakeServer::start(move |method, params, _| match method {
+        "session.eventLog.read" => Response::Result(log.clone()),
+        "session.metadata.activity" => Response::Result(json!({"abortable": true, "hasActiveWork": true})),
         ANSWER => {
             assert_eq!(params["response"], json!({"answer": "blue", "wasFreeform": false}));
-            let told = said.iter().map(|data| event("2", "user_input.completed", data)).collect();
-            match answer.lock().unwrap().take() {
-                Some(Say::Answer(result)) => Say::Events(told, result),
+            let completed = completed.iter().map(|data| event("2", "user_input.completed", data)).collect();
+            match response.lock().unwrap().take() {
+                Some(Response::Result(result)) => Response::Events(completed, result),
                 other => other.unwrap(),
             }
         }
-        _ => answers(method),
+        _ => default_response(method),
     })
     .await;
-    let (attached, _heard) = attached(&fake, Policy::Ask).await;
-    let (site, _sender) = site_at(Vec::new(), Sight::default());
-    let posed = std::sync::atomic::AtomicBool::new(false);
-    let pose = |_: Form| posed.store(true, std::sync::atomic::Ordering::Relaxed);
-    let came = attached.reply(QuestionAnswer { site: &site, reply, pose: &pose, steps: &|_, _| () }).await;
-    (came, fake.called(ANSWER), posed.into_inner())
+    let (attached, _events) = attached(&fake, Policy::Ask).await;
+    let (site, _sender) = site_at(Vec::new(), LogView::default());
+    let shown = std::sync::atomic::AtomicBool::new(false);
+    let show = |_: Form| shown.store(true, std::sync::atomic::Ordering::Relaxed);
+    let outcome = attached.reply(QuestionAnswer { site: &site, reply, show: &show, steps: &|_, _| () }).await;
+    (outcome, fake.called(ANSWER), shown.into_inner())
 }
 
-/// The open question of these tests, answered by its second choice.
+/// The second choice as the reply to the question of these tests.
 fn blue() -> Reply {
     let asked = json!({"requestId": "r", "question": "Which color?", "choices": ["red", "blue"]});
     let shown = Form::read("user_input.requested", &asked).unwrap().mark();
-    Reply::Give { request: "r".into(), shown, with: With::Choice(1) }
+    Reply::Give { request: "r".into(), shown, with: FormAnswer::Choice(1) }
 }
 
 #[test]
-fn an_answer_is_done_when_its_server_tells_of_it() {
-    let told = json!({"requestId": "r", "answer": "blue", "wasFreeform": false});
-    let (came, calls, _) = run(replied(Say::Answer(json!({"success": true})), Some(told), &blue()));
-    assert_eq!((came, calls), (Ok("answered".to_owned()), 1));
+fn an_answer_succeeds_when_the_server_confirms_it() {
+    let completed = json!({"requestId": "r", "answer": "blue", "wasFreeform": false});
+    let (outcome, calls, _) = run(replied(Response::Result(json!({"success": true})), Some(completed), &blue()));
+    assert_eq!((outcome, calls), (Ok("answered".to_owned()), 1));
 }
 
 #[test]
-fn an_answer_that_was_taken_and_is_not_told_of_may_have_happened() {
-    for told in [None, Some(json!({"requestId": "r", "answer": "red", "wasFreeform": false}))] {
-        let (came, calls, _) = run(replied(Say::Answer(json!({"success": true})), told.clone(), &blue()));
-        let failure = came.unwrap_err();
+fn an_unconfirmed_answer_may_have_happened() {
+    for completed in [None, Some(json!({"requestId": "r", "answer": "red", "wasFreeform": false}))] {
+        let (outcome, calls, _) = run(replied(Response::Result(json!({"success": true})), completed.clone(), &blue()));
+        let failure = outcome.unwrap_err();
         assert!(
             failure.sent && calls == 1 && failure.to_string().starts_with("may have happened: "),
-            "{told:?}: {failure}"
+            "{completed:?}: {failure}"
         );
     }
-    let (came, ..) = run(replied(Say::Nothing, None, &blue()));
-    assert!(came.unwrap_err().sent, "its server says nothing");
-    let (came, ..) = run(replied(Say::Close, None, &blue()));
-    assert!(came.unwrap_err().sent, "its server is gone");
+    let (outcome, ..) = run(replied(Response::Nothing, None, &blue()));
+    assert!(outcome.unwrap_err().sent, "its server says nothing");
+    let (outcome, ..) = run(replied(Response::Close, None, &blue()));
+    assert!(outcome.unwrap_err().sent, "its server is gone");
 }
 
-/// An event may be lost on its way; the server's log of events has it all the same.
+/// An event may be lost, but the server's event log still has it.
 #[test]
-fn an_answer_whose_end_was_not_heard_is_looked_for() {
+fn a_confirmation_that_was_lost_is_read_from_the_event_log() {
     run(async {
         let asked = json!({"requestId": "r", "question": "Which color?", "choices": ["red", "blue"]});
-        let told = json!({"requestId": "r", "answer": "blue", "wasFreeform": false});
-        let fake = Fake::start(move |method, _, before| match method {
+        let completed = json!({"requestId": "r", "answer": "blue", "wasFreeform": false});
+        let fake = FakeServer::start(move |method, _, before| match method {
             "session.eventLog.read" => {
                 let mut events = vec![event("1", "user_input.requested", &asked)];
-                events.extend((before > 0).then(|| event("2", "user_input.completed", &told)));
-                Say::Answer(json!({"events": events, "cursor": "1", "hasMore": false}))
+                events.extend((before > 0).then(|| event("2", "user_input.completed", &completed)));
+                Response::Result(json!({"events": events, "cursor": "1", "hasMore": false}))
             }
-            "session.metadata.activity" => Say::Answer(json!({"abortable": true, "hasActiveWork": true})),
-            _ => answers(method),
+            "session.metadata.activity" => Response::Result(json!({"abortable": true, "hasActiveWork": true})),
+            _ => default_response(method),
         })
         .await;
-        let (attached, _heard) = attached(&fake, Policy::Ask).await;
-        let (site, _sender) = site_at(Vec::new(), Sight::default());
-        let came =
-            attached.reply(QuestionAnswer { site: &site, reply: &blue(), pose: &|_| (), steps: &|_, _| () }).await;
-        assert_eq!(came, Ok("answered".to_owned()));
+        let (attached, _events) = attached(&fake, Policy::Ask).await;
+        let (site, _sender) = site_at(Vec::new(), LogView::default());
+        let outcome =
+            attached.reply(QuestionAnswer { site: &site, reply: &blue(), show: &|_| (), steps: &|_, _| () }).await;
+        assert_eq!(outcome, Ok("answered".to_owned()));
     });
 }
 
 #[test]
-fn an_answer_that_its_server_refuses_did_not_happen() {
-    let (came, ..) = run(replied(Say::Answer(json!({"success": false})), None, &blue()));
-    let failure = came.unwrap_err();
+fn an_answer_that_the_server_refuses_did_not_happen() {
+    let (outcome, ..) = run(replied(Response::Result(json!({"success": false})), None, &blue()));
+    let failure = outcome.unwrap_err();
     assert!(failure.refused && !failure.sent && failure.why.contains("no longer open"), "{failure}");
-    let (came, ..) = run(replied(Say::Error(-32603, "no"), None, &blue()));
-    let failure = came.unwrap_err();
+    let (outcome, ..) = run(replied(Response::Error(-32603, "no"), None, &blue()));
+    let failure = outcome.unwrap_err();
     assert!(!failure.refused && !failure.sent, "{failure}");
 }
 
 #[test]
-fn only_the_question_that_was_shown_is_answered_and_a_look_answers_nothing() {
-    let give = |request: &str, shown| Reply::Give { request: request.into(), shown, with: With::Choice(1) };
+fn only_the_question_that_was_shown_is_answered_and_showing_it_answers_nothing() {
+    let give = |request: &str, shown| Reply::Give { request: request.into(), shown, with: FormAnswer::Choice(1) };
     let Reply::Give { shown, .. } = blue() else { panic!() };
     for (reply, why) in [(give("r", shown + 1), "something else"), (give("x", shown), "no longer open")] {
-        let (came, calls, posed) = run(replied(Say::Answer(json!({"success": true})), None, &reply));
-        let failure = came.unwrap_err();
-        assert!(failure.refused && failure.why.contains(why) && calls == 0 && !posed, "{failure}");
+        let (outcome, calls, was_shown) = run(replied(Response::Result(json!({"success": true})), None, &reply));
+        let failure = outcome.unwrap_err();
+        assert!(failure.refused && failure.why.contains(why) && calls == 0 && !was_shown, "{failure}");
     }
     for request in [None, Some("r".to_owned())] {
-        let (came, calls, posed) = run(replied(Say::Nothing, None, &Reply::Look(request)));
-        assert!(came.is_ok() && calls == 0 && posed);
+        let (outcome, calls, was_shown) = run(replied(Response::Nothing, None, &Reply::Look(request)));
+        assert!(outcome.is_ok() && calls == 0 && was_shown);
     }
-    let (came, calls, posed) = run(replied(Say::Nothing, None, &Reply::Look(Some("x".into()))));
-    assert!(came.unwrap_err().refused && calls == 0 && !posed);
+    let (outcome, calls, was_shown) = run(replied(Response::Nothing, None, &Reply::Look(Some("x".into()))));
+    assert!(outcome.unwrap_err().refused && calls == 0 && !was_shown);
 }

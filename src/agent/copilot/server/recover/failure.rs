@@ -1,23 +1,23 @@
-//! Why something was not achieved, and whether it may have happened all the same.
+//! Why an order failed, and whether it may have taken effect anyway.
 
 use crate::agent::copilot::server::fault::Fault;
 use crate::core::order::Step;
 use std::fmt;
 
-/// Why something was not achieved.
+/// Why an order failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The step that failed.
     pub step: Step,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// What can be done instead.
+    /// What the user can do instead.
     pub next: Option<String>,
-    /// Nothing was done, because it would not be what was asked for.
+    /// Whether it was refused, with nothing done, because it would not be what was asked for.
     pub refused: bool,
-    /// Something was sent, and may have happened.
+    /// Whether something was sent that may have taken effect.
     pub sent: bool,
-    /// What went wrong with which server.
+    /// The fault of each server that was tried.
     pub faults: Vec<Fault>,
 }
 
@@ -34,7 +34,7 @@ impl Failure {
         Self { step, why: why.to_owned(), next: None, refused: true, sent: false, faults: Vec::new() }
     }
 
-    /// What was sent is not confirmed.
+    /// Marks it as sent but not confirmed.
     pub(crate) fn unconfirmed(self) -> Self {
         Self { sent: true, ..self }
     }

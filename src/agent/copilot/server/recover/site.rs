@@ -1,84 +1,99 @@
-//! A session as an order finds it: where it may be reached, what is seen of it on disk, and whether the order still stands.
+//! The session that an order is for: where it can be reached, what its log shows, and whether the order is still valid.
 
-use super::{Failure, TOLD_WITHIN};
+use super::failure::Failure;
+use crate::agent::copilot::server::client::{Activity, Link};
 use crate::agent::copilot::server::servers::Endpoint;
 use crate::core::attempts::Mark;
 use crate::core::order::Step;
 use crate::core::time::Time;
 use crate::core::turn::Call;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-/// Long enough to hear of everything that has happened already.
-const MOMENT: Duration = Duration::from_millis(1);
+/// How long an effect may take to show on disk or at the server.
+pub(crate) const EFFECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to wait for the log to confirm a call that the server did not answer. A server that was frozen takes a
+/// second after it continues, and longer on a busy machine.
+pub(in crate::agent::copilot::server) const CONFIRM_TIMEOUT: Duration =
+    if cfg!(test) { Duration::from_secs(1) } else { Duration::from_secs(3) };
+/// The interval at which the server is polled for an effect. Changes on disk notify us.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Long enough for events that have already happened to be processed.
+const SETTLE: Duration = Duration::from_millis(1);
 
-/// What is seen of a session on disk.
+/// Receives each step.
+pub type Steps<'a> = &'a (dyn Fn(Step, String) + Send + Sync);
+/// Shows a whole request before it is answered.
+pub(crate) type Show<'a> = &'a (dyn Fn(String) + Send + Sync);
+
+/// The state of a session as its log shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sight {
-    /// A turn is open.
+pub struct LogView {
+    /// Whether a turn is open.
     pub turn_open: bool,
     /// How many tools are open.
     pub tools_open: usize,
-    /// How many tools ran since the last prompt, or may have: all but those that were denied before they ran.
+    /// How many tools have run since the last prompt, or may have: all but those that were denied before they ran.
     pub ran: u32,
     /// The last prompt in the log that was not Copilot's own.
     pub prompt: Option<Mark>,
-    /// How many events the log has; or anything else that changes when it grows.
+    /// The number of events in the log, or any other value that changes when it grows.
     pub events: u64,
-    /// The event that opened the last turn, as in [`Facts`](crate::core::session::Facts).
+    /// The event that opened the last turn, as in [`Facts`](crate::core::facts::Facts).
     pub root: Option<Box<str>>,
-    /// Tools were denied lately because nobody could be asked.
+    /// Whether tools were recently denied because nobody could be asked.
     pub denied: bool,
-    /// The requests that were answered last, and whether they were allowed.
+    /// The last answered requests, and whether they were allowed.
     pub answered: Vec<(Call, bool)>,
-    /// The requests that are open, and what they ask for where one text says it all.
+    /// The open requests, each with the one text that represents it, if there is one.
     pub requests: Vec<(Call, Option<Box<str>>)>,
-    /// When the last turn was aborted that was.
+    /// When a turn was last aborted.
     pub aborted: Option<Time>,
-    /// The session was silent for longer than it may.
+    /// Whether the session has been silent for longer than the limit.
     pub silent: bool,
-    /// The log of a process that is gone has tools that started and never ended.
+    /// Whether the process is gone and its log has tools that started and never ended.
     pub unmatched_tools: bool,
 }
 
-/// A session, and where it may be reached.
+/// A session, and where it can be reached.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// The session's whole id.
+    /// The session's full id.
     pub id: Box<str>,
     /// The folder it works in.
     pub cwd: Option<PathBuf>,
-    /// Where to look for it, in this order.
+    /// The endpoints to try, in this order.
     pub endpoints: Vec<Endpoint>,
-    /// Whether these endpoints are of the process that provably holds the session: only then a server is asked to join a session
-    /// that it does not itself say to have. See [`Link::reach`](crate::agent::copilot::server::client::Link::reach).
+    /// Whether the endpoints belong to the process that provably holds the session. Only then may a session be joined
+    /// that its server does not report as loaded. See
+    /// [`Link::reach`](crate::agent::copilot::server::client::Link::reach).
     pub owned: bool,
-    /// What is seen of it on disk, kept up to date.
-    pub sight: watch::Receiver<Sight>,
-    /// Asked right before anything is sent.
+    /// What its log shows, kept up to date.
+    pub log_view: watch::Receiver<LogView>,
+    /// Checked right before anything is sent.
     pub permit: Permit,
 }
 
-/// Whether what was asked for is still to be done: whoever asked may have left, and the turn that it was for may be over.
+/// Asks the engine whether an order is still valid: its sender may have left, or the turn that it was for may be over.
 #[derive(Clone, Debug, Default)]
 pub struct Permit(Option<mpsc::UnboundedSender<oneshot::Sender<Result<(), String>>>>);
 
 impl Permit {
-    /// Asks over this channel.
+    /// A permit that asks over this channel.
     pub(crate) const fn from(ask: mpsc::UnboundedSender<oneshot::Sender<Result<(), String>>>) -> Self {
         Self(Some(ask))
     }
 
-    /// Whether it is still to be done.
+    /// Asks whether the order is still valid.
     ///
     /// # Errors
-    /// Why not, in words for the user.
+    /// The reason why not, in words for the user.
     pub(crate) async fn ask(&self) -> Result<(), String> {
         let Some(ask) = &self.0 else { return Ok(()) };
-        // Where we were held up, what happened meanwhile is heard of first.
-        sleep(MOMENT).await;
+        // If this process was suspended, events from that time are processed first.
+        sleep(SETTLE).await;
         let (answer, answered) = oneshot::channel();
         let ended = || "Pilotlight is ending; nothing was sent".to_owned();
         ask.send(answer).map_err(|_| ended())?;
@@ -87,14 +102,42 @@ impl Permit {
 }
 
 impl Site {
-    /// To be called right before something is sent.
+    /// Call this right before anything is sent.
     pub(crate) async fn may_send(&self, step: Step) -> Result<(), Failure> {
         self.permit.ask().await.map_err(|why| Failure::refusal(step, &why))
     }
 
-    /// Whether the log comes to tell this, though the server does not.
-    pub(super) async fn is_told(&self, what: impl Fn(&Sight) -> bool) -> bool {
-        let mut sight = self.sight.clone();
-        timeout(TOLD_WITHIN, sight.wait_for(|sight| what(sight))).await.is_ok_and(|seen| seen.is_ok())
+    /// Waits until the log shows this, when the server has not confirmed it. Returns `false` on timeout.
+    pub(super) async fn log_shows(&self, predicate: impl Fn(&LogView) -> bool) -> bool {
+        let mut log_view = self.log_view.clone();
+        timeout(CONFIRM_TIMEOUT, log_view.wait_for(|log_view| predicate(log_view))).await.is_ok_and(|seen| seen.is_ok())
     }
+}
+
+/// Finds the server that has the session loaded, and connects to it.
+pub(in crate::agent::copilot::server) async fn find(
+    site: &Site,
+    steps: Steps<'_>,
+) -> Result<(Link, Activity), Failure> {
+    let cwd = site.cwd.as_deref().unwrap_or(Path::new(""));
+    let mut faults = Vec::new();
+    for endpoint in &site.endpoints {
+        let attempt = async {
+            let link = Link::open(endpoint, cwd).await?;
+            let activity = link.reach(&site.id, site.owned).await?;
+            Ok((link, activity))
+        };
+        match attempt.await {
+            Ok((link, activity)) => {
+                steps(Step::Attach, format!("connected to {}", link.place()));
+                return Ok((link, activity));
+            }
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if faults.is_empty() {
+        return Err(Failure::refusal(Step::Attach, "no known server could have this session"));
+    }
+    let why = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    Err(Failure { step: Step::Attach, why, next: None, refused: false, sent: false, faults })
 }

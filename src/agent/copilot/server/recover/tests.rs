@@ -1,12 +1,15 @@
-use super::super::fake::{Fake, Say, greeting, site_at};
+use super::site::find;
 use super::*;
+use crate::agent::copilot::server::fake::{FakeServer, Response, greeting, site_at};
 use crate::agent::copilot::server::request::Request;
-use crate::core::order::Which;
+use crate::core::order::{Step, Which};
 use crate::core::time::Time;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
 
 fn run<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
@@ -28,9 +31,9 @@ fn allow<'a>(site: &'a Site, which: &'a Which) -> RequestAnswer<'a> {
     RequestAnswer { site, which, approve: true, show: &|_| (), steps: &|_, _| () }
 }
 
-fn site(fakes: &[&Fake]) -> (Site, watch::Sender<Sight>) {
+fn site(fakes: &[&FakeServer]) -> (Site, watch::Sender<LogView>) {
     let endpoints = fakes.iter().map(|fake| fake.endpoint.clone()).collect();
-    let (site, sender) = site_at(endpoints, Sight { turn_open: true, ..Sight::default() });
+    let (site, sender) = site_at(endpoints, LogView { turn_open: true, ..LogView::default() });
     (Site { owned: false, ..site }, sender)
 }
 
@@ -39,7 +42,7 @@ fn case_122_only_what_was_named_is_answered() {
     let both = || open(&[("a", "one"), ("b", "two")]);
     let ids =
         |chosen: Result<Vec<Request>, Failure>| chosen.unwrap().iter().map(|r| r.id.to_string()).collect::<Vec<_>>();
-    // Another one came meanwhile, or one of those that were meant has gone.
+    // Another request was opened since, or one of the chosen ones is gone.
     assert_eq!(ids(choose(both(), &these(&["b"]), &|_| ())), ["b"]);
     assert_eq!(ids(choose(both(), &these(&["z", "b", "a"]), &|_| ())), ["a", "b"]);
     for which in [&[][..], &["z"]] {
@@ -51,10 +54,10 @@ fn case_122_only_what_was_named_is_answered() {
 fn case_107b_a_request_that_is_not_what_was_shown_is_refused() {
     let shown = |id: &str, text: &str| Which::Shown { id: id.to_owned(), text: text.to_owned() };
     let now = || open(&[("b", "rm -rf /")]);
-    // A was answered elsewhere and B opened while A's popup stood.
+    // A was answered elsewhere, and B opened, while A's popup was shown.
     assert!(choose(now(), &shown("a", "ls"), &|_| ()).unwrap_err().refused);
     assert!(choose(now(), &these(&["a"]), &|_| ()).unwrap_err().refused);
-    // The same id, but not what was shown of it, be it by one character.
+    // The id matches, but the text differs by at least one character.
     for text in ["ls", "rm -rf / ", "rm -rf", ""] {
         assert!(choose(now(), &shown("b", text), &|_| ()).unwrap_err().refused, "{text:?}");
     }
@@ -62,13 +65,13 @@ fn case_107b_a_request_that_is_not_what_was_shown_is_refused() {
 }
 
 #[test]
-fn case_92_a_request_that_somebody_else_answered_is_told() {
+fn case_92_a_request_that_somebody_else_answered_is_reported() {
     run(async {
-        let fake = Fake::start(|method, _, _| match method {
+        let fake = FakeServer::start(|method, _, _| match method {
             "connect" => greeting(),
-            "session.metadata.activity" => Say::Answer(json!({"abortable": true, "hasActiveWork": true})),
-            "session.permissions.pendingRequests" => Say::Answer(json!({"items": [request("a", "ls")]})),
-            _ => Say::Answer(json!({"success": false})),
+            "session.metadata.activity" => Response::Result(json!({"abortable": true, "hasActiveWork": true})),
+            "session.permissions.pendingRequests" => Response::Result(json!({"items": [request("a", "ls")]})),
+            _ => Response::Result(json!({"success": false})),
         })
         .await;
         let (site, _sight) = site(&[&fake]);
@@ -78,9 +81,9 @@ fn case_92_a_request_that_somebody_else_answered_is_told() {
     });
 }
 
-/// Each answer is a connection of its own, and none of them stays.
+/// Each answer uses a connection of its own, and closes it.
 #[test]
-fn whoever_has_answered_or_stopped_leaves() {
+fn answering_and_stopping_close_their_connections() {
     run(async {
         let fake = abortable(|_| false).await;
         let (site, _sight) = site(&[&fake]);
@@ -96,15 +99,15 @@ fn whoever_has_answered_or_stopped_leaves() {
 }
 
 #[test]
-fn an_answer_that_has_no_effect_is_no_success() {
+fn an_answer_without_effect_is_a_failure() {
     run(async {
-        let fake = Fake::start(|method, params, _| match method {
+        let fake = FakeServer::start(|method, params, _| match method {
             "connect" => greeting(),
-            "session.metadata.activity" => Say::Answer(json!({"abortable": true, "hasActiveWork": true})),
-            "session.permissions.pendingRequests" => Say::Answer(json!({"items": [request("a", "ls")]})),
+            "session.metadata.activity" => Response::Result(json!({"abortable": true, "hasActiveWork": true})),
+            "session.permissions.pendingRequests" => Response::Result(json!({"items": [request("a", "ls")]})),
             _ => {
                 assert_eq!(params["result"]["kind"], "reject");
-                Say::Answer(json!({"success": true}))
+                Response::Result(json!({"success": true}))
             }
         })
         .await;
@@ -126,17 +129,17 @@ fn an_answer_that_has_no_effect_is_no_success() {
 #[test]
 fn the_server_that_has_the_session_is_found_among_others() {
     run(async {
-        let without = Fake::start(|method, _, _| match method {
+        let without = FakeServer::start(|method, _, _| match method {
             "connect" => greeting(),
-            _ => Say::Error(-32603, "Session not found"),
+            _ => Response::Error(-32603, "Session not found"),
         })
         .await;
-        let with = Fake::start(|method, _, _| match method {
+        let with = FakeServer::start(|method, _, _| match method {
             "connect" => greeting(),
-            _ => Say::Answer(json!({"abortable": false, "hasActiveWork": false})),
+            _ => Response::Result(json!({"abortable": false, "hasActiveWork": false})),
         })
         .await;
-        let gone = Fake::start(|_, _, _| Say::Close).await;
+        let gone = FakeServer::start(|_, _, _| Response::Close).await;
         let (both, _sight) = site(&[&gone, &without, &with]);
         let (link, _) = find(&both, &|_, _| ()).await.unwrap();
         assert_eq!(link.place().to_string(), format!("the Copilot server at {}", with.endpoint.address));
@@ -150,16 +153,16 @@ fn the_server_that_has_the_session_is_found_among_others() {
     });
 }
 
-/// A server that takes every abort, and of which `busy` says whether it works after so many of them.
-async fn abortable(busy: impl Fn(usize) -> bool + Send + Sync + 'static) -> Fake {
+/// A server that accepts every abort. `busy` returns whether it still works after that many.
+async fn abortable(busy: impl Fn(usize) -> bool + Send + Sync + 'static) -> FakeServer {
     let aborts = AtomicUsize::new(0);
-    Fake::start(move |method, _, _| match method {
+    FakeServer::start(move |method, _, _| match method {
         "connect" => greeting(),
         "session.abort" => {
             aborts.fetch_add(1, Ordering::SeqCst);
-            Say::Answer(json!({"success": true}))
+            Response::Result(json!({"success": true}))
         }
-        _ => Say::Answer(json!({"abortable": true, "hasActiveWork": busy(aborts.load(Ordering::SeqCst))})),
+        _ => Response::Result(json!({"abortable": true, "hasActiveWork": busy(aborts.load(Ordering::SeqCst))})),
     })
     .await
 }
@@ -171,27 +174,27 @@ fn a_stop_is_seen_at_the_server_or_on_disk() {
         let (by_server, _sight) = site(&[&fake]);
         assert_eq!(stop(&by_server, &|_, _| ()).await.unwrap(), "stopped");
 
-        // Something in the background works on, but the log says that the turn was aborted.
+        // Background work continues, but the log shows that the turn was aborted.
         let fake = abortable(|_| true).await;
-        let (by_disk, sight) = site(&[&fake]);
-        let sight = Arc::new(sight);
-        let seen = Arc::clone(&sight);
+        let (by_disk, log_view) = site(&[&fake]);
+        let log_view = Arc::new(log_view);
+        let seen = Arc::clone(&log_view);
         let steps = move |step, _| {
             if step == Step::Abort {
-                seen.send_modify(|sight| sight.aborted = Some(Time(1)));
+                seen.send_modify(|log_view| log_view.aborted = Some(Time(1)));
             }
         };
         assert_eq!(stop(&by_disk, &steps).await.unwrap(), "stopped");
     });
 }
 
-/// What works in the background has no turn that could end.
+/// Background work has no turn that could end.
 #[test]
 fn a_stop_of_background_work_is_seen_at_the_server() {
     run(async {
         let fake = abortable(|_| true).await;
-        let (site, sight) = site(&[&fake]);
-        sight.send_modify(|sight| sight.turn_open = false);
+        let (site, log_view) = site(&[&fake]);
+        log_view.send_modify(|log_view| log_view.turn_open = false);
         let failure = stop(&site, &|_, _| ()).await.unwrap_err();
         assert_eq!(failure.step, Step::Verify, "{failure}");
     });

@@ -1,18 +1,18 @@
-//! What a watch is on: the system gives a folder one watch, whatever names it has.
+//! Maps watches to folders. The kernel has one watch for a folder, however many names it has.
 
-use crate::agent::copilot::watcher::Key;
-use crate::core::packed::Packed;
+use crate::agent::copilot::watcher::hints::Key;
+use crate::core::compact_id::CompactId;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What every watch is on.
+/// All watches and their places.
 #[derive(Default)]
 pub(super) struct Watches {
-    /// Those on the folder of one session that nothing will happen to, most likely: their numbers in order, each with its home and
-    /// its id. There may be tens of thousands of them.
-    old: Vec<(i32, u32, Packed)>,
+    /// Watches on the folder of a single old session: watch, home and id, sorted by watch. There may be tens of
+    /// thousands.
+    old: Vec<(i32, u32, CompactId)>,
     others: HashMap<i32, Places>,
 }
 
@@ -30,7 +30,7 @@ impl Watches {
         self.old.binary_search_by_key(&watch, |(watch, ..)| *watch)
     }
 
-    /// It is on this place, too.
+    /// Adds a place to a watch.
     pub(super) fn add(&mut self, watch: i32, place: Place) {
         match self.remove(watch) {
             Some(mut places) => {
@@ -41,16 +41,16 @@ impl Watches {
         }
     }
 
-    /// The same for the folder of a session that nothing will happen to, most likely.
+    /// Adds an old session's folder to a watch.
     pub(super) fn add_old(&mut self, watch: i32, key: &Key) {
         if self.others.contains_key(&watch) {
             return self.add(watch, Place::of(key));
         }
-        let old = (watch, home(key), Packed::from(&key.1));
+        let old = (watch, home(key), CompactId::from(&key.1));
         match self.find(watch) {
             Ok(at) if self.old[at] == old => {}
             Ok(_) => self.add(watch, Place::of(key)),
-            // New numbers are higher than all before, until they have gone round.
+            // Watch descriptors increase until they wrap around, so this is usually the end.
             Err(at) => self.old.insert(at, old),
         }
     }
@@ -63,7 +63,7 @@ impl Watches {
         Some(Places::One(Place::Session(home, id.id())))
     }
 
-    /// Takes places from a watch. Whether it was on them alone.
+    /// Removes places from a watch. Returns whether it has none left.
     pub(super) fn leave(&mut self, watch: i32, goes: impl Fn(&Place) -> bool) -> bool {
         let Some(left) = self.get(watch).map(|places| places.without(goes)) else { return false };
         self.remove(watch);
@@ -72,7 +72,7 @@ impl Watches {
         !is_left
     }
 
-    /// The watches on folders of a home's sessions.
+    /// The watches on the folders of a home's sessions.
     pub(super) fn of_home(&self, home: usize) -> Vec<i32> {
         let is_of = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home);
         let others = self.others.iter().filter(|(_, places)| places.all().iter().any(is_of));
@@ -95,7 +95,7 @@ fn home(key: &Key) -> u32 {
     u32::try_from(key.0).unwrap_or(u32::MAX)
 }
 
-/// What a watch is on: usually one place, but a folder may have several names.
+/// The places of a watch: usually one, but a folder may have several names.
 #[derive(Clone)]
 pub(super) enum Places {
     One(Place),
@@ -106,7 +106,7 @@ pub(super) enum Places {
 pub(super) enum Place {
     /// A session's folder.
     Session(u32, Arc<str>),
-    /// Any other.
+    /// Any other folder.
     Folder(Arc<Path>),
 }
 
@@ -130,7 +130,7 @@ impl Places {
         }
     }
 
-    /// The same without those; `None` if nothing is left.
+    /// The places without some; `None` if none are left.
     pub(super) fn without(&self, goes: impl Fn(&Place) -> bool) -> Option<Self> {
         let mut left: Vec<_> = self.all().iter().filter(|place| !goes(place)).cloned().collect();
         match left.len() {

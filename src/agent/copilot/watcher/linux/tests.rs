@@ -1,4 +1,4 @@
-//! What the system tells of a home becomes hints.
+//! The system's events in a home become hints.
 
 use super::*;
 use std::fs;
@@ -12,7 +12,7 @@ fn watched() -> (tempfile::TempDir, PathBuf, Source) {
     fs::create_dir(seen.parent().unwrap()).unwrap();
     fs::write(session.join("events.jsonl"), "{}\n").unwrap();
     let mut source =
-        Source::new(Sieve { roots: vec![vec![root.clone()]], seen: Some(seen.clone()), ..Sieve::default() }).unwrap();
+        Source::new(Filter { roots: vec![vec![root.clone()]], seen: Some(seen.clone()), ..Filter::default() }).unwrap();
     for path in [&*root, seen.parent().unwrap()] {
         assert!(source.watch(path).is_ok() && source.folders.contains_key(path));
     }
@@ -26,12 +26,12 @@ fn one() -> Key {
 
 fn hints(source: &mut Source) -> Hints {
     assert!(source.read());
-    source.look_for_logs();
+    source.check_missing_logs();
     std::mem::take(&mut source.hints)
 }
 
 #[test]
-fn whoever_reads_tells_nothing() {
+fn readers_cause_no_events() {
     let (scratch, session, mut source) = watched();
     for _ in 0..100 {
         assert_eq!(fs::read_dir(scratch.path().join("sessions")).unwrap().count(), 1);
@@ -45,28 +45,28 @@ fn whoever_reads_tells_nothing() {
 }
 
 #[test]
-fn what_is_written_made_and_removed_is_told() {
+fn writes_creations_and_removals_become_hints() {
     let (scratch, session, mut source) = watched();
     let root = session.parent().unwrap().to_owned();
     let key = |id: &str| [(0, id.into())].into();
     let log = session.join("events.jsonl");
     io::Write::write_all(&mut fs::File::options().append(true).open(&log).unwrap(), b"{}\n").unwrap();
-    let told = hints(&mut source);
-    assert!(told.folders == key("one") && told.homes.is_empty() && !told.all, "{told:?}");
-    for (name, is_told) in [("inuse.17.lock", true), ("workspace.yaml", true), ("inuse.17.hold", false)] {
+    let received = hints(&mut source);
+    assert!(received.folders == key("one") && received.homes.is_empty() && !received.all, "{received:?}");
+    for (name, is_relevant) in [("inuse.17.lock", true), ("workspace.yaml", true), ("inuse.17.hold", false)] {
         fs::write(session.join(name), "x").unwrap();
-        assert_eq!(hints(&mut source).any(), is_told, "{name}");
+        assert_eq!(hints(&mut source).any(), is_relevant, "{name}");
     }
     fs::create_dir(root.join("two")).unwrap();
-    let told = hints(&mut source);
-    assert!(told.folders == key("two") && told.homes.is_empty() && told.gone.is_empty(), "{told:?}");
+    let received = hints(&mut source);
+    assert!(received.folders == key("two") && received.homes.is_empty() && received.gone.is_empty(), "{received:?}");
     fs::write(scratch.path().join("state/other"), "x").unwrap();
     assert!(!hints(&mut source).any());
     fs::rename(scratch.path().join("state/other"), scratch.path().join("state/seen.json")).unwrap();
     assert!(hints(&mut source).seen);
     fs::remove_dir_all(&session).unwrap();
-    let told = hints(&mut source);
-    assert!(told.gone.contains(&session) && told.folders == key("one"), "{told:?}");
+    let received = hints(&mut source);
+    assert!(received.gone.contains(&session) && received.folders == key("one"), "{received:?}");
     assert!(source.held.is_empty() && source.places.len() == 2, "its watch went with it");
     fs::create_dir(&session).unwrap();
     assert!(source.watch_session(&one(), &session).is_ok());
@@ -76,15 +76,15 @@ fn what_is_written_made_and_removed_is_told() {
 }
 
 #[test]
-fn a_folder_of_logs_that_comes_is_found_with_what_else_happens() {
+fn a_new_folder_of_logs_is_found_at_the_next_event() {
     let scratch = tempfile::tempdir().unwrap();
     let home = scratch.path().canonicalize().unwrap();
     let (root, logs) = (home.join("session-state"), home.join("logs"));
     fs::create_dir(&root).unwrap();
-    let mut source = Source::new(Sieve { roots: vec![vec![root.clone()]], seen: None, ..Sieve::default() }).unwrap();
+    let mut source = Source::new(Filter { roots: vec![vec![root.clone()]], seen: None, ..Filter::default() }).unwrap();
     let kept = BTreeSet::new();
-    assert!(source.watch_ways(&[&root], &kept).is_none() && !source.folders.contains_key(&*logs));
-    // What comes and goes beside the sessions is not even told.
+    assert!(source.watch_routes(&[&root], &kept).is_none() && !source.folders.contains_key(&*logs));
+    // Other entries of the home do not even cause events.
     for name in ["session-store.db-journal", "logs"] {
         fs::create_dir(home.join(name)).unwrap();
         let mut events = [MaybeUninit::uninit(); 512];
@@ -92,16 +92,16 @@ fn a_folder_of_logs_that_comes_is_found_with_what_else_happens() {
     }
     fs::write(home.join("made"), "{}").unwrap();
     fs::rename(home.join("made"), home.join("open-sessions-state.json")).unwrap();
-    assert!(hints(&mut source).ways);
-    assert!(source.watch_ways(&[&root], &kept).is_none() && source.folders.contains_key(&*logs));
+    assert!(hints(&mut source).routes);
+    assert!(source.watch_routes(&[&root], &kept).is_none() && source.folders.contains_key(&*logs));
     fs::write(logs.join("process-1700000000000-17.log"), "x").unwrap();
     assert_eq!(hints(&mut source).logs, [17].into());
     fs::create_dir(root.join("one")).unwrap();
-    assert!(!hints(&mut source).ways, "once found, they are not looked for");
+    assert!(!hints(&mut source).routes, "once found, they are not checked for");
 }
 
 #[test]
-fn watches_asked_for_anew_are_on_what_stands_there_now() {
+fn renewed_watches_are_on_the_current_folders() {
     let (scratch, session, mut source) = watched();
     fs::rename(&session, scratch.path().join("away")).unwrap();
     fs::create_dir(&session).unwrap();
@@ -127,7 +127,7 @@ fn a_folder_with_two_names_is_watched_by_both() {
     assert_eq!(source.places.len(), 3);
     source.unwatch(&link);
     fs::write(session.join("events.jsonl"), "{}\n").unwrap();
-    assert!(hints(&mut source).any(), "the other name's watch is left");
+    assert!(hints(&mut source).any(), "it is still watched by its other name");
     source.forget(&session);
     fs::write(session.join("events.jsonl"), "{}\n").unwrap();
     assert!(!hints(&mut source).any());

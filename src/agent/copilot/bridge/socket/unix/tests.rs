@@ -1,34 +1,35 @@
 use super::*;
-use crate::agent::copilot::bridge::socket::Gone;
+use crate::agent::copilot::bridge::socket::connection::Gone;
 use crate::agent::copilot::bridge::wire::{Consent, is_proof, proof};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
 const KEY: &[u8] = b"the key";
 const SESSION: &str = "36535f61-5c7b-4f09-a70b-2f8aed972800";
-/// Their nonce.
+/// The extension's nonce.
 const NONCE: &str = "0123456789abcdef";
 
-/// Our end, and what is heard there.
+/// Our end of the socket, and its events.
 struct Desk {
     folder: tempfile::TempDir,
-    heard: mpsc::Receiver<Heard>,
-    _served: Served,
+    events: mpsc::Receiver<BridgeEvent>,
+    _socket: BridgeSocket,
 }
 
 impl Desk {
     fn new(check: Check) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
-        let (served, heard) = serve_checked(folder.path(), Ours { key: KEY.into(), by_itself: true }, check).unwrap();
-        Self { folder, heard, _served: served }
+        let ours = Ours { key: KEY.into(), auto_elevate: true };
+        let (socket, events) = serve_checked(folder.path(), ours, check).unwrap();
+        Self { folder, events, _socket: socket }
     }
 
     async fn connect(&self) -> UnixStream {
         UnixStream::connect(self.folder.path().join(SOCKET)).await.unwrap()
     }
 
-    /// An extension that has said who it is, and has proved it.
+    /// An extension after its handshake.
     async fn joined(&mut self) -> (UnixStream, Bridge) {
         let mut stream = self.connect().await;
         say(&mut stream, &hello(1)).await;
@@ -37,7 +38,7 @@ impl Desk {
         assert!(is_proof(&given, KEY, "tray", &format!("{NONCE}:{}", std::process::id()), SESSION));
         let nonce = welcome["nonce"].as_str().unwrap();
         say(&mut stream, &json!({"t": "proof", "proof": hex(&proof(KEY, "ext", nonce, SESSION))})).await;
-        let Some(Heard::Joined(_, hello, bridge)) = self.heard.recv().await else { panic!("it has not joined") };
+        let Some(BridgeEvent::Joined(_, hello, bridge)) = self.events.recv().await else { panic!("it has not joined") };
         assert_eq!((&*hello.session, hello.ppid), (SESSION, 7));
         (stream, bridge)
     }
@@ -52,7 +53,7 @@ async fn say(stream: &mut UnixStream, value: &Value) {
     stream.write_all(format!("{value}\n").as_bytes()).await.unwrap();
 }
 
-/// Its next line; `None` where the connection is over.
+/// The extension's next line; `None` where the connection is closed.
 async fn hear(stream: &mut UnixStream) -> Option<Value> {
     let mut line = Vec::new();
     loop {
@@ -69,16 +70,19 @@ fn run<F: Future>(future: F) -> F::Output {
 }
 
 #[test]
-fn orders_go_out_and_their_results_come_back_each_to_its_own() {
+fn each_order_gets_its_own_result() {
     run(async {
         let mut desk = Desk::new(|_| Ok(7));
         let (mut stream, bridge) = desk.joined().await;
         say(&mut stream, &json!({"t": "consent", "open": true})).await;
-        let Some(Heard::Told(_, Told::Consent(Consent { open: true, .. }))) = desk.heard.recv().await else { panic!() };
+        let Some(BridgeEvent::Message(_, Message::Consent(Consent { open: true, .. }))) = desk.events.recv().await
+        else {
+            panic!()
+        };
         let (one, two) = (bridge.clone(), bridge.clone());
         let stop = tokio::spawn(async move { one.order(Order::Stop { after: "root".into() }).await });
         let mut first = hear(&mut stream).await.unwrap();
-        // It counts for a moment from now on.
+        // Its deadline is counted from now.
         let now = jiff::Timestamp::now().as_millisecond();
         let by = first.as_object_mut().unwrap().remove("by").unwrap().as_i64().unwrap();
         assert!((now..=now + ORDER_LASTS.0).contains(&by), "{by} at {now}");
@@ -86,23 +90,23 @@ fn orders_go_out_and_their_results_come_back_each_to_its_own() {
         let elevate = tokio::spawn(async move { two.order(Order::Elevate { after: "root".into() }).await });
         let second = hear(&mut stream).await.unwrap();
         assert_eq!((&second["t"], &second["id"]), (&json!("elevate"), &json!(2)));
-        // A result that nobody waits for is nothing.
+        // A result that nobody waits for is ignored.
         say(&mut stream, &json!({"t": "result", "id": 9, "ok": true})).await;
         say(&mut stream, &json!({"t": "result", "id": 2, "ok": true})).await;
         say(&mut stream, &json!({"t": "result", "id": 1, "ok": false, "error": "changed"})).await;
         assert!(elevate.await.unwrap().unwrap().ok);
         assert_eq!(stop.await.unwrap().unwrap().error.as_deref(), Some("changed"));
-        // What was ordered and not answered may have happened.
+        // An order without a result may have been carried out.
         let lost = tokio::spawn(async move { bridge.order(Order::Elevate { after: "root".into() }).await.map(|_| ()) });
         hear(&mut stream).await.unwrap();
         drop(stream);
         assert_eq!(lost.await.unwrap(), Err(Gone));
-        let Some(Heard::Gone(_)) = desk.heard.recv().await else { panic!() };
+        let Some(BridgeEvent::Gone(_)) = desk.events.recv().await else { panic!() };
     });
 }
 
 #[test]
-fn who_is_no_extension_or_does_not_know_the_key_is_sent_away() {
+fn a_peer_that_is_no_extension_or_does_not_know_the_key_is_rejected() {
     run(async {
         let mut desk = Desk::new(|_| Ok(7));
         let (mut other, mut version) = (hello(1), hello(2));
@@ -116,7 +120,7 @@ fn who_is_no_extension_or_does_not_know_the_key_is_sent_away() {
         let texts = [other, version, stranger, path, word, long, json!({"t": "proof"})].map(|first| first.to_string());
         for first in texts.into_iter().chain(["{".into(), "\u{0}".into()]) {
             let mut stream = desk.connect().await;
-            // It may be sent away before all was said.
+            // It may be disconnected before all was written.
             let _ = stream.write_all(format!("{first}\n").as_bytes()).await;
             assert_eq!(hear(&mut stream).await, None, "{first:.99}");
         }
@@ -134,89 +138,90 @@ fn who_is_no_extension_or_does_not_know_the_key_is_sent_away() {
         say(&mut stream, &json!({"t": "proof", "proof": ours})).await;
         assert_eq!(hear(&mut stream).await, None);
         desk.joined().await;
-        assert!(desk.heard.try_recv().is_err(), "nothing was heard of the others");
+        assert!(desk.events.try_recv().is_err(), "the others caused no events");
     });
 }
 
 #[test]
-fn what_it_cannot_say_ends_the_conversation() {
+fn a_malformed_message_ends_the_connection() {
     run(async {
         let mut desk = Desk::new(|_| Ok(7));
         let long = "x".repeat(LINE_MAX + 1);
         for line in ["{", "[]", r#"{"t": "result", "id": "one", "ok": true}"#, &long] {
             let (mut stream, _bridge) = desk.joined().await;
-            // It may be sent away before all was said.
+            // It may be disconnected before all was written.
             let _ = stream.write_all(format!("{line}\n").as_bytes()).await;
-            let Some(Heard::Gone(_)) = desk.heard.recv().await else { panic!("{line:.40}") };
+            let Some(BridgeEvent::Gone(_)) = desk.events.recv().await else { panic!("{line:.40}") };
         }
-        // What a later version tells is passed over; what was half said was not said.
+        // A later version's message is unknown; a partial line is dropped.
         let (mut stream, _bridge) = desk.joined().await;
         say(&mut stream, &json!({"t": "weather", "sun": true})).await;
-        let Some(Heard::Told(_, Told::Unknown)) = desk.heard.recv().await else { panic!() };
+        let Some(BridgeEvent::Message(_, Message::Unknown)) = desk.events.recv().await else { panic!() };
         stream.write_all(br#"{"t": "consent", "open""#).await.unwrap();
         drop(stream);
-        let Some(Heard::Gone(_)) = desk.heard.recv().await else { panic!() };
+        let Some(BridgeEvent::Gone(_)) = desk.events.recv().await else { panic!() };
     });
 }
 
 #[test]
-fn a_socket_that_a_dead_one_left_is_replaced_and_ours_is_taken_away() {
+fn a_dead_trays_socket_is_replaced_and_ours_is_removed() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
         let path = folder.path().join(SOCKET);
         drop(UnixListener::bind(&path).unwrap());
         assert!(UnixStream::connect(&path).await.is_err());
-        let (served, _heard) = serve(folder.path(), KEY.to_vec(), true).unwrap();
+        let (socket, _events) = serve(folder.path(), KEY.to_vec(), true).unwrap();
         assert!(UnixStream::connect(&path).await.is_ok());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        drop(served);
+        drop(socket);
         assert!(!path.exists());
-        // One that others may write to is no place for it.
+        // A folder that others may write to is refused.
         fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
         assert!(serve(folder.path(), KEY.to_vec(), true).is_err());
     });
 }
 
 #[test]
-fn who_says_too_much_is_sent_away_and_takes_nobody_along() {
+fn a_flooding_extension_is_disconnected_alone() {
     run(async {
         let mut desk = Desk::new(|_| Ok(7));
         let (mut quiet, _bridge) = desk.joined().await;
         let (mut stream, _other) = desk.joined().await;
         let flood = tokio::spawn(async move { while stream.write_all(b"{\"t\": \"weather\"}\n").await.is_ok() {} });
-        let mut heard = 0;
-        while let Some(Heard::Told(2, _)) = desk.heard.recv().await {
-            heard += 1;
+        let mut messages = 0;
+        while let Some(BridgeEvent::Message(2, _)) = desk.events.recv().await {
+            messages += 1;
         }
-        assert!((1..=2 * RATE_MAX).contains(&heard), "{heard}");
+        assert!((1..=2 * RATE_MAX).contains(&messages), "{messages}");
         flood.await.unwrap();
         say(&mut quiet, &json!({"t": "consent", "open": true})).await;
-        let Some(Heard::Told(1, Told::Consent(_))) = desk.heard.recv().await else { panic!("it is gone as well") };
+        let Some(BridgeEvent::Message(1, Message::Consent(_))) = desk.events.recv().await else {
+            panic!("it was disconnected too")
+        };
     });
 }
 
-/// Whoever is no extension takes no place: there may be any number of them.
 #[test]
-fn strangers_take_no_room() {
+fn rejected_peers_take_no_places() {
     use std::sync::atomic::{AtomicBool, Ordering};
-    static IS_ONE: AtomicBool = AtomicBool::new(false);
+    static ACCEPT: AtomicBool = AtomicBool::new(false);
     run(async {
-        let mut desk = Desk::new(|_| if IS_ONE.load(Ordering::Acquire) { Ok(7) } else { Err("it is none") });
+        let mut desk = Desk::new(|_| if ACCEPT.load(Ordering::Acquire) { Ok(7) } else { Err("it is no extension") });
         let mut held = Vec::new();
-        for _ in 0..LINES_MAX + 50 {
+        for _ in 0..CONNECTIONS_MAX + 50 {
             let mut stream = desk.connect().await;
             assert_eq!(hear(&mut stream).await, None);
             held.push(stream);
         }
-        IS_ONE.store(true, Ordering::Release);
+        ACCEPT.store(true, Ordering::Release);
         desk.joined().await;
     });
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn we_prove_which_process_we_are_for_as_long_as_it_is_asked() {
+fn our_process_holds_the_seal_during_the_handshake() {
     run(async {
         let desk = Desk::new(|_| Ok(7));
         let mut stream = desk.connect().await;

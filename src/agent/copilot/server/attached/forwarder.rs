@@ -1,0 +1,168 @@
+//! Forwards an attached session's events to the engine: whether it works, what it asks, and that the connection is
+//! lost.
+
+use crate::agent::copilot::server::client::Link;
+use crate::agent::copilot::server::fault::Fault;
+use crate::agent::copilot::server::questions::{self, Questions};
+use crate::core::verdict::Asking;
+use github_copilot_sdk::subscription::{EventSubscription, RecvErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
+
+/// The interval of pings to an attached server, and the timeout of each. Both are shorter in tests, but long enough for
+/// any machine.
+const HEARTBEAT: (Duration, Duration) = if cfg!(test) {
+    (Duration::from_millis(100), Duration::from_secs(2))
+} else {
+    (Duration::from_secs(30), Duration::from_secs(10))
+};
+/// How many pings in a row may time out before the server counts as lost.
+const PINGS_MAX: u8 = 3;
+/// The delay between an event and the check whether the session works, as events come in bursts.
+const DEBOUNCE: Duration = Duration::from_millis(200);
+
+/// An event of an attached session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The generation given to the attachment. It distinguishes late events of one that was replaced.
+    pub generation: u64,
+    /// The session's id.
+    pub id: Box<str>,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened in an attached session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The turn is over, and the session waits.
+    Idle,
+    /// Whether the session works. Sent at the start and on each change.
+    Active(bool),
+    /// The open questions. Sent at the start if there are any, and on each change.
+    Asks(Vec<Asking>),
+    /// Any event, including those that never reach the disk. Sent at most a few times a second.
+    Activity,
+    /// The attachment is over. No event follows.
+    Lost(Fault),
+}
+
+pub(super) struct EventForwarder {
+    pub(super) link: Link,
+    pub(super) id: Box<str>,
+    pub(super) generation: u64,
+    pub(super) events: UnboundedSender<Event>,
+    pub(super) questions: Arc<watch::Sender<Questions>>,
+    pub(super) recheck: Arc<Notify>,
+}
+
+impl EventForwarder {
+    /// Runs until the connection or the session is over.
+    pub(super) async fn run(self, mut subscription: EventSubscription, active: bool) {
+        self.send(EventKind::Active(active));
+        // The last reported state, `None` after an event that may have changed it.
+        let mut active = Some(active);
+        self.update_questions(|questions| !questions.is_empty());
+        let (every, within) = HEARTBEAT;
+        let mut heartbeat = interval_at(Instant::now() + every, every);
+        // After the machine slept, one ping is enough.
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut check_at: Option<Instant> = None;
+        let (mut lagged, mut recheck) = (false, false);
+        let fault = loop {
+            tokio::select! {
+                event = subscription.recv() => match event {
+                    Ok(event) => {
+                        if event.event_type == "session.idle" && event.agent_id.is_none() {
+                            self.send(EventKind::Idle);
+                            active = None;
+                        }
+                        let event = questions::Event {
+                            kind: event.event_type,
+                            agent_id: event.agent_id,
+                            timestamp: event.timestamp,
+                            data: event.data,
+                        };
+                        self.update_questions(|questions| questions.apply(&event));
+                        check_at.get_or_insert_with(|| Instant::now() + DEBOUNCE);
+                    }
+                    // Missed events show in the session's activity and in the server's event log.
+                    Err(error) if matches!(error.kind(), RecvErrorKind::Lagged(_)) => {
+                        lagged = true;
+                        check_at.get_or_insert_with(|| Instant::now() + DEBOUNCE);
+                    }
+                    Err(_) => break self.link.end_fault(),
+                },
+                () = sleep_until(check_at.unwrap_or_else(Instant::now)), if check_at.is_some() => {
+                    check_at = None;
+                    self.send(EventKind::Activity);
+                    if std::mem::take(&mut lagged)
+                        && let Ok(now) = self.link.questions(&self.id).await
+                    {
+                        self.update_questions(|questions| std::mem::replace(questions, now.clone()) != now);
+                    }
+                    if let Err(fault) = self.check_activity(&mut active).await {
+                        break fault;
+                    }
+                }
+                () = self.recheck.notified() => {
+                    recheck = true;
+                    check_at.get_or_insert_with(|| Instant::now() + DEBOUNCE);
+                }
+                _ = heartbeat.tick() => {
+                    if let Err(fault) = self.check_alive(within).await {
+                        break fault;
+                    }
+                    if recheck {
+                        check_at.get_or_insert_with(Instant::now);
+                    }
+                }
+            }
+        };
+        self.send(EventKind::Lost(fault));
+        self.link.leave();
+    }
+
+    /// Pings the server, more than once if it is slow, because leaving may end the session.
+    async fn check_alive(&self, within: Duration) -> Result<(), Fault> {
+        let mut pings = 1;
+        loop {
+            match self.link.ping(within).await {
+                Err(Fault::Silent { .. }) if pings < PINGS_MAX => pings += 1,
+                result => return result,
+            }
+        }
+    }
+
+    /// Asks whether the session works, and sends a change. Fails if the connection or the session is over.
+    async fn check_activity(&self, active: &mut Option<bool>) -> Result<(), Fault> {
+        match self.link.activity(&self.id).await {
+            Ok(now) if Some(now.has_active_work) != *active => {
+                *active = Some(now.has_active_work);
+                self.send(EventKind::Active(now.has_active_work));
+                Ok(())
+            }
+            Err(fault @ (Fault::NotLoaded(_) | Fault::Gone(_) | Fault::NotCopilot(_) | Fault::TooLong(_))) => {
+                Err(fault)
+            }
+            // If the server is only slow, the heartbeat decides whether it lives.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Updates the questions, and sends them if `update` returns that they changed.
+    fn update_questions(&self, update: impl FnOnce(&mut Questions) -> bool) {
+        if self.questions.send_if_modified(update) {
+            let open = self.questions.borrow().open();
+            self.send(EventKind::Asks(open));
+        }
+    }
+
+    fn send(&self, kind: EventKind) {
+        // Fails only while the attachment is being dropped.
+        let _ = self.events.send(Event { generation: self.generation, id: self.id.clone(), kind });
+    }
+}

@@ -1,0 +1,98 @@
+//! Sends a prompt that continues a session, over an attachment.
+
+use super::failure::Failure;
+use super::site::{LogView, Site, Steps};
+use super::stop::abort;
+use crate::agent::copilot::server::attached::Attached;
+use crate::core::attempts::Mark;
+use crate::core::order::Step;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+
+/// How long a log may not grow after a prompt was sent, before the turn is aborted and the prompt sent once more.
+pub(crate) const LOG_GROWTH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The prompt that continues a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    /// The user's own last prompt, once more. Only if no tool has run since, because it might run twice.
+    Repeat(String),
+    /// A short prompt of ours that asks the agent to continue.
+    Continue(String),
+}
+
+impl Prompt {
+    fn text(&self) -> &str {
+        match self {
+            Self::Repeat(text) | Self::Continue(text) => text,
+        }
+    }
+}
+
+/// Sends a prompt to an attached session. If the log does not grow within `span`, no tool is open and no question is
+/// known, the turn is aborted and the prompt sent a second and last time. The user's own prompt is refused if a tool
+/// has run since, or may have, because it would run twice. Any prompt is refused if another one was sent in between:
+/// `last` is [`LogView::prompt`] as of the decision.
+pub async fn resend(
+    attached: &Attached,
+    prompt: &Prompt,
+    last: Option<Mark>,
+    site: &Site,
+    span: Duration,
+    steps: Steps<'_>,
+) -> Result<String, Failure> {
+    let mut log_view = site.log_view.clone();
+    if log_view.borrow().prompt != last {
+        let why = "another prompt was sent meanwhile; this was meant for the turn before it, and nothing was done";
+        return Err(Failure::refusal(Step::Resend, why));
+    }
+    if matches!(prompt, Prompt::Repeat(_)) && log_view.borrow().ran > 0 {
+        let why = "a tool has run since that prompt, or may have, and what it did would be done twice; write a prompt \
+                   that continues from there";
+        return Err(Failure::refusal(Step::Resend, why));
+    }
+    for attempt in 1..=2 {
+        site.may_send(Step::Resend).await?;
+        let (before, prompt_before) = {
+            let log_view = log_view.borrow_and_update();
+            (log_view.events, log_view.prompt)
+        };
+        steps(Step::Resend, format!("sends it, attempt {attempt}"));
+        match attached.send(prompt.text()).await {
+            Ok(()) => {}
+            Err(fault) if !fault.may_have_succeeded() => return Err(Failure::of(Step::Resend, fault)),
+            // Sending again could deliver the prompt twice.
+            Err(fault) if !site.log_shows(|log_view| log_view.prompt != prompt_before).await => {
+                return Err(Failure::of(Step::Resend, fault).unconfirmed());
+            }
+            Err(_) => {
+                steps(Step::Verify, "its server did not reply, but its log has the prompt".to_owned());
+                return Ok("sent".to_owned());
+            }
+        }
+        let until = Instant::now() + span;
+        let has_grown = |log_view: &LogView| log_view.events != before;
+        let grown = timeout_at(until, log_view.wait_for(has_grown)).await.is_ok_and(|seen| seen.is_ok());
+        if grown {
+            steps(Step::Verify, "the session works on it".to_owned());
+            return Ok("sent".to_owned());
+        }
+        if log_view.borrow().tools_open > 0 {
+            steps(Step::Verify, "a tool is still open".to_owned());
+            return Ok("sent, and waits for a tool that is still open".to_owned());
+        }
+        if attached.asks() {
+            steps(Step::Verify, "it asks you something".to_owned());
+            return Ok("sent, and waits for your answer to what it asks".to_owned());
+        }
+        if attempt == 1 {
+            abort(&attached.link, site, steps).await?;
+            if log_view.borrow().prompt != prompt_before {
+                steps(Step::Verify, "the prompt was logged late".to_owned());
+                return Ok("the prompt was sent again, and its turn stopped".to_owned());
+            }
+        }
+    }
+    let why = format!("sent twice, and nothing was logged within {} s", span.as_secs());
+    Err(Failure::because(Step::Resend, &why, "stop the session, or resume it in a terminal").unconfirmed())
+}

@@ -1,0 +1,264 @@
+//! A session's folder: reads its locks, its description and its log.
+
+pub(super) mod owner;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests;
+
+use super::glimpse::Root;
+use super::layout::{LOG, WORKSPACE, is_absence};
+use super::locks;
+use super::modified::modified;
+use super::reading::{Glimpse, ReadStatus, Reading};
+use crate::agent::copilot::owner::Lock;
+use crate::agent::copilot::tail::{ReadOutcome, Tail};
+use crate::agent::copilot::workspace;
+use crate::core::fleet::{About, Session};
+use crate::core::owner::Owner;
+use crate::core::time::{Span, Time};
+use std::fs::{self, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// How old a folder's last write must be for its next change to show in its time.
+const SETTLES: Span = Span::seconds(2);
+
+/// Shown for a log that ends in a line too long to be read.
+const ENDLESS: &str = "its log ends in a line of more than 64 MB, which is not read: what it does is unknown";
+
+/// A session's folder and what was read from it.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    tail: Tail,
+    workspace: Option<Time>,
+    locks: Vec<Lock>,
+    /// Whether there may be further locks, because the folder has too many files to list.
+    more_locks: bool,
+    /// The folder's modification time when `locks` were listed; `None` if it was too recent for the next change to show
+    /// in it.
+    listed: Option<Time>,
+    /// Locks whose process has exited, and when.
+    ended: Vec<(Lock, Time)>,
+    /// A listing in progress, and the folder's modification time when it began.
+    listing: Option<(Box<locks::Listing>, Time)>,
+    /// Whether the folder was listed completely at least once.
+    was_listed: bool,
+    /// Processes that have just made their lock and do not hold the session yet.
+    newcomers: Vec<u32>,
+    /// When to check again, by the awake clock, who holds the session: a new lock's process begins to hold it without
+    /// an event.
+    owner_recheck_at: Option<Time>,
+    /// The owner's lock, if it is too old for its claim to change soon, and when the claim was checked, by the awake
+    /// clock.
+    claimed: Option<(Lock, Time)>,
+    /// The process that has the session open without a lock.
+    opened: Option<u32>,
+    /// The last owner that exited, and when.
+    departed: Option<(u32, Time)>,
+    /// The last search of process logs for a former owner: when, by the awake clock, the pid that was found, and the
+    /// session's last progress, for which the result is valid.
+    former: Option<(Time, Option<u32>, Time)>,
+    /// The session as observed.
+    pub session: Session,
+}
+
+impl Folder {
+    /// A folder that has not been read yet.
+    pub(crate) fn new(sessions: &Path, id: &str) -> Self {
+        let session = Session { id: id.into(), ..Session::default() };
+        Self {
+            path: sessions.join(id),
+            tail: Tail::default(),
+            workspace: None,
+            locks: Vec::new(),
+            more_locks: false,
+            listed: None,
+            ended: Vec::new(),
+            listing: None,
+            was_listed: false,
+            newcomers: Vec::new(),
+            owner_recheck_at: None,
+            claimed: None,
+            opened: None,
+            departed: None,
+            former: None,
+            session,
+        }
+    }
+
+    /// Reads the folder: its locks and their owners, its description, and what is new in its log.
+    ///
+    /// Where nothing can be open any more and the log is old, the session has ended, and the log is left unread.
+    ///
+    /// # Errors
+    /// Where the folder is gone.
+    pub(crate) fn refresh(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> io::Result<ReadStatus> {
+        let is_new = !self.was_listed && self.listing.is_none() && self.session.facts.progress.is_none();
+        if is_new && let Some(past) = self.path.parent().and_then(|root| Root::at(root).past(&self.session.id, reading))
+        {
+            self.mark_past(past);
+            return Ok(ReadStatus::Complete);
+        }
+        let log_path = self.path.join(LOG);
+        let folder = match fs::symlink_metadata(&self.path) {
+            Ok(folder) if folder.is_dir() => folder,
+            Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+            Err(error) => return self.unreadable(error),
+        };
+        let written = modified(&folder);
+        let all_listed = match self.list_locks(written, reading) {
+            Ok(all_listed) => all_listed,
+            Err(error) => {
+                self.session.touched = written;
+                return self.unreadable(error);
+            }
+        };
+        let log = fs::symlink_metadata(&log_path).ok();
+        self.session.touched = log.as_ref().map_or_else(|| modified(&folder), modified);
+        self.session.has_log = log.is_some();
+        let (owner, progress) = (self.session.owner.clone(), self.session.facts.progress);
+        self.find_owner(reading);
+        self.session.unread = self.is_history(reading);
+        if self.session.unread {
+            return Ok(ReadStatus::Complete);
+        }
+        self.read_workspace();
+        let status = self.read_log(reading, buffer);
+        self.find_former_owner(reading);
+        self.cap_owner_start(&owner, progress);
+        Ok(if all_listed { status } else { ReadStatus::Partial })
+    }
+
+    /// Records a glimpse which has shown that nobody has the session open and that its log is too old to matter.
+    pub(crate) const fn mark_past(&mut self, glimpse: Glimpse) {
+        (self.session.touched, self.session.has_log, self.session.unread) = (glimpse.touched, glimpse.has_log, true);
+    }
+
+    /// Handles a folder that cannot be read but is not gone: its last known owner is assumed to have it open still.
+    fn unreadable(&mut self, error: io::Error) -> io::Result<ReadStatus> {
+        if is_absence(&error) {
+            return Err(error);
+        }
+        self.session.problem = Some(format!("its folder cannot be read: {error}").into());
+        // The locks cannot be rechecked until the folder is readable: a past recheck time would make the engine poll
+        // it.
+        self.owner_recheck_at = None;
+        Ok(ReadStatus::Complete)
+    }
+
+    /// Lists the locks, unless the folder is unchanged. On Linux a listing is a file event for whoever asks for reads,
+    /// and a rescan would cause one for each session. A folder of thousands of files is listed in slices; until the
+    /// listing is complete, the previous locks are kept. Returns whether it is complete.
+    fn list_locks(&mut self, written: Time, reading: &Reading<'_>) -> io::Result<bool> {
+        let is_unchanged = || self.listed == Some(written) && self.locks.iter().all(|lock| self.is_current(lock));
+        if cfg!(target_os = "linux") && self.listing.is_none() && is_unchanged() {
+            return Ok(true);
+        }
+        let (mut listing, written) = match self.listing.take() {
+            Some(listing) => listing,
+            None => (Box::new(locks::Listing::of(&self.path)?), written),
+        };
+        // Half of the remaining time is reserved for the log.
+        let until = reading.context.until.map(|until| {
+            let now = Instant::now();
+            now + until.saturating_duration_since(now) / 2
+        });
+        if !listing.advance(until) {
+            self.listing = Some((listing, written));
+            // Before the first complete listing, the owner is unknown.
+            self.more_locks |= !self.was_listed;
+            return Ok(false);
+        }
+        let listed = listing.finish(&self.path);
+        (self.locks, self.more_locks, self.was_listed) = (listed.locks, listed.cut, true);
+        // File times are coarse: a second write within the same tick does not change them.
+        self.listed = (written + SETTLES < reading.context.now.wall).then_some(written);
+        // A process that began or ceased to hold the session has written to the folder: check the claim again.
+        self.claimed = None;
+        Ok(true)
+    }
+
+    /// Whether a lock's file is still the one that was listed. Another process with the same id may have replaced it.
+    fn is_current(&self, lock: &Lock) -> bool {
+        let path = self.path.join(format!("inuse.{}.lock", lock.pid));
+        fs::symlink_metadata(path).is_ok_and(|meta| modified(&meta) == lock.made)
+    }
+
+    /// Whether the session has ended, whatever its log says.
+    fn is_history(&self, reading: &Reading<'_>) -> bool {
+        if self.session.facts.progress.is_some() || reading.all && self.session.has_log {
+            return false;
+        }
+        if !self.session.has_log {
+            return matches!(self.session.owner, Owner::Never | Owner::Gone { .. });
+        }
+        let touched = self.session.touched;
+        match self.session.owner {
+            Owner::Never => reading.is_past(touched),
+            Owner::Gone { .. } => reading.context.now.wall - touched > reading.context.limits.crashed,
+            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
+        }
+    }
+
+    /// Reads the log of an old session, to show how it ended.
+    pub(crate) fn read_history(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> ReadStatus {
+        self.session.unread = false;
+        self.read_workspace();
+        self.read_log(reading, buffer)
+    }
+
+    /// Frees the state for reading on in the log; another read would start over. With tens of thousands of logs, this
+    /// is most of the memory kept for them.
+    pub(crate) fn forget_log(&mut self) {
+        self.tail = Tail::default();
+    }
+
+    /// Reads `workspace.yaml` without keeping the result.
+    pub(crate) fn about(&self) -> About {
+        let path = self.path.join(WORKSPACE);
+        fs::symlink_metadata(&path).and_then(|meta| read_workspace(&path, &meta)).unwrap_or_default()
+    }
+
+    fn read_workspace(&mut self) {
+        let path = self.path.join(WORKSPACE);
+        let meta = fs::symlink_metadata(&path).ok();
+        let stamp = meta.as_ref().map(modified);
+        if stamp.is_none() || stamp != self.workspace {
+            self.session.about = meta.and_then(|meta| read_workspace(&path, &meta).ok()).unwrap_or_default();
+            self.workspace = stamp;
+        }
+    }
+
+    /// Reads what is new in the log.
+    pub(crate) fn read_log(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> ReadStatus {
+        let (path, session) = (self.path.join(LOG), &mut self.session);
+        let result = self.tail.read(&path, &mut session.facts, reading.context, buffer);
+        session.problem = match &result {
+            Ok(ReadOutcome::More) if session.facts.events == 0 => Some("its log is long, and still being read".into()),
+            Ok(_) if self.tail.is_inside_line() => Some(ENDLESS.into()),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string().into()),
+        };
+        if let Some(progress) = session.facts.progress {
+            session.touched = session.touched.max(progress.wall);
+        }
+        if let Ok(ReadOutcome::More) = result { ReadStatus::Partial } else { ReadStatus::Complete }
+    }
+
+    /// The folder's path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn read_workspace(path: &Path, meta: &Metadata) -> io::Result<About> {
+    if !meta.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // Room for a little more than the whole file lets one read fetch all of it and the next find its end.
+    let mut text = Vec::with_capacity(512 + usize::try_from(meta.len().min(workspace::LENGTH_MAX)).unwrap_or_default());
+    fs::File::open(path)?.take(workspace::LENGTH_MAX).read_to_end(&mut text)?;
+    Ok(workspace::parse(&text))
+}

@@ -1,0 +1,46 @@
+//! What reading a session depends on besides its folder, and its result.
+
+use crate::agent::copilot::opened::OpenSessions;
+use crate::agent::copilot::tail::ReadContext;
+use crate::core::time::Time;
+use std::collections::HashSet;
+
+/// What reading a session depends on besides its folder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading<'a> {
+    /// Both clocks, the limits, and the deadline.
+    pub context: ReadContext<'a>,
+    /// Names of further programs that count as Copilot.
+    pub owner_names: &'a [String],
+    /// Copilot processes whose exit is watched.
+    pub known: &'a HashSet<u32>,
+    /// The sessions that processes have open without a lock.
+    pub openings: &'a OpenSessions,
+    /// Whether to read even logs that are too old to matter.
+    pub all: bool,
+}
+
+impl Reading<'_> {
+    /// Whether a session without an owner has certainly ended, given when its log was last written.
+    pub(super) fn is_past(&self, touched: Time) -> bool {
+        self.context.now.wall - touched > self.context.limits.ownerless
+    }
+}
+
+/// Whether a read reached the end before its deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadStatus {
+    /// Everything was read.
+    Complete,
+    /// The folder or the log has more to read.
+    Partial,
+}
+
+/// The state of a folder without a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Glimpse {
+    /// When the log was last written, or the folder if there is no log.
+    pub touched: Time,
+    /// Whether there is a log, or something else of its name.
+    pub has_log: bool,
+}

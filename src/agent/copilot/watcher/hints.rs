@@ -1,0 +1,55 @@
+//! What a source of file events reports: what must be read again, and why a folder is not watched.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A session: the index of its home and its id.
+pub(crate) type Key = (usize, Arc<str>);
+
+/// What must be read again.
+#[derive(Debug, Default)]
+pub(crate) struct Hints {
+    /// Session folders in which something changed.
+    pub folders: HashSet<Key>,
+    /// Homes whose list of sessions changed, by index.
+    pub homes: HashSet<usize>,
+    /// Homes whose terminals updated their record of open sessions, by index.
+    pub opened: HashSet<usize>,
+    /// Copilot processes that wrote to their logs.
+    pub logs: HashSet<u32>,
+    /// Whether a folder or link in a home's path changed: the home may have been replaced or removed.
+    pub routes: bool,
+    /// Whether the file of sessions seen by the user was written.
+    pub seen: bool,
+    /// Whether the settings file was written.
+    pub config: bool,
+    /// Whether everything must be read again, because events were lost.
+    pub all: bool,
+    /// Whether the events were available without waiting.
+    pub at_once: bool,
+    /// Folders that were moved or removed: whatever has their names now is not watched.
+    pub gone: HashSet<PathBuf>,
+}
+
+impl Hints {
+    /// Whether there is any hint.
+    pub(super) fn any(&self) -> bool {
+        self.all
+            || self.seen
+            || self.config
+            || self.routes
+            || !self.folders.is_empty()
+            || !self.homes.is_empty()
+            || !self.opened.is_empty()
+            || !self.logs.is_empty()
+    }
+}
+
+/// Why a folder is not watched.
+pub(super) enum Refusal {
+    /// The system has no more watches to give.
+    Full,
+    /// Another error, in the system's words.
+    Other(String),
+}

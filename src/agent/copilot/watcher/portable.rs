@@ -1,0 +1,155 @@
+//! File events on macOS and Windows, from the `notify` crate and its thread.
+
+use super::filter::Filter;
+use super::hints::{Hints, Key, Refusal};
+use notify::event::{EventKind, ModifyKind};
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+
+/// A `notify` watcher and its watches.
+pub(super) struct Source {
+    notify: RecommendedWatcher,
+    watched: BTreeSet<PathBuf>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    hints: Mutex<Hints>,
+    filter: Mutex<Filter>,
+    changed: Notify,
+}
+
+impl Source {
+    pub(super) fn new(filter: Filter) -> notify::Result<Self> {
+        let shared = Arc::new(Shared { filter: Mutex::new(filter), ..Shared::default() });
+        let for_handler = Arc::clone(&shared);
+        let handler = move |event: notify::Result<Event>| {
+            let mut hints = for_handler.hints.lock().unwrap_or_else(PoisonError::into_inner);
+            let filter = for_handler.filter.lock().unwrap_or_else(PoisonError::into_inner);
+            if handle(event, &filter, &mut hints) {
+                drop((hints, filter));
+                for_handler.changed.notify_one();
+            }
+        };
+        Ok(Self { notify: notify::recommended_watcher(handler)?, watched: BTreeSet::new(), shared })
+    }
+
+    pub(super) async fn changed(&mut self) -> Hints {
+        loop {
+            let hints = std::mem::take(&mut *self.shared.hints.lock().unwrap_or_else(PoisonError::into_inner));
+            if hints.any() {
+                return hints;
+            }
+            self.shared.changed.notified().await;
+        }
+    }
+
+    /// Does nothing: events are collected on the other thread.
+    pub(super) const fn pause(&self) {}
+
+    /// Changes the filter.
+    pub(super) fn update_filter(&mut self, change: impl FnOnce(&mut Filter)) {
+        change(&mut self.shared.filter.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Removes the watches at a path and below it.
+    pub(super) fn forget(&mut self, path: &Path) {
+        let below: Vec<_> =
+            self.watched.range(path.to_owned()..).take_while(|folder| folder.starts_with(path)).cloned().collect();
+        for folder in below {
+            self.unwatch(&folder);
+        }
+    }
+
+    /// Whether the replacement of a home by another folder causes a hint: not for every folder on its path.
+    pub(super) const fn detects_replaced_homes(&self) -> bool {
+        false
+    }
+
+    /// Does nothing: a session is watched with its home.
+    pub(super) const fn watch_session(&mut self, _: &Key, _: &Path) -> Result<bool, Refusal> {
+        Ok(false)
+    }
+
+    /// Does nothing: a session is watched with its home.
+    pub(super) const fn watch_old_session(&mut self, _: &Key, _: &Path) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// Does nothing: a session is watched with its home.
+    pub(super) const fn mark_old(&self, _: &Key) {}
+
+    /// Does nothing: a tree is watched by its name, whatever it is.
+    pub(super) const fn unwatch_routes(&self, _: &BTreeSet<PathBuf>) {}
+
+    /// Watches these roots; for one that does not exist, the nearest existing folder above it. Returns a folder that
+    /// could not be watched.
+    pub(super) fn watch_routes(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Option<(PathBuf, Refusal)> {
+        let nearest = |root: &&Path| root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
+        let mut refused = None;
+        // Repeated until stable, to find what was created before its watch was added.
+        for _ in 0..8 {
+            refused = None;
+            let wanted: BTreeSet<_> = roots.iter().filter_map(nearest).collect();
+            for folder in &wanted {
+                if let Err(refusal) = self.watch(folder) {
+                    refused = Some((folder.clone(), refusal));
+                }
+            }
+            if wanted == roots.iter().filter_map(nearest).collect() {
+                let above: Vec<_> =
+                    roots.iter().flat_map(|root| root.ancestors().skip(1)).map(Path::to_owned).collect();
+                for folder in above {
+                    if self.watched.contains(&folder) && !wanted.contains(&folder) && !kept.contains(&folder) {
+                        self.unwatch(&folder);
+                    }
+                }
+                break;
+            }
+        }
+        refused
+    }
+
+    /// Does nothing: a tree is watched as a whole.
+    pub(super) const fn renew(&self) {}
+
+    pub(super) fn watch(&mut self, path: &Path) -> Result<(), Refusal> {
+        if self.watched.contains(path) {
+            return Ok(());
+        }
+        match self.notify.watch(path, RecursiveMode::Recursive) {
+            Ok(()) => {
+                self.watched.insert(path.to_owned());
+                Ok(())
+            }
+            Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => Err(Refusal::Full),
+            Err(error) => Err(Refusal::Other(error.to_string())),
+        }
+    }
+
+    fn unwatch(&mut self, path: &Path) {
+        self.watched.remove(path);
+        // The system has usually removed the watch already. A leftover one only costs irrelevant events.
+        let _ = self.notify.unwatch(path);
+    }
+}
+
+/// Handles an event. Returns whether it was relevant.
+fn handle(event: notify::Result<Event>, filter: &Filter, hints: &mut Hints) -> bool {
+    let event = match event {
+        Ok(event) if !event.need_rescan() => event,
+        Ok(_) | Err(_) => {
+            hints.all = true;
+            return true;
+        }
+    };
+    if matches!(event.kind, EventKind::Access(_)) {
+        return false;
+    }
+    let went = matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
+    event.paths.iter().fold(false, |is_relevant, path| filter.add(path, went, hints) | is_relevant)
+}

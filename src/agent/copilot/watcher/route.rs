@@ -1,0 +1,163 @@
+//! The route to a home: the folders and links that its path leads through.
+//!
+//! A watch is on a folder, not on a name: when a folder is renamed and replaced by another, the watch stays with the
+//! old one. So every folder on the route is watched for being moved or removed, which causes no events for its
+//! contents. A folder that contains a link of the route, or in which the route ends because the next part is missing,
+//! is also watched for entries that appear or disappear.
+
+use crate::agent::copilot::opened::LOGS;
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// Which events of a folder are watched. Each scope includes the ones before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Scope {
+    /// The folder is moved or removed.
+    Itself,
+    /// A file is moved into it.
+    Replaced,
+    /// Entries appear or disappear.
+    Entries,
+    /// Files in it are written.
+    Changes,
+}
+
+/// The most links on a route; more form a loop.
+const LINKS_MAX: usize = 40;
+
+/// The routes to all homes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Routes {
+    /// The folders to watch.
+    pub(super) folders: BTreeMap<PathBuf, Scope>,
+    /// Every path on the routes, including the first one that does not exist.
+    pub(super) points: HashSet<PathBuf>,
+    /// Folders of logs that do not exist yet. They are checked for at the next event in their home.
+    pub(super) missing: Vec<PathBuf>,
+}
+
+impl Routes {
+    pub(super) fn to<'a>(roots: impl IntoIterator<Item = &'a Path>) -> Self {
+        let mut routes = Self::default();
+        for root in roots {
+            routes.walk(root);
+        }
+        routes
+    }
+
+    fn want(&mut self, folder: &Path, scope: Scope) {
+        let wanted = self.folders.entry(folder.to_owned()).or_insert(scope);
+        *wanted = scope.max(*wanted);
+    }
+
+    fn walk(&mut self, root: &Path) {
+        let mut rest: VecDeque<OsString> = parts(root);
+        let (mut here, mut links) = (PathBuf::from("/"), 0);
+        while let Some(part) = rest.pop_front() {
+            if part == ".." {
+                here.pop();
+                continue;
+            }
+            let next = here.join(part);
+            self.points.insert(next.clone());
+            match fs::symlink_metadata(&next) {
+                Ok(meta) if meta.is_dir() => {
+                    self.want(&next, Scope::Itself);
+                    here = next;
+                }
+                Ok(meta) if meta.is_symlink() && links < LINKS_MAX => {
+                    self.want(&here, Scope::Entries);
+                    links += 1;
+                    let Ok(target) = fs::read_link(&next) else { return };
+                    if target.is_absolute() {
+                        here = PathBuf::from("/");
+                    }
+                    for part in parts(&target).into_iter().rev() {
+                        rest.push_front(part);
+                    }
+                }
+                _ => return self.want(&here, Scope::Entries),
+            }
+        }
+        // By the configured path: that is how its events are recognised.
+        self.folders.remove(&here);
+        self.points.insert(root.to_owned());
+        self.want(root, Scope::Changes);
+        // Besides the sessions, a home has the record of open sessions and the logs of its processes. Everything else
+        // that appears and disappears there, such as database journals, must cause no events, whether there are logs or
+        // not.
+        if let Some(home) = root.parent() {
+            self.points.insert(home.to_owned());
+            self.want(home, Scope::Replaced);
+            let logs = home.join(LOGS);
+            if logs.is_dir() {
+                self.want(&logs, Scope::Changes);
+            } else {
+                self.missing.push(logs.clone());
+            }
+            self.points.insert(logs);
+        }
+    }
+}
+
+fn parts(path: &Path) -> VecDeque<OsString> {
+    let part = |component: Component<'_>| match component {
+        Component::Normal(part) => Some(part.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
+    };
+    path.components().filter_map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_route_leads_through_folders_and_links_and_ends_where_something_is_missing() {
+        let scratch = tempfile::tempdir().unwrap();
+        let base = scratch.path().canonicalize().unwrap();
+        let home = base.join("home");
+        let root = home.join("session-state");
+        let scope = |routes: &Routes, path: &Path| routes.folders.get(path).copied();
+
+        let routes = Routes::to([&*root]);
+        assert_eq!((scope(&routes, &base), scope(&routes, &home)), (Some(Scope::Entries), None));
+        assert!(routes.points.contains(&home) && !routes.points.contains(&root));
+
+        fs::create_dir_all(&root).unwrap();
+        let routes = Routes::to([&*root]);
+        assert_eq!((scope(&routes, &root), scope(&routes, &home)), (Some(Scope::Changes), Some(Scope::Replaced)));
+        assert_eq!((scope(&routes, &base), &routes.missing), (Some(Scope::Itself), &vec![home.join(LOGS)]));
+        // Copilot's first process creates the folder of logs.
+        fs::create_dir(home.join(LOGS)).unwrap();
+        let routes = Routes::to([&*root]);
+        assert_eq!(
+            (scope(&routes, &home.join(LOGS)), scope(&routes, &home)),
+            (Some(Scope::Changes), Some(Scope::Replaced))
+        );
+        assert!(routes.missing.is_empty());
+
+        // Through a link to a link.
+        symlink("home", base.join("first")).unwrap();
+        fs::create_dir(base.join("links")).unwrap();
+        symlink("../first/.", base.join("links/second")).unwrap();
+        let linked = base.join("links/second/session-state");
+        let routes = Routes::to([&*linked]);
+        assert_eq!(scope(&routes, &linked), Some(Scope::Changes));
+        assert_eq!(
+            (scope(&routes, &base), scope(&routes, &base.join("links"))),
+            (Some(Scope::Entries), Some(Scope::Entries))
+        );
+        assert_eq!(scope(&routes, &home), Some(Scope::Itself));
+        for point in ["first", "links", "links/second", "home", "home/session-state"] {
+            assert!(routes.points.contains(&base.join(point)), "{point}");
+        }
+
+        symlink("round", base.join("round")).unwrap();
+        assert_eq!(scope(&Routes::to([&*base.join("round/session-state")]), &base), Some(Scope::Entries));
+    }
+}

@@ -1,0 +1,48 @@
+//! What every acting command does: finds its session, makes the order, and turns the outcome into an exit code.
+
+use crate::cli::context::Context;
+use crate::cli::pick::{Named, Picked, pick};
+use crate::cli::report::{FAILED, REFUSED, UNCONFIRMED, USAGE, say};
+use crate::control::caller::agent_behind;
+use crate::core::fleet::Session;
+use crate::core::order::{Ask, Order, Outcome};
+use std::process::ExitCode;
+
+/// A text that no request has. An answer to a request of this text gets the request reported, and leaves it open.
+pub(super) const NO_TEXT: &str = "\0";
+
+/// Finds the session, runs `act` on it, and turns the outcome into an exit code.
+pub(super) fn with(
+    context: &Context,
+    named: &Named,
+    act: impl FnOnce(&Picked) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<ExitCode> {
+    context.report_ended();
+    let session = match pick(context, &named.id, false) {
+        Ok(session) => session,
+        Err(code) => return Ok(code),
+    };
+    Ok(match act(&session)? {
+        Outcome::Done(_) => ExitCode::SUCCESS,
+        Outcome::Failed(_) => ExitCode::from(FAILED),
+        Outcome::Unconfirmed(_) => ExitCode::from(UNCONFIRMED),
+        Outcome::Refused(_) => ExitCode::from(REFUSED),
+        Outcome::Unknown => ExitCode::from(USAGE),
+    })
+}
+
+pub(super) fn order(session: &Session, ask: Ask) -> Order {
+    Order::new(&session.id, ask).on(session.facts.root.as_deref())
+}
+
+/// Reports that an agent runs this command, if one does, and returns that outcome. The tray checks this too, but the
+/// order may be carried out here.
+pub(super) fn refused_to_agent(context: &Context) -> Option<Outcome> {
+    agent_behind(std::process::id(), &context.config.owners.names).map(|reason| refuse(&reason))
+}
+
+/// Reports why nothing is done, and returns that outcome.
+pub(super) fn refuse(reason: &str) -> Outcome {
+    say(reason);
+    Outcome::Refused(reason.into())
+}

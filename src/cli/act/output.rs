@@ -1,0 +1,200 @@
+//! Prints the reports of an order: requests and results on standard output, steps and errors on standard error.
+//!
+//! Write errors are ignored: closed output neither stops the order nor changes its outcome. A request is the exception:
+//! one that could not be written out is not approved.
+
+use crate::cli::report::{LINE_MAX, say};
+use crate::core::confusable::find_confusable;
+use crate::core::fleet::Label;
+use crate::core::form::Form;
+use crate::core::order::{Outcome, Report};
+use crate::core::text::{NAME_MAX, is_invisible, plain};
+use std::io::{self, Write};
+
+/// Takes the reports of an order, the last one included.
+pub(super) trait Reporter {
+    fn report(&mut self, report: &Report);
+}
+
+/// Prints steps and the outcome, but no requests.
+pub(super) struct Printer;
+
+impl Reporter for Printer {
+    fn report(&mut self, report: &Report) {
+        match report {
+            Report::Step(step, words) => {
+                let _ = writeln!(io::stderr(), "{}: {}", step.tag(), plain(words, LINE_MAX));
+            }
+            Report::Request(_) | Report::Question(_) => {}
+            Report::End(outcome) => print_outcome(outcome),
+        }
+    }
+}
+
+/// Prints steps, the outcome, and requests.
+pub(super) struct RequestPrinter {
+    /// The session's label.
+    who: String,
+}
+
+impl RequestPrinter {
+    pub(super) fn new(label: &Label) -> Self {
+        Self { who: label.to_string() }
+    }
+}
+
+impl Reporter for RequestPrinter {
+    fn report(&mut self, report: &Report) {
+        if let Report::Request(text) = report {
+            let _ = write_out(&request(&self.who, text));
+        }
+        Printer.report(report);
+    }
+}
+
+/// Prints a request, and keeps its text. Prints neither steps nor the outcome.
+pub(super) struct RequestReader {
+    /// The session's label.
+    who: String,
+    /// The request's text, verbatim.
+    pub(super) request: Option<String>,
+    /// Why it could not be written out.
+    pub(super) failed: Option<io::Error>,
+}
+
+impl RequestReader {
+    pub(super) fn new(label: &Label) -> Self {
+        Self { who: label.to_string(), request: None, failed: None }
+    }
+}
+
+impl Reporter for RequestReader {
+    fn report(&mut self, report: &Report) {
+        if let Report::Request(text) = report {
+            self.failed = write_out(&request(&self.who, text)).err();
+            self.request = Some(text.clone());
+        }
+    }
+}
+
+/// Writes all of a text to standard output.
+///
+/// # Errors
+/// If not all of it could be written, or if standard output is the null device, which takes the place of a closed
+/// output when a program starts.
+pub(super) fn write_out(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if is_discarded(&out) {
+        return Err(io::Error::other("standard output is closed, or thrown away"));
+    }
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
+#[cfg(unix)]
+fn is_discarded(out: &io::StdoutLock<'_>) -> bool {
+    use rustix::fs::{FileType, fstat, stat};
+    let Ok(out) = fstat(out) else { return true };
+    let is_device = FileType::from_raw_mode(out.st_mode) == FileType::CharacterDevice;
+    is_device && stat("/dev/null").is_ok_and(|null| null.st_rdev == out.st_rdev)
+}
+
+#[cfg(windows)]
+fn is_discarded(out: &io::StdoutLock<'_>) -> bool {
+    std::os::windows::io::AsRawHandle::as_raw_handle(out).is_null()
+}
+
+/// Prints an outcome: success on standard output, anything else on standard error.
+pub(super) fn print_outcome(outcome: &Outcome) {
+    match outcome {
+        Outcome::Done(words) => {
+            let _ = writeln!(io::stdout(), "{}", plain(words, LINE_MAX));
+        }
+        Outcome::Failed(_) | Outcome::Unconfirmed(_) | Outcome::Refused(_) | Outcome::Unknown => say(outcome.words()),
+    }
+}
+
+/// Formats a request in full. Its lines are indented, so that none passes for ours, and control and invisible
+/// characters are escaped. A warning follows if something may read as something else.
+fn request(who: &str, text: &str) -> String {
+    let mut out = format!("The request of {who}:\n");
+    push_indented(&mut out, "", text);
+    push_warning(&mut out);
+    out
+}
+
+/// Formats a question in the same way, with its numbered choices under a heading of their own, so that no list in the
+/// question passes for them.
+pub(super) fn question(who: &str, form: &Form) -> String {
+    let mut out = format!("The question of {who}:\n");
+    push_indented(&mut out, "", &form.text);
+    if !form.choices.is_empty() {
+        out.push_str("Its choices:\n");
+    }
+    for (number, choice) in (1..).zip(&form.choices) {
+        push_indented(&mut out, &format!("{number}) "), &choice.words);
+    }
+    if form.is_filled_in() {
+        out.push_str("Its fields:\n");
+        for field in form.fields() {
+            let about: Vec<_> = field.about.iter().map(|about| &**about).collect();
+            let about = [about.join(" — "), field.words()].into_iter().filter(|words| !words.is_empty());
+            push_indented(&mut out, "", &format!("{}: {}", field.name, about.collect::<Vec<_>>().join("; ")));
+            for (number, named) in (1..).zip(field.listed()) {
+                push_indented(&mut out, &format!("    {number}) "), &named.words);
+            }
+        }
+    }
+    push_warning(&mut out);
+    out
+}
+
+/// Appends a text with each line indented, and with a prefix before the first.
+fn push_indented(out: &mut String, prefix: &str, text: &str) {
+    let mut prefix = prefix;
+    for line in text.split('\n') {
+        out.push_str("    ");
+        out.push_str(std::mem::take(&mut prefix));
+        for c in line.chars() {
+            // U+2028 and U+2029 are in neither of the first two classes.
+            if c.is_control() || is_invisible(c) || matches!(c, '\u{2028}' | '\u{2029}') {
+                out.extend(c.escape_default());
+            } else {
+                out.push(c);
+            }
+        }
+        out.push('\n');
+    }
+}
+
+/// Appends a warning if a line after the first may read as something else.
+fn push_warning(out: &mut String) {
+    let warning = out.lines().skip(1).find_map(find_confusable).map(|piece| {
+        let piece = plain(piece, NAME_MAX);
+        format!("Careful, it may not be what it looks like: {} is {piece}\n", piece.escape_unicode())
+    });
+    out.extend(warning);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_shown_in_full_with_control_characters_escaped() {
+        let text = "shell: rm -rf x\t\u{1b}[2Kls\r\u{202e}\u{2028}\u{9b}J\nReport: \"done\" \\ é 日本語\n";
+        assert_eq!(
+            request("api · Fix it", text),
+            "The request of api · Fix it:\n    shell: rm -rf x\\t\\u{1b}[2Kls\\r\\u{202e}\\u{2028}\\u{9b}J\n    Report: \"done\" \\ é 日本語\n    \n"
+        );
+        let long = "x".repeat(100_000);
+        assert!(request("api", &long).contains(&long));
+    }
+
+    #[test]
+    fn case_114_text_that_may_read_as_something_else_is_pointed_out() {
+        let shown = request("api", "Run this command:\n\nrm -rf /тмр");
+        let line = shown.lines().last().unwrap_or_default();
+        assert_eq!(line, "Careful, it may not be what it looks like: \\u{442}\\u{43c}\\u{440} is тмр");
+        assert!(!request("api", "cat 報告.txt").contains("Careful"));
+    }
+}

@@ -1,0 +1,142 @@
+//! `pilotlight approve` and `deny`: show a session's permission requests, and answer them.
+
+use super::carry::carry_out;
+use super::order::{NO_TEXT, order, refuse, refused_to_agent, with};
+use super::output::{self, Printer, RequestPrinter, RequestReader};
+use crate::cli::ask::{confirm, has_terminal};
+use crate::cli::context::Context;
+use crate::cli::pick::{Named, Picked};
+use crate::control::ORDER_MAX;
+use crate::core::confusable::find_confusable;
+use crate::core::fleet::Session;
+use crate::core::order::{Ask, Outcome, Which};
+use std::process::ExitCode;
+
+/// Arguments of `approve` and `deny`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    session: Named,
+    /// Answer the request with this id instead of the oldest; `pilotlight explain ID` lists them
+    #[arg(long, value_name = "RID", conflicts_with = "all")]
+    request: Option<String>,
+    /// Answer every open request
+    #[arg(long)]
+    all: bool,
+    /// Show each request, and ask before answering it
+    #[arg(long)]
+    ask: bool,
+}
+
+pub(in crate::cli) fn approve(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    answer(context, arguments, &Verb { question: "Approve this request, once?", ask: Ask::Approve, must_show: true })
+}
+
+pub(in crate::cli) fn deny(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    answer(context, arguments, &Verb { question: "Deny this request?", ask: Ask::Deny, must_show: false })
+}
+
+/// A way to answer requests.
+struct Verb {
+    question: &'static str,
+    ask: fn(Which) -> Ask,
+    /// Whether a request is only answered after it was printed: nobody can approve what nobody could read.
+    must_show: bool,
+}
+
+fn answer(context: &Context, arguments: &Arguments, verb: &Verb) -> anyhow::Result<ExitCode> {
+    with(context, &arguments.session, |session| {
+        if let Some(refused) = refused_to_agent(context) {
+            return Ok(refused);
+        }
+        if !arguments.ask && !verb.must_show {
+            let all = order(session, (verb.ask)(Which::These(named_requests(arguments, session))));
+            return carry_out(context, session, &all, false, &mut RequestPrinter::new(&session.label));
+        }
+        if arguments.ask && !has_terminal() {
+            return Ok(refuse(
+                "there is no terminal here to ask you on; without `--ask` the request is shown and answered at once",
+            ));
+        }
+        let mut ids = named_requests(arguments, session);
+        if ids.is_empty() {
+            ids.push(String::new()); // no request has this id: the engine refuses it, with the reason
+        }
+        let mut outcome = None;
+        for id in ids {
+            outcome = Some(worse(outcome, answer_one(context, arguments, session, id, verb)?));
+        }
+        Ok(outcome.unwrap_or(Outcome::Unknown))
+    })
+}
+
+/// The ids of the open requests that the arguments name.
+fn named_requests(arguments: &Arguments, session: &Session) -> Vec<String> {
+    let most = if arguments.all { usize::MAX } else { 1 };
+    match &arguments.request {
+        Some(id) => vec![id.clone()],
+        None => {
+            let open = session.facts.requests.iter().filter(|request| !request.is_consent());
+            open.take(most).map(|request| request.request.to_string()).collect()
+        }
+    }
+}
+
+/// Shows a request, asks about it with `--ask`, and answers it. Only the request that was shown is answered: if it has
+/// been answered elsewhere since, or its text has changed, nothing is.
+fn answer_one(
+    context: &Context,
+    arguments: &Arguments,
+    session: &Picked,
+    id: String,
+    verb: &Verb,
+) -> anyhow::Result<Outcome> {
+    let mut reader = RequestReader::new(&session.label);
+    let read = (verb.ask)(Which::Shown { id: id.clone(), text: NO_TEXT.into() });
+    let outcome = carry_out(context, session, &order(session, read), false, &mut reader)?;
+    let Some(text) = reader.request else {
+        let outcome = match outcome {
+            // This order only reads: even if it was interrupted, nothing was answered.
+            Outcome::Unconfirmed(_) => Outcome::Failed(
+                "the request could not be shown, because reading it broke off: nothing was answered".into(),
+            ),
+            outcome => outcome,
+        };
+        output::print_outcome(&outcome);
+        return Ok(outcome);
+    };
+    if let Some(error) = reader.failed.filter(|_| verb.must_show) {
+        return Ok(refuse(&format!("the request could not be written out ({error}): it was left open")));
+    }
+    if verb.must_show && !arguments.ask && text.lines().any(|line| find_confusable(line).is_some()) {
+        let why = "part of the request may not be what it looks like, so it was left open. Read it, and answer with";
+        return Ok(refuse(&format!("{why} `pilotlight approve --ask {}`", session.id)));
+    }
+    if arguments.ask && confirm(verb.question) != Some(true) {
+        return Ok(refuse("the request was left open"));
+    }
+    let answer = order(session, (verb.ask)(as_shown(context, session, id, text, verb.ask)));
+    carry_out(context, session, &answer, false, &mut Printer)
+}
+
+/// Names the request that was shown: by id and text if the text fits into an order, else by id alone.
+fn as_shown(context: &Context, session: &Session, id: String, text: String, ask: fn(Which) -> Ask) -> Which {
+    let shown = Which::Shown { id, text };
+    let whole = context.with_home(order(session, ask(shown.clone())));
+    let length = serde_json::to_vec(&whole).map_or(usize::MAX, |line| line.len());
+    match shown {
+        Which::Shown { id, .. } if length >= ORDER_MAX => Which::These(vec![id]),
+        shown => shown,
+    }
+}
+
+/// The worse of two outcomes: unconfirmed, then failed, then refused, then done.
+fn worse(before: Option<Outcome>, this: Outcome) -> Outcome {
+    let rank = |outcome: &Outcome| match outcome {
+        Outcome::Done(_) => 0,
+        Outcome::Refused(_) | Outcome::Unknown => 1,
+        Outcome::Failed(_) => 2,
+        Outcome::Unconfirmed(_) => 3,
+    };
+    before.filter(|before| rank(before) >= rank(&this)).unwrap_or(this)
+}

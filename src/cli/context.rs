@@ -1,0 +1,149 @@
+//! What every command starts from: Copilot's homes, the settings, and what the user has seen; and the engine on them.
+
+use super::report::{LINE_MAX, say};
+use crate::agent::copilot::store::SESSIONS;
+use crate::config::{Config, Problem};
+use crate::core::order::Order;
+use crate::core::text::plain;
+use crate::doctor::Ground;
+use crate::engine::last_seen::{self, Seen};
+use crate::engine::{Engine, Source, View, exit_note};
+use crate::system::paths;
+use crate::system::signals::Signals;
+use anyhow::Context as _;
+use clap::ColorChoice;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What every command gets.
+pub(super) struct Context {
+    /// The homes given with `--home`.
+    pub(super) named_homes: Vec<PathBuf>,
+    pub(super) homes: Vec<PathBuf>,
+    pub(super) config: Config,
+    pub(super) config_path: Option<PathBuf>,
+    pub(super) seen: Seen,
+    pub(super) problems: Vec<Problem>,
+    /// Whether this is the demo, with scripted sessions.
+    pub(super) demo: bool,
+    pub(super) color: ColorChoice,
+}
+
+impl Context {
+    pub(super) fn new(homes: &[PathBuf]) -> Self {
+        let env = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let project = paths::project();
+        let config_path = paths::config_file(env("PILOTLIGHT_CONFIG"), project.as_ref());
+        let (config, problems) = config_path.as_deref().map(crate::config::load).unwrap_or_default();
+        let named_homes = homes.to_vec();
+        let homes = homes_of(&named_homes, &config);
+        let seen = Seen::load(project.as_ref().map(|project| paths::state_folder(project).join(last_seen::FILE)));
+        Self { named_homes, homes, config, config_path, seen, problems, demo: false, color: ColorChoice::Auto }
+    }
+
+    /// Adds to an order the home that its session was found in. The tray that receives it may watch a copy of that
+    /// home, with a session of the same id.
+    pub(super) fn with_home(&self, order: Order) -> Order {
+        let home = self.homes.iter().find(|home| home.join(SESSIONS).join(&*order.id).is_dir());
+        match home {
+            Some(home) => order.in_home(&paths::canonical(home)),
+            None => order,
+        }
+    }
+
+    /// What `doctor` and `diagnostics` examine.
+    pub(super) fn ground(&self) -> Ground {
+        let project = paths::project();
+        Ground {
+            homes: self.homes.clone(),
+            config: self.config.clone(),
+            config_path: self.config_path.clone(),
+            problems: self.problems.clone(),
+            seen: self.seen.clone(),
+            state_folder: project.as_ref().map(paths::state_folder),
+            runtime_folders: project.as_ref().map(paths::runtime_folders).unwrap_or_default(),
+            user_home: paths::user_home(),
+        }
+    }
+
+    pub(super) fn engine(&self) -> Engine {
+        let mut engine = Engine::new(&self.homes, self.config.clone(), self.seen.clone());
+        if let Some(path) = self.config_path.clone() {
+            let named = self.named_homes.clone();
+            let homes = move |config: &Config| homes_of(&named, config);
+            engine.follow_settings(Source { path, problems: self.problems.clone(), homes: Box::new(homes) });
+        }
+        engine
+    }
+
+    /// Reports, once, which sessions ended together with the last Pilotlight.
+    pub(super) fn report_ended(&self) {
+        let project = paths::project();
+        let ended =
+            project.as_ref().map(|project| exit_note::take_all(&paths::state_folder(project))).unwrap_or_default();
+        ended.iter().for_each(|ended| say(&ended.words()));
+    }
+
+    /// Reports mistakes in the config.
+    pub(super) fn report_problems(&self) {
+        for problem in &self.problems {
+            say(&problem.to_string());
+        }
+    }
+
+    /// Whether no home can be read at all.
+    pub(super) fn has_no_home(&self) -> bool {
+        self.unreadable_homes().len() >= self.homes.len()
+    }
+
+    /// A message for each home that cannot be read.
+    pub(super) fn unreadable_homes(&self) -> Vec<String> {
+        if self.homes.is_empty() {
+            return vec!["cannot find Copilot's home: name it with --home DIR or COPILOT_HOME".into()];
+        }
+        self.homes.iter().filter_map(|home| home_problem(home)).map(|line| plain(&line, LINE_MAX).into()).collect()
+    }
+}
+
+/// Copilot's homes: those given with `--home`, else those from the environment and the settings.
+fn homes_of(named: &[PathBuf], config: &Config) -> Vec<PathBuf> {
+    let env = std::env::var_os("COPILOT_HOME").filter(|value| !value.is_empty());
+    paths::homes(named, env, &config.homes, paths::user_home())
+}
+
+/// Why a home cannot be read.
+fn home_problem(home: &Path) -> Option<String> {
+    let shown = home.display();
+    let error = std::fs::read_dir(home.join(SESSIONS)).err()?;
+    Some(match (error.kind(), home.is_dir()) {
+        // No session was ever started in this home.
+        (io::ErrorKind::NotFound, true) => return None,
+        (io::ErrorKind::NotFound, false) => format!(
+            "there is no Copilot home at {shown}: start `copilot` once, or name another with --home DIR or COPILOT_HOME"
+        ),
+        _ => format!("the Copilot home {shown} cannot be read: {error}"),
+    })
+}
+
+/// The hint that is shown if there is no Copilot home.
+pub(super) fn demo_hint() -> String {
+    // Cargo sets this variable for programs that it runs.
+    let command = if std::env::var_os("CARGO").is_some() { "cargo run --release -- demo" } else { "pilotlight demo" };
+    format!("To see what this looks like without Copilot: {command}")
+}
+
+/// Runs the engine with this view, until the view or a signal ends it.
+pub(super) fn watch_until_stopped(engine: Engine, view: &mut dyn View) -> anyhow::Result<()> {
+    runtime()?.block_on(async {
+        engine.run(Signals::new()?, view).await;
+        Ok(())
+    })
+}
+
+/// A single-threaded runtime for commands that wait for events.
+pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the system refuses the resources for an event loop")
+}

@@ -1,0 +1,129 @@
+//! Adds to sessions what is not in their logs: what their servers and bridges report. A command that only displays
+//! takes this from the running tray, so that both show the same. If no tray has probed a silent session, the command
+//! probes that session's server itself, as the tray would: once, and without attaching.
+
+use super::bridges::has_bridge;
+use super::context::{Context, runtime};
+use super::report::say;
+use crate::agent::copilot::server::probe::{PROBE_TIMEOUT, ProbeResult, probe};
+use crate::agent::copilot::server::servers::endpoints;
+use crate::control;
+use crate::core::action::ServerState;
+use crate::core::fleet::{Kind, Session};
+use crate::core::owner::Owner;
+use crate::core::time::Moment;
+use crate::core::verdict::Answer;
+use crate::engine::due_probe;
+use crate::system::paths;
+use crate::system::process::listening;
+use crate::system::runtime::{Runtime, is_stopped, process_in};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Timeout for the tray's answer, which usually takes a millisecond. Without an answer, the logs alone decide.
+const TRAY_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Adds what is known beyond the logs. `now` is when the sessions were read.
+pub(super) fn enrich(sessions: &mut [Session], context: &Context, now: Moment) {
+    enrich_from_tray(sessions, &context.homes);
+    if context.config.actions.ask_servers {
+        probe_servers(sessions, context, now);
+    }
+}
+
+/// Probes the servers of silent sessions that the tray reported nothing about.
+fn probe_servers(sessions: &mut [Session], context: &Context, now: Moment) {
+    let mut owners: BTreeMap<(u32, bool), Vec<usize>> = BTreeMap::new();
+    for (index, session) in sessions.iter().enumerate() {
+        let (row, _) = session.row(now, &context.config.limits);
+        let is_known = session.live.asking || session.answer().is_some();
+        if let Some((owner, _)) = due_probe(session, row.status).filter(|_| !is_known) {
+            owners.entry(owner).or_default().push(index);
+        }
+    }
+    owners.retain(|(pid, _), _| listening(*pid).is_ok());
+    if owners.is_empty() {
+        return;
+    }
+    let Ok(runtime) = runtime() else { return };
+    let user_home = paths::user_home();
+    let probes = owners.into_iter().map(|((pid, is_trusted), wanted)| {
+        let mut endpoints = endpoints(pid, &context.homes, &context.config.servers, user_home.as_deref());
+        if !is_trusted {
+            endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
+        }
+        let ids: Vec<Box<str>> = wanted.iter().map(|index| sessions[*index].id.clone()).collect();
+        async move { (wanted, probe(&endpoints, &ids, PROBE_TIMEOUT).await) }
+    });
+    let results = runtime.block_on(async { probes.collect::<JoinSet<_>>().join_all().await });
+    for (index, result) in results.into_iter().flat_map(|(wanted, results)| wanted.into_iter().zip(results)) {
+        let session = &mut sessions[index];
+        let answer = result.zip(session.facts.progress);
+        session.live.answer =
+            answer.map(|(ProbeResult { active, requests }, at)| Answer { progress: at.wall, active, requests });
+    }
+}
+
+/// Adds what the running tray knows of these sessions. Whether a tray was asked and answered.
+pub(super) fn enrich_from_tray(sessions: &mut [Session], homes: &[PathBuf]) -> bool {
+    if !sessions.iter().any(may_have_more) {
+        return false;
+    }
+    let folders = paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default();
+    let Ok(runtime) = runtime() else { return false };
+    let first = async {
+        for folder in &folders {
+            // A runtime folder that fails its check is not used. Commands that give orders report the reason.
+            let Ok(Some(checked)) = Runtime::open(folder) else { continue };
+            match timeout(TRAY_TIMEOUT, control::ask_for_live_states(folder)).await {
+                Ok(Ok(None) | Err(_)) => {}
+                Ok(Ok(states)) => return states,
+                Err(_) => {
+                    say(&unresponsive(process_in(&checked.note()), "what only it knows is missing here"));
+                    return None;
+                }
+            }
+        }
+        None
+    };
+    let Some(states) = runtime.block_on(first) else { return false };
+    let homes: Vec<_> = homes.iter().map(|home| paths::canonical(home)).collect();
+    for state in states.into_iter().filter(|state| homes.contains(&state.home)) {
+        // If two homes have a session of this id, it is unknown which of them this is.
+        let mut matches = sessions.iter_mut().filter(|session| session.id == state.id);
+        if let (Some(session), None) = (matches.next(), matches.next()) {
+            state.apply(session);
+        }
+    }
+    true
+}
+
+/// The message about a tray that does not answer: the consequence here (`consequence`), and what to do.
+pub(super) fn unresponsive(tray: Option<u32>, consequence: &str) -> String {
+    match tray {
+        Some(process) if is_stopped(process) => {
+            format!(
+                "Pilotlight's tray (process {process}) is stopped: `kill -CONT {process}` lets it go on; {consequence}"
+            )
+        }
+        Some(process) => format!(
+            "Pilotlight's tray (process {process}) does not answer; {consequence}; if it hangs, end process {process} and try \
+             again"
+        ),
+        None => format!("Pilotlight's tray does not answer; {consequence}; if it hangs, end it and try again"),
+    }
+}
+
+/// Whether a tray can know more of this session than its log says: by a bridge, by its server, or because the tray
+/// hosts it.
+fn may_have_more(session: &Session) -> bool {
+    if session.owner.live().is_some() && has_bridge() {
+        return true;
+    }
+    let is_gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
+    session.control.server == ServerState::Listening
+        || is_gone && session.about.kind != Kind::Terminal && !session.unread
+}

@@ -1,0 +1,103 @@
+//! `pilotlight explain ID --at TIME`: the status that a session had at a time, and why, from the tray's log.
+
+use super::page::Page;
+use crate::cli::context::Context;
+use crate::cli::pick::pick;
+use crate::cli::report::{USAGE, say};
+use crate::control::{Probe, probe};
+use crate::core::text::counted;
+use crate::core::time::{Span, Time};
+use crate::system::clock::{self, Clock};
+use crate::system::log::FILE;
+use crate::system::log::story::{NONE, Story};
+use crate::system::paths;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// The time that was asked about: a point, or a whole minute.
+struct Period {
+    from: Time,
+    to: Time,
+}
+
+pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<ExitCode> {
+    let now = Clock::start().now().wall;
+    let Some(period) = parse_period(time, now) else {
+        say(&format!("{time:?} is not a time: HH:MM means today, 2026-11-20T12:03:00Z any other day"));
+        return Ok(ExitCode::from(USAGE));
+    };
+    if period.from > now {
+        say(&format!("{} is in the future: it is {now} now", period.from));
+        return Ok(ExitCode::from(USAGE));
+    }
+    let path = paths::project().map(|project| paths::state_folder(&project).join(FILE));
+    let story = path.as_deref().map(Story::read).unwrap_or_default();
+    // The log also has sessions whose folders are gone, so it is searched first.
+    let id = match story.ids(id).as_slice() {
+        [one] if !id.is_empty() => (*one).to_owned(),
+        [] | [_] => match pick(context, id, false) {
+            Ok(session) => session.id.clone().into(),
+            Err(code) => return Ok(code),
+        },
+        several => {
+            say(&format!("{} begin with {id:?} in the log", counted(several.len(), "session's id")));
+            return Ok(ExitCode::from(USAGE));
+        }
+    };
+    let status = story.at(&id, period.from, tray_runs());
+    let mut page = Page::default();
+    page.line("session", &id);
+    page.line("at", period.from.to_string());
+    if let Ok((since, change)) = &status {
+        page.line("status", format!("{}, said since {since}, {} before", change.is, change.was));
+        page.line("because", &change.because);
+    }
+    let mut later = story.between(&id, period.from, period.to).peekable();
+    if let (Err(why), None) = (status, later.peek()) {
+        say(&why);
+        return Ok(ExitCode::FAILURE);
+    }
+    for (at, change) in later {
+        let is = if change.is == NONE { "gone" } else { &change.is };
+        page.line("then", format!("{is} at {at}: {}", change.because));
+    }
+    write!(io::stdout(), "{}", page.0)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a tray answers on its control socket.
+fn tray_runs() -> bool {
+    let folders = paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default();
+    folders.iter().any(|folder| matches!(probe(folder), Ok(Probe::Served)))
+}
+
+/// Parses `12:03` as a whole minute of today, and a full timestamp as a point in time.
+fn parse_period(text: &str, now: Time) -> Option<Period> {
+    if let Some(at) = Time::parse(text.as_bytes()) {
+        return Some(Period { from: at, to: at });
+    }
+    let (hour, minute) = text.split_once(':')?;
+    let two_digits = |part: &str| {
+        let fits = (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+        fits.then(|| part.parse::<i8>().ok())?
+    };
+    let from = clock::today(two_digits(hour)?, two_digits(minute)?, now)?;
+    Some(Period { from, to: (from + Span::minutes(1) - Span(1)).min(now) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_without_a_date_is_of_today() {
+        let now = Clock::start().now().wall;
+        let minute = parse_period("0:07", now).unwrap();
+        assert_eq!(clock::WallClock::at(minute.from).to_string(), "0:07");
+        assert!(parse_period("2026-11-20T12:03:00Z", now).is_some_and(|at| at.from == at.to));
+        assert!(parse_period("2026-11-20T13:03:00+01:00", now).is_some());
+        for wrong in ["", "12", "24:00", "12:60", "-1:00", "12:3:4", "noon", "+1:00"] {
+            assert!(parse_period(wrong, now).is_none(), "{wrong}");
+        }
+    }
+}

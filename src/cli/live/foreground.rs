@@ -1,0 +1,48 @@
+//! A command that has the terminal in place of the live table, until it ends.
+
+use super::super::context::Context;
+use std::io::{self, BufRead, Write};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A command that runs, or whose output the user is reading.
+pub(super) struct ForegroundCommand {
+    ended: Arc<AtomicBool>,
+}
+
+impl ForegroundCommand {
+    /// Runs this program with these arguments on that session. Once it has ended and the user has pressed Enter,
+    /// `on_end` is called.
+    pub(super) fn start(
+        context: &Context,
+        arguments: &[&str],
+        id: &str,
+        on_end: impl Fn() + Send + 'static,
+    ) -> io::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(arguments);
+        // The same homes as this table, wherever they come from.
+        command.args(context.homes.iter().flat_map(|home| ["--home".as_ref(), home.as_os_str()]));
+        command.args(["--", id]);
+        let ended = Arc::<AtomicBool>::default();
+        let thread_ended = Arc::clone(&ended);
+        let mut running = command.spawn()?;
+        let wait = move || {
+            let _ = running.wait(); // the command has printed its own errors
+            let mut out = io::stdout();
+            // Fails only if the terminal is gone.
+            let _ = write!(out, "\nPress Enter to return to the table. ").and_then(|()| out.flush());
+            let _ = io::stdin().lock().read_line(&mut String::new());
+            thread_ended.store(true, Ordering::Release);
+            on_end();
+        };
+        std::thread::Builder::new().name("foreground".into()).spawn(wait)?;
+        Ok(Self { ended })
+    }
+
+    /// Whether the table may have the terminal back.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,135 @@
+//! The selected session in the live table: its details below the table, and the command for each key.
+
+use super::super::keyboard::Key;
+use super::super::table::Style;
+use crate::core::fleet::Row;
+use crate::core::text::{fit, plain, wrap};
+use crate::core::time::Time;
+
+/// Maximum number of lines of details.
+const LINES: usize = 5;
+
+/// The selected session. It stays selected while other rows are added and removed.
+#[derive(Debug, Default)]
+pub(super) struct Selection {
+    id: Option<Box<str>>,
+    /// Its last index. If it is removed, the row that is there then is selected.
+    at: usize,
+}
+
+impl Selection {
+    /// The index of the selected row; the first if none was selected.
+    pub(super) fn index_in(&mut self, rows: &[Row]) -> Option<usize> {
+        let last = rows.len().checked_sub(1)?;
+        let found = self.id.as_ref().and_then(|id| rows.iter().position(|row| row.id == *id));
+        self.at = found.unwrap_or(self.at.min(last));
+        if self.id.is_some() {
+            self.id = Some(rows[self.at].id.clone());
+        }
+        Some(self.at)
+    }
+
+    /// Selects the row above or below.
+    pub(super) fn step(&mut self, rows: &[Row], down: bool) {
+        let Some(at) = self.index_in(rows) else { return };
+        let to = if down { (at + 1).min(rows.len() - 1) } else { at.saturating_sub(1) };
+        (self.id, self.at) = (Some(rows[to].id.clone()), to);
+    }
+}
+
+/// The command line for a key, without the session's id.
+///
+/// # Errors
+/// The name of the action, if the session does not offer it now.
+pub(super) fn command(key: Key, row: &Row) -> Result<&'static [&'static str], &'static str> {
+    let can = |action: &str| row.actions.contains(&action);
+    match key {
+        Key::Explain => Ok(&["explain"]),
+        Key::Approve if can("approve") => Ok(&["approve", "--ask"]),
+        Key::Approve => Err("approve"),
+        Key::Deny if can("deny") => Ok(&["deny", "--ask"]),
+        Key::Deny => Err("deny"),
+        Key::Reconnect if can("continue") => Ok(&["reconnect", "--continue"]),
+        Key::Reconnect if can("reconnect") => Ok(&["reconnect"]),
+        Key::Reconnect if can("resume") => Ok(&["resume"]),
+        Key::Reconnect => Err("reconnect or resume"),
+        Key::Stop if can("stop") || can("end") => Ok(&["stop"]),
+        Key::Stop => Err("stop"),
+        Key::Quit | Key::Up | Key::Down => Err(""),
+    }
+}
+
+/// The session's label, reason and folder.
+pub(super) fn details(row: &Row, now: Time, style: Style) -> Vec<String> {
+    let width = style.width.unwrap_or(80).max(1);
+    let mut lines = vec![plain(&row.label.to_string(), 2 * width).into_string()];
+    lines.extend(wrap(&plain(&row.reason(now), 1000), width));
+    lines.truncate(LINES - 1);
+    if let Some(cwd) = row.cwd.as_deref() {
+        let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
+        lines.push(plain(&format!("Folder: {cwd}{branch}"), 1000).into());
+    }
+    lines.into_iter().map(|line| fit(&line, width)).collect()
+}
+
+/// The line of keys, those that act on the selected session first.
+pub(super) fn keys(row: Option<&Row>, style: Style) -> String {
+    let letters = [(Key::Approve, "a"), (Key::Deny, "d"), (Key::Reconnect, "r"), (Key::Stop, "s")];
+    let offered = letters.into_iter().filter_map(|(key, letter)| {
+        let command = command(key, row?).ok()?;
+        Some(format!(
+            "{letter} {}",
+            command.iter().map(|word| word.trim_start_matches("--")).collect::<Vec<_>>().join(" and ")
+        ))
+    });
+    let arrows = if style.unicode { "↑↓ choose" } else { "j/k choose" };
+    let always = row.map(|_| ["Enter explain".to_owned(), arrows.to_owned()]).into_iter().flatten();
+    offered
+        .map(|key| key.replace(" and ask", ""))
+        .chain(always)
+        .chain(["q quit".to_owned()])
+        .collect::<Vec<_>>()
+        .join("   ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::fleet::Session;
+    use crate::core::time::Moment;
+
+    fn row(id: &str, actions: &[&'static str]) -> Row {
+        let row = Session { id: id.into(), ..Session::default() }.row(Moment::default(), &Default::default()).0;
+        Row { actions: actions.into(), ..row }
+    }
+
+    #[test]
+    fn a_session_stays_selected_and_its_neighbour_replaces_it() {
+        let rows = |ids: &[&str]| ids.iter().map(|id| row(id, &[])).collect::<Vec<_>>();
+        let mut selection = Selection::default();
+        assert_eq!(selection.index_in(&[]), None);
+        assert_eq!(selection.index_in(&rows(&["a", "b", "c"])), Some(0));
+        selection.step(&rows(&["a", "b", "c"]), true);
+        assert_eq!(selection.index_in(&rows(&["x", "a", "b", "c"])), Some(2), "it was b");
+        assert_eq!(selection.index_in(&rows(&["x", "a", "c"])), Some(2), "c is there now");
+        assert_eq!(selection.index_in(&rows(&["x"])), Some(0));
+        selection.step(&rows(&["x"]), true);
+        selection.step(&rows(&["x"]), false);
+        assert_eq!(selection.index_in(&rows(&["x"])), Some(0));
+    }
+
+    #[test]
+    fn a_key_runs_its_command_if_the_action_is_offered() {
+        let asks = row("a", &["approve", "deny", "stop"]);
+        assert_eq!(command(Key::Approve, &asks), Ok(&["approve", "--ask"][..]));
+        assert_eq!(command(Key::Reconnect, &asks), Err("reconnect or resume"));
+        let style = Style { width: Some(80), height: None, colour: false, unicode: true };
+        assert_eq!(keys(Some(&asks), style), "a approve   d deny   s stop   Enter explain   ↑↓ choose   q quit");
+        let lost = row("a", &["continue", "reconnect"]);
+        assert_eq!(command(Key::Reconnect, &lost), Ok(&["reconnect", "--continue"][..]));
+        assert!(keys(Some(&lost), style).starts_with("r reconnect and continue   Enter"));
+        assert_eq!(command(Key::Reconnect, &row("a", &["resume"])), Ok(&["resume"][..]));
+        assert_eq!(command(Key::Stop, &row("a", &["end"])), Ok(&["stop"][..]));
+        assert_eq!(keys(None, style), "q quit");
+    }
+}

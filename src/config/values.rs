@@ -1,0 +1,128 @@
+//! The settings as a value: a field for each key, and a struct for each table.
+
+use std::path::PathBuf;
+
+use crate::agent::copilot::server::servers::ServerSetting;
+use crate::core::alert;
+use crate::core::limits::Limits;
+use crate::core::time::Span;
+use crate::system::log::LogLevel;
+
+/// All settings. `settings.rs` explains each field at its key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// As written: [`crate::system::paths::homes`] expands a leading `~`.
+    pub(crate) homes: Vec<PathBuf>,
+    pub(crate) limits: Limits,
+    pub(crate) owners: Owners,
+    pub(crate) list: List,
+    pub(crate) actions: Actions,
+    pub(crate) tray: Tray,
+    pub(crate) notifications: Notifications,
+    pub(crate) log: Log,
+    /// All on loopback, no two with the same address.
+    pub(crate) servers: Vec<ServerSetting>,
+}
+
+/// `[owners]`: which processes count as Copilot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Owners {
+    pub(crate) names: Vec<String>,
+}
+
+/// `[list]`: which ended sessions are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct List {
+    pub(crate) ended_for: Span,
+    pub(crate) ended_most: usize,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        Self { ended_for: Span::hours(24), ended_most: 10 }
+    }
+}
+
+/// `[tray]`: the look of the icon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tray {
+    pub(crate) count: bool,
+    pub(crate) high_contrast: bool,
+}
+
+/// `[actions]`: what clicks do, and what is done without one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Actions {
+    /// The command line of the terminal, with `{command}` and `{folder}` as placeholders. Empty: a terminal is searched
+    /// for.
+    pub(crate) terminal: Vec<String>,
+    /// As written: [`crate::system::paths::expand`] expands a leading `~`. `None`: the one on `PATH`.
+    pub(crate) copilot: Option<PathBuf>,
+    pub(crate) permissions: Permissions,
+    pub(crate) auto_reconnect: bool,
+    pub(crate) resend: bool,
+    pub(crate) continue_prompt: String,
+    pub(crate) ask_servers: bool,
+    pub(crate) bridge_untried: bool,
+}
+
+const CONTINUE_PROMPT: &str = "Permissions can be given again in this session. Go on from where you stopped; before you repeat a \
+                               step, check whether it was done.";
+
+impl Default for Actions {
+    fn default() -> Self {
+        Self {
+            terminal: Vec::new(),
+            copilot: None,
+            permissions: Permissions::default(),
+            auto_reconnect: false,
+            resend: false,
+            continue_prompt: CONTINUE_PROMPT.to_owned(),
+            ask_servers: true,
+            bridge_untried: false,
+        }
+    }
+}
+
+/// `[notifications]`: popups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notifications {
+    pub(crate) enabled: bool,
+    pub(crate) rules: alert::Settings,
+}
+
+impl Default for Notifications {
+    fn default() -> Self {
+        Self { enabled: true, rules: alert::Settings::default() }
+    }
+}
+
+/// `[log]`: our own log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Log {
+    pub(crate) level: LogLevel,
+}
+
+/// What is done with permission requests of sessions that we are attached to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Permissions {
+    /// The user is asked.
+    #[default]
+    Ask,
+    /// Every one is approved, once.
+    ApproveAll,
+    /// We answer none; other clients may.
+    Observe,
+}
+
+impl Permissions {
+    pub(crate) const ALL: [Self; 3] = [Self::Ask, Self::ApproveAll, Self::Observe];
+
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::ApproveAll => "approve-all",
+            Self::Observe => "observe",
+        }
+    }
+}

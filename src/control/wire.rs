@@ -1,0 +1,40 @@
+//! What a client sends: one line of JSON. An order is an object; what concerns no session is a string.
+
+use crate::core::order::Order;
+use serde::{Deserialize, Serialize};
+
+/// Maximum length of a request in bytes, including its line break: ids, and at most one permission request's text.
+pub(crate) const ORDER_MAX: usize = 64 << 10;
+/// The first line that a client gets: its request has arrived.
+pub(super) const ACK: &[u8] = b"\"heard\"\n";
+
+/// What a client asks for.
+pub(super) enum ClientRequest {
+    /// To act on a session.
+    Order(Order),
+    /// Something of the tray itself.
+    Tray(TrayRequest),
+}
+
+/// What a client may ask of the tray itself. It is answered by one line of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum TrayRequest {
+    /// What it knows about its sessions beyond their logs.
+    LiveStates,
+    /// To start or stop listening for bridges, because the bridge key was created or removed.
+    ListenToBridges,
+}
+
+impl ClientRequest {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// If it is neither an order nor a request of this version.
+    pub(super) fn read(line: &[u8]) -> serde_json::Result<Self> {
+        match line.first() {
+            Some(b'"') => serde_json::from_slice(line).map(Self::Tray),
+            _ => serde_json::from_slice(line).map(Self::Order),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! How a session can be reached: over its server, over the bridge to its terminal, or not at all, and why not.
+
+use crate::core::owner::{Owner, UNHELD};
+use crate::core::session::{Bridge, Kind, ServerState, Session};
+use crate::core::verdict::Asking;
+
+/// Whether its owner has a server, reachable or not.
+pub(super) const fn is_at_server(session: &Session) -> bool {
+    !matches!(session.control.server, ServerState::NotListening | ServerState::Unknown)
+}
+
+/// Checks that its server can be reached. The error says why not, and suggests `instead`.
+pub(super) fn reachable(session: &Session, instead: &str) -> Result<(), String> {
+    let terminal = session.about.kind == Kind::Terminal;
+    match (&session.runner(), &session.control.server) {
+        (
+            Owner::Alive { .. } | Owner::Opened { .. },
+            ServerState::Listening | ServerState::Refused(_) | ServerState::Attached | ServerState::Hosted(_),
+        ) => Ok(()),
+        (Owner::Opened { pid, .. }, _) => Err(opened(*pid)),
+        (Owner::Unheld { pid }, _) => Err(unheld(*pid)),
+        // The advice comes first, because a menu truncates long text.
+        (Owner::Alive { .. }, _) if terminal => Err(format!("{instead}{}", remedy(session))),
+        (Owner::Alive { pid, .. }, _) => Err(format!("{instead} (process {pid} listens on no port)")),
+        (Owner::Unknown { pid }, _) => Err(format!(
+            "process {pid} may run it, and cannot be inspected (another user's, a container's, or just ending)"
+        )),
+        (Owner::Gone { .. } | Owner::Never, _) => Err("no process runs it".into()),
+    }
+}
+
+/// The bridge to the session's terminal, while the owner lives.
+pub(in crate::core) const fn bridge_of(session: &Session) -> Option<Bridge> {
+    match session.owner {
+        Owner::Alive { .. } | Owner::Opened { .. } => session.control.bridge,
+        _ => None,
+    }
+}
+
+/// Whether actions on a session go through its terminal's bridge.
+pub fn is_bridged(session: &Session) -> bool {
+    !is_at_server(session) && bridge_of(session).is_some_and(Bridge::accepts_orders)
+}
+
+/// Returns the open questions as the server or the bridge reports them, oldest first. The end of a turn ends its
+/// questions, even if the server has not said so yet.
+pub(crate) fn questions(session: &Session) -> &[Asking] {
+    let works = session.facts.turn.is_some() || session.live.has_active_work == Some(true);
+    if works && (session.control.server.is_attached() || session.control.bridge.is_some()) {
+        &session.live.questions
+    } else {
+        &[]
+    }
+}
+
+/// Whether it may be waiting for its user without our knowledge: a tool is open, and only an attached client or a
+/// bridge hears of its questions.
+pub(crate) fn may_await_user(session: &Session) -> bool {
+    let tool_open = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
+    tool_open && !session.control.server.is_attached() && bridge_of(session).is_none()
+}
+
+/// A hint at what would lift a refusal: a bridge, if a plain terminal has none; a Copilot release that it was tried
+/// with.
+pub(super) fn remedy(session: &Session) -> String {
+    let is_terminal = session.about.kind == Kind::Terminal && matches!(session.owner, Owner::Alive { .. });
+    match (is_terminal && !is_at_server(session), session.control.bridge) {
+        (true, None) => " (its terminal has neither server nor bridge: see `pilotlight bridge status`)".into(),
+        (true, Some(Bridge::Watches)) => format!(" ({})", untried(session)),
+        _ => String::new(),
+    }
+}
+
+/// Explains why a bridge only watches.
+pub(super) fn untried(session: &Session) -> String {
+    let release = session.control.release.as_deref().unwrap_or("this version");
+    format!("the bridge was not tried with Copilot {release}: it only watches, unless `bridge-untried` is set")
+}
+
+/// The refusal for a session that a process has open without having been prompted yet.
+pub(super) fn opened(pid: u32) -> String {
+    format!(
+        "process {pid} has it open, not prompted yet: go on there, or close it first (a second owner would fork its log)"
+    )
+}
+
+/// The refusal for a session whose lock its process does not hold.
+pub(super) fn unheld(pid: u32) -> String {
+    format!("{UNHELD} (process {pid})")
+}

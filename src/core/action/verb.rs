@@ -1,0 +1,377 @@
+//! The actions: each is listed once, and one table holds everything about it that does not depend on a session.
+//!
+//! A new action needs a line in the list, an entry in the table and a variant of [`Ask`], all of them here; a rule that
+//! says when it is [offered](super::offer); and the code that carries it out (`engine/order_task.rs`). The command line,
+//! the menu and the popups choose which actions they have.
+
+use crate::core::form::FormAnswer;
+use Trait::{AsksServer, Counted, EndsOwner, ForTurn, LeavesMarks, OnlyShows, OpensWindow, OverBridge, Recovery};
+use serde::{Deserialize, Serialize};
+
+/// Defines [`Action`] together with the list of all actions, so that none can be missing there.
+macro_rules! actions {
+    ($($(#[$doc:meta])* $action:ident,)*) => {
+        /// Something that can be done with a session.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Action {
+            $($(#[$doc])* $action,)*
+        }
+
+        impl Action {
+            /// Every action, in display order.
+            pub const ALL: [Self; [$(Self::$action),*].len()] = [$(Self::$action),*];
+        }
+    };
+}
+
+actions! {
+    /// Allow the requested permission, once.
+    Approve,
+    /// Refuse the requested permission.
+    Deny,
+    /// Answer the question it asks its user.
+    Answer,
+    /// Bring it back under control, and have it continue its work.
+    Continue,
+    /// Bring it back under control: attach to its server, or resume it.
+    Reconnect,
+    /// [`Reconnect`](Self::Reconnect), and send the last prompt again.
+    Resend,
+    /// Abort the running turn.
+    Stop,
+    /// Interrupt its process, then terminate it.
+    End,
+    /// Kill its process.
+    ForceQuit,
+    /// Resume it in a terminal.
+    Resume,
+    /// Bring its terminal to the front.
+    ShowTerminal,
+    /// Detach from it.
+    Detach,
+    /// Have Copilot ask in its terminal whether Pilotlight may answer its permission requests.
+    LetAnswer,
+}
+
+/// What an order asks for: an action, with whatever it takes. The names are those on the wire: a change of one changes the
+/// control socket's protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ask {
+    /// Allow open requests, once.
+    Approve(Which),
+    /// Refuse open requests.
+    Deny(Which),
+    /// Answer an open question, or only show it.
+    Answer(Reply),
+    /// Bring the session back under control.
+    Reconnect {
+        /// Send the last prompt again, if no tool ran since.
+        resend: bool,
+    },
+    /// Bring the session back under control, and have it continue its work.
+    Continue,
+    /// Abort the running turn.
+    Stop,
+    /// Interrupt the owner, then terminate it.
+    End {
+        /// The user confirmed that this session is to be ended.
+        confirmed: bool,
+    },
+    /// Kill the owner.
+    ForceQuit,
+    /// Resume the session in a terminal.
+    Resume,
+    /// Bring the session's terminal to the front.
+    ShowTerminal,
+    /// Have Copilot ask in the session's terminal whether we may answer its permission requests.
+    LetAnswer,
+    /// Detach from a session that we are attached to.
+    Detach,
+}
+
+/// Which open permission requests to answer. Each is named by its id, so that one that arrives later is never included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Which {
+    /// Those with these ids.
+    These(Vec<String>),
+    /// The one with this id, provided that it asks for exactly what the user was shown.
+    Shown {
+        /// Its id.
+        id: String,
+        /// What the user was shown.
+        text: String,
+    },
+}
+
+/// What to do about an open question. It is named by its id, so that one that arrives later is never answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// Show it and leave it open: the one with this id, or the oldest that can be answered.
+    Look(Option<String>),
+    /// Answer it, provided that it is the one that the user was shown.
+    Give {
+        /// Its id.
+        request: String,
+        /// [`Form::mark`](crate::core::form::Form::mark) of what the user was shown.
+        shown: u64,
+        /// The answer.
+        with: FormAnswer,
+    },
+}
+
+/// What is the same about an action for every session.
+pub(crate) struct Verb {
+    /// Its name in JSON and on the command line.
+    pub name: &'static str,
+    /// Its label on a button that stands alone.
+    pub label: &'static str,
+    /// Its label in a session's menu, if it has another one there.
+    menu_label: Option<&'static str>,
+    /// Who may ask for it.
+    pub callers: Callers,
+    /// What to ask for. `None` if that takes a request or a question to answer.
+    pub ask: Option<Ask>,
+    traits: &'static [Trait],
+}
+
+/// Who may ask for an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Callers {
+    /// Anything that runs as the user.
+    Anyone,
+    /// Only a person: it answers what the user is asked, or sends what counts as the user's word.
+    People,
+    /// Only a person if the settings approve everything that an attached session asks for.
+    PeopleIfAllIsApproved,
+}
+
+/// Something that is true of some actions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trait {
+    /// It is for one turn, and does nothing to a later one.
+    ForTurn,
+    /// A bridge can carry it out.
+    OverBridge,
+    /// It talks to the session's server, unless we are attached already. Success shows that the server works.
+    AsksServer,
+    /// It brings the session back, and gives it an owner if it has none. Few of these run at a time.
+    Recovery,
+    /// It is a recovery that counts as an attempt ([`Attempts`](crate::core::attempts::Attempts)).
+    Counted,
+    /// It may leave a prompt or an abort in the log, which must not count as the user's.
+    LeavesMarks,
+    /// It ends the owner's process, and with it every session that the process has open.
+    EndsOwner,
+    /// It shows something and changes nothing, so it is possible while something else is being done with the session.
+    OnlyShows,
+    /// It opens a window, so that its success shows without a report.
+    OpensWindow,
+}
+
+impl Action {
+    /// Its entry in the table.
+    pub(crate) const fn verb(self) -> &'static Verb {
+        match self {
+            Self::Approve => &Verb {
+                name: "approve",
+                label: "Approve once",
+                menu_label: None,
+                callers: Callers::People,
+                ask: None,
+                traits: &[AsksServer, OverBridge],
+            },
+            Self::Deny => &Verb {
+                name: "deny",
+                label: "Deny",
+                menu_label: None,
+                callers: Callers::People,
+                ask: None,
+                traits: &[AsksServer, OverBridge, LeavesMarks],
+            },
+            Self::Answer => &Verb {
+                name: "answer",
+                label: "Answer…",
+                menu_label: None,
+                callers: Callers::People,
+                ask: None,
+                traits: &[OverBridge],
+            },
+            Self::Continue => &Verb {
+                name: "continue",
+                label: "Reconnect and continue",
+                menu_label: None,
+                callers: Callers::People,
+                ask: Some(Ask::Continue),
+                traits: &[ForTurn, AsksServer, OverBridge, Recovery, Counted, LeavesMarks],
+            },
+            Self::Reconnect => &Verb {
+                name: "reconnect",
+                label: "Reconnect",
+                menu_label: None,
+                callers: Callers::PeopleIfAllIsApproved,
+                ask: Some(Ask::Reconnect { resend: false }),
+                traits: &[ForTurn, AsksServer, Recovery, Counted, LeavesMarks],
+            },
+            Self::Resend => &Verb {
+                name: "resend",
+                label: "Send the last prompt again",
+                menu_label: None,
+                callers: Callers::People,
+                ask: Some(Ask::Reconnect { resend: true }),
+                traits: &[ForTurn, AsksServer, Recovery, Counted, LeavesMarks],
+            },
+            Self::Stop => &Verb {
+                name: "stop",
+                label: "Stop",
+                menu_label: Some("Stop the turn"),
+                callers: Callers::Anyone,
+                ask: Some(Ask::Stop),
+                traits: &[ForTurn, AsksServer, OverBridge, LeavesMarks],
+            },
+            Self::End => &Verb {
+                name: "end",
+                label: "End it",
+                menu_label: None,
+                callers: Callers::Anyone,
+                ask: Some(Ask::End { confirmed: false }),
+                traits: &[EndsOwner],
+            },
+            Self::ForceQuit => &Verb {
+                name: "force-quit",
+                label: "Force quit: nothing is saved",
+                menu_label: None,
+                callers: Callers::Anyone,
+                ask: Some(Ask::ForceQuit),
+                traits: &[EndsOwner],
+            },
+            Self::Resume => &Verb {
+                name: "resume",
+                label: "Resume",
+                menu_label: Some("Resume in a terminal"),
+                callers: Callers::Anyone,
+                ask: Some(Ask::Resume),
+                traits: &[Recovery, OpensWindow],
+            },
+            Self::ShowTerminal => &Verb {
+                name: "show-terminal",
+                label: "Show terminal",
+                menu_label: Some("Show its terminal"),
+                callers: Callers::Anyone,
+                ask: Some(Ask::ShowTerminal),
+                traits: &[OnlyShows, OpensWindow],
+            },
+            Self::Detach => &Verb {
+                name: "detach",
+                label: "Detach",
+                menu_label: None,
+                callers: Callers::Anyone,
+                ask: Some(Ask::Detach),
+                traits: &[],
+            },
+            Self::LetAnswer => &Verb {
+                name: "let-answer",
+                label: "Let Pilotlight answer here…",
+                menu_label: None,
+                callers: Callers::People,
+                ask: Some(Ask::LetAnswer),
+                traits: &[ForTurn, OverBridge],
+            },
+        }
+    }
+
+    /// Its name in JSON and on the command line.
+    pub const fn name(self) -> &'static str {
+        self.verb().name
+    }
+
+    /// Its label on a button that stands alone.
+    pub(crate) const fn label(self) -> &'static str {
+        self.verb().label
+    }
+
+    /// Its label in a session's menu.
+    pub(crate) fn menu_label(self) -> &'static str {
+        let verb = self.verb();
+        verb.menu_label.unwrap_or(verb.label)
+    }
+
+    /// Whether this is true of it.
+    pub(crate) fn is(self, wanted: Trait) -> bool {
+        self.verb().traits.contains(&wanted)
+    }
+
+    /// Whether it keeps everything else from being done with the session meanwhile.
+    pub(crate) fn excludes_others(self) -> bool {
+        !self.is(OnlyShows)
+    }
+}
+
+impl Ask {
+    /// The action that it asks for.
+    pub(crate) const fn action(&self) -> Action {
+        match self {
+            Self::Approve(_) => Action::Approve,
+            Self::Deny(_) => Action::Deny,
+            Self::Answer(_) => Action::Answer,
+            Self::Continue => Action::Continue,
+            Self::Reconnect { resend: false } => Action::Reconnect,
+            Self::Reconnect { resend: true } => Action::Resend,
+            Self::Stop => Action::Stop,
+            Self::End { .. } => Action::End,
+            Self::ForceQuit => Action::ForceQuit,
+            Self::Resume => Action::Resume,
+            Self::ShowTerminal => Action::ShowTerminal,
+            Self::LetAnswer => Action::LetAnswer,
+            Self::Detach => Action::Detach,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_action_has_a_name_of_its_own_and_asks_for_itself() {
+        for (index, action) in Action::ALL.into_iter().enumerate() {
+            let earlier = &Action::ALL[..index];
+            assert!(earlier.iter().all(|other| other.name() != action.name()), "{action:?}");
+            if let Some(ask) = &action.verb().ask {
+                assert_eq!(ask.action(), action);
+            }
+        }
+    }
+
+    #[test]
+    fn an_order_names_its_action_on_the_wire() {
+        for action in Action::ALL {
+            let Some(ask) = &action.verb().ask else { continue };
+            let name = match serde_json::to_value(ask).unwrap() {
+                serde_json::Value::String(name) => name,
+                value => value.as_object().unwrap().keys().next().unwrap().clone(),
+            };
+            // Sending the last prompt again is an option of `reconnect`.
+            assert_eq!(name, if action == Action::Resend { "reconnect" } else { action.name() });
+        }
+    }
+
+    #[test]
+    fn a_counted_action_is_a_recovery_that_leaves_marks() {
+        for action in Action::ALL.into_iter().filter(|action| action.is(Counted)) {
+            assert!(action.is(Recovery) && action.is(LeavesMarks), "{action:?}");
+        }
+    }
+
+    #[test]
+    fn no_two_labels_read_alike() {
+        for (index, action) in Action::ALL.into_iter().enumerate() {
+            let earlier = &Action::ALL[..index];
+            assert!(!action.label().is_empty() && !action.menu_label().is_empty(), "{action:?}");
+            assert!(earlier.iter().all(|other| other.label() != action.label()), "{action:?}");
+            assert!(earlier.iter().all(|other| other.menu_label() != action.menu_label()), "{action:?}");
+        }
+    }
+}

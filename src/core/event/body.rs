@@ -1,0 +1,196 @@
+//! What an event says happened.
+
+use crate::core::scan::Text;
+
+/// What happened, in the detail that the rules need.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body<'a> {
+    /// `session.start`.
+    Start(SessionInfo<'a>),
+    /// `session.resume`.
+    Resume {
+        /// What it says about the session.
+        info: SessionInfo<'a>,
+        /// Open work stays open (`continuePendingWork`).
+        continues: bool,
+    },
+    /// `user.message`.
+    Prompt {
+        /// It joins the running turn (`delivery: "steering"`, or injected by a skill).
+        joins: bool,
+        /// Copilot prompted itself (`isAutopilotContinuation`).
+        continuation: bool,
+        /// Whether the agent's mode is autopilot, if the prompt names a mode (`agentMode`).
+        autopilot: Option<bool>,
+    },
+    /// `assistant.turn_start`: a round begins.
+    RoundStart,
+    /// `assistant.message`.
+    Message {
+        /// It requests tools.
+        requests_tools: bool,
+        /// Its text ends in a question.
+        asks: bool,
+        /// The model that wrote it.
+        model: Option<Text<'a>>,
+    },
+    /// `assistant.turn_end`: a round is over.
+    RoundEnd,
+    /// `tool.execution_start`.
+    ToolStart {
+        /// Pairs it with its completion.
+        call: Text<'a>,
+        /// The tool's name.
+        name: Option<Text<'a>>,
+        /// What it works on: a command, a path.
+        command: Option<Text<'a>>,
+        /// Its arguments, as JSON.
+        arguments: &'a [u8],
+        /// It is a shell that keeps running in the background.
+        detached: bool,
+    },
+    /// `tool.execution_complete`.
+    ToolDone {
+        /// Pairs it with its start.
+        call: Text<'a>,
+        /// The tool succeeded.
+        success: bool,
+        /// It was refused before it ran, no matter by whom.
+        denied: bool,
+        /// Refused because nobody could be asked.
+        unasked: bool,
+        /// The user's own `!command`.
+        by_user: bool,
+        /// The background shell that it started.
+        shell: Option<Text<'a>>,
+    },
+    /// `tool.user_requested`: the user's own `!command`.
+    UserTool,
+    /// `permission.requested`.
+    PermissionAsked {
+        /// Pairs it with its answer.
+        request: Text<'a>,
+        /// The tool call that asks.
+        call: Option<Text<'a>>,
+        /// The kind of permission: `shell`, `read`, `write`, `mcp`, `url`...
+        kind: Option<Text<'a>>,
+        /// The text that fully describes the request, if a single one does.
+        asks: Option<Text<'a>>,
+        /// A hook has answered it already, so nobody waits.
+        by_hook: bool,
+        /// An organisation's policy requires a person to answer it.
+        managed: bool,
+    },
+    /// `permission.completed`.
+    PermissionDone {
+        /// Pairs it with its request.
+        request: Text<'a>,
+        /// The tool call that asked.
+        call: Option<Text<'a>>,
+        /// Refused because nobody could be asked.
+        unasked: bool,
+        /// Allowed.
+        approved: bool,
+    },
+    /// `session.error`.
+    Error {
+        /// Copilot's category: `query`, `rate_limit`, `authentication`...
+        kind: Option<Text<'a>>,
+        /// Copilot's own words.
+        message: Option<Text<'a>>,
+        /// The HTTP status of the model's answer.
+        status: Option<i64>,
+    },
+    /// `abort`: the user stopped the turn.
+    Abort,
+    /// `session.shutdown`.
+    Shutdown,
+    /// `session.compaction_start`.
+    CompactionStart,
+    /// `session.compaction_complete`.
+    CompactionDone,
+    /// `session.task_complete`.
+    TaskComplete {
+        /// The task counts as done; false if that was rejected.
+        accepted: bool,
+    },
+    /// `session.mode_changed`.
+    Mode {
+        /// The new mode is autopilot.
+        autopilot: bool,
+    },
+    /// `session.model_change`.
+    Model(Option<Text<'a>>),
+    /// `session.usage_record`: a metric.
+    Usage {
+        /// The size of the last request to the model, in tokens.
+        context: Option<i64>,
+    },
+    /// `subagent.started`.
+    AgentStart {
+        /// The tool call that started it.
+        call: Option<Text<'a>>,
+    },
+    /// `subagent.completed` and `subagent.failed`.
+    AgentDone,
+    /// `system.notification` that a background shell has ended.
+    ShellDone {
+        /// Its id, as the tool that started it reported it.
+        shell: Option<Text<'a>>,
+    },
+    /// Any other event that counts as progress.
+    Progress,
+    /// A metric: not progress.
+    Metric,
+}
+
+/// What `session.start` and `session.resume` say about a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionInfo<'a> {
+    /// The selected model.
+    pub model: Option<Text<'a>>,
+    /// The folder it works in.
+    pub cwd: Option<Text<'a>>,
+    /// The git branch there.
+    pub branch: Option<Text<'a>>,
+    /// Another client already had it open (`alreadyInUse`).
+    pub in_use: bool,
+    /// It joined work in progress in the same process (`sessionWasActive`).
+    pub joins: bool,
+}
+
+/// The body of a type whose data no rule needs. `None`: the data must be read.
+pub(super) fn without_data(kind: &[u8]) -> Option<Body<'static>> {
+    Some(match kind {
+        b"assistant.turn_start" => Body::RoundStart,
+        b"assistant.turn_end" => Body::RoundEnd,
+        b"tool.user_requested" => Body::UserTool,
+        b"abort" => Body::Abort,
+        b"session.shutdown" => Body::Shutdown,
+        b"session.compaction_start" => Body::CompactionStart,
+        b"session.compaction_complete" => Body::CompactionDone,
+        b"subagent.completed" | b"subagent.failed" => Body::AgentDone,
+        b"user.message"
+        | b"assistant.message"
+        | b"tool.execution_start"
+        | b"tool.execution_complete"
+        | b"permission.requested"
+        | b"permission.completed"
+        | b"session.start"
+        | b"session.resume"
+        | b"session.error"
+        | b"session.task_complete"
+        | b"session.mode_changed"
+        | b"session.model_change"
+        | b"session.usage_record"
+        | b"subagent.started"
+        | b"system.notification" => return None,
+        _ if is_metric(kind) => Body::Metric,
+        _ => Body::Progress,
+    })
+}
+
+/// Events that are not progress (ARCHITECTURE.md, "The rules of the turn").
+fn is_metric(kind: &[u8]) -> bool {
+    kind.starts_with(b"session.usage_") || kind == b"assistant.usage" || kind.starts_with(b"model.")
+}

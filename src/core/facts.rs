@@ -1,0 +1,435 @@
+//! Folds a session's log into [`Facts`]: what is open, the last message, when anything happened.
+//!
+//! ARCHITECTURE.md has the rules of the turn. Facts are not judged here: what a silence means, and who is alive, is up
+//! to [`verdict`](super::verdict). Both share one rule: a turn can end because of time alone. [`Facts::lapse`] decides
+//! that; the fold calls it before each event, and the verdict for the current time.
+
+mod agents;
+mod lapse;
+
+use super::attempts::{Mark, Marks};
+use super::event::{Body, Event, SessionInfo};
+use super::limits::Limits;
+use super::question::Question;
+use super::scan::Text;
+use super::text::{COMMAND_MAX, NAME_MAX, plain};
+use super::time::Moment;
+use super::turn::{Agent, Call, Closed, Denials, Ending, LastMessage, OpenTool, Phase, Request, Turn, asks, hash};
+use std::collections::VecDeque;
+
+/// What the log says about a session, up to some event.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// The open turn.
+    pub turn: Option<Turn>,
+    /// How the last turn ended.
+    pub closed: Option<Closed>,
+    /// When the session was shut down, if nothing has been written since.
+    pub shut_down: Option<Moment>,
+    /// Unanswered permission requests.
+    pub requests: Vec<Request>,
+    /// The latest answered requests, and whether they were allowed.
+    pub answered: VecDeque<(Call, bool)>,
+    /// The latest tool results, and which of them were denied because nobody could be asked.
+    pub denials: Denials,
+    /// Sub-agents that have not ended.
+    pub agents: Vec<Agent>,
+    /// When a sub-agent last ended.
+    pub rested: Option<Moment>,
+    /// Background shells that have not ended, by the id that Copilot gave them.
+    pub shells: Vec<Box<str>>,
+    /// When the running compaction of the history began.
+    pub compaction: Option<Moment>,
+    /// Autopilot is on: Copilot may prompt itself after a turn.
+    pub autopilot: bool,
+    /// The last event other than a metric, or the last growth of a line still being written.
+    pub progress: Option<Moment>,
+    /// Two processes write the log: since the last resume, an event had a parent that already had a successor.
+    pub forked: bool,
+    /// The model that answers.
+    pub model: Option<Box<str>>,
+    /// The working folder, as recorded in the log.
+    pub cwd: Option<Box<str>>,
+    /// The git branch, as recorded in the log.
+    pub branch: Option<Box<str>>,
+    /// The size of the last request to the model, in tokens.
+    pub context_tokens: Option<i64>,
+    /// The log was read from its beginning.
+    pub whole: bool,
+    /// Number of lines parsed as events.
+    pub events: u64,
+    /// Number of lines that were not events.
+    pub skipped: u64,
+    /// Number of tools that ran, or may have, since the last prompt: all that started, except those denied before they
+    /// ran. A tool without a result counts, because its shell may live on. If not zero, sending the prompt again might
+    /// do things twice.
+    pub ran: u32,
+    /// When a tool that was not denied last ended.
+    pub last_ran: Option<Moment>,
+    /// The events by which recoveries are counted.
+    pub marks: Marks,
+    /// The id of the event that opened the last turn, open or over. Orders name a turn by it. It stays the same while
+    /// Copilot continues on its own in autopilot. `None` if the turn's beginning was not read.
+    pub root: Option<Box<str>>,
+    /// Hashes of the latest events' ids.
+    recent: VecDeque<u64>,
+}
+
+/// Number of answered requests remembered.
+const ANSWERED: usize = 8;
+/// How many events back a duplicate line or a fork is detected.
+const RECENT: usize = 32;
+/// Maximum length of each list of open things, so that a hostile log cannot exhaust memory. Real sessions stay below
+/// ten.
+const OPEN_MAX: usize = 256;
+
+impl Facts {
+    /// Counts a line that is not an event, and otherwise ignores it.
+    pub const fn skip(&mut self) {
+        self.skipped += 1;
+    }
+
+    /// Records that a line still being written has grown, which is progress.
+    pub fn grew(&mut self, at: Moment, limits: &Limits) {
+        self.settle(at, limits);
+        if self.progress.is_none_or(|progress| progress.awake < at.awake) {
+            self.progress = Some(at);
+        }
+    }
+
+    /// Folds one event in. `at` is the event's own time on both clocks.
+    pub fn fold(&mut self, event: &Event<'_>, at: Moment, limits: &Limits) {
+        // Metrics are not progress, and those of the model are not part of the chain of events.
+        if let Body::Metric | Body::Usage { .. } = event.body {
+            self.events += 1;
+            if let (Body::Usage { context }, None) = (&event.body, event.agent) {
+                self.context_tokens = context.or(self.context_tokens);
+            }
+            return;
+        }
+        if self.is_duplicate(event) {
+            return;
+        }
+        self.events += 1;
+        self.settle(at, limits);
+        self.shut_down = None;
+        self.progress = Some(at);
+        if let Some(turn) = &mut self.turn {
+            turn.resumed = None;
+        }
+        match event.agent {
+            Some(agent) => self.fold_agent(agent, &event.body, at),
+            None => self.fold_root(&event.body, event.id, at),
+        }
+        if self.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Held) && !self.has_open_work() {
+            self.fold_round_end(at);
+        }
+    }
+
+    /// Whether the turn has an open tool or request. Ignores requests of sub-agents: those in the foreground have their
+    /// tool open anyway.
+    fn has_open_work(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
+            || self.requests.iter().any(|request| request.agent.is_none())
+    }
+
+    /// Records activity in the turn: if it is answered, the wait for its end starts over.
+    const fn extend_answered(&mut self, at: Moment) {
+        if let Some(Turn { phase: Phase::Answered(since), .. }) = &mut self.turn {
+            *since = at;
+        }
+    }
+
+    /// Closes the turn if it has ended because of time alone by `now`.
+    fn settle(&mut self, now: Moment, limits: &Limits) {
+        if let Some(lapse) = self.lapse(now, limits) {
+            self.close(lapse.ending, lapse.at, lapse.asks);
+        }
+    }
+
+    /// Whether the same line was read before. Also detects a fork: two events with the same parent.
+    fn is_duplicate(&mut self, event: &Event<'_>) -> bool {
+        if event.id.is_empty() {
+            return false;
+        }
+        let (id, parent) = (hash(event.id), hash(event.parent));
+        if self.recent.contains(&id) {
+            return true;
+        }
+        if !event.parent.is_empty() && self.recent.iter().rev().skip(1).any(|&earlier| earlier == parent) {
+            self.forked = true;
+        }
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(id);
+        false
+    }
+
+    fn fold_root(&mut self, body: &Body<'_>, id: &[u8], at: Moment) {
+        match *body {
+            Body::Start(ref info) => {
+                self.whole = true;
+                self.apply_info(info);
+            }
+            Body::Resume { ref info, continues } => self.fold_resume(info, continues, at),
+            Body::Prompt { joins: true, .. } if self.turn.is_some() => self.extend_answered(at),
+            Body::Prompt { continuation, autopilot, .. } => {
+                self.close(Ending::Prompted, at, false);
+                if !continuation {
+                    self.marks.prompt = Some(Mark { event: hash(id), at: at.wall });
+                    self.ran = 0;
+                    self.denials = Denials::default();
+                }
+                self.compaction = None;
+                self.autopilot = autopilot.unwrap_or(self.autopilot);
+                let root = self.root.take();
+                self.open(at, true, id);
+                if continuation {
+                    self.root = root;
+                }
+            }
+            Body::RoundStart => {
+                let turn = self.open(at, false, id);
+                turn.phase = Phase::Running;
+                turn.last_message = LastMessage::Nothing;
+            }
+            Body::Message { requests_tools, asks, model } => {
+                self.model(model);
+                if let Some(turn) = &mut self.turn {
+                    turn.last_message =
+                        if requests_tools { LastMessage::Request } else { LastMessage::Answer { asks } };
+                    turn.phase = if requests_tools { Phase::Running } else { Phase::Answered(at) };
+                }
+            }
+            Body::RoundEnd => self.fold_round_end(at),
+            Body::ToolStart { call, name, command, arguments, detached } => {
+                let call = Call::new(call);
+                let name = plain(&name.map_or("tool".into(), |name| name.read(NAME_MAX)), NAME_MAX);
+                let question = if asks(&name) { Question::read(arguments).map(Box::new) } else { None };
+                let turn = self.open(at, false, id);
+                if turn.tools.len() < OPEN_MAX && !turn.tools.iter().any(|tool| tool.call == call) {
+                    turn.phase = Phase::Running;
+                    turn.used += 1;
+                    turn.tools.push(OpenTool {
+                        call,
+                        name,
+                        question,
+                        command: command.map(|command| plain(&command.read(COMMAND_MAX), COMMAND_MAX)),
+                        detached,
+                        unasked: false,
+                        at,
+                    });
+                    self.ran += 1;
+                }
+            }
+            Body::ToolDone { call, success, denied, unasked, by_user, shell } => {
+                if !by_user {
+                    self.fold_tool_done(Call::new(call), success, denied, unasked, shell, at);
+                }
+            }
+            Body::PermissionAsked { .. } | Body::PermissionDone { .. } => {
+                self.fold_permission(body, None, at);
+                self.extend_answered(at);
+            }
+            Body::Abort => {
+                self.marks.aborted = Some(Mark { event: hash(id), at: at.wall });
+                self.stop_all(Ending::Aborted, at);
+            }
+            Body::Error { kind, message, status } => {
+                let kind = kind.map(|kind| plain(&kind.read(NAME_MAX), NAME_MAX));
+                let message = message.map(|message| plain(&message.read(COMMAND_MAX), COMMAND_MAX));
+                self.stop_all(Ending::Failed { kind, message, status }, at);
+            }
+            Body::Shutdown => {
+                let unfinished = self.unfinished();
+                // The last turn's failure is obsolete if another turn is open.
+                let last = self.closed.as_ref().filter(|_| self.turn.is_none());
+                let error = last.and_then(Closed::failure).cloned();
+                let asks = last.is_some_and(|closed| closed.asks);
+                self.stop_all(Ending::Shutdown { unfinished, error: error.map(Box::new) }, at);
+                if let Some(closed) = &mut self.closed {
+                    closed.asks = asks;
+                }
+                self.agents.clear();
+                self.shells.clear();
+                self.shut_down = Some(at);
+            }
+            Body::CompactionStart => {
+                self.compaction = Some(at);
+                self.forget_failure(at);
+            }
+            Body::CompactionDone => self.compaction = None,
+            Body::UserTool => self.forget_failure(at),
+            Body::TaskComplete { accepted } => {
+                if accepted {
+                    self.autopilot = false;
+                    if let Some(turn) = &mut self.turn {
+                        turn.task_complete = true;
+                    }
+                }
+            }
+            Body::Mode { autopilot } => self.autopilot = autopilot,
+            Body::Model(model) => self.model(model),
+            Body::ShellDone { shell } => {
+                if let Some(done) = shell {
+                    let done = plain(&done.read(NAME_MAX), NAME_MAX);
+                    self.shells.retain(|shell| *shell != done);
+                }
+            }
+            Body::AgentStart { .. } | Body::AgentDone | Body::Usage { .. } | Body::Progress | Body::Metric => {}
+        }
+    }
+
+    fn fold_resume(&mut self, info: &SessionInfo<'_>, continues: bool, at: Moment) {
+        self.apply_info(info);
+        self.denials = Denials::default();
+        if continues {
+            if let Some(turn) = &mut self.turn {
+                turn.resumed = Some(at);
+            }
+            self.forget_failure(at);
+            return;
+        }
+        // Reopening an idle session changes nothing; anything unfinished is over.
+        if self.turn.is_some() || self.closed.as_ref().is_none_or(|closed| closed.failure().is_some()) {
+            self.stop_all(Ending::Resumed, at);
+        }
+        if let Some(closed) = &mut self.closed
+            && let Ending::Shutdown { .. } = closed.ending
+        {
+            *closed = Closed { ending: Ending::Resumed, at, asks: closed.asks };
+        }
+        self.requests.clear();
+        self.compaction = None;
+        self.agents.clear();
+        self.shells.clear();
+    }
+
+    /// Handles the end of a round. Whether it ends the turn depends on the round's message and on open work.
+    fn fold_round_end(&mut self, at: Moment) {
+        let (autopilot, has_open_work) = (self.autopilot, self.has_open_work());
+        let Some(turn) = &mut self.turn else { return };
+        match turn.last_message {
+            // An earlier round requested the open work: another round will follow its result.
+            LastMessage::Nothing | LastMessage::Request if has_open_work && !turn.task_complete => {
+                turn.phase = Phase::Running;
+            }
+            _ if has_open_work => turn.phase = Phase::Held,
+            _ if turn.task_complete => self.close(Ending::Completed, at, false),
+            LastMessage::Answer { .. } if autopilot => turn.phase = Phase::MayContinue(at),
+            LastMessage::Answer { asks } => self.close(Ending::Completed, at, asks),
+            // Between rounds: the next one is logged within milliseconds, before the model is called.
+            LastMessage::Request => turn.phase = Phase::Running,
+            LastMessage::Nothing => turn.phase = Phase::Unanswered(at),
+        }
+    }
+
+    fn fold_tool_done(
+        &mut self,
+        call: Call,
+        success: bool,
+        denied: bool,
+        unasked: bool,
+        shell: Option<Text<'_>>,
+        at: Moment,
+    ) {
+        self.requests.retain(|request| request.call != Some(call));
+        let cut = match &self.turn {
+            Some(turn) => !turn.start_known,
+            None => !self.whole && self.closed.is_none(),
+        };
+        let mut tool = None;
+        if let Some(turn) = &mut self.turn {
+            let index = turn.tools.iter().position(|tool| tool.call == call);
+            tool = index.map(|index| turn.tools.remove(index));
+            if tool.is_some() || cut {
+                turn.used += u32::from(tool.is_none());
+                turn.succeeded += u32::from(success);
+            }
+        }
+        // A completion without a start belongs to a turn that is over, unless the log is cut.
+        if tool.is_none() && !cut {
+            return;
+        }
+        let unasked = !success && (unasked || tool.as_ref().is_some_and(|tool| tool.unasked));
+        match (&tool, denied || unasked) {
+            // It did not run.
+            (Some(_), true) => self.ran = self.ran.saturating_sub(1),
+            (None, true) => {}
+            (tool, false) => {
+                self.ran += u32::from(tool.is_none());
+                self.last_ran = Some(at);
+            }
+        }
+        if success
+            && (tool.as_ref().is_some_and(|tool| tool.detached) || shell.is_some())
+            && self.shells.len() < OPEN_MAX
+        {
+            self.shells.push(shell.map_or_else(|| "?".into(), |id| plain(&id.read(NAME_MAX), NAME_MAX)));
+        }
+        self.denials.push(at, unasked);
+        self.extend_answered(at);
+    }
+
+    fn apply_info(&mut self, info: &SessionInfo<'_>) {
+        self.model(info.model);
+        self.forked = info.in_use && !info.joins;
+        if let Some(cwd) = info.cwd {
+            self.cwd = Some(cwd.read(4096).into());
+        }
+        self.branch = info.branch.map(|branch| plain(&branch.read(NAME_MAX), NAME_MAX)).or_else(|| self.branch.take());
+    }
+
+    fn model(&mut self, model: Option<Text<'_>>) {
+        if let Some(model) = model
+            && self.model.as_deref().map(str::as_bytes) != Some(model.0)
+        {
+            self.model = Some(plain(&model.read(NAME_MAX), NAME_MAX));
+        }
+    }
+
+    fn open(&mut self, at: Moment, prompted: bool, id: &[u8]) -> &mut Turn {
+        let start_known = prompted || self.whole || self.closed.is_some();
+        if self.turn.is_none() {
+            let named = start_known && !id.is_empty();
+            self.root = named.then(|| plain(&String::from_utf8_lossy(id), NAME_MAX));
+        }
+        self.turn.get_or_insert_with(|| Turn::new(at, start_known, prompted))
+    }
+
+    /// Closes the open turn with all its tools, and all requests except those of background sub-agents.
+    fn close(&mut self, ending: Ending, at: Moment, asks: bool) {
+        self.end_foreground_agents();
+        if self.turn.take().is_some() {
+            if ending == Ending::Completed {
+                self.marks.completed = Some(at.wall);
+            }
+            self.closed = Some(Closed { ending, at, asks });
+        }
+        let background = &self.agents;
+        self.requests.retain(|request| background.iter().any(|agent| request.agent.as_ref() == Some(&agent.id)));
+    }
+
+    /// Removes the foreground sub-agents, whose tool is open: they end with the turn.
+    fn end_foreground_agents(&mut self) {
+        let tools = self.turn.as_ref().map_or(&[][..], |turn| &turn.tools);
+        self.agents.retain(|agent| !tools.iter().any(|tool| Some(tool.call) == agent.call));
+    }
+
+    /// Closes the turn and anything else that may be open, even if no turn is.
+    fn stop_all(&mut self, ending: Ending, at: Moment) {
+        self.end_foreground_agents();
+        self.turn = None;
+        self.requests.clear();
+        self.compaction = None;
+        self.closed = Some(Closed { ending, at, asks: false });
+    }
+
+    /// Clears a failure after which the user went on without a prompt.
+    fn forget_failure(&mut self, at: Moment) {
+        if self.turn.is_none() && self.closed.as_ref().is_some_and(|closed| closed.failure().is_some()) {
+            self.closed = Some(Closed { ending: Ending::PassedOver, at, asks: false });
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Sub-agents, which may outlive the turn, and permission requests, which sub-agents make too.
+
+use super::{ANSWERED, Facts, OPEN_MAX};
+use crate::core::event::Body;
+use crate::core::limits::Limits;
+use crate::core::scan::Text;
+use crate::core::text::{NAME_MAX, plain};
+use crate::core::time::Moment;
+use crate::core::turn::{ASKS_MAX, Agent, Call, Request};
+
+impl Facts {
+    /// Folds a sub-agent's event. It can ask for permission and be denied, but neither opens nor closes the turn.
+    pub(super) fn fold_agent(&mut self, id: Text<'_>, body: &Body<'_>, at: Moment) {
+        let id = plain(&id.read(NAME_MAX), NAME_MAX);
+        if matches!(body, Body::AgentDone) {
+            let before = self.agents.len();
+            self.agents.retain(|agent| agent.id != id);
+            if before != self.agents.len() {
+                self.rested = Some(at);
+            }
+            self.requests.retain(|request| request.agent.as_ref() != Some(&id));
+            return;
+        }
+        let known = self.agents.iter().position(|agent| agent.id == id);
+        // An ended sub-agent may be given more work, but trailing events do not revive it. If the log is cut, its start
+        // may not have been read.
+        let begins = matches!(body, Body::AgentStart { .. } | Body::Prompt { .. } | Body::RoundStart) || !self.whole;
+        if known.is_none() && begins && self.agents.len() < OPEN_MAX {
+            self.agents.push(Agent { id: id.clone(), call: None, last: at });
+        }
+        if let Some(agent) = self.agents.iter_mut().find(|agent| agent.id == id) {
+            agent.last = at;
+            if let Body::AgentStart { call } = body {
+                agent.call = call.map(Call::new);
+            }
+        }
+        match body {
+            Body::PermissionAsked { .. } | Body::PermissionDone { .. } => self.fold_permission(body, Some(id), at),
+            // The tool that started the sub-agent already counts as run.
+            Body::ToolDone { call, unasked, denied, .. } => {
+                if !denied && !unasked {
+                    self.last_ran = Some(at);
+                }
+                self.requests.retain(|request| request.call != Some(Call::new(*call)));
+                self.denials.push(at, *unasked);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn fold_permission(&mut self, body: &Body<'_>, agent: Option<Box<str>>, at: Moment) {
+        match *body {
+            Body::PermissionAsked { request, call, kind, asks, by_hook: false, managed } => {
+                let id = Call::new(request);
+                if self.requests.len() < OPEN_MAX && !self.requests.iter().any(|open| open.id == id) {
+                    let kind = plain(&kind.map_or("tool".into(), |kind| kind.read(NAME_MAX)), NAME_MAX);
+                    let asks = asks.map(|asks| asks.read(ASKS_MAX + 1)).filter(|asks| asks.chars().count() <= ASKS_MAX);
+                    self.requests.push(Request {
+                        id,
+                        request: plain(&request.read(NAME_MAX), NAME_MAX),
+                        call: call.map(Call::new),
+                        kind,
+                        asks: asks.map(Into::into),
+                        agent,
+                        is_managed: managed,
+                        at,
+                    });
+                }
+            }
+            Body::PermissionDone { request, call, unasked, approved } => {
+                let id = Call::new(request);
+                if self.answered.len() == ANSWERED {
+                    self.answered.pop_front();
+                }
+                self.answered.push_back((id, approved));
+                let asked =
+                    self.requests.iter().position(|open| open.id == id).map(|index| self.requests.remove(index));
+                let call = call.map(Call::new).or(asked.and_then(|request| request.call));
+                if unasked
+                    && let Some(turn) = &mut self.turn
+                    && let Some(tool) = turn.tools.iter_mut().find(|tool| Some(tool.call) == call)
+                {
+                    tool.unasked = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The background sub-agents, whose tool call is over, without those silent for longer than the limit.
+    pub(crate) fn background_agents(&self, now: Moment, limits: &Limits) -> impl Iterator<Item = &Agent> {
+        let tools = self.turn.as_ref().map_or(&[][..], |turn| &turn.tools);
+        self.agents
+            .iter()
+            .filter(move |agent| !tools.iter().any(|tool| Some(tool.call) == agent.call))
+            .filter(move |agent| now.since(agent.last) < limits.background_agent)
+    }
+}

@@ -1,0 +1,328 @@
+//! A session's row, as every view shows it.
+
+use super::label::Label;
+use crate::core::action::offers;
+use crate::core::action::reach::bridge_of;
+use crate::core::gist::{Gist, TurnView};
+use crate::core::limits::Limits;
+use crate::core::owner::{Owner, UNHELD};
+use crate::core::question::Question;
+use crate::core::session::{Bridge, Kind, ServerState, Session};
+use crate::core::time::{Moment, Span, Time};
+use crate::core::verdict::{Status, Verdict, age_step, judge};
+use serde::Serialize;
+
+/// One session as shown in the table, in the menu and in JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The session's id.
+    pub id: Box<str>,
+    /// Its title, else its folder; unique among the rows.
+    pub name: String,
+    /// The folder it works in.
+    pub cwd: Option<Box<str>>,
+    /// The git branch there.
+    pub branch: Option<Box<str>>,
+    /// How it is used.
+    pub kind: Kind,
+    /// What it does.
+    pub status: Status,
+    /// Since when.
+    pub since: Time,
+    /// The last progress in its log.
+    pub last_progress: Option<Time>,
+    /// Why it has this status.
+    pub because: String,
+    /// It became idle, or asked by its last message, since the user last looked at it.
+    pub unseen: bool,
+    /// Who runs it.
+    pub owner: Option<OwnerView>,
+    /// Its background work.
+    pub background: Background,
+    /// The names of the actions available now.
+    pub actions: Vec<&'static str>,
+    /// Its name for people: the folder first, then the title. Made unique before it is truncated anywhere.
+    pub label: Label,
+    /// The open turn.
+    pub turn: Option<TurnView>,
+    /// What it asks, if it is `needs-input` and the question is known.
+    pub question: Option<Question>,
+    /// It was shut down while its tools were denied. Notified as lost permissions.
+    #[serde(skip)]
+    pub ended_denied: bool,
+    /// Why it has this status, in the fewest words.
+    #[serde(skip)]
+    pub gist: Gist,
+    /// The user has looked at it since it got this status.
+    #[serde(skip)]
+    pub is_seen: bool,
+}
+
+/// An owner as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OwnerView {
+    /// Its process id.
+    pub pid: u32,
+    /// `alive`, `gone` or `unknown`.
+    pub state: &'static str,
+    /// Whether it is a server that we can attach to. `None`: not tried.
+    pub attachable: Option<bool>,
+    /// The bridge to its terminal: `joined`, or `elevated` if it may answer permission requests. `None`: there is none,
+    /// or no tray listens for it.
+    pub bridge: Option<&'static str>,
+}
+
+/// A session's background work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Background {
+    /// Sub-agents at work.
+    pub agents: usize,
+    /// Running shells.
+    pub shells: usize,
+}
+
+impl Session {
+    /// Judges the session, and builds its row.
+    pub fn row(&self, now: Moment, limits: &Limits) -> (Row, Verdict) {
+        let mut verdict = self.judge(now, limits);
+        if self.contested {
+            verdict.because.push_str("; conflict: two live processes have a lock on it");
+        }
+        if let Owner::Unheld { .. } = self.owner {
+            verdict.because.push_str(&format!("; {UNHELD}"));
+        }
+        let (name, label) = self.names();
+        let row = Row {
+            id: self.id.clone(),
+            name,
+            cwd: self.cwd().map(Into::into),
+            branch: self.about.branch.clone().or_else(|| self.facts.branch.clone()),
+            kind: self.about.kind,
+            status: verdict.status,
+            since: verdict.since,
+            last_progress: self.facts.progress.map(|at| at.wall).or_else(|| self.unread.then_some(self.touched)),
+            because: verdict.because.clone(),
+            unseen: self.is_unseen(&verdict),
+            owner: self.owner_shown(),
+            background: Background {
+                agents: self.facts.background_agents(now, limits).count(),
+                shells: self.facts.shells.len(),
+            },
+            actions: self.actions(verdict.status),
+            label,
+            turn: verdict.turn,
+            ended_denied: verdict.ended_denied,
+            question: verdict.question.clone(),
+            gist: match self.control.under_way {
+                Some(action) => Gist::of(&format!("{} under way", action.name())),
+                None => verdict.gist.clone(),
+            },
+            is_seen: self.seen.is_some_and(|seen| seen >= verdict.since),
+        };
+        (row, verdict)
+    }
+
+    fn judge(&self, now: Moment, limits: &Limits) -> Verdict {
+        let plain = |status, since, because: String| Verdict {
+            status,
+            since,
+            gist: if status == Status::Ended { Gist::rested(&because, since) } else { Gist::of(&because) },
+            because,
+            by_message: false,
+            question: None,
+            recheck_at: None,
+            limit_at: None,
+            sample_at: None,
+            turn: None,
+            ended_denied: false,
+        };
+        if self.unread {
+            return plain(Status::Ended, self.touched, "no process has it open".into());
+        }
+        let mut verdict = judge(&self.facts, &self.runner(), &self.live, self.seen, now, limits);
+        if let Some(problem) = &self.problem {
+            // Without its log it cannot be judged. Only the end of its owner is certain.
+            let over = matches!(self.owner, Owner::Gone { .. }) || self.owner == Owner::Never && self.has_log;
+            let status = if over { Status::Ended } else { Status::Quiet };
+            return plain(status, self.touched, problem.to_string());
+        }
+        if self.facts.progress.is_none() && !matches!(self.owner, Owner::Opened { started: Some(_), .. }) {
+            verdict.since = self.about.created.unwrap_or(self.touched);
+        }
+        verdict
+    }
+
+    fn is_unseen(&self, verdict: &Verdict) -> bool {
+        let had_turn = self.facts.closed.is_some() || self.facts.turn.is_some();
+        // The user who reopened it has it on screen.
+        let reopened = matches!(self.owner, Owner::Opened { .. });
+        let news = verdict.status == Status::Idle && had_turn && !reopened || verdict.by_message;
+        news && self.seen.is_none_or(|seen| seen < verdict.since)
+    }
+
+    /// The names of the actions available now.
+    fn actions(&self, status: Status) -> Vec<&'static str> {
+        if self.unread && !self.has_log {
+            return Vec::new();
+        }
+        offers(self, status).into_iter().filter(|offer| offer.what.is_ok()).map(|offer| offer.action.name()).collect()
+    }
+
+    fn owner_shown(&self) -> Option<OwnerView> {
+        let runner = self.runner();
+        let (state, attachable) = match runner {
+            Owner::Never => return None,
+            Owner::Alive { .. } | Owner::Opened { .. } => {
+                let attachable = match self.control.server {
+                    ServerState::Attached | ServerState::Hosted(_) => Some(true),
+                    ServerState::NotListening | ServerState::Refused(_) => Some(false),
+                    ServerState::Listening | ServerState::Unknown => None,
+                };
+                ("alive", attachable)
+            }
+            Owner::Gone { .. } => ("gone", Some(false)),
+            Owner::Unheld { .. } | Owner::Unknown { .. } => ("unknown", None),
+        };
+        let bridge = bridge_of(self).map(Bridge::name);
+        Some(OwnerView { pid: runner.pid()?, state, attachable, bridge })
+    }
+}
+
+impl Row {
+    /// Whether anything but mere progress changed since `before`, so that watchers must be notified.
+    pub fn differs_from(&self, before: &Self) -> bool {
+        let Self {
+            id,
+            name,
+            cwd,
+            branch,
+            kind,
+            status,
+            since,
+            last_progress: _,
+            because,
+            unseen,
+            owner,
+            background,
+            actions,
+            label,
+            turn,
+            question,
+            ended_denied,
+            gist,
+            // Views are notified of this by other means.
+            is_seen: _,
+        } = self;
+        let shown = |turn: &TurnView| (turn.since, turn.older);
+        *status != before.status
+            || *since != before.since
+            || *because != before.because
+            || turn.as_ref().map(shown) != before.turn.as_ref().map(shown)
+            || (unseen, owner, background, actions)
+                != (&before.unseen, &before.owner, &before.background, &before.actions)
+            || (question, ended_denied) != (&before.question, &before.ended_denied)
+            || gist.without_progress() != before.gist.without_progress()
+            || (id, name, label, kind) != (&before.id, &before.name, &before.label, &before.kind)
+            || (cwd, branch) != (&before.cwd, &before.branch)
+    }
+
+    /// The time since its last progress, in steps: "now", "5 min".
+    pub(crate) fn age(&self, now: Time) -> String {
+        let (step, _) = self.age_step(now);
+        if step == Span::ZERO { "now".into() } else { step.to_string() }
+    }
+
+    /// Why it has its status, and how long its turn has taken: "bash is open; 12 min, 8 tools". The text of a
+    /// permission request comes first, if known: "rm -rf build (asks permission: shell)".
+    pub(crate) fn reason(&self, now: Time) -> String {
+        if let (Status::NeedsPermission, Gist::Words(asks)) = (self.status, &self.gist)
+            && !asks.starts_with("asks ")
+            && **asks != *self.because
+        {
+            return format!("{asks} ({})", self.because);
+        }
+        match self.turn.and_then(|turn| turn.words(now)) {
+            Some(turn) => format!("{}; {turn}", self.because),
+            None => self.because.clone(),
+        }
+    }
+
+    /// When the wording of its age, or of its turn's age, changes next, by the wall clock.
+    pub(crate) fn next_age(&self, now: Time) -> Time {
+        let age = self.quiet_since() + self.age_step(now).1;
+        self.turn.map_or(age, |turn| age.min(turn.next_words(now)))
+    }
+
+    fn age_step(&self, now: Time) -> (Span, Span) {
+        age_step((now - self.quiet_since()).max(Span::ZERO))
+    }
+
+    fn quiet_since(&self) -> Time {
+        self.last_progress.unwrap_or(self.since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Time = Time(1_700_000_000_000);
+
+    fn row(status: Status, because: &str) -> Row {
+        let (row, _) = Session::default().row(Moment::of(START), &Limits::default());
+        Row { status, because: because.to_owned(), since: START, last_progress: Some(START), ..row }
+    }
+
+    fn turn(since: Time) -> Option<TurnView> {
+        Some(TurnView { since, tools: 8, older: false })
+    }
+
+    #[test]
+    fn a_reason_has_the_age_of_the_turn_or_the_text_of_the_request() {
+        let now = START + Span::minutes(12);
+        let works = row(Status::Working, "bash is open");
+        assert_eq!(works.reason(now), "bash is open");
+        let works = Row { turn: turn(START), ..works };
+        assert_eq!(works.reason(now), "bash is open; 12 min, 8 tools");
+        assert_eq!(works.reason(START + Span::seconds(59)), "bash is open", "nothing in the first minute");
+        let asks = |gist: &str| Row { gist: Gist::of(gist), ..row(Status::NeedsPermission, "asks permission: shell") };
+        assert_eq!(asks("rm -rf build").reason(now), "rm -rf build (asks permission: shell)");
+        assert_eq!(asks("asks for shell").reason(now), "asks permission: shell");
+        assert_eq!(asks("asks permission: shell").reason(now), "asks permission: shell");
+        let twice = Row { because: "only you can say that".into(), ..asks("only you can say that") };
+        assert_eq!(twice.reason(now), "only you can say that");
+        let asks = Row { turn: turn(START), ..asks("asks for shell") };
+        assert_eq!(asks.reason(now), "asks permission: shell; 12 min, 8 tools");
+        let other = Row { status: Status::NeedsInput, ..asks };
+        assert_eq!(other.reason(now), "asks permission: shell; 12 min, 8 tools");
+    }
+
+    #[test]
+    fn an_age_counts_from_the_last_progress_or_from_the_status() {
+        let at = |row: &Row, seconds| row.age(START + Span::seconds(seconds));
+        let old = row(Status::Idle, "done");
+        assert_eq!([0, 59, 60, 299, 300].map(|seconds| at(&old, seconds)), ["now", "now", "1 min", "2 min", "5 min"]);
+        assert_eq!(at(&old, -90), "now", "the clock was set back");
+        let since = Row { last_progress: None, since: START - Span::hours(2), ..old.clone() };
+        assert_eq!(at(&since, 0), "2 h");
+        assert_eq!(at(&Row { since: START - Span::hours(2), ..old }, 0), "now");
+    }
+
+    /// A view that is redrawn then is never wrong, and never redrawn for nothing.
+    #[test]
+    fn the_words_of_a_row_change_exactly_when_it_says() {
+        let words = |row: &Row, at: Time| (row.age(at), row.turn.and_then(|turn| turn.words(at)));
+        let rest = row(Status::Idle, "done");
+        let early = Row { turn: turn(START - Span::seconds(25)), ..rest.clone() };
+        let late = Row { turn: turn(START + Span::seconds(70)), ..rest.clone() };
+        for row in [rest, early, late] {
+            for seconds in (0..8000).step_by(7) {
+                let now = START + Span::seconds(seconds);
+                let next = row.next_age(now);
+                assert!(next > now);
+                assert_eq!(words(&row, next - Span(1)), words(&row, now), "{seconds} s: {:?}", row.turn);
+                assert_ne!(words(&row, next), words(&row, now), "{seconds} s: {:?}", row.turn);
+            }
+        }
+    }
+}

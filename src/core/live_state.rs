@@ -1,0 +1,227 @@
+//! What the tray knows about a session beyond its log: for commands, which read only the log.
+
+use super::form::Form;
+use super::question::Question;
+use super::session::{Bridge, ServerState, Session};
+use super::time::Time;
+use super::verdict::{Answer, Asking, Sample};
+use serde::{Deserialize, Serialize};
+
+/// What the tray knows about a session beyond its log, from its server, its bridge and its processes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct LiveState {
+    /// The session's full id.
+    pub id: Box<str>,
+    /// The real path of the Copilot home that it is in.
+    pub home: Box<str>,
+    /// The last progress in its log when this was collected, in milliseconds of the wall clock.
+    progress: i64,
+    /// Whether it has active work, according to the server that we are attached to.
+    works: Option<bool>,
+    /// Its server's answer to a query without attaching: whether it has active work, and the number of open requests.
+    answer: Option<(bool, usize)>,
+    /// Its server is being queried.
+    asking: bool,
+    /// The last CPU sample: whether its tool's process was busy, and the time in milliseconds of the wall clock.
+    #[serde(default)]
+    busy: Option<(bool, i64)>,
+    /// What the bridge to its terminal may do.
+    #[serde(default)]
+    bridge: Option<Bridge>,
+    /// The Copilot release that the bridge runs in.
+    #[serde(default)]
+    release: Option<Box<str>>,
+    /// The bridge's version differs from ours.
+    #[serde(default)]
+    old_bridge: bool,
+    /// We are attached to it.
+    attached: bool,
+    /// The process id of the server of our own that it runs in.
+    hosted: Option<u32>,
+    /// Its open questions.
+    questions: Vec<LiveQuestion>,
+}
+
+/// An open question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct LiveQuestion {
+    /// When it was asked, in milliseconds of the wall clock.
+    since: i64,
+    text: String,
+    choices: Vec<String>,
+    form: Result<Form, Box<str>>,
+}
+
+impl LiveState {
+    /// Collects what is known about a session in the home with this real path. `None` if nothing is.
+    pub(crate) fn of(home: &str, session: &Session) -> Option<Self> {
+        let live = &session.live;
+        let attached = session.control.server.is_attached();
+        let hosted = match session.control.server {
+            ServerState::Hosted(pid) => Some(pid),
+            _ => None,
+        };
+        let answer = session.answer().map(|answer| (answer.active, answer.requests));
+        let bridge = session.control.bridge;
+        if !attached && bridge.is_none() && answer.is_none() && !live.asking && live.busy.is_none() {
+            return None;
+        }
+        let question = |Asking { question, since, form }: &Asking| LiveQuestion {
+            since: since.0,
+            text: question.text.to_string(),
+            choices: question.choices.iter().map(ToString::to_string).collect(),
+            form: form.clone(),
+        };
+        Some(Self {
+            id: session.id.clone(),
+            home: home.into(),
+            progress: session.facts.progress?.wall.0,
+            works: live.has_active_work,
+            answer,
+            asking: live.asking,
+            busy: live.busy.map(|sample| (sample.busy, sample.at.wall.0)),
+            bridge,
+            release: session.control.release.clone(),
+            old_bridge: session.control.old_bridge,
+            attached,
+            hosted,
+            questions: live.questions.iter().map(question).collect(),
+        })
+    }
+
+    /// Applies it to a session read from disk. Parts that later events may have outdated are left out.
+    pub(crate) fn apply(self, session: &mut Session) {
+        let Some(progress) = session.facts.progress else { return };
+        match self.hosted {
+            Some(pid) => session.control.server = ServerState::Hosted(pid),
+            None if self.attached => session.control.server = ServerState::Attached,
+            None => {}
+        }
+        (session.control.bridge, session.control.release) = (self.bridge, self.release);
+        session.control.old_bridge = self.old_bridge;
+        let live = &mut session.live;
+        // "Working" may predate the last event; "not working" must not.
+        let is_fresh = progress.wall.0 <= self.progress;
+        live.has_active_work = self.works.filter(|works| *works || is_fresh);
+        live.asking = self.asking && is_fresh;
+        let sample = |(busy, at)| Sample { busy, at: progress.plus(Time(at) - progress.wall) };
+        live.busy = self.busy.map(sample);
+        live.answer = self.answer.filter(|_| is_fresh).map(|(active, requests)| Answer {
+            progress: progress.wall,
+            active,
+            requests,
+        });
+        let asking = |LiveQuestion { since, text, choices, form }: LiveQuestion| Asking {
+            question: Question { text: text.into(), choices: choices.into_iter().map(Into::into).collect() },
+            since: Time(since),
+            form,
+        };
+        live.questions = self.questions.into_iter().map(asking).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::time::{Moment, Span};
+
+    const HOME: &str = "/home/dev/.copilot";
+    const AT: Moment = Moment::of(Time(1_700_000_000_000));
+
+    /// A session as its log shows it, with its last event at this time.
+    fn in_log(progress: Moment) -> Session {
+        let mut session = Session { id: "a".into(), has_log: true, ..Session::default() };
+        session.facts.progress = Some(progress);
+        session
+    }
+
+    fn with(change: impl FnOnce(&mut Session)) -> Session {
+        let mut session = in_log(AT);
+        change(&mut session);
+        session
+    }
+
+    fn answer(active: bool) -> Option<Answer> {
+        Some(Answer { progress: AT.wall, active, requests: 2 })
+    }
+
+    /// Everything that the tray can know.
+    fn known() -> Session {
+        with(|session| {
+            let question = |text: &str| Question { text: text.into(), choices: vec!["red".into(), "blue".into()] };
+            let data = serde_json::json!({"requestId": "r", "question": "Which?", "choices": ["red", "blue"]});
+            let form = Form::read("user_input.requested", &data).map_err(Into::into);
+            session.control.server = ServerState::Attached;
+            session.control.bridge = Some(Bridge::Elevated);
+            session.control.release = Some("1.2.3".into());
+            session.control.old_bridge = true;
+            session.live.has_active_work = Some(true);
+            session.live.asking = true;
+            session.live.busy = Some(Sample { busy: true, at: AT.plus(Span::seconds(9)) });
+            session.live.answer = answer(true);
+            session.live.questions = vec![
+                Asking { question: question("Which?"), since: AT.wall, form },
+                Asking { question: question("How?"), since: AT.wall + Span(7), form: Err("it is made up".into()) },
+            ];
+        })
+    }
+
+    /// What a command that has read the log up to `progress` knows after the tray has reported.
+    fn reported(session: &Session, progress: Moment) -> Option<Session> {
+        let sent = serde_json::to_string(&LiveState::of(HOME, session)?).unwrap();
+        let state: LiveState = serde_json::from_str(&sent).unwrap();
+        assert_eq!((&*state.id, &*state.home), ("a", HOME));
+        let mut read = in_log(progress);
+        state.apply(&mut read);
+        Some(read)
+    }
+
+    #[test]
+    fn a_command_knows_what_the_tray_knows() {
+        assert_eq!(reported(&known(), AT), Some(known()));
+        for server in [ServerState::Attached, ServerState::Hosted(4711)] {
+            let attached = with(|session| session.control.server = server.clone());
+            assert_eq!(reported(&attached, AT).map(|read| read.control.server), Some(server));
+        }
+    }
+
+    #[test]
+    fn a_session_is_reported_if_anything_is_known_of_it() {
+        assert_eq!(LiveState::of(HOME, &in_log(AT)), None);
+        let changes: [fn(&mut Session); 5] = [
+            |session| session.control.server = ServerState::Hosted(4711),
+            |session| session.control.bridge = Some(Bridge::Watches),
+            |session| session.live.answer = answer(false),
+            |session| session.live.asking = true,
+            |session| session.live.busy = Some(Sample { busy: false, at: AT }),
+        ];
+        for (index, change) in changes.into_iter().enumerate() {
+            let known = with(change);
+            assert_eq!(reported(&known, AT), Some(known), "{index}");
+        }
+        let listening = with(|session| session.control.server = ServerState::Listening);
+        assert_eq!(LiveState::of(HOME, &listening), None, "the command sees that itself");
+    }
+
+    /// The command may have read more of the log than the tray.
+    #[test]
+    fn what_later_events_may_have_outdated_is_left_out() {
+        let idle = with(|session| {
+            session.control.server = ServerState::Attached;
+            session.live.has_active_work = Some(false);
+            session.live.asking = true;
+            session.live.answer = answer(false);
+        });
+        for progress in [AT, Moment::of(AT.wall - Span(1))] {
+            let read = reported(&idle, progress).unwrap().live;
+            assert_eq!((read.has_active_work, read.asking), (Some(false), true));
+            assert_eq!(read.answer, Some(Answer { progress: progress.wall, active: false, requests: 2 }));
+        }
+        let later = Moment::of(AT.wall + Span(1));
+        let read = reported(&idle, later).unwrap().live;
+        assert_eq!((read.has_active_work, read.asking, read.answer), (None, false, None));
+        let read = reported(&known(), later).unwrap().live;
+        assert_eq!((read.has_active_work, read.questions.len()), (Some(true), 2), "it began to work before");
+    }
+}

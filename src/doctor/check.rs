@@ -1,0 +1,57 @@
+//! What every check is given and returns.
+
+use super::finding::{Finding, Level};
+use crate::config::{Config, Problem};
+use crate::core::fleet::Session;
+use crate::engine::last_seen::Seen;
+use std::path::PathBuf;
+
+/// How many findings of the same kind are listed.
+pub(super) const EACH: usize = 20;
+
+/// What the checks inspect.
+#[derive(Clone, Debug)]
+pub(crate) struct Ground {
+    /// Copilot's homes.
+    pub homes: Vec<PathBuf>,
+    pub config: Config,
+    pub config_path: Option<PathBuf>,
+    /// What is wrong with the config.
+    pub problems: Vec<Problem>,
+    /// What the user has seen of the sessions.
+    pub seen: Seen,
+    pub state_folder: Option<PathBuf>,
+    /// Where the lock and the socket of a running tray may be, the best first.
+    pub runtime_folders: Vec<PathBuf>,
+    pub user_home: Option<PathBuf>,
+}
+
+/// The results of one or of all checks.
+#[derive(Debug, Default)]
+pub(crate) struct Examined {
+    /// In the order in which they are shown.
+    pub findings: Vec<Finding>,
+    /// The sessions that could be read.
+    pub sessions: Vec<Session>,
+}
+
+impl Examined {
+    /// The level of the worst finding.
+    pub(crate) fn worst(&self) -> Level {
+        self.findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok)
+    }
+}
+
+impl From<Vec<Finding>> for Examined {
+    fn from(findings: Vec<Finding>) -> Self {
+        Self { findings, sessions: Vec::new() }
+    }
+}
+
+/// Runs a check that waits for programs or for the bus.
+pub(super) fn block_on(check: &'static str, work: impl Future<Output = Vec<Finding>>) -> Vec<Finding> {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(work),
+        Err(_) => vec![Finding::problem(check, "it cannot be checked: no thread can be started", "try again")],
+    }
+}

@@ -1,0 +1,14 @@
+//! What one iteration of the loop has changed.
+
+use super::key::Key;
+
+/// What changed in one iteration of the loop.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// Sessions whose row may differ.
+    pub(crate) updated: Vec<Key>,
+    /// Sessions that are gone.
+    pub(crate) removed: Vec<Key>,
+    /// The view must be called even if no row differs.
+    pub(crate) redraw: bool,
+}

@@ -1,0 +1,166 @@
+//! The bridges that are connected: listens for them, and keeps what each reports.
+
+use crate::agent::copilot::bridge::carry::BridgeHandle;
+use crate::agent::copilot::bridge::files::Files;
+use crate::agent::copilot::bridge::known::BridgeState;
+use crate::agent::copilot::bridge::socket::{Bridge, BridgeEvent, BridgeSocket, ConnectionId, serve};
+use crate::agent::copilot::bridge::wire::{Hello, Message};
+use crate::core::time::{Span, Time};
+use crate::system::process::is_gone;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use tokio::sync::{mpsc, watch};
+
+/// How long a running bridge may take to connect once we listen. It takes milliseconds; on a busy machine it takes
+/// longer.
+const CONNECTS_WITHIN: Span = Span::seconds(2);
+
+/// Where to listen for bridges, and where their key is. Without a key, no bridge is installed.
+#[derive(Clone, Debug)]
+pub(crate) struct BridgeConfig {
+    /// The runtime folder.
+    pub folder: PathBuf,
+    /// The bridge's files on our disk.
+    pub files: Files,
+    /// We run for only an order or two, each of which waits for the bridge to its session.
+    pub briefly: bool,
+}
+
+/// The bridges that are connected.
+#[derive(Default)]
+pub(crate) struct Bridges {
+    config: Option<BridgeConfig>,
+    socket: Option<(BridgeSocket, mpsc::Receiver<BridgeEvent>)>,
+    connections: HashMap<ConnectionId, ConnectedBridge>,
+    /// Until when, by the awake clock, running bridges may still connect.
+    connect_until: Option<Time>,
+}
+
+/// A bridge that is connected.
+pub(crate) struct ConnectedBridge {
+    /// The session that it has joined, and the process that it names as its owner.
+    session: Box<str>,
+    owner: u32,
+    /// The bridge's own process.
+    process: u32,
+    handle: BridgeHandle,
+    state: watch::Sender<BridgeState>,
+}
+
+impl ConnectedBridge {
+    fn is_of(&self, session: &str, owner: u32) -> bool {
+        *self.session == *session && self.owner == owner
+    }
+
+    /// What it has reported.
+    pub(crate) fn state(&self) -> watch::Ref<'_, BridgeState> {
+        self.state.borrow()
+    }
+
+    /// What an order is carried out over.
+    pub(crate) fn handle(&self) -> BridgeHandle {
+        self.handle.clone()
+    }
+}
+
+impl Bridges {
+    /// Sets where to listen from now on.
+    pub(crate) fn configure(&mut self, config: BridgeConfig) {
+        self.config = Some(config);
+    }
+
+    /// Listens if there is a key, and stops if there is none.
+    pub(crate) fn update_listener(&mut self, now: Time) {
+        let Some(config) = &self.config else { return };
+        let Some(key) = config.files.key() else { return self.close() };
+        if self.socket.is_some() {
+            return;
+        }
+        match serve(&config.folder, key.to_vec(), config.files.may_elevate()) {
+            Ok(socket) => {
+                self.socket = Some(socket);
+                self.connect_until = config.briefly.then(|| now + CONNECTS_WITHIN);
+            }
+            Err(error) => tracing::warn!("sessions in terminals cannot be reached: {error:#}"),
+        }
+    }
+
+    /// Stops listening, and disconnects from all.
+    fn close(&mut self) {
+        self.socket = None;
+        self.connections.clear();
+    }
+
+    /// The next event of a bridge. Never returns while not listening.
+    pub(crate) async fn next_event(&mut self) -> BridgeEvent {
+        if let Some((_, events)) = &mut self.socket
+            && let Some(event) = events.recv().await
+        {
+            return event;
+        }
+        std::future::pending().await
+    }
+
+    /// Adds a bridge that has connected, unless its session already has one. Returns its session.
+    pub(crate) fn join(&mut self, id: ConnectionId, hello: Hello, bridge: Bridge, now: Time) -> Option<Box<str>> {
+        // The first bridge to connect is the session's, as long as its process lives.
+        let first = self.connections.iter().find(|(_, bridge)| bridge.is_of(&hello.session, hello.ppid));
+        if let Some((&first, connected)) = first {
+            if !is_gone(connected.process, now) {
+                tracing::warn!(session = %hello.session, "a second bridge for a session was rejected");
+                return None;
+            }
+            self.connections.remove(&first);
+        }
+        tracing::info!(session = %hello.session, pid = hello.pid, "a bridge has connected");
+        let (state, receiver) = watch::channel(BridgeState::new(&hello));
+        let handle = BridgeHandle { bridge, known: receiver };
+        let (process, owner) = (hello.pid, hello.ppid);
+        let connected = ConnectedBridge { session: hello.session.clone(), owner, process, handle, state };
+        self.connections.insert(id, connected);
+        Some(hello.session)
+    }
+
+    /// Notes what a bridge reports. Returns its session if that is new.
+    pub(crate) fn hear(&mut self, id: ConnectionId, message: Message) -> Option<Box<str>> {
+        let connected = self.connections.get(&id)?;
+        connected.state.send_if_modified(|state| state.hear(message)).then(|| connected.session.clone())
+    }
+
+    /// Forgets a bridge that has disconnected: what it reported no longer counts. Returns its session.
+    pub(crate) fn leave(&mut self, id: ConnectionId) -> Option<Box<str>> {
+        let gone = self.connections.remove(&id)?;
+        tracing::info!(session = %gone.session, "a bridge has disconnected");
+        Some(gone.session)
+    }
+
+    /// Whether this bridge is connected.
+    pub(crate) fn is_connected(&self, id: ConnectionId) -> bool {
+        self.connections.contains_key(&id)
+    }
+
+    /// Copilot asked its user although nobody wanted it to: from now on no bridge elevates without a request. Each
+    /// learns that when it connects again, so all are disconnected. Returns false if none elevates anyway.
+    pub(crate) fn stop_elevating(&mut self) -> bool {
+        let Some(config) = self.config.as_ref().filter(|config| config.files.may_elevate()) else { return false };
+        tracing::warn!("Copilot asked in a terminal whether Pilotlight may answer, although it had been told before");
+        config.files.mark_misread();
+        self.close();
+        true
+    }
+
+    /// Until when, by the awake clock, running bridges may still connect.
+    pub(crate) const fn connect_until(&self) -> Option<Time> {
+        self.connect_until
+    }
+
+    /// Whether the bridge of this session is connected and has reported what is open there.
+    pub(crate) fn has_reported(&self, session: &str) -> bool {
+        self.connections.values().any(|bridge| *bridge.session == *session && bridge.state.borrow().pending_received)
+    }
+
+    /// The bridge of a session that this process owns.
+    pub(crate) fn of(&self, session: &str, owner: u32) -> Option<&ConnectedBridge> {
+        self.connections.values().find(|bridge| bridge.is_of(session, owner))
+    }
+}

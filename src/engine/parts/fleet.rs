@@ -1,0 +1,311 @@
+//! The held sessions, each with its last verdict and the row made from it.
+
+use crate::agent::copilot::owner::Lock;
+use crate::agent::copilot::store::Folder;
+use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish};
+use crate::core::limits::Limits;
+use crate::core::time::{Moment, Span, Time};
+use crate::core::verdict::{SAMPLE_DURATION, Sample, Status, Verdict};
+use crate::engine::key::Key;
+use crate::system::process::{CpuSample, cpu_of_descendants};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// An owner counts as busy if its descendants used at least this much CPU in [`SAMPLE_DURATION`]: one per cent of a
+/// core.
+pub(crate) const BUSY: Span = Span(50);
+
+/// How late a passed limit may be reported. Limits that pass within this time of each other cause only one wakeup: a
+/// second more hardly matters for a silence of a minute, and sessions that fell silent together wake the program once.
+const COALESCE_WITHIN: Span = Span::seconds(1);
+/// The same for what a user may be waiting for, and for CPU samples, which must end before their limit.
+const SHORT_DELAY: Span = Span(100);
+/// A CPU sample that is due within this is started by whatever wakes the program: a little earlier, it has the same
+/// result.
+const SAMPLE_EARLY: Span = Span::seconds(20);
+/// The same for another sample of the same tool.
+const SAMPLE_AGAIN_EARLY: Span = Span::seconds(30);
+
+/// A session that is held.
+#[derive(Debug)]
+pub struct Entry {
+    folder: Folder,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Its row, as shown.
+    pub row: Row,
+    /// Its name and label before they were changed to distinguish it from others.
+    plain_name: (String, Label),
+    listed: bool,
+    /// The processes that were last counted as having it open.
+    counted_holders: Vec<u32>,
+    /// The running CPU sample of its owner's descendants, and when it was started, by the awake clock.
+    sampling: Option<(CpuSample, Time)>,
+}
+
+/// All held sessions.
+#[derive(Debug)]
+pub struct Fleet {
+    entries: BTreeMap<Key, Entry>,
+    limits: Limits,
+    names_stale: bool,
+    /// Some session's owner, or the processes that have it open, have changed.
+    owners_stale: bool,
+    /// Before this time, by the awake clock, nothing changes through time alone. Frequent events then need not check
+    /// every session.
+    next_check: Option<Time>,
+}
+
+impl Entry {
+    /// The observed session.
+    pub(crate) const fn session(&self) -> &Session {
+        &self.folder.session
+    }
+
+    /// Its owner's lock.
+    pub(crate) fn owners_lock(&self) -> Option<Lock> {
+        self.folder.owners_lock()
+    }
+
+    /// The path of its folder.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// By when it must be reported that its next limit has passed.
+    fn limit_wake_at(&self) -> Option<Time> {
+        let late = if self.verdict.status == Status::Finishing { SHORT_DELAY } else { COALESCE_WITHIN };
+        self.verdict.limit_at.map(|at| at + late)
+    }
+
+    /// By when a sample must be started. It ends at the first wakeup that is late enough: the one for the limit that it
+    /// was started for, or the rescan.
+    fn sample_wake_at(&self) -> Option<Time> {
+        self.verdict.sample_at.filter(|_| self.sampling.is_none()).map(|at| at + SHORT_DELAY)
+    }
+
+    /// The earliest time at which time alone may change its verdict, or a sample may start or end.
+    fn next_check_at(&self) -> Option<Time> {
+        let sample = match self.sampling {
+            Some((_, started)) => Some(started + SAMPLE_DURATION),
+            None => self.verdict.sample_at.map(|at| at - SAMPLE_AGAIN_EARLY),
+        };
+        self.verdict.recheck_at.into_iter().chain(sample).min()
+    }
+
+    /// How early a sample may be started.
+    fn sample_early(&self) -> Span {
+        let session = &self.folder.session;
+        let since = session.facts.progress.unwrap_or_default().awake;
+        if session.live.busy.is_some_and(|sample| sample.at.awake > since) { SAMPLE_AGAIN_EARLY } else { SAMPLE_EARLY }
+    }
+}
+
+impl Fleet {
+    pub(crate) const fn new(limits: Limits) -> Self {
+        Self { entries: BTreeMap::new(), limits, names_stale: false, owners_stale: false, next_check: None }
+    }
+
+    /// Sets the limits. The caller must judge the held sessions again.
+    pub(crate) const fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
+    /// The rows of all listed sessions, in no meaningful order.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.entries.values().filter(|entry| entry.listed).map(|entry| &entry.row)
+    }
+
+    /// The ids of all sessions, including unlisted ones.
+    pub(crate) fn short_ids(&self) -> ShortIds<'_> {
+        ShortIds::new(self.entries.keys().map(|(_, id)| &**id))
+    }
+
+    /// All listed sessions, in no meaningful order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Key, &Entry)> {
+        self.entries.iter().filter(|(_, entry)| entry.listed)
+    }
+
+    /// A listed session.
+    pub(crate) fn get(&self, key: &Key) -> Option<&Entry> {
+        self.entries.get(key).filter(|entry| entry.listed)
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
+        self.entries.keys().cloned()
+    }
+
+    pub(crate) fn folder(&mut self, key: &Key) -> Option<&mut Folder> {
+        self.entries.get_mut(key).map(|entry| &mut entry.folder)
+    }
+
+    /// Judges a session. Returns whether its row differs from the last one.
+    pub(crate) fn judge(&mut self, key: &Key, now: Moment) -> bool {
+        let Some(entry) = self.entries.get_mut(key) else { return false };
+        let session = &mut entry.folder.session;
+        if session.control.under_way.is_none() {
+            session.control.attempts.settle(&session.facts.marks, now.wall);
+        }
+        let listed = session.is_listed();
+        let (mut row, verdict) = session.row(now, &self.limits);
+        // A process that was already considered the owner may start to hold the session.
+        self.owners_stale |= entry.row.owner != row.owner || entry.counted_holders != session.holders;
+        let same_name = entry.plain_name.0 == row.name
+            && entry.plain_name.1 == row.label
+            && entry.row.cwd == row.cwd
+            && entry.row.branch == row.branch;
+        if same_name {
+            row.name.clone_from(&entry.row.name);
+            row.label.clone_from(&entry.row.label);
+        } else {
+            entry.plain_name = (row.name.clone(), row.label.clone());
+        }
+        self.names_stale |= !same_name || listed != entry.listed;
+        let differs = listed != entry.listed || listed && row.differs_from(&entry.row);
+        entry.verdict = verdict;
+        entry.row = row;
+        entry.listed = listed;
+        self.next_check = self.next_check.into_iter().chain(entry.next_check_at()).min();
+        differs
+    }
+
+    /// Adds a session. Returns whether it is listed.
+    pub(crate) fn insert(&mut self, key: Key, folder: Folder, now: Moment) -> bool {
+        let (row, verdict) = folder.session.row(now, &self.limits);
+        let listed = folder.session.is_listed();
+        self.names_stale |= listed;
+        self.owners_stale = true;
+        let plain_name = (row.name.clone(), row.label.clone());
+        let entry = Entry { plain_name, folder, verdict, row, listed, counted_holders: Vec::new(), sampling: None };
+        self.next_check = self.next_check.into_iter().chain(entry.next_check_at()).min();
+        self.entries.insert(key, entry);
+        listed
+    }
+
+    /// Removes a session. Returns whether it was listed.
+    pub(crate) fn remove(&mut self, key: &Key) -> bool {
+        let Some(entry) = self.entries.remove(key) else { return false };
+        self.names_stale |= entry.listed;
+        self.owners_stale = true;
+        entry.listed
+    }
+
+    /// Recounts how many sessions each process runs if that may have changed. Adds the sessions whose row changes to
+    /// `changed`.
+    pub(crate) fn count_shared_owners(&mut self, now: Moment, changed: &mut Vec<Key>) {
+        if !std::mem::take(&mut self.owners_stale) {
+            return;
+        }
+        let mut owners: HashMap<u32, usize> = HashMap::new();
+        for pid in self.entries.values().flat_map(|entry| &entry.folder.session.holders) {
+            *owners.entry(*pid).or_default() += 1;
+        }
+        let shared = |session: &Session| {
+            let count = session.owner.pid().and_then(|pid| owners.get(&pid)).copied().unwrap_or(0);
+            count.saturating_sub(1)
+        };
+        let mut keys = Vec::new();
+        for (key, entry) in &mut self.entries {
+            let session = &mut entry.folder.session;
+            entry.counted_holders.clone_from(&session.holders);
+            let other_sessions = shared(session);
+            if std::mem::replace(&mut session.control.other_sessions, other_sessions) != other_sessions {
+                keys.push(key.clone());
+            }
+        }
+        changed.extend(keys.into_iter().filter(|key| self.judge(key, now)));
+    }
+
+    /// Gives distinct names to rows that read alike if that may have changed. Adds the sessions whose name changes to
+    /// `changed`.
+    pub(crate) fn disambiguate_rows(&mut self, changed: &mut Vec<Key>) {
+        if !std::mem::take(&mut self.names_stale) {
+            return;
+        }
+        let shown = || self.entries.iter().filter(|(_, entry)| entry.listed);
+        let own_row = |entry: &Entry| {
+            let (name, label) = entry.plain_name.clone();
+            Row { name, label, ..entry.row.clone() }
+        };
+        let mut rows: Vec<_> = shown().map(|(_, entry)| own_row(entry)).collect();
+        distinguish(&mut rows);
+        for ((key, entry), row) in self.entries.iter_mut().filter(|(_, entry)| entry.listed).zip(rows) {
+            if (&entry.row.name, &entry.row.label) != (&row.name, &row.label) {
+                (entry.row.name, entry.row.label) = (row.name, row.label);
+                changed.push(key.clone());
+            }
+        }
+    }
+
+    /// By when a status must be judged again, or a sample started. A reason that only its age would reword is not worth
+    /// a wakeup: it is updated at the next one, at the latest by the rescan.
+    pub(crate) fn wake_at(&self) -> Option<Time> {
+        self.entries.values().flat_map(|entry| [entry.limit_wake_at(), entry.sample_wake_at()]).flatten().min()
+    }
+
+    /// Does what is due through time alone: takes samples, and judges what may have changed. Returns the sessions whose
+    /// row differs.
+    pub(crate) fn advance(&mut self, now: Moment) -> Vec<Key> {
+        if self.next_check.is_none_or(|due| due > now.awake) {
+            return Vec::new();
+        }
+        let changed = [self.take_samples(now), self.recheck(now)].concat();
+        self.next_check = self.entries.values().filter_map(Entry::next_check_at).min();
+        changed
+    }
+
+    /// Starts and ends the CPU samples that verdicts ask for. Returns the sessions whose row differs because of them.
+    fn take_samples(&mut self, now: Moment) -> Vec<Key> {
+        let mut sampled = Vec::new();
+        for (key, entry) in &mut self.entries {
+            let cpu = || entry.folder.session.owner.pid().and_then(cpu_of_descendants);
+            match entry.sampling.take() {
+                Some((before, started)) if started + SAMPLE_DURATION <= now.awake => {
+                    let took = now.awake - started;
+                    let used = cpu().map_or(Span::ZERO, |after| after.used_since(&before));
+                    let busy = used.0 * SAMPLE_DURATION.0 >= BUSY.0 * took.0;
+                    entry.folder.session.live.busy = Some(Sample { busy, at: now });
+                    sampled.push(key.clone());
+                }
+                Some(running) => entry.sampling = Some(running),
+                None if entry.verdict.sample_at.is_some_and(|at| at <= now.awake + entry.sample_early()) => {
+                    entry.sampling = cpu().map(|sample| (sample, now.awake));
+                    if entry.sampling.is_none() {
+                        // An unreadable CPU use counts as not busy, and is tried again like an outdated sample.
+                        entry.folder.session.live.busy = Some(Sample { busy: false, at: now });
+                        sampled.push(key.clone());
+                    }
+                }
+                None => {}
+            }
+        }
+        sampled.retain(|key| self.judge(key, now));
+        sampled
+    }
+
+    /// Judges what time alone may have changed. Returns the sessions whose row differs.
+    fn recheck(&mut self, now: Moment) -> Vec<Key> {
+        let is_due = |entry: &Entry| entry.verdict.recheck_at.is_some_and(|at| at <= now.awake);
+        let due: Vec<_> = self.entries.iter().filter(|(_, entry)| is_due(entry)).map(|(key, _)| key.clone()).collect();
+        due.into_iter().filter(|key| self.judge(key, now)).collect()
+    }
+
+    /// The sessions that have a lock of this process.
+    pub(crate) fn with_pid(&self, pid: u32) -> Vec<Key> {
+        let names_it = |entry: &Entry| entry.folder.pids().any(|named| named == pid);
+        self.entries.iter().filter(|(_, entry)| names_it(entry)).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// The session that this process is just opening: it has created its lock and does not hold the session yet.
+    pub(crate) fn being_opened_by(&self, pid: u32) -> Option<&Key> {
+        self.entries.iter().find(|(_, entry)| entry.folder.newcomers().contains(&pid)).map(|(key, _)| key)
+    }
+
+    /// Whether no process is just opening this session.
+    pub(crate) fn is_settled(&self, key: &Key) -> bool {
+        self.entries.get(key).is_none_or(|entry| entry.folder.newcomers().is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! The homes that are followed, and whether the folder in each place is still the one that was read.
+
+use crate::core::time::{Span, Time};
+use crate::engine::key::Key;
+use crate::system::identity::Identity;
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How often to check whether homes were replaced if no event reports that: on file systems without events, on systems
+/// other than Linux, and where the watch is not possible.
+const CHECK_INTERVAL: Span = Span::seconds(5);
+
+/// The homes by number. A home keeps its number as long as the program runs.
+pub(crate) struct Homes {
+    homes: Vec<Home>,
+    check_at: Time,
+}
+
+struct Home {
+    /// The folder that holds the session folders.
+    root: PathBuf,
+    is_followed: bool,
+    state: RootState,
+}
+
+/// What is in the place of a home's session folders.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RootState {
+    /// Not checked yet, or changed since.
+    Unknown,
+    /// Nothing.
+    Missing,
+    /// This folder.
+    Folder(Identity),
+}
+
+impl RootState {
+    fn of(root: &Path) -> Self {
+        fs::metadata(root).map_or(Self::Missing, |meta| Self::Folder(Identity::of(&meta)))
+    }
+}
+
+impl Home {
+    fn at(root: PathBuf) -> Self {
+        Self { root, is_followed: true, state: RootState::Unknown }
+    }
+}
+
+impl Homes {
+    /// The homes with these roots, none of them checked yet.
+    pub(crate) fn new(roots: &[PathBuf], now: Time) -> Self {
+        Self { homes: roots.iter().cloned().map(Home::at).collect(), check_at: now }
+    }
+
+    /// The folder that holds the session folders of a home.
+    pub(crate) fn root(&self, home: usize) -> &Path {
+        &self.homes[home].root
+    }
+
+    /// The folder of a session.
+    pub(crate) fn folder(&self, key: &Key) -> PathBuf {
+        self.root(key.0).join(&*key.1)
+    }
+
+    /// The home that a session is in.
+    pub(crate) fn home_folder(&self, key: &Key) -> &Path {
+        let root = self.root(key.0);
+        root.parent().unwrap_or(root)
+    }
+
+    /// The number of the home with this root.
+    pub(crate) fn number(&self, root: &Path) -> Option<usize> {
+        self.homes.iter().position(|home| home.root == root)
+    }
+
+    pub(crate) fn is_followed(&self, home: usize) -> bool {
+        self.homes.get(home).is_some_and(|home| home.is_followed)
+    }
+
+    /// The homes that are followed, with their roots.
+    pub(crate) fn followed(&self) -> impl Iterator<Item = (usize, &Path)> {
+        let homes = self.homes.iter().enumerate().filter(|(_, home)| home.is_followed);
+        homes.map(|(number, home)| (number, &*home.root))
+    }
+
+    /// The numbers of the followed homes.
+    pub(crate) fn numbers(&self) -> Vec<usize> {
+        self.followed().map(|(home, _)| home).collect()
+    }
+
+    /// The roots of the followed homes.
+    pub(crate) fn roots(&self) -> Vec<PathBuf> {
+        self.followed().map(|(_, root)| root.to_owned()).collect()
+    }
+
+    /// Follows a home. Returns its number, or `None` if it was followed already.
+    pub(crate) fn follow(&mut self, root: PathBuf) -> Option<usize> {
+        let Some(home) = self.number(&root) else {
+            self.homes.push(Home::at(root));
+            return Some(self.homes.len() - 1);
+        };
+        let known = &mut self.homes[home];
+        (!known.is_followed).then(|| *known = Home::at(root)).map(|()| home)
+    }
+
+    /// Stops following a home.
+    pub(crate) fn unfollow(&mut self, home: usize) {
+        self.homes[home].is_followed = false;
+    }
+
+    /// Forgets what is in the place of homes at or below these removed paths. Their watches are gone, even if the same
+    /// folder is back by now.
+    pub(crate) fn invalidate(&mut self, gone: &HashSet<PathBuf>) {
+        for home in &mut self.homes {
+            if home.root.ancestors().any(|path| gone.contains(path)) {
+                home.state = RootState::Unknown;
+            }
+        }
+    }
+
+    /// Forgets what is in the place of every home.
+    pub(crate) fn invalidate_all(&mut self) {
+        for home in &mut self.homes {
+            home.state = RootState::Unknown;
+        }
+    }
+
+    /// Checks the followed homes. Returns those that were created, removed or replaced since the last check.
+    pub(crate) fn take_replaced(&mut self) -> Vec<usize> {
+        let mut replaced = Vec::new();
+        for (number, home) in self.homes.iter_mut().enumerate().filter(|(_, home)| home.is_followed) {
+            let state = RootState::of(&home.root);
+            if std::mem::replace(&mut home.state, state) != state {
+                replaced.push(number);
+            }
+        }
+        replaced
+    }
+
+    /// When to check them next if no event reports changes.
+    pub(crate) fn check_at(&self) -> Option<Time> {
+        (!self.homes.is_empty()).then_some(self.check_at)
+    }
+
+    /// Whether that check is due. If so, the next one is due in five seconds.
+    pub(crate) fn is_due(&mut self, now: Time) -> bool {
+        let is_due = self.check_at <= now;
+        if is_due {
+            self.check_at = now + CHECK_INTERVAL;
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn homes(roots: &[&Path]) -> Homes {
+        let roots: Vec<_> = roots.iter().map(|root| root.to_path_buf()).collect();
+        Homes::new(&roots, Time(0))
+    }
+
+    #[test]
+    fn a_home_or_parent_that_is_made_removed_or_replaced_is_reported() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (root, aside) = (scratch.path().join("home/sessions"), scratch.path().join("aside"));
+        let mut homes = homes(&[&root]);
+        assert_eq!((homes.take_replaced(), homes.take_replaced()), (vec![0], vec![]), "nothing is there");
+        fs::create_dir_all(&root).unwrap();
+        assert_eq!((homes.take_replaced(), homes.take_replaced()), (vec![0], vec![]), "made");
+        fs::create_dir(&aside).unwrap();
+        fs::remove_dir(&root).unwrap();
+        fs::rename(&aside, &root).unwrap();
+        assert_eq!((homes.take_replaced(), homes.take_replaced()), (vec![0], vec![]), "another one");
+        homes.invalidate(&HashSet::from([scratch.path().join("other")]));
+        assert!(homes.take_replaced().is_empty());
+        homes.invalidate(&HashSet::from([scratch.path().join("home")]));
+        assert_eq!(homes.take_replaced(), [0], "its parent was gone for a moment");
+        homes.invalidate_all();
+        assert_eq!(homes.take_replaced(), [0]);
+    }
+
+    #[test]
+    fn a_home_that_is_followed_again_keeps_its_number_and_is_checked_again() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (a, b) = (scratch.path().join("a"), scratch.path().join("b"));
+        let mut homes = homes(&[&a]);
+        assert_eq!((homes.follow(b.clone()), homes.follow(b.clone())), (Some(1), None));
+        assert_eq!(homes.take_replaced(), [0, 1]);
+        homes.unfollow(0);
+        assert!(!homes.is_followed(0) && homes.is_followed(1) && !homes.is_followed(2));
+        homes.invalidate_all();
+        assert_eq!((homes.take_replaced(), homes.numbers(), homes.roots()), (vec![1], vec![1], vec![b]));
+        assert_eq!(homes.follow(a.clone()), Some(0));
+        assert_eq!((homes.take_replaced(), homes.number(&a)), (vec![0], Some(0)));
+    }
+
+    #[test]
+    fn homes_are_checked_every_five_seconds() {
+        let mut homes = homes(&[Path::new("/a")]);
+        assert_eq!(homes.check_at(), Some(Time(0)));
+        assert!(homes.is_due(Time(0)) && !homes.is_due(Time(4999)) && homes.is_due(Time(5000)));
+        assert_eq!(Homes::new(&[], Time(0)).check_at(), None);
+    }
+}

@@ -1,0 +1,18 @@
+//! The engine's parts. Each owns its state, knows nothing of the engine, and is tested alone.
+
+pub(super) mod agenda;
+pub(super) mod bridges;
+pub(super) mod fleet;
+pub(super) mod history;
+pub(super) mod homes;
+pub(super) mod orders;
+pub(super) mod owners;
+mod polled_owners;
+pub(super) mod probe;
+pub(super) mod process_scans;
+pub(super) mod resumes;
+pub(super) mod server_searches;
+pub(super) mod settings_file;
+pub(super) mod status_log;
+pub(super) mod tasks;
+pub(super) mod throttle;

@@ -1,0 +1,50 @@
+//! Orders that wait for something to happen, and where orders are forwarded to.
+
+use crate::control::PendingOrder;
+use crate::core::order::{Outcome, Report};
+use crate::core::time::Time;
+use crate::engine::key::Key;
+use std::path::PathBuf;
+
+/// Orders that wait, and where orders are forwarded to.
+#[derive(Default)]
+pub(crate) struct Orders {
+    /// Those that wait for something to happen.
+    pub(crate) postponed: Vec<PostponedOrder>,
+    /// The folders in which commands serve the sessions that they hold.
+    pub(crate) holder_folders: Vec<PathBuf>,
+    /// Called before the first order that may leave us connected to a session.
+    pub(crate) on_first_attach: Option<Box<dyn FnOnce() + Send>>,
+}
+
+/// An order that waits.
+pub(crate) struct PostponedOrder {
+    pub(crate) pending: PendingOrder,
+    pub(crate) waits_for: WaitFor,
+    /// When the wait ends in any case, by the awake clock.
+    pub(crate) until: Time,
+}
+
+/// What an order may wait for.
+pub(crate) enum WaitFor {
+    /// The exit of this process.
+    End(u32),
+    /// That the process of a new lock of this session holds it, or does not.
+    Owner(Key),
+    /// The bridge to the session of this id.
+    Bridge(Box<str>),
+}
+
+impl Orders {
+    /// When, by the awake clock, the first wait ends.
+    pub(crate) fn wake_at(&self) -> Option<Time> {
+        self.postponed.iter().map(|postponed| postponed.until).min()
+    }
+
+    /// Fails all waiting orders, at exit.
+    pub(crate) fn fail_postponed(&mut self) {
+        for postponed in self.postponed.drain(..) {
+            postponed.pending.report(Report::End(Outcome::Failed("Pilotlight is ending; nothing was sent".into())));
+        }
+    }
+}

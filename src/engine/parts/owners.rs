@@ -1,0 +1,98 @@
+//! The processes that locks name: whose exit is waited for, and whose lock is still too new to show whether it holds
+//! the session.
+
+use super::polled_owners::PolledOwners;
+use crate::agent::copilot::store::Folder;
+use crate::core::time::{Moment, Time};
+use crate::engine::key::Key;
+use crate::system::process::Exits;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::future::pending;
+
+/// The owners that are followed.
+pub(crate) struct Owners {
+    /// `None` if the system does not report exits; the rescan finds them.
+    exits: Option<Exits>,
+    /// Processes whose exit will be reported.
+    known: HashSet<u32>,
+    /// Processes whose exit will not be reported.
+    polled: PolledOwners,
+    /// Sessions whose lock was too new to show who holds them, and when, by the awake clock, they are read again.
+    new_locks: HashMap<Key, Time>,
+}
+
+impl Owners {
+    /// No owner is followed yet.
+    pub(crate) fn new() -> Self {
+        let exits = Exits::new();
+        if let Err(error) = &exits {
+            tracing::warn!(%error, "cannot wait for owners to end; checking once a minute instead");
+        }
+        let (known, polled, new_locks) = (HashSet::new(), PolledOwners::default(), HashMap::new());
+        Self { exits: exits.ok(), known, polled, new_locks }
+    }
+
+    /// The next process that exits.
+    pub(crate) async fn next_exit(&mut self) -> u32 {
+        if let Some(exits) = &mut self.exits {
+            match exits.ended().await {
+                Ok(pid) => return pid,
+                Err(error) => {
+                    tracing::error!(%error, "cannot wait for processes to end; the slow rescan will find out");
+                }
+            }
+            self.exits = None;
+            self.known.clear();
+        }
+        pending().await
+    }
+
+    /// The processes whose exit will be reported.
+    pub(crate) const fn known(&self) -> &HashSet<u32> {
+        &self.known
+    }
+
+    /// Starts to wait for the exit of the processes that a folder's locks name. Returns those that exited after the
+    /// folder was read.
+    pub(crate) fn follow(&mut self, key: &Key, folder: &Folder, now: Moment) -> Vec<u32> {
+        match folder.owner_recheck_at() {
+            Some(at) => self.new_locks.insert(key.clone(), at),
+            None => self.new_locks.remove(key),
+        };
+        let Some(exits) = &mut self.exits else { return Vec::new() };
+        let mut ended = Vec::new();
+        for pid in folder.pids().filter(|pid| !self.known.contains(pid)).collect::<Vec<_>>() {
+            match exits.watch(pid) {
+                Ok(true) => drop(self.known.insert(pid)),
+                Ok(false) => ended.push(pid),
+                Err(error) => self.polled.add(pid, &error, now.awake),
+            }
+        }
+        ended
+    }
+
+    /// Forgets a process that has exited.
+    pub(crate) fn forget_process(&mut self, pid: u32) {
+        self.known.remove(&pid);
+    }
+
+    /// Forgets a session that is gone.
+    pub(crate) fn forget(&mut self, key: &Key) {
+        self.new_locks.remove(key);
+    }
+
+    /// When the next work is due without an event.
+    pub(crate) fn wake_at(&self) -> Option<Time> {
+        self.new_locks.values().copied().chain(self.polled.poll_at()).min()
+    }
+
+    /// Takes the sessions whose new lock is due to be read again.
+    pub(crate) fn take_due_locks(&mut self, now: Time) -> Vec<Key> {
+        self.new_locks.extract_if(|_, at| *at <= now).map(|(key, _)| key).collect()
+    }
+
+    /// Takes the polled processes that are due.
+    pub(crate) fn take_due_polls(&mut self, now: Time) -> BTreeSet<u32> {
+        self.polled.take_due(now)
+    }
+}

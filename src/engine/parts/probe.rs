@@ -1,0 +1,25 @@
+//! A probe of a silent session's server: when one is due, and what it found.
+
+use crate::agent::copilot::server::probe::ProbeResult;
+use crate::core::action::ServerState;
+use crate::core::fleet::Session;
+use crate::core::time::Time;
+use crate::core::verdict::Status;
+use crate::engine::key::Key;
+
+/// The result of probing one session.
+pub(crate) struct ProbedSession {
+    pub(crate) key: Key,
+    /// The last sign of life in its log when the probe began.
+    pub(crate) progress: Time,
+    pub(crate) result: Option<ProbeResult>,
+}
+
+/// Whether a session's server should be probed because the session is silent. Returns its owner, whether that may be
+/// trusted with a token, and the last sign of life in the log, by the wall clock.
+pub(crate) fn due_probe(session: &Session, status: Status) -> Option<((u32, bool), Time)> {
+    let is_silent = matches!(status, Status::Quiet | Status::Stuck) && session.problem.is_none();
+    let is_due = is_silent && session.control.server == ServerState::Listening && session.control.under_way.is_none();
+    let (pid, progress) = (session.owner.live()?, session.facts.progress?.wall);
+    is_due.then_some(((pid, session.may_be_trusted()), progress))
+}

@@ -1,0 +1,97 @@
+//! Sessions that were resumed a moment ago: they must not be resumed again before their new owner appears.
+
+use crate::core::time::{Moment, Span, Time};
+use crate::engine::key::Key;
+use crate::engine::ledger::{Ledger, Page, Section};
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
+/// How long a resume of ours keeps others from resuming the session, unless its new owner appears earlier.
+pub(crate) const RESUME_TIMEOUT: Span = Span::seconds(60);
+
+/// The record on a session's page that it was resumed. Copilot shows no sign of that for the first half second, and a
+/// terminal may take long to open. Removed when the new owner appears, and when the resume failed.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ResumeRecord {
+    /// When, by the wall clock, in milliseconds since 1970.
+    pub(crate) at: i64,
+}
+
+impl Section for ResumeRecord {
+    const NAME: &'static str = "resumed";
+}
+
+impl ResumeRecord {
+    /// How long ago that was. `None` if the record no longer counts: it is too old, or from the future because the
+    /// clock was set back.
+    pub(crate) fn age(&self, now: Time) -> Option<Span> {
+        let age = now.0.checked_sub(self.at).map(Span)?;
+        (Span::ZERO..RESUME_TIMEOUT).contains(&age).then(|| Span(age.0 - age.0 % 1000))
+    }
+}
+
+/// A session that was resumed recently.
+pub(crate) struct RecentResume {
+    /// Its id.
+    pub id: Box<str>,
+    /// The key of its page.
+    pub page: Box<str>,
+    /// When, by the wall clock.
+    pub at: Time,
+}
+
+/// The sessions that processes of ours have resumed recently and whose new owner has not appeared yet.
+pub(crate) fn recent_resumes(ledger: &Ledger, now: Time) -> Vec<RecentResume> {
+    let pages = ledger.written_since::<ResumeRecord>(now - RESUME_TIMEOUT).into_iter();
+    let valid = pages.filter(|(_, _, resumed)| resumed.age(now).is_some());
+    valid.map(|(page, id, resumed)| RecentResume { id, page, at: Time(resumed.at) }).collect()
+}
+
+/// The sessions that were resumed recently.
+#[derive(Default)]
+pub(crate) struct RecentResumes {
+    /// Those that any process of ours resumed recently.
+    recent: Vec<RecentResume>,
+    /// When, by the awake clock, the first of them no longer counts.
+    until: Option<Time>,
+    /// Those that this process resumed and whose new owner has not appeared yet.
+    pub(crate) awaited: HashSet<Key>,
+}
+
+impl RecentResumes {
+    /// Replaces those that any process of ours resumed recently.
+    pub(crate) fn store(&mut self, recent: Vec<RecentResume>, now: Moment) {
+        self.until = recent.iter().map(|resumed| now.awake + (RESUME_TIMEOUT - (now.wall - resumed.at))).min();
+        self.recent = recent;
+    }
+
+    /// When the first of them no longer counts, by the awake clock.
+    pub(crate) const fn until(&self) -> Option<Time> {
+        self.until
+    }
+
+    /// When the session with this id and page was resumed, if that was recently.
+    pub(crate) fn at(&self, id: &str, page: impl FnOnce() -> Page) -> Option<Time> {
+        let mut named = self.recent.iter().filter(|resumed| *resumed.id == *id).peekable();
+        named.peek()?;
+        let page = page();
+        named.find(|resumed| *resumed.page == *page.key()).map(|resumed| resumed.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_117_a_record_counts_for_a_minute_and_never_for_ever() {
+        let resumed = ResumeRecord { at: 1_000_000 };
+        for (now, age) in [(1_000_000, Some(0)), (1_002_900, Some(2)), (1_059_999, Some(59)), (1_060_000, None)] {
+            assert_eq!(resumed.age(Time(now)), age.map(Span::seconds), "{now}");
+        }
+        assert_eq!(resumed.age(Time(999_999)), None, "from the future");
+        for at in [i64::MIN, i64::MAX] {
+            assert_eq!(ResumeRecord { at }.age(Time(5)), None);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Logs each change of a status with its reason, but nothing that a session wrote.
+
+use super::fleet::Fleet;
+use crate::core::limits::Limits;
+use crate::core::redact::redacted;
+use crate::core::text::is_uuid;
+use crate::core::time::Moment;
+use crate::core::verdict::Status;
+use crate::engine::changes::Changes;
+use crate::engine::key::Key;
+use crate::system::log::story::{NONE, STATUS};
+use std::collections::HashMap;
+
+/// Whether changes of status are logged at all.
+pub(crate) fn logs_statuses() -> bool {
+    tracing::enabled!(tracing::Level::INFO)
+}
+
+/// The last logged status of each session.
+#[derive(Default)]
+pub(crate) struct StatusLog(HashMap<Key, Status>);
+
+impl StatusLog {
+    /// Logs the statuses that have changed, if they are logged at all.
+    pub(crate) fn log_updated(&mut self, fleet: &Fleet, changes: &Changes, now: Moment, limits: &Limits) {
+        if !logs_statuses() {
+            return;
+        }
+        for key in &changes.removed {
+            self.log_end(key);
+        }
+        for key in &changes.updated {
+            if fleet.get(key).is_some_and(|entry| self.0.get(key) != Some(&entry.verdict.status)) {
+                self.log_status(key, fleet, now, limits);
+            }
+        }
+    }
+
+    /// Logs every status. While nothing was logged, statuses may have changed unnoticed.
+    pub(crate) fn log_all(&mut self, fleet: &Fleet, now: Moment, limits: &Limits) {
+        let gone: Vec<_> = self.0.keys().filter(|key| fleet.get(key).is_none()).cloned().collect();
+        for key in gone {
+            self.log_end(&key);
+        }
+        for key in fleet.keys() {
+            self.log_status(&key, fleet, now, limits);
+        }
+    }
+
+    fn log_end(&mut self, key: &Key) {
+        if let Some(was) = self.0.remove(key).filter(|_| is_uuid(&key.1)) {
+            tracing::info!(tag = STATUS, session = %key.1, was = was.name(), is = NONE, "its folder is gone");
+        }
+    }
+
+    fn log_status(&mut self, key: &Key, fleet: &Fleet, now: Moment, limits: &Limits) {
+        let Some(entry) = fleet.get(key) else { return };
+        let is = entry.verdict.status;
+        let was = self.0.insert(key.clone(), is);
+        // A folder whose name is not an id was not named by Copilot.
+        if !is_uuid(&key.1) {
+            return;
+        }
+        // Judged again on redacted facts, without the session's own text.
+        let (row, _) = redacted(entry.session()).row(now, limits);
+        let was = was.map_or(NONE, |was| was.name());
+        tracing::info!(tag = STATUS, session = %key.1, was, is = is.name(), "{}", row.because);
+    }
+}

@@ -1,0 +1,351 @@
+//! Tasks that carry out orders, and the connections that they leave behind.
+//!
+//! An order names a session and what is asked of it. [`core::action`](crate::core::action) decides whether it may be
+//! carried out, on the session's current state, whatever a menu showed before. An allowed order runs as a task next to
+//! the loop and sends messages back: steps, which are logged by their tag and passed on, and finally its end.
+//! Connections that must stay are kept here. A connection has a generation, so that messages of one that has been
+//! replaced can be dropped.
+
+pub(crate) mod message;
+mod order_task;
+pub(crate) mod start;
+
+pub(crate) use message::{Connection, Continuation, TaskEnd, TaskId, TaskMessage};
+
+use super::resumes::ResumeRecord;
+use crate::agent::copilot::server::attached::Event;
+use crate::agent::copilot::server::fault::Place;
+use crate::agent::copilot::server::recover::LogView;
+use crate::agent::copilot::server::warnings::ServerWarnings;
+use crate::control::PendingOrder;
+use crate::core::action::{Action, ServerState, Trait};
+use crate::core::attempts::Attempts;
+use crate::core::fleet::Session;
+use crate::core::form::Form;
+use crate::core::order::{Outcome, Report, Step};
+use crate::core::time::Time;
+use crate::core::turn::Ending;
+use crate::core::verdict::Status;
+use crate::engine::key::Key;
+use crate::engine::ledger::{LockGuard, Section};
+use message::disconnect;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+impl Section for Attempts {
+    const NAME: &'static str = "attempts";
+}
+
+/// At most this many recoveries run at a time; more would only compete for the same machine.
+const RECOVERIES_MAX: usize = 3;
+
+struct RunningTask {
+    key: Key,
+    pending: PendingOrder,
+    action: Action,
+    /// The session's last turn had been denied or cut off when this began.
+    cut_off: bool,
+    log_view: watch::Sender<LogView>,
+    /// The session's lock, kept while the task runs.
+    guard: Option<LockGuard>,
+    /// The session had no owner, and this gives it one.
+    creates_owner: bool,
+    /// Events of the task's connection from before it is kept.
+    early: Vec<Event>,
+    /// When the task was started, by the wall clock.
+    started_at: Time,
+}
+
+struct KeptConnection {
+    connection: Arc<Connection>,
+    generation: u64,
+    log_view: watch::Sender<LogView>,
+    /// When, by the awake clock, its server last reported whether the session works.
+    activity_reported_at: Option<Time>,
+}
+
+/// An order that waits because too many recoveries are running.
+pub(crate) struct QueuedOrder {
+    pub(crate) key: Key,
+    pub(crate) pending: PendingOrder,
+}
+
+/// All running tasks, queued orders and kept connections.
+pub(crate) struct Tasks {
+    sender: mpsc::UnboundedSender<TaskMessage>,
+    messages: mpsc::UnboundedReceiver<TaskMessage>,
+    running: HashMap<TaskId, RunningTask>,
+    queue: VecDeque<QueuedOrder>,
+    connections: HashMap<Key, KeptConnection>,
+    generation: u64,
+    pub(crate) warned: ServerWarnings,
+    /// The last sign of life in each session's log when its server was last probed.
+    pub(crate) probed: HashMap<Key, Time>,
+    /// For each session that was reconnected automatically: since when its permissions had been lost.
+    pub(crate) auto_reconnected: HashMap<Key, Time>,
+}
+
+impl Tasks {
+    /// No tasks, no connections.
+    pub(crate) fn new() -> Self {
+        let (sender, messages) = mpsc::unbounded_channel();
+        Self {
+            sender,
+            messages,
+            running: HashMap::new(),
+            queue: VecDeque::new(),
+            connections: HashMap::new(),
+            generation: 0,
+            warned: ServerWarnings::default(),
+            probed: HashMap::new(),
+            auto_reconnected: HashMap::new(),
+        }
+    }
+
+    /// Drops what is kept for a session that is gone from disk. A connection to it stays until its server reports the
+    /// session gone: the folder may only have been moved, and disconnecting could end what runs.
+    pub(crate) fn forget(&mut self, key: &Key) {
+        if let Some(kept) = self.connections.get(key) {
+            kept.connection.attached().recheck_loaded();
+        }
+        self.probed.remove(key);
+        self.auto_reconnected.remove(key);
+    }
+
+    /// The next message of a task or connection.
+    pub(crate) async fn next_message(&mut self) -> Option<TaskMessage> {
+        self.messages.recv().await
+    }
+
+    /// Reports what tasks have sent by now, at exit: a command that waits for its order must learn that it may have
+    /// happened.
+    pub(crate) fn deliver_remaining(&mut self) {
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
+                TaskMessage::Step(task, step, words) => self.report_step(task, step, words),
+                TaskMessage::End(task, end) => drop(self.finish(task, end)),
+                TaskMessage::Request(..)
+                | TaskMessage::Question(..)
+                | TaskMessage::MaySend(..)
+                | TaskMessage::Live(_)
+                | TaskMessage::Probed(_) => {}
+            }
+        }
+    }
+
+    /// A sender for messages to the loop.
+    pub(crate) fn sender(&self) -> mpsc::UnboundedSender<TaskMessage> {
+        self.sender.clone()
+    }
+
+    /// Whether this action may start now, or too many recoveries are running.
+    pub(crate) fn has_room(&self, action: Action) -> bool {
+        !action.is(Trait::Recovery)
+            || self.running.values().filter(|running| running.action.is(Trait::Recovery)).count() < RECOVERIES_MAX
+    }
+
+    /// Queues an order until another recovery may start.
+    pub(crate) fn enqueue(&mut self, order: QueuedOrder) {
+        self.queue.push_back(order);
+    }
+
+    /// The next queued order that may start now.
+    pub(crate) fn dequeue(&mut self) -> Option<QueuedOrder> {
+        self.has_room(Action::Reconnect).then(|| self.queue.pop_front()).flatten()
+    }
+
+    /// How we are connected to a session, if we are.
+    pub(crate) fn connection_state(&self, key: &Key) -> Option<ServerState> {
+        self.connections.get(key).map(|kept| match &*kept.connection {
+            Connection::Attached(_) => ServerState::Attached,
+            Connection::Hosted(hosted) => hosted.pid().map_or(ServerState::Attached, ServerState::Hosted),
+        })
+    }
+
+    /// Passes a session's current state to its tasks and its connection.
+    pub(crate) fn update_log_views(&self, key: &Key, session: &Session, status: Status) {
+        let senders = self.running.values().filter(|running| running.key == *key).map(|running| &running.log_view);
+        for log_view in senders.chain(self.connections.get(key).map(|kept| &kept.log_view)) {
+            let now = log_view_of(session, status);
+            log_view.send_if_modified(|before| {
+                let differs = *before != now;
+                *before = now.clone();
+                differs
+            });
+        }
+    }
+
+    /// Whether a task that excludes others is running on a session.
+    pub(crate) fn is_busy(&self, key: &Key) -> bool {
+        self.running.values().any(|running| running.key == *key && running.action.excludes_others())
+    }
+
+    /// A task's session and action.
+    pub(crate) fn session_and_action(&self, task: TaskId) -> Option<(Key, Action)> {
+        self.running.get(&task).map(|running| (running.key.clone(), running.action))
+    }
+
+    /// The order that a task carries out.
+    pub(crate) fn order_of(&self, task: TaskId) -> Option<&PendingOrder> {
+        self.running.get(&task).map(|running| &running.pending)
+    }
+
+    /// Saves how often a session was recovered, for whichever process acts on it next.
+    pub(crate) fn save_attempts(&self, task: TaskId, attempts: &Attempts) {
+        let guard = self.running.get(&task).and_then(|running| running.guard.as_ref());
+        if let Some(guard) = guard.filter(|guard| guard.page().read::<Attempts>().unwrap_or_default() != *attempts)
+            && let Err(error) = guard.write(attempts)
+        {
+            tracing::warn!("cannot save for other processes how often a session was recovered: {error:#}");
+        }
+    }
+
+    /// Whether a task gives its session a new owner.
+    pub(crate) fn creates_owner(&self, task: TaskId) -> bool {
+        self.running.get(&task).is_some_and(|running| running.creates_owner)
+    }
+
+    /// Removes the record that a task is resuming its session, because the new owner has appeared or the resume failed:
+    /// other processes need not wait any more.
+    pub(crate) fn clear_resume_record(&self, task: TaskId) {
+        let guard = self.running.get(&task).and_then(|running| running.guard.as_ref());
+        if let Some(Err(error)) = guard.map(LockGuard::remove::<ResumeRecord>) {
+            tracing::warn!("cannot remove the record that a session was resumed: {error:#}");
+        }
+    }
+
+    /// When a task was started, if its session's last turn had been denied or cut off by then.
+    pub(crate) fn cut_off_before(&self, task: TaskId) -> Option<Time> {
+        self.running.get(&task).filter(|running| running.cut_off).map(|running| running.started_at)
+    }
+
+    /// Buffers an event of a connection that is not kept yet. Returns the event if its task is over, so that the
+    /// connection is kept, or has been replaced.
+    pub(crate) fn buffer_early(&mut self, event: Event) -> Option<Event> {
+        match self.running.get_mut(&event.generation) {
+            Some(running) => {
+                running.early.push(event);
+                None
+            }
+            None => Some(event),
+        }
+    }
+
+    /// Reports a step: in the log by its tag, and to whoever gave the order.
+    pub(crate) fn report_step(&self, task: TaskId, step: Step, words: String) {
+        let Some(running) = self.running.get(&task) else { return };
+        tracing::info!(tag = step.tag(), session = %running.key.1, "{words}");
+        running.pending.report(Report::Step(step, words));
+    }
+
+    /// Reports a request's text, only to whoever gave the order.
+    pub(crate) fn report_request(&self, task: TaskId, text: String) {
+        if let Some(running) = self.running.get(&task) {
+            running.pending.report(Report::Request(text));
+        }
+    }
+
+    /// Reports a question, only to whoever gave the order.
+    pub(crate) fn report_question(&self, task: TaskId, form: Box<Form>) {
+        if let Some(running) = self.running.get(&task) {
+            running.pending.report(Report::Question(form));
+        }
+    }
+
+    /// Ends a task: keeps its connection and reports its outcome. Returns the events that the connection sent in the
+    /// meantime.
+    pub(crate) fn finish(&mut self, task: TaskId, end: TaskEnd) -> Vec<Event> {
+        let Some(running) = self.running.remove(&task) else { return Vec::new() };
+        let key = &running.key;
+        let tag = match &end.outcome {
+            Outcome::Done(_) => "done",
+            Outcome::Failed(_) => Step::GiveUp.tag(),
+            Outcome::Unconfirmed(_) => "unconfirmed",
+            Outcome::Refused(_) | Outcome::Unknown => "refused",
+        };
+        let words = end.outcome.words();
+        tracing::info!(tag, action = running.action.name(), session = %key.1, "{words}");
+        if let Some(connection) = end.connection {
+            let kept =
+                KeptConnection { connection, generation: task, log_view: running.log_view, activity_reported_at: None };
+            self.connections.insert(key.clone(), kept);
+        } else if running.action == Action::Detach
+            && let Some(kept) = self.connections.remove(key)
+        {
+            tokio::spawn(disconnect(kept.connection));
+        }
+        running.pending.report(Report::End(end.outcome));
+        running.early
+    }
+
+    /// When, by the awake clock, a session's server last reported whether it works.
+    pub(crate) fn activity_reported_at(&self, key: &Key) -> Option<Time> {
+        self.connections.get(key)?.activity_reported_at
+    }
+
+    /// Notes that a session's server has just reported whether it works.
+    pub(crate) fn note_activity_report(&mut self, key: &Key, now: Time) {
+        if let Some(kept) = self.connections.get_mut(key) {
+            kept.activity_reported_at = Some(now);
+        }
+    }
+
+    /// The session whose kept connection has this generation; `None` if it was replaced.
+    pub(crate) fn session_of(&self, generation: u64) -> Option<Key> {
+        self.connections.iter().find(|(_, kept)| kept.generation == generation).map(|(key, _)| key.clone())
+    }
+
+    /// The server that a session's connection goes to.
+    pub(crate) fn server_of(&self, key: &Key) -> Option<Place> {
+        self.connections.get(key).map(|kept| kept.connection.attached().link().place())
+    }
+
+    /// The sessions known to end when we disconnect.
+    pub(crate) fn ending_with_us(&self) -> impl Iterator<Item = &Key> {
+        let is_last = |kept: &KeptConnection| match &*kept.connection {
+            Connection::Hosted(_) => true,
+            Connection::Attached(attached) => attached.is_last_client() == Some(true),
+        };
+        self.connections.iter().filter(move |(_, kept)| is_last(kept)).map(|(key, _)| key)
+    }
+
+    /// Drops a connection that was lost, or whose session is gone. Returns whether there was one.
+    pub(crate) fn drop_connection(&mut self, key: &Key) -> bool {
+        self.connections.remove(key).is_some()
+    }
+
+    /// Disconnects from everything in an orderly way, for at most `patience`.
+    pub(crate) async fn disconnect_all(&mut self, patience: Duration) {
+        let all = self.connections.drain().map(|(_, kept)| async move { disconnect(kept.connection).await });
+        let all: Vec<_> = all.map(tokio::spawn).collect();
+        let gone = async {
+            for one in all {
+                let _ = one.await; // a connection whose task panicked is closed as well
+            }
+        };
+        let _ = tokio::time::timeout(patience, gone).await; // what takes longer ends when we exit
+    }
+}
+
+/// What a task may see of a session.
+fn log_view_of(session: &Session, status: Status) -> LogView {
+    let facts = &session.facts;
+    let aborted = facts.closed.as_ref().filter(|closed| closed.ending == Ending::Aborted).map(|closed| closed.at.wall);
+    let tools_open = facts.turn.as_ref().map_or(0, |turn| turn.tools.len());
+    LogView {
+        turn_open: facts.turn.is_some(),
+        tools_open,
+        ran: facts.ran,
+        prompt: facts.marks.prompt,
+        root: facts.root.clone(),
+        denied: facts.denials.after(None) > 0,
+        answered: facts.answered.iter().copied().collect(),
+        requests: facts.requests.iter().map(|request| (request.id, request.asks.clone())).collect(),
+        events: facts.events,
+        aborted,
+        silent: status == Status::Stuck,
+        unmatched_tools: tools_open > 0,
+    }
+}

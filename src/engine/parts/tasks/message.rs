@@ -1,0 +1,84 @@
+//! Messages from tasks to the loop, and the connections that tasks make.
+
+use crate::agent::copilot::server::attached::{Attached, Event};
+use crate::agent::copilot::server::fault::{Fault, Place};
+use crate::agent::copilot::server::hosted::Hosted;
+use crate::core::form::Form;
+use crate::core::order::{Outcome, Step};
+use crate::engine::parts::probe::ProbedSession;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// Identifies a task, and the connection that it may leave behind. Never reused.
+pub(crate) type TaskId = u64;
+
+/// A message from a task or a kept connection to the loop.
+pub(crate) enum TaskMessage {
+    /// A step is about to be taken.
+    Step(TaskId, Step, String),
+    /// The complete request that is about to be answered.
+    Request(TaskId, String),
+    /// The complete question.
+    Question(TaskId, Box<Form>),
+    /// Something is about to be sent: asks for permission.
+    MaySend(TaskId, oneshot::Sender<Result<(), String>>),
+    /// The task has ended.
+    End(TaskId, TaskEnd),
+    /// An event of a session that we are attached to.
+    Live(Event),
+    /// What servers report about silent sessions.
+    Probed(Vec<ProbedSession>),
+}
+
+/// How a task ended.
+pub(crate) struct TaskEnd {
+    pub(crate) outcome: Outcome,
+    pub(crate) connection: Option<Arc<Connection>>,
+    /// Whether the session continues.
+    pub(crate) continuation: Continuation,
+    /// What failed, and at which server.
+    pub(crate) faults: Vec<Fault>,
+    /// The servers over which all succeeded.
+    pub(crate) healthy: Vec<Place>,
+    /// Why the session's server refused us, if it did.
+    pub(crate) refused: Option<Box<str>>,
+}
+
+/// Whether a session that was reconnected continues with what it had been told to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Continuation {
+    /// Nothing was sent.
+    None,
+    /// A prompt was sent, and the session accepted it.
+    Sent,
+    /// It continues when the turn that still runs is over.
+    Waiting,
+}
+
+/// A connection that is kept.
+#[allow(clippy::large_enum_variant, reason = "there are a few of them, each in an `Arc` of its own")]
+pub(crate) enum Connection {
+    /// To a server that we do not run.
+    Attached(Attached),
+    /// To a server of our own.
+    Hosted(Hosted),
+}
+
+impl Connection {
+    /// The attached client, common to both.
+    pub(crate) fn attached(&self) -> &Attached {
+        match self {
+            Self::Attached(attached) => attached,
+            Self::Hosted(hosted) => hosted,
+        }
+    }
+}
+
+/// Closes a connection in an orderly way.
+pub(super) async fn disconnect(connection: Arc<Connection>) {
+    match Arc::try_unwrap(connection) {
+        Ok(Connection::Attached(attached)) => attached.leave().await,
+        Ok(Connection::Hosted(hosted)) => hosted.end().await,
+        Err(_) => {} // a task still uses it, and drops it at its end
+    }
+}

@@ -1,0 +1,364 @@
+//! Carries out one order in a task next to the loop, so that waiting does not block the loop.
+
+mod process;
+
+use super::message::{Connection, Continuation, TaskEnd, TaskId, TaskMessage};
+use crate::agent::copilot::bridge::carry::BridgeHandle;
+use crate::agent::copilot::owner::Lock;
+use crate::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
+use crate::agent::copilot::prompt::last_prompt;
+use crate::agent::copilot::server::attached::{self, Policy};
+use crate::agent::copilot::server::fault::{Fault, Place};
+use crate::agent::copilot::server::hosted;
+use crate::agent::copilot::server::recover::{self, Failure, LOG_GROWTH_TIMEOUT, Permit, Prompt, RequestAnswer, Site};
+use crate::agent::copilot::server::reply::QuestionAnswer;
+use crate::config::{Actions, Permissions};
+use crate::core::action::Trait;
+use crate::core::fleet::Kind;
+use crate::core::form::Form;
+use crate::core::order::{Ask, Outcome, Reply, Step, Which};
+use crate::core::owner::Owner;
+use crate::core::time::Time;
+use crate::core::verdict::Status;
+use crate::system::paths::{expand, user_home};
+use crate::system::process::Force;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::{mpsc, oneshot};
+
+/// The task that carries out one order.
+pub(super) struct OrderTask {
+    pub(super) messages: mpsc::UnboundedSender<TaskMessage>,
+    pub(super) site: Site,
+    pub(super) ask: Ask,
+    pub(super) status: Status,
+    pub(super) task: TaskId,
+    pub(super) connection: Option<Arc<Connection>>,
+    /// The bridge to the session's terminal.
+    pub(super) bridge: Option<BridgeHandle>,
+    pub(super) home: PathBuf,
+    pub(super) log: PathBuf,
+    pub(super) kind: Kind,
+    pub(super) owner: Owner,
+    pub(super) lock: Option<Lock>,
+    /// The session's folder.
+    pub(super) folder: PathBuf,
+    pub(super) names: Vec<String>,
+    pub(super) actions: Actions,
+    /// The wall clock when the task was started; `started` measures how long ago that was.
+    pub(super) now: Time,
+    pub(super) started: Instant,
+    /// The session was already told to continue, and that waited for the end of its turn.
+    pub(super) was_postponed: bool,
+}
+
+/// The result, before it becomes an [`Outcome`].
+type OrderResult = Result<(String, Option<Arc<Connection>>, Continuation), OrderError>;
+
+/// Why an order failed.
+struct OrderError {
+    outcome: Outcome,
+    faults: Vec<Fault>,
+    /// The connection that was made before the failure, to be kept.
+    connection: Option<Arc<Connection>>,
+}
+
+impl OrderError {
+    fn failed(why: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Failed(why.into()), faults: Vec::new(), connection: None }
+    }
+
+    fn refused(why: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Refused(why.into()), faults: Vec::new(), connection: None }
+    }
+}
+
+impl From<Failure> for OrderError {
+    fn from(failure: Failure) -> Self {
+        let words = failure.to_string();
+        let refused = failure.refused || failure.faults.iter().any(is_refusal);
+        let outcome = match failure.sent {
+            true => Outcome::Unconfirmed(words),
+            false if refused => Outcome::Refused(words),
+            false => Outcome::Failed(words),
+        };
+        Self { outcome, faults: failure.faults, connection: None }
+    }
+}
+
+/// Whether a fault means that the server will refuse us until it, or we, change.
+const fn is_refusal(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::WrongToken(_)
+            | Fault::TokenNeeded(_)
+            | Fault::TokenUnexpected(_)
+            | Fault::NotCopilot(_)
+            | Fault::Protocol(..)
+            | Fault::Taken(_)
+    )
+}
+
+impl OrderTask {
+    /// Carries out the order and reports its end.
+    pub(super) async fn run(mut self) {
+        self.site.permit = self.permit();
+        let (messages, task) = (self.messages.clone(), self.task);
+        let asks_server = self.ask.action().is(Trait::AsksServer);
+        let contacted = self.site.endpoints.iter().filter(|_| asks_server).map(|endpoint| Place::At(endpoint.address));
+        let contacted: Vec<_> = contacted.collect();
+        let (outcome, connection, continuation, faults) = match self.carry_out().await {
+            Ok((words, connection, continuation)) => (Outcome::Done(words), connection, continuation, Vec::new()),
+            Err(error) => (error.outcome, error.connection, Continuation::None, error.faults),
+        };
+        let healthy = if matches!(outcome, Outcome::Done(_)) { contacted } else { Vec::new() };
+        let refused = faults.iter().find(|fault| is_refusal(fault)).map(|fault| fault.to_string().into());
+        let end = TaskEnd { outcome, connection, continuation, faults, healthy, refused };
+        let _ = messages.send(TaskMessage::End(task, end)); // fails only when the engine has ended
+    }
+
+    async fn carry_out(self) -> OrderResult {
+        match self.ask.clone() {
+            Ask::Approve(which) => self.answer(&which, true).await,
+            Ask::Deny(which) => self.answer(&which, false).await,
+            Ask::Answer(reply) => self.reply(&reply).await,
+            Ask::Reconnect { resend: false } => self.reconnect(None).await,
+            Ask::Reconnect { resend: true } => self.reconnect(Some(FollowUp::Resend)).await,
+            Ask::Continue => self.reconnect(Some(FollowUp::Continue)).await,
+            Ask::Stop => self.stop().await,
+            Ask::End { confirmed } => self.end(&[Force::Interrupt, Force::Terminate], confirmed).await,
+            Ask::ForceQuit => self.end(&[Force::Kill], false).await,
+            Ask::Resume => self.resume().await,
+            Ask::ShowTerminal => self.show_terminal().await,
+            Ask::LetAnswer => self.let_answer().await,
+            // The loop closes the connection when it receives this result.
+            Ask::Detach => done("let go of it"),
+        }
+    }
+
+    fn step(&self) -> impl Fn(Step, String) + Send + Sync + use<> {
+        let (messages, task) = (self.messages.clone(), self.task);
+        move |step, words| {
+            let _ = messages.send(TaskMessage::Step(task, step, words)); // fails only when the engine has ended
+        }
+    }
+
+    fn policy(&self) -> Policy {
+        match self.actions.permissions {
+            Permissions::Ask => Policy::Ask,
+            Permissions::ApproveAll => Policy::ApproveAll,
+            Permissions::Observe => Policy::Observe,
+        }
+    }
+
+    async fn answer(self, which: &Which, approve: bool) -> OrderResult {
+        let (messages, task) = (self.messages.clone(), self.task);
+        let show = move |text: String| {
+            let _ = messages.send(TaskMessage::Request(task, text)); // fails only when the engine has ended
+        };
+        let step = self.step();
+        let answer = RequestAnswer { site: &self.site, which, approve, show: &show, steps: &step };
+        let words = match (&self.connection, self.over_bridge()) {
+            (Some(connection), _) => connection.attached().answer(answer).await?,
+            (None, Some(bridge)) => bridge.answer(answer).await?,
+            (None, None) => recover::answer(answer).await?,
+        };
+        done(words)
+    }
+
+    /// Answers a session's question to its user, or shows the question.
+    async fn reply(self, reply: &Reply) -> OrderResult {
+        let (messages, task) = (self.messages.clone(), self.task);
+        let show = move |form: Form| {
+            let _ = messages.send(TaskMessage::Question(task, Box::new(form))); // fails only when the engine has ended
+        };
+        let step = self.step();
+        let answer = QuestionAnswer { site: &self.site, reply, show: &show, steps: &step };
+        done(match (&self.connection, &self.bridge) {
+            (Some(connection), _) => connection.attached().reply(answer).await?,
+            (None, Some(bridge)) => bridge.reply(answer).await?,
+            (None, None) => {
+                return Err(OrderError::refused(
+                    "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks",
+                ));
+            }
+        })
+    }
+
+    /// Has Copilot ask in the session's terminal whether we may answer its permission requests.
+    async fn let_answer(&self) -> OrderResult {
+        let Some(bridge) = &self.bridge else { return Err(OrderError::refused("the bridge to its terminal has gone")) };
+        done(bridge.let_answer(&self.site, &self.step()).await?)
+    }
+
+    /// The bridge, if the session has no server to connect to.
+    fn over_bridge(&self) -> Option<&BridgeHandle> {
+        self.bridge.as_ref().filter(|_| self.site.endpoints.is_empty())
+    }
+
+    /// Brings the session back under control, and continues it if the order asks for that.
+    async fn reconnect(self, follow_up: Option<FollowUp>) -> OrderResult {
+        let before = self.site.log_view.borrow().prompt;
+        // Read before anything is done: an unreadable prompt must not stop us halfway.
+        let prompt = match follow_up {
+            Some(follow_up) => Some(self.prompt(follow_up).await?),
+            None => None,
+        };
+        let step = self.step();
+        if let (None, Some(bridge), Some((prompt, without))) = (&self.connection, self.over_bridge(), &prompt) {
+            bridge.send_on(&self.site, prompt, &step).await?;
+            return Ok((sent_words(prompt, without), None, Continuation::Sent));
+        }
+        let (connection, words) = match (&self.connection, &self.owner, self.kind) {
+            (Some(connection), ..) => {
+                if self.status == Status::Stuck {
+                    connection.attached().abort_unless_asking(&self.site, &step).await?;
+                }
+                (Arc::clone(connection), "attached as before")
+            }
+            (None, owner, _) if owner.live().is_some() => {
+                let (attached, open) =
+                    attached::join(&self.site, self.policy(), self.events(), self.task, &step).await?;
+                let stopped = attached.abort_if_silent(&self.site, open, &step).await;
+                let connection = Arc::new(Connection::Attached(attached));
+                if let Err(failure) = stopped {
+                    // The turn may still run and ask for something, so somebody must stay attached.
+                    let connection = failure.sent.then_some(connection);
+                    return Err(OrderError { connection, ..failure.into() });
+                }
+                (connection, "attached to its server: what it asks for comes here from now on")
+            }
+            (None, _, Kind::Sdk) => {
+                let program = self.program().await?;
+                let (events, policy) = (self.events(), self.policy());
+                let hosted = hosted::host(&program, &self.home, &self.site, policy, events, self.task, &step).await?;
+                (Arc::new(Connection::Hosted(hosted)), "resumed in a server of our own, for as long as Pilotlight runs")
+            }
+            (None, ..) => return self.resume().await,
+        };
+        let kept = self.connection.is_none().then(|| Arc::clone(&connection));
+        let Some((prompt, without)) = prompt else { return Ok((words.to_owned(), kept, Continuation::None)) };
+        if follow_up == Some(FollowUp::Continue) && self.has_to_wait(&connection).await {
+            return Ok(("attached; it goes on when its turn is over".to_owned(), kept, Continuation::Waiting));
+        }
+        let sent = recover::resend(connection.attached(), &prompt, before, &self.site, LOG_GROWTH_TIMEOUT, &step).await;
+        let (outcome, faults) = match sent {
+            Ok(_) => return Ok((format!("{words}; {}", sent_words(&prompt, without)), kept, Continuation::Sent)),
+            // The connection is kept, and the user learns of both.
+            Err(failure) if failure.sent => {
+                let words = format!("may have happened: {words}; it was told to go on, but {}", failure.why);
+                (Outcome::Unconfirmed(words), failure.faults)
+            }
+            Err(failure) => {
+                let words = format!("{words}; but it was not told to go on: {failure}");
+                (Outcome::Failed(words), failure.faults)
+            }
+        };
+        Err(OrderError { outcome, faults, connection: kept })
+    }
+
+    /// Whether the session's turn still runs, so that a prompt would be queued behind the rest of it.
+    async fn has_to_wait(&self, connection: &Connection) -> bool {
+        let turn_open = self.site.log_view.borrow().turn_open;
+        // A turn that an exited process left open in the log does not run.
+        let runs = async { connection.attached().activity().await.is_ok_and(|activity| activity.has_active_work) };
+        !self.was_postponed && turn_open && runs.await
+    }
+
+    /// The Copilot CLI: the one in the settings, or else the one that is found.
+    async fn program(&self) -> Result<PathBuf, OrderError> {
+        let named = self.actions.copilot.as_deref();
+        let named = named.and_then(|named| expand(named, user_home().as_deref()));
+        find_program(named.as_deref(), VERSION_TIMEOUT_LONG).await.map_err(OrderError::failed)
+    }
+
+    /// The prompt to send, and a note on what it leaves out.
+    async fn prompt(&self, follow_up: FollowUp) -> Result<(Prompt, &'static str), OrderError> {
+        if follow_up == FollowUp::Continue && self.site.log_view.borrow().ran > 0 {
+            return Ok((Prompt::Continue(self.actions.continue_prompt.clone()), ""));
+        }
+        let log = self.log.clone();
+        let failed = |error| format!("the last prompt cannot be read from its log: {error}. Nothing was done");
+        // Reading a long log takes time.
+        let last = on_thread(move || last_prompt(&log).map_err(failed)).await?;
+        let without = if last.has_attachments { ", without its attachments" } else { "" };
+        Ok((Prompt::Repeat(last.text), without))
+    }
+
+    /// A permit that asks the loop, right before something is sent, whether it may still be sent.
+    fn permit(&self) -> Permit {
+        let (ask, mut questions) = mpsc::unbounded_channel();
+        let (messages, task) = (self.messages.clone(), self.task);
+        tokio::spawn(async move {
+            while let Some(answer) = questions.recv().await {
+                if messages.send(TaskMessage::MaySend(task, answer)).is_err() {
+                    return;
+                }
+            }
+        });
+        Permit::from(ask)
+    }
+
+    fn events(&self) -> mpsc::UnboundedSender<attached::Event> {
+        let (events, mut live) = mpsc::unbounded_channel();
+        let messages = self.messages.clone();
+        tokio::spawn(async move {
+            while let Some(event) = live.recv().await {
+                if messages.send(TaskMessage::Live(event)).is_err() {
+                    return;
+                }
+            }
+        });
+        events
+    }
+
+    async fn stop(self) -> OrderResult {
+        let step = self.step();
+        match (&self.connection, self.over_bridge()) {
+            (Some(connection), _) => connection.attached().abort(&self.site, &step).await,
+            (None, Some(bridge)) => bridge.stop(&self.site, &step).await,
+            (None, None) => recover::stop(&self.site, &step).await,
+        }
+        .map(|words| (words, None, Continuation::None))
+        .map_err(OrderError::from)
+    }
+}
+
+/// How a session continues.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FollowUp {
+    /// By its last prompt, and nothing else.
+    Resend,
+    /// By its last prompt if no tool ran since, otherwise by a prompt to continue; not before its turn is over.
+    Continue,
+}
+
+/// Describes the prompt that was sent; `without` notes what it leaves out.
+fn sent_words(prompt: &Prompt, without: &str) -> String {
+    match prompt {
+        Prompt::Repeat(_) => format!("your last prompt was sent again{without}"),
+        Prompt::Continue(_) => "it was told to go on, as a tool ran since your last prompt".to_owned(),
+    }
+}
+
+/// Success, without a connection to keep.
+fn done(words: impl Into<String>) -> OrderResult {
+    Ok((words.into(), None, Continuation::None))
+}
+
+/// Runs blocking work on a thread of its own.
+async fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, OrderError> {
+    let (sender, result) = oneshot::channel();
+    let work = move || {
+        let _ = sender.send(work()); // fails only when the order was given up
+    };
+    let refused = |error| OrderError::failed(format!("cannot start another thread: {error}. Nothing was done"));
+    std::thread::Builder::new().name("order".into()).spawn(work).map_err(refused)?;
+    match result.await {
+        Ok(result) => result.map_err(OrderError::failed),
+        Err(_) => Err(OrderError::failed("an internal error occurred")),
+    }
+}

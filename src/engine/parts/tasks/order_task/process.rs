@@ -1,0 +1,119 @@
+//! Orders that act on a session's process or its terminal.
+
+use super::{OrderError, OrderResult, OrderTask, done, on_thread};
+use crate::agent::copilot::store::{SESSIONS, lock_pids_in_use, owner_now};
+use crate::agent::copilot::target::Target;
+use crate::core::order::Step;
+use crate::core::time::Span;
+use crate::system::paths::user_home;
+use crate::system::process::{Force, ancestors, is_gone, terminal_of};
+use crate::terminal::{Terminals, resume_command, resume_env, show};
+use std::time::{Duration, Instant};
+
+/// How long a process may take to exit after a signal before the next one. Copilot takes half a second.
+const SIGNAL_PATIENCE: Duration = Duration::from_secs(5);
+/// How often to check whether it has exited.
+const EXIT_POLL: Duration = Duration::from_millis(50);
+
+/// How long a zombie may take to be reaped. A terminal does that at once.
+const REAPED_WITHIN: Duration = Duration::from_secs(2);
+/// How long to wait for the new owner of a session that was resumed in a terminal. Copilot's lock appears half a second
+/// after its start, a few seconds later on a busy machine.
+const OWNED_WITHIN: Duration = Duration::from_secs(5);
+/// How often to check for the new owner.
+const OWNER_POLL: Duration = Duration::from_millis(150);
+
+impl OrderTask {
+    /// Sends these signals in order, each only if the one before had no effect in time.
+    pub(super) async fn end(self, forces: &[Force], confirmed: bool) -> OrderResult {
+        let Some(lock) = self.lock else {
+            return Err(OrderError::refused("it is no longer known who runs it"));
+        };
+        let target = Target::open(lock, &self.folder, &self.names, self.now, confirmed).map_err(OrderError::refused)?;
+        for &force in forces {
+            self.site.permit.ask().await.map_err(OrderError::refused)?;
+            self.step()(Step::Abort, format!("{} process {}", verb(force), lock.pid));
+            target.signal(force).map_err(OrderError::failed)?;
+            let ended = async {
+                while !target.has_ended() {
+                    tokio::time::sleep(EXIT_POLL).await;
+                }
+            };
+            if tokio::time::timeout(SIGNAL_PATIENCE, ended).await.is_ok() {
+                return done(format!("process {} has ended; the session can be resumed", lock.pid));
+            }
+        }
+        let next = if forces.contains(&Force::Kill) { "look at it in its terminal" } else { "only force quit is left" };
+        Err(OrderError::failed(format!("process {} does not end: {next}", lock.pid)))
+    }
+
+    pub(super) async fn resume(self) -> OrderResult {
+        let program = self.program().await?;
+        let command = resume_command(&program, &self.site.id)
+            .ok_or_else(|| OrderError::refused("its id does not have the form of Copilot's ids"))?;
+        let inherited = std::env::var_os("COPILOT_HOME");
+        let env = resume_env(&self.home, user_home().as_deref(), inherited.as_deref());
+        let asks = self.lock_warning().await;
+        self.site.permit.ask().await.map_err(OrderError::refused)?;
+        self.step()(Step::Resume, "opens a terminal".into());
+        let (setting, cwd) = (self.actions.terminal.clone(), self.site.cwd.clone());
+        let opened =
+            move || Terminals::new(Some(setting)).open(&command, cwd.as_deref(), &env).map(|opened| opened.to_string());
+        let words = on_thread(opened).await?;
+        self.wait_for_owner().await;
+        done(words + &asks.unwrap_or_default())
+    }
+
+    /// Waits until Copilot would not take the session for one in use, and returns a warning if it still would.
+    ///
+    /// Copilot checks only the pids in the lock files. So it takes a zombie for the session's owner until the zombie is
+    /// reaped, which is waited for; and any other program that has got the pid. In that case it asks its user whether
+    /// to resume anyway.
+    async fn lock_warning(&self) -> Option<String> {
+        let started = Instant::now();
+        loop {
+            let pid = *lock_pids_in_use(&self.folder).first()?;
+            let ended = is_gone(pid, self.now);
+            if !ended || started.elapsed() > REAPED_WITHIN {
+                let why = if ended {
+                    "the process that ran it has ended, but its parent has not noticed"
+                } else {
+                    "another program now has the process id of the one that ran it"
+                };
+                return Some(format!(
+                    "; Copilot asks there whether the session is in use: {why} (process {pid}). \"Resume anyway\" is right"
+                ));
+            }
+            tokio::time::sleep(EXIT_POLL).await;
+        }
+    }
+
+    /// Waits until the session has an owner again, so that nobody takes it for free in the meantime. The wait is
+    /// limited: a terminal may be slow, or its user may have closed it at once.
+    async fn wait_for_owner(&self) {
+        let started = Instant::now();
+        while started.elapsed() < OWNED_WITHIN {
+            let (home, id, names) = (self.home.clone(), self.site.id.clone(), self.names.clone());
+            let now = self.now + Span(i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX));
+            let check = move || owner_now(&home.join(SESSIONS), &id, &names, now);
+            match tokio::task::spawn_blocking(check).await {
+                Ok(owner) if owner.live().is_none() => tokio::time::sleep(OWNER_POLL).await,
+                _ => return,
+            }
+        }
+    }
+
+    pub(super) async fn show_terminal(self) -> OrderResult {
+        let Some(pid) = self.owner.live() else { return Err(OrderError::refused("no process runs it")) };
+        let shown = move || show(pid, &ancestors(pid), terminal_of(pid).as_deref());
+        done(on_thread(shown).await?)
+    }
+}
+
+const fn verb(force: Force) -> &'static str {
+    match force {
+        Force::Interrupt => "interrupts",
+        Force::Terminate => "terminates",
+        Force::Kill => "kills",
+    }
+}

@@ -1,0 +1,107 @@
+//! Starts the task that carries out an order, with everything that it needs.
+
+use super::message::TaskId;
+use super::order_task::OrderTask;
+use super::{RunningTask, Tasks, log_view_of};
+use crate::agent::copilot::bridge::carry::BridgeHandle;
+use crate::agent::copilot::owner::Lock;
+use crate::agent::copilot::server::recover::{Permit, Site};
+use crate::agent::copilot::server::servers::Endpoint;
+use crate::agent::copilot::store::LOG;
+use crate::config::Actions;
+use crate::control::PendingOrder;
+use crate::core::action::{Trait, is_cut_off};
+use crate::core::fleet::Session;
+use crate::core::owner::Held;
+use crate::core::time::Time;
+use crate::core::verdict::Status;
+use crate::engine::key::Key;
+use crate::engine::ledger::LockGuard;
+use crate::engine::parts::resumes::ResumeRecord;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::watch;
+
+/// The session that an order is for, and what is needed to carry it out.
+pub(crate) struct OrderContext<'a> {
+    pub(crate) key: &'a Key,
+    pub(crate) session: &'a Session,
+    pub(crate) status: Status,
+    pub(crate) path: &'a Path,
+    /// The lock of the session's owner.
+    pub(crate) lock: Option<Lock>,
+    pub(crate) endpoints: Vec<Endpoint>,
+    /// The bridge to the session's terminal.
+    pub(crate) bridge: Option<BridgeHandle>,
+    /// File names of further programs that count as Copilot.
+    pub(crate) names: &'a [String],
+    pub(crate) actions: &'a Actions,
+    pub(crate) now: Time,
+    pub(crate) guard: Option<LockGuard>,
+}
+
+impl Tasks {
+    /// Starts a task for an order. The caller has checked that it may be carried out.
+    pub(crate) fn start(&mut self, pending: PendingOrder, context: OrderContext<'_>) -> TaskId {
+        let key = context.key.clone();
+        let action = pending.order.ask.action();
+        let (log_view, seen) = watch::channel(log_view_of(context.session, context.status));
+        let site = Site {
+            id: context.session.id.clone(),
+            cwd: context.session.about.cwd.as_deref().or(context.session.facts.cwd.as_deref()).map(PathBuf::from),
+            endpoints: context.endpoints.clone(),
+            owned: context.session.held == Held::Verified,
+            log_view: seen,
+            permit: Permit::default(), // the task sets its own
+        };
+        self.generation += 1;
+        let order_task = OrderTask {
+            messages: self.sender.clone(),
+            site,
+            ask: pending.order.ask.clone(),
+            status: context.status,
+            task: self.generation,
+            connection: self.connections.get(&key).map(|kept| Arc::clone(&kept.connection)),
+            bridge: context.bridge,
+            home: home_of(context.path),
+            log: context.path.join(LOG),
+            kind: context.session.about.kind,
+            owner: context.session.owner.clone(),
+            lock: context.lock,
+            folder: context.path.to_owned(),
+            names: context.names.to_vec(),
+            actions: context.actions.clone(),
+            now: context.now,
+            started: Instant::now(),
+            was_postponed: context.session.control.pending_continue.is_some(),
+        };
+        let creates_owner = action.is(Trait::Recovery) && context.session.runner().live().is_none();
+        if let Some(guard) = context.guard.as_ref().filter(|_| creates_owner)
+            && let Err(error) = guard.write(&ResumeRecord { at: context.now.0 })
+        {
+            tracing::warn!("cannot record for other processes that a session is being resumed: {error:#}");
+        }
+        let cut_off = is_cut_off(context.session, context.status);
+        let (started_at, early) = (context.now, Vec::new());
+        let running = RunningTask {
+            key,
+            pending,
+            action,
+            cut_off,
+            log_view,
+            guard: context.guard,
+            creates_owner,
+            early,
+            started_at,
+        };
+        self.running.insert(self.generation, running);
+        tokio::spawn(order_task.run());
+        self.generation
+    }
+}
+
+/// The home of a session's folder.
+fn home_of(folder: &Path) -> PathBuf {
+    folder.parent().and_then(Path::parent).unwrap_or(folder).to_owned()
+}

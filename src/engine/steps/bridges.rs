@@ -1,0 +1,85 @@
+//! Applies what the bridges to terminals report to their sessions.
+
+use crate::agent::copilot::bridge::carry::BridgeHandle;
+use crate::agent::copilot::bridge::socket::BridgeEvent;
+use crate::agent::copilot::bridge::wire::{Consent, Message};
+use crate::engine::parts::bridges::{BridgeConfig, ConnectedBridge};
+use crate::engine::{Changes, Engine, Key};
+
+impl Engine {
+    /// Sets where to listen for bridges from now on.
+    pub(crate) fn listen_to_bridges(&mut self, config: BridgeConfig) {
+        self.bridges.configure(config);
+    }
+
+    /// Starts or stops listening after the bridge was installed or removed.
+    pub(super) fn restart_bridge_listener(&mut self, changes: &mut Changes) {
+        self.update_bridge_listener();
+        self.update_bridges(None, changes);
+    }
+
+    /// Listens if there is a key, and stops if there is none.
+    pub(in crate::engine) fn update_bridge_listener(&mut self) {
+        self.bridges.update_listener(self.clock.now().awake);
+    }
+
+    /// Handles a bridge that has connected, reported something, or disconnected.
+    pub(super) fn handle_bridge_event(&mut self, event: BridgeEvent, changes: &mut Changes) {
+        let session = match event {
+            BridgeEvent::Joined(id, hello, bridge) => self.bridges.join(id, hello, bridge, self.clock.now().wall),
+            BridgeEvent::Message(id, Message::Consent(Consent { unexpected: true, .. })) => {
+                if self.bridges.is_connected(id) && self.bridges.stop_elevating() {
+                    self.restart_bridge_listener(changes);
+                }
+                None
+            }
+            BridgeEvent::Message(id, message) => self.bridges.hear(id, message),
+            BridgeEvent::Gone(id) => self.bridges.leave(id),
+        };
+        if let Some(session) = session {
+            self.update_bridges(Some(&session), changes);
+        }
+    }
+
+    /// Updates what bridges report of the sessions with this id, in every home that has one (homes may be copies);
+    /// without an id, of all sessions.
+    fn update_bridges(&mut self, session: Option<&str>, changes: &mut Changes) {
+        let keys: Vec<_> = self.fleet.keys().filter(|key| session.is_none_or(|session| *key.1 == *session)).collect();
+        for key in keys {
+            if self.update_bridge(&key) {
+                changes.redraw = true;
+                self.judge(&key, changes);
+            }
+        }
+    }
+
+    /// Applies what a session's bridge reports. Returns whether that is new.
+    pub(super) fn update_bridge(&mut self, key: &Key) -> bool {
+        let is_attached = self.tasks.connection_state(key).is_some();
+        let untried = self.config.actions.bridge_untried;
+        let Some(folder) = self.fleet.folder(key) else { return false };
+        let session = &mut folder.session;
+        // A process that provably does not hold this session is not its owner.
+        let connected = session.owner.live().and_then(|owner| self.bridges.of(&session.id, owner));
+        let state = connected.map(ConnectedBridge::state);
+        let bridge = state.as_ref().map(|state| state.bridge(untried));
+        let release = state.as_ref().and_then(|state| state.release.clone());
+        let (bridge_before, questions_before) = (session.control.bridge, session.live.questions.clone());
+        (session.control.bridge, session.control.release) = (bridge, release);
+        session.control.old_bridge = state.as_ref().is_some_and(|state| state.is_other);
+        if !is_attached {
+            // Only a tool asks questions, and the log records tools: what calls itself a bridge may be an impostor.
+            let asks = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
+                || !session.facts.agents.is_empty();
+            session.live.questions = state.filter(|_| asks).map(|state| state.questions.open()).unwrap_or_default();
+        }
+        bridge_before != bridge || questions_before != session.live.questions
+    }
+
+    /// The bridge to a session's terminal, if it accepts orders.
+    pub(super) fn bridge_to(&self, key: &Key) -> Option<BridgeHandle> {
+        let session = self.fleet.get(key)?.session();
+        session.control.bridge.filter(|bridge| bridge.accepts_orders())?;
+        self.bridges.of(&session.id, session.owner.live()?).map(ConnectedBridge::handle)
+    }
+}

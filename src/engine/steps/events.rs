@@ -1,0 +1,94 @@
+//! Waits for the next event, and hands each to the step that handles it.
+
+use crate::engine::event::{Event, EventSources};
+use crate::engine::{Changes, Command, Engine, View};
+use crate::system::heap;
+use crate::system::signals::{Signal, suspend};
+use std::ops::ControlFlow;
+
+impl Engine {
+    /// Waits for the next event. Returns at once if work remains.
+    pub(in crate::engine) async fn next_event(&mut self, sources: &mut EventSources, view: &dyn View) -> Event {
+        let wake = self.clock.instant(self.wake_at(view));
+        let is_busy = self.agenda.is_busy()
+            || self.process_scans.is_scanning()
+            || self.history.has_unshown()
+            || self.history.has_unwatched();
+        if !is_busy && self.agenda.take_was_large() {
+            self.buffer = Vec::new();
+            heap::release();
+        }
+        if is_busy || sources.event_storm {
+            // Tokio polls signals and sockets only when no task is ready, and in a storm one always is.
+            tokio::task::yield_now().await;
+        }
+        let event = tokio::select! {
+            biased;
+            signal = sources.signals.next() => Event::Signal(signal),
+            // Before file events: what we are about to do must be known before its traces appear on disk.
+            Some(message) = self.tasks.next_message() => Event::Task(message),
+            event = self.bridges.next_event() => Event::Bridge(event),
+            hints = self.watcher.changed(is_busy) => Event::Disk(hints),
+            Some(command) = self.commands.recv() => Event::Command(command),
+            pid = self.owners.next_exit() => Event::Exit(pid),
+            () = sources.alarm.until(wake), if !is_busy => Event::Timer,
+            () = std::future::ready(()), if is_busy => Event::Timer,
+        };
+        sources.event_storm = matches!(&event, Event::Disk(hints) if hints.at_once);
+        event
+    }
+
+    /// Handles an event. Breaks if it ends the program.
+    pub(in crate::engine) fn handle_event(
+        &mut self,
+        event: Event,
+        view: &mut dyn View,
+        changes: &mut Changes,
+    ) -> ControlFlow<()> {
+        match event {
+            Event::Signal(signal) => return self.handle_signal(signal, view, changes),
+            Event::Task(message) => self.handle_task_message(message, changes),
+            Event::Bridge(event) => self.handle_bridge_event(event, changes),
+            Event::Disk(hints) => self.handle_file_events(hints, changes),
+            Event::Command(Command::Quit) => return ControlFlow::Break(()),
+            Event::Command(Command::Refresh) => self.rescan(),
+            Event::Command(Command::Redraw) => changes.redraw = true,
+            Event::Command(Command::Act(order)) => self.handle_order(order, changes),
+            // Who asked may have gone.
+            Event::Command(Command::ReportLiveStates(reply)) => drop(reply.send(self.live_states())),
+            Event::Command(Command::RestartBridgeListener(reply)) => {
+                self.restart_bridge_listener(changes);
+                let _ = reply.send(());
+            }
+            Event::Command(Command::Seen(keys)) => self.mark_seen(&keys, changes),
+            Event::Command(Command::SeenAll) => {
+                let keys: Vec<_> = self.fleet.keys().collect();
+                self.mark_seen(&keys, changes);
+            }
+            Event::Exit(pid) => self.owner_exited(pid),
+            // What is due is done in every iteration.
+            Event::Timer => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn handle_signal(&mut self, signal: Signal, view: &mut dyn View, changes: &mut Changes) -> ControlFlow<()> {
+        match signal {
+            Signal::Interrupt if self.warn_before_exit(view) => {}
+            Signal::Interrupt => return ControlFlow::Break(()),
+            Signal::End => {
+                self.record_ended_sessions(view);
+                return ControlFlow::Break(());
+            }
+            Signal::Redraw => {
+                view.resume();
+                changes.redraw = true;
+            }
+            Signal::Suspend => {
+                view.suspend();
+                suspend();
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

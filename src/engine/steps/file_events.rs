@@ -1,0 +1,64 @@
+//! Handles changes of files and folders, and recovers when the system lost some of them.
+
+use crate::agent::copilot::watcher::Hints;
+use crate::engine::{Changes, Engine, Key};
+
+impl Engine {
+    /// Handles changes of files and folders.
+    pub(super) fn handle_file_events(&mut self, hints: Hints, changes: &mut Changes) {
+        if hints.config {
+            self.config_was_written();
+        }
+        if hints.seen && self.seen.reload() {
+            self.apply_seen(changes);
+        }
+        for path in &hints.gone {
+            self.watcher.forget(path);
+        }
+        for home in hints.opened {
+            self.process_scans.check_terminal_notes(&self.homes, home, self.clock.now().awake);
+        }
+        self.process_scans.logs_written(hints.logs, self.clock.now().awake);
+        if hints.all {
+            self.lost_events.request(self.clock.now().awake);
+            // Changes of sessions that are shown must not wait for the full check.
+            for key in self.fleet.keys() {
+                self.agenda.push_urgent(key);
+            }
+        }
+        self.homes.invalidate(&hints.gone);
+        if hints.routes {
+            self.check_homes();
+            self.watch_home_paths(false);
+        }
+        for home in hints.homes {
+            self.start_listing(home);
+        }
+        for key in hints.folders {
+            self.queue_changed_folder(key);
+        }
+    }
+
+    /// Queues a folder that has changed, if it is a session's.
+    fn queue_changed_folder(&mut self, key: Key) {
+        if self.fleet.folder(&key).is_some() { self.agenda.push_urgent(key) } else { self.agenda.push_other(key) }
+    }
+
+    /// Checks everything that file events report, because some were lost.
+    pub(super) fn recover_lost_events(&mut self, changes: &mut Changes) {
+        self.config_was_written();
+        if self.seen.reload() {
+            self.apply_seen(changes);
+        }
+        self.watcher.renew();
+        self.homes.invalidate_all();
+        self.rescan();
+    }
+
+    /// Warns of what cannot be watched.
+    pub(super) fn warn_of_watch_trouble(&mut self) {
+        if let Some(trouble) = &self.watcher.trouble {
+            tracing::warn!("{trouble}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The history: shows it once, watches its folders, and reads the sessions that ended last.
+
+use super::reading;
+use crate::agent::copilot::store::{Folder, ReadStatus};
+use crate::agent::copilot::watcher::WATCHES_TREES;
+use crate::engine::parts::agenda::READ_SLICE;
+use crate::engine::{Changes, Engine, View};
+use crate::system::heap;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// How many folders are shown, and how many are added to the watch, in one iteration of the loop.
+const WATCHES_PER_STEP: usize = 64;
+
+impl Engine {
+    /// Looks again for the sessions that ended last, because the list may now show others.
+    pub(super) fn search_recent_again(&mut self) {
+        self.history.seek_recent();
+        for key in self.history.iter() {
+            self.agenda.push_other(key);
+        }
+    }
+
+    /// Reads the last ended sessions, as many as a list shows.
+    pub(super) fn load_recent(&mut self, changes: &mut Changes) {
+        let now = self.clock.now();
+        for key in self.history.take_recent(self.config.list.ended_most) {
+            let mut folder = Folder::new(self.homes.root(key.0), &key.1);
+            self.seen.recall(&mut folder.session);
+            let mut reading = reading(&self.config, &self.owners, &self.process_scans, now);
+            if folder.refresh(&reading, &mut self.buffer).is_err() {
+                continue;
+            }
+            if !WATCHES_TREES {
+                self.watcher.watch_session(&key, folder.path());
+            }
+            reading.context.until = Some(Instant::now() + READ_SLICE);
+            if folder.read_history(&reading, &mut self.buffer) == ReadStatus::Partial {
+                self.agenda.continue_reading(&key);
+            }
+            self.add_session(&key, folder, changes);
+        }
+    }
+
+    /// Shows a batch of the history, without keeping what was read.
+    pub(in crate::engine) fn show_history(&mut self, view: &mut dyn View) -> ControlFlow<()> {
+        let now = self.clock.now();
+        let (reading, buffer) = (reading(&self.config, &self.owners, &self.process_scans, now), &mut self.buffer);
+        let batch = self.history.next_unshown(WATCHES_PER_STEP);
+        let (mut shown, mut opened) = (Vec::new(), Vec::new());
+        let mut sessions = batch.into_iter().filter_map(|key| {
+            let mut folder = Folder::new(self.homes.root(key.0), &key.1);
+            folder.refresh(&reading, buffer).ok()?;
+            if !folder.session.unread {
+                // A process has it open now: it is shown with the held sessions.
+                opened.push(key);
+                return None;
+            }
+            folder.session.about = folder.about();
+            folder.session.is_listed().then_some(folder.session).inspect(|_| {
+                shown.push(key);
+            })
+        });
+        let flow = view.show_history(&mut sessions, now);
+        drop(sessions);
+        for key in shown {
+            self.history.mark_shown(&key);
+        }
+        for key in opened {
+            self.agenda.push_other(key);
+        }
+        flow
+    }
+
+    /// Watches a few more folders of the history.
+    pub(super) fn watch_history_folders(&mut self, changes: &mut Changes) {
+        if !self.history.has_unwatched() {
+            return;
+        }
+        for _ in 0..WATCHES_PER_STEP {
+            if !self.watcher.has_room() {
+                self.history.clear_watch_queue();
+            }
+            let Some(key) = self.history.next_unwatched() else { break };
+            if self.watcher.watch_old_session(&key, &self.homes.folder(&key)) {
+                // It may have been resumed before it was watched.
+                self.read_session(&key, changes);
+            }
+        }
+        if !self.history.has_unwatched() {
+            self.history.clear_watch_queue();
+            heap::release();
+            self.warn_of_watch_trouble();
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests;

@@ -1,0 +1,105 @@
+//! The first scan of all session folders. There may be tens of thousands, nearly all of them history, and nothing can
+//! be shown before it is known which are not. So all processors take glimpses of them, one thread each.
+
+use super::reading;
+use super::scan::NAMES_PER_STEP;
+use crate::agent::copilot::store::{Glimpse, Reading, Root};
+use crate::engine::{Changes, Engine};
+use crate::system::signals::Signals;
+use std::iter;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long the first display may be delayed by logs that are still being read. After that, rows say that they are
+/// incomplete.
+const FIRST_READ_LIMIT: Duration = Duration::from_millis(200);
+/// At most this many folders are processed before signals are handled again, for at most this long.
+const FOLDERS_PER_STEP: usize = 4096;
+const STEP_TIME: Duration = Duration::from_millis(20);
+/// How many folders a thread takes at once; fewer are not worth another thread.
+const FOLDERS_PER_THREAD: usize = 64;
+
+impl Engine {
+    /// Reads everything for the first time. Breaks if a signal ends the program in the meantime.
+    pub(in crate::engine) async fn run_initial_scan(
+        &mut self,
+        signals: &mut Signals,
+        changes: &mut Changes,
+    ) -> ControlFlow<()> {
+        self.check_homes();
+        let started = Instant::now();
+        while self.agenda.is_busy() && !(self.agenda.only_long_reads() && started.elapsed() >= FIRST_READ_LIMIT) {
+            if !self.take_glimpses() {
+                self.work_on_agenda(changes);
+            }
+            tokio::select! {
+                biased;
+                () = signals.end() => return ControlFlow::Break(()),
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        if self.history.seeks_recent() {
+            self.load_recent(changes);
+        }
+        self.warn_of_watch_trouble();
+        ControlFlow::Continue(())
+    }
+
+    /// Takes glimpses of some of the folders that are listed, and queues those that must be read. Returns false if none
+    /// are left or the agenda is full.
+    fn take_glimpses(&mut self) -> bool {
+        if self.agenda.others_len() >= NAMES_PER_STEP {
+            return false;
+        }
+        let Some(mut listing) = self.agenda.listings.pop_front() else { return false };
+        let home = listing.home;
+        let ids: Vec<_> = iter::from_fn(|| listing.next()).take(FOLDERS_PER_STEP).collect();
+        let reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
+        let glimpses = glimpses(&Root::open(self.homes.root(home)), &ids, &reading);
+        let may_be_more = ids.len() == FOLDERS_PER_STEP;
+        for (id, past) in iter::zip(ids, glimpses) {
+            match past.into_inner() {
+                Some(Some(past)) => self.add_to_history(&(home, id), past),
+                Some(None) => self.agenda.push_other((home, id)),
+                None => listing.left.push(id),
+            }
+        }
+        // No sessions are known yet that the listing could miss, so it is simply dropped at its end.
+        if may_be_more || !listing.left.is_empty() {
+            self.agenda.listings.push_front(listing);
+        }
+        true
+    }
+}
+
+/// Takes glimpses of these sessions. A result stays unset if there was no time.
+fn glimpses(root: &Root<'_>, ids: &[Arc<str>], reading: &Reading<'_>) -> Vec<OnceLock<Option<Glimpse>>> {
+    let glimpses: Vec<_> = iter::repeat_with(OnceLock::new).take(ids.len()).collect();
+    let (next, until) = (AtomicUsize::new(0), Instant::now() + STEP_TIME);
+    let take_shares = || {
+        loop {
+            let from = next.fetch_add(FOLDERS_PER_THREAD, Ordering::Relaxed);
+            if from >= ids.len() {
+                return;
+            }
+            for (id, glimpse) in iter::zip(&ids[from..], &glimpses[from..]).take(FOLDERS_PER_THREAD) {
+                let _ = glimpse.set(root.past(id, reading)); // each is set by only one thread
+                if Instant::now() >= until {
+                    return;
+                }
+            }
+        }
+    };
+    let threads =
+        std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().div_ceil(FOLDERS_PER_THREAD));
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // If the system refuses a thread, the others do its share.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, take_shares);
+        }
+        take_shares();
+    });
+    glimpses
+}

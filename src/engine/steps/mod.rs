@@ -1,0 +1,38 @@
+//! What the loop does with its parts: the rest of `impl Engine`, one kind of work per file. The loop calls these
+//! methods, so the engine imports nothing from here.
+
+mod bridges;
+mod events;
+mod file_events;
+mod history;
+mod initial_scan;
+mod orders;
+mod processes;
+mod resumes;
+mod scan;
+mod seen;
+mod server_probes;
+mod server_search;
+mod sessions;
+mod settings;
+mod shutdown;
+mod task_messages;
+mod timers;
+
+use super::parts::owners::Owners;
+use super::parts::process_scans::ProcessScans;
+use crate::agent::copilot::store::Reading;
+use crate::agent::copilot::tail::ReadContext;
+use crate::config::Config;
+use crate::core::time::Moment;
+
+/// What a session folder is read with.
+fn reading<'a>(config: &'a Config, owners: &'a Owners, process_scans: &'a ProcessScans, now: Moment) -> Reading<'a> {
+    Reading {
+        context: ReadContext { now, limits: &config.limits, until: None },
+        owner_names: &config.owners.names,
+        known: owners.known(),
+        openings: process_scans.openings(),
+        all: false,
+    }
+}

@@ -1,0 +1,312 @@
+//! Orders before they become tasks: finds the session that is meant, decides whether the order may be carried out now,
+//! and shows that in the session's row.
+
+mod automatic;
+mod postponed;
+
+use super::reading;
+use crate::agent::copilot::server::hosted;
+use crate::agent::copilot::store::Folder;
+use crate::control::{self, PendingOrder, Probe};
+use crate::core::action::{Control, Trait, is_bridged, may_end_without_asking, offer};
+use crate::core::attempts::Attempts;
+use crate::core::fleet::Session;
+use crate::core::order::{Ask, Order, Outcome, Report};
+use crate::core::owner::Held;
+use crate::engine::ledger::{LockError, LockGuard, Page};
+use crate::engine::parts::orders::{PostponedOrder, WaitFor};
+use crate::engine::parts::tasks::start::OrderContext;
+use crate::engine::parts::tasks::{QueuedOrder, TaskId};
+use crate::engine::{Changes, Engine, Key};
+use crate::system::paths::canonical;
+use std::path::PathBuf;
+
+/// Checks that the turn that an order was given for is still the last.
+fn check_turn(order: &Order, session: &Session) -> Result<(), String> {
+    let action = order.ask.action();
+    // What is sent over a bridge reaches whatever the terminal does now.
+    let must_be_known = action.is(Trait::ForTurn) && action.is(Trait::OverBridge) && is_bridged(session);
+    match (&order.turn, &session.facts.root) {
+        (None, Some(_)) if must_be_known => Err("no turn was known when this was asked for".into()),
+        (Some(meant), Some(now)) if meant != now => {
+            Err("another turn has begun since you asked for this, so nothing was done".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Forwards an order to the command that holds its session, and its reports back.
+async fn forward_order(folder: PathBuf, pending: PendingOrder) {
+    let forwarded = async {
+        let mut connection = match control::ask(&folder, &pending.order).await {
+            Ok(Some(connection)) => connection,
+            Ok(None) => return Outcome::Refused("the command that held it has just gone; try again".into()),
+            Err(error) => return Outcome::Failed(error.to_string()),
+        };
+        loop {
+            match connection.next().await {
+                Ok(Some(Report::End(outcome))) => return outcome,
+                Ok(Some(report)) => pending.report(report),
+                Ok(None) => return Outcome::Unknown,
+                Err(error) => return Outcome::Unconfirmed(format!("may have happened: {error}")),
+            }
+        }
+    };
+    // Dropping the connection takes back the forwarded order as well.
+    tokio::select! {
+        outcome = forwarded => pending.report(Report::End(outcome)),
+        () = pending.reply.closed(), if pending.lapses => {}
+    }
+}
+
+impl Engine {
+    /// Starts an order, lets it wait, or reports why it is refused.
+    pub(super) fn handle_order(&mut self, pending: PendingOrder, changes: &mut Changes) {
+        self.run_or_postpone(pending, true, changes);
+    }
+
+    fn run_or_postpone(&mut self, pending: PendingOrder, may_wait: bool, changes: &mut Changes) {
+        let action = pending.order.ask.action();
+        if pending.is_abandoned() {
+            tracing::info!(tag = "dropped", action = action.name(), session = %pending.order.id, "whoever asked has gone");
+            return;
+        }
+        let key = match self.find_session(&pending.order, changes) {
+            Ok(key) => key,
+            Err(outcome) => return pending.report(Report::End(outcome)),
+        };
+        let refuse = |why: &str| {
+            tracing::info!(tag = "refused", action = action.name(), session = %key.1, "{why}");
+            pending.report(Report::End(Outcome::Refused(why.into())));
+        };
+        if action.excludes_others()
+            && let Some(folder) = self.folder_of_holder(&key)
+        {
+            tokio::spawn(forward_order(folder, pending));
+            return;
+        }
+        if let Some(until) = self.bridge_deadline(&key, action).filter(|_| may_wait) {
+            return self.orders.postponed.push(PostponedOrder {
+                pending,
+                waits_for: WaitFor::Bridge((*key.1).into()),
+                until,
+            });
+        }
+        if let Err(why) = self.recheck_offer(&key, &pending.order, changes) {
+            let wait = if may_wait { self.reason_to_wait(&key, action) } else { None };
+            let Some((waits_for, within)) = wait else { return refuse(&why) };
+            let until = self.clock.now().awake + within;
+            return self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
+        }
+        // Also checked here: if the session's folder was recreated in the meantime, `under_way` is lost.
+        if action.excludes_others() && self.tasks.is_busy(&key) {
+            return refuse("something else is still being done with it");
+        }
+        if !self.tasks.has_room(action) {
+            self.tasks.enqueue(QueuedOrder { key: key.clone(), pending });
+            return self.update_control(&key, changes, |control| control.under_way = Some(action));
+        }
+        let guard = match action.excludes_others().then(|| self.page(&key).try_lock(action.name())).transpose() {
+            Ok(guard) => guard,
+            Err(LockError::Held(who)) => {
+                let who = if who.is_empty() { "another process".into() } else { who };
+                return refuse(&format!(
+                    "another Pilotlight is doing something with it ({who}); try again when that has finished"
+                ));
+            }
+            Err(LockError::Unknown(path, error)) => {
+                return refuse(&format!(
+                    "cannot determine whether another Pilotlight is doing something with it: {}: {error}; fix that and try \
+                     again",
+                    path.display()
+                ));
+            }
+        };
+        // Whoever held the lock until now may have changed everything, and may hold the session.
+        if guard.is_some() {
+            if let Some(folder) = self.folder_of_holder(&key) {
+                drop(guard);
+                tokio::spawn(forward_order(folder, pending));
+                return;
+            }
+            if let Some(attempts) = self.page(&key).read::<Attempts>()
+                && let Some(folder) = self.fleet.folder(&key)
+            {
+                folder.session.control.attempts = attempts;
+            }
+            if let Err(why) = self.recheck_offer(&key, &pending.order, changes) {
+                return refuse(&why);
+            }
+        }
+        self.start_task(&key, pending, guard, changes);
+    }
+
+    /// Reads a session again and decides whether the order may be carried out now: what a menu or a command saw may be
+    /// outdated.
+    fn recheck_offer(&mut self, key: &Key, order: &Order, changes: &mut Changes) -> Result<(), String> {
+        let action = order.ask.action();
+        if action.is(Trait::EndsOwner) {
+            // Before a process is signalled, everything is read: it may have opened other sessions as well.
+            self.rescan_now(changes);
+        } else {
+            if action.is(Trait::Recovery) {
+                // Another process may have opened it in the meantime.
+                self.scan_processes_now();
+            }
+            self.read_session_now(key, changes);
+        }
+        self.fleet.count_shared_owners(self.clock.now(), &mut changes.updated);
+        self.find_server(key);
+        let entry = self.fleet.get(key).ok_or("this session no longer exists")?;
+        let session = entry.session();
+        if session.held == Held::Pending {
+            return Err("its process has just made its lock, and does not hold it yet: try again in a moment".into());
+        }
+        // Checked before the offer because this refusal says how long to wait.
+        self.why_not_resumable(key, action, session).map_or(Ok(()), Err)?;
+        offer(action, session, entry.verdict.status)?;
+        if action.is(Trait::EndsOwner) && order.ask != (Ask::End { confirmed: true }) {
+            may_end_without_asking(session)?;
+        }
+        if self.session_being_opened(session, action).is_some() {
+            return Err(
+                "its process is just opening another session, which would end as well: try again in a moment".into()
+            );
+        }
+        check_turn(order, session)
+    }
+
+    /// The folder in which a command serves this session, if one holds it.
+    pub(super) fn folder_of_holder(&self, key: &Key) -> Option<PathBuf> {
+        if self.orders.holder_folders.is_empty() || self.tasks.connection_state(key).is_some() {
+            return None;
+        }
+        let page = self.page(key);
+        let folders = self.orders.holder_folders.iter().map(|folder| folder.join(page.key()));
+        folders.into_iter().find(|folder| matches!(control::probe(folder), Ok(Probe::Served)))
+    }
+
+    /// The session's page, shared by all our processes.
+    pub(super) fn page(&self, key: &Key) -> Page {
+        self.ledger.page(self.homes.home_folder(key), &key.1)
+    }
+
+    /// Starts the task for an order that may be carried out now.
+    fn start_task(&mut self, key: &Key, pending: PendingOrder, guard: Option<LockGuard>, changes: &mut Changes) {
+        let now = self.clock.now();
+        let action = pending.order.ask.action();
+        // From here on, orders for the session come to us and are not forwarded.
+        if action.is(Trait::Counted)
+            && let Some(serve) = self.orders.on_first_attach.take()
+        {
+            self.orders.holder_folders.clear();
+            serve();
+        }
+        let (endpoints, bridge, names) = (self.endpoints_of(key), self.bridge_to(key), &self.config.owners.names);
+        let Some(entry) = self.fleet.get(key) else { return pending.report(Report::End(Outcome::Unknown)) };
+        let context = OrderContext {
+            key,
+            session: entry.session(),
+            status: entry.verdict.status,
+            path: entry.path(),
+            lock: entry.owners_lock(),
+            endpoints,
+            bridge,
+            names,
+            actions: &self.config.actions,
+            now: now.wall,
+            guard,
+        };
+        let marks = entry.session().facts.marks;
+        let task = self.tasks.start(pending, context);
+        let recovers = action.is(Trait::Counted);
+        self.update_control(key, changes, |control| {
+            if action.excludes_others() {
+                control.under_way = Some(action);
+            }
+            // Continuing after the end of a turn belongs to an attempt that was already counted.
+            if recovers && control.pending_continue.is_none() {
+                control.attempts.note_attempt(&marks, now.wall);
+            }
+        });
+        if recovers {
+            self.save_attempts(task, key);
+        }
+    }
+
+    pub(super) fn save_attempts(&mut self, task: TaskId, key: &Key) {
+        if let Some(folder) = self.fleet.folder(key) {
+            self.tasks.save_attempts(task, &folder.session.control.attempts);
+        }
+    }
+
+    /// Whether a task may send what it is about to send: whoever gave the order is still there, and the turn that it
+    /// was for is still the last.
+    pub(super) fn may_send(&mut self, task: TaskId, changes: &mut Changes) -> Result<(), String> {
+        let Some((key, _)) = self.tasks.session_and_action(task) else {
+            return Err("it was cancelled; nothing was sent".into());
+        };
+        let resumes = self.tasks.creates_owner(task);
+        if resumes {
+            self.scan_processes_now();
+        }
+        self.read_session_now(&key, changes);
+        self.fleet.count_shared_owners(self.clock.now(), &mut changes.updated);
+        // The server that we started for the session does not count as another process.
+        let is_ours = hosted::is_of_our_server;
+        let owner = self.fleet.get(&key).and_then(|entry| entry.session().owner.live());
+        if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {
+            return Err(format!("process {pid} has opened it meanwhile; nothing was done"));
+        }
+        let Some(pending) = self.tasks.order_of(task) else { return Err("it was cancelled; nothing was sent".into()) };
+        if pending.is_abandoned() {
+            return Err("the command that asked for it has ended; nothing was sent".into());
+        }
+        match self.fleet.get(&key) {
+            Some(entry) => {
+                let session = entry.session();
+                self.tasks.update_log_views(&key, session, entry.verdict.status);
+                if self.would_end_another(session, pending.order.ask.action()) {
+                    return Err(
+                        "its process has opened another session, which would end as well: it is signalled no further"
+                            .into(),
+                    );
+                }
+                check_turn(&pending.order, session)
+            }
+            None => Err("this session no longer exists".into()),
+        }
+    }
+
+    /// Changes a session's control state and judges the session again.
+    pub(super) fn update_control(&mut self, key: &Key, changes: &mut Changes, change: impl FnOnce(&mut Control)) {
+        if let Some(folder) = self.fleet.folder(key) {
+            change(&mut folder.session.control);
+        }
+        changes.redraw = true;
+        self.judge(key, changes);
+    }
+
+    /// The session that an order means, read now if only its folder was checked so far. If two homes have a session
+    /// with this id (a home was copied), and the order does not say which one is meant, it is refused.
+    fn find_session(&mut self, order: &Order, changes: &mut Changes) -> Result<Key, Outcome> {
+        let is_meant = |key: &Key| *key.1 == *order.id && order.is_for(&canonical(self.homes.home_folder(key)));
+        let mut keys = self.fleet.keys().chain(self.history.iter()).filter(is_meant);
+        let key = keys.next().ok_or(Outcome::Unknown)?;
+        if keys.next().is_some() {
+            let why = "two homes have a session of this id: say which is meant with `pilotlight --home DIR`";
+            return Err(Outcome::Refused(why.into()));
+        }
+        drop(keys);
+        if !self.history.contains(&key) {
+            return Ok(key);
+        }
+        let mut folder = Folder::new(self.homes.root(key.0), &key.1);
+        self.seen.recall(&mut folder.session);
+        let reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
+        folder.refresh(&reading, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
+        folder.read_history(&reading, &mut self.buffer);
+        self.add_session(&key, folder, changes);
+        Ok(key)
+    }
+}

@@ -1,0 +1,65 @@
+//! Orders that the engine gives itself: continuing sessions, and reconnecting them if the settings ask for it.
+
+use crate::control::PendingOrder;
+use crate::core::action::{Action, is_bridged, offer};
+use crate::core::facts::Facts;
+use crate::core::order::{Ask, Order};
+use crate::core::verdict::Status;
+use crate::engine::{Changes, Engine};
+use tokio::sync::mpsc;
+
+/// Logged when an order to continue was postponed to the end of the session's turn.
+const CONTINUES: &str = "its turn is over, so the postponed order to continue is carried out";
+/// Logged when the settings ask for it.
+const RECONNECTS: &str = "it lost its permissions, and its turn is over, so it is recovered automatically";
+
+impl Engine {
+    /// Continues sessions for which that was postponed to the end of their turn. Reconnects sessions that lost their
+    /// permissions, if the settings ask for it: once for each loss, when the turn that was denied is over.
+    pub(in crate::engine) fn reconnect_automatically(&mut self, wanted: bool, changes: &mut Changes) {
+        let auto_reconnect = wanted && self.config.actions.auto_reconnect;
+        let (now, limits) = (self.clock.now(), self.config.limits);
+        let is_over = |facts: &Facts| facts.turn.is_none() || facts.lapse(now, &limits).is_some();
+        let mut due = Vec::new();
+        for (key, entry) in self.fleet.entries() {
+            let (session, status) = (entry.session(), entry.verdict.status);
+            let (facts, control) = (&session.facts, &session.control);
+            // A prompt is typed into a terminal only on a click.
+            if control.under_way.is_some() || is_bridged(session) {
+                continue;
+            }
+            if let Some(marks) = control.pending_continue {
+                let went_on = (marks.prompt, marks.aborted) != (facts.marks.prompt, facts.marks.aborted);
+                if went_on || is_over(facts) {
+                    let wanted = !went_on && facts.is_left_undone(session.live.left_undone);
+                    due.push((key.clone(), wanted.then_some((Ask::Continue, CONTINUES))));
+                }
+            } else if auto_reconnect && status == Status::PermissionLost && is_over(facts) {
+                let since = facts.denials.since().map(|since| since.wall);
+                let resends = self.config.actions.resend && offer(Action::Continue, session, status).is_ok();
+                let ask = if resends { Ask::Continue } else { Ask::Reconnect { resend: false } };
+                if since != self.tasks.auto_reconnected.get(key).copied()
+                    && offer(ask.action(), session, status).is_ok()
+                {
+                    due.push((key.clone(), Some((ask, RECONNECTS))));
+                }
+            }
+        }
+        for (key, ask) in due {
+            let Some(facts) = self.fleet.get(&key).map(|entry| &entry.session().facts) else { continue };
+            if let Some((ask, why)) = ask {
+                let (order, since) = (Order::new(&key.1, ask).on(facts.root.as_deref()), facts.denials.since());
+                let action = order.ask.action().name();
+                tracing::info!(session = %key.1, action, "{why}");
+                if let Some(since) = since {
+                    self.tasks.auto_reconnected.insert(key.clone(), since.wall);
+                }
+                self.handle_order(PendingOrder::by_us(order, mpsc::unbounded_channel().0), changes);
+            }
+            // A task that is running knows that it was postponed; a refused order is not repeated.
+            if let Some(folder) = self.fleet.folder(&key).filter(|folder| folder.session.control.under_way.is_none()) {
+                folder.session.control.pending_continue = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Keeps sessions that were resumed a moment ago from being resumed again.
+
+use crate::agent::copilot::store::owner_now;
+use crate::core::action::{Action, Trait};
+use crate::core::fleet::Session;
+use crate::core::time::Time;
+use crate::engine::parts::resumes::{RESUME_TIMEOUT, ResumeRecord, recent_resumes};
+use crate::engine::parts::tasks::TaskId;
+use crate::engine::{Engine, Key};
+
+impl Engine {
+    /// Reads from the pages which sessions were resumed recently and wait for their new owner, so that nobody is
+    /// offered to resume them again.
+    pub(super) fn refresh_recent_resumes(&mut self) {
+        let now = self.clock.now();
+        self.recent_resumes.store(recent_resumes(&self.ledger, now.wall), now);
+        for key in self.fleet.keys().collect::<Vec<_>>() {
+            let at = self.resumed_at(&key);
+            if let Some(folder) = self.fleet.folder(&key)
+                && std::mem::replace(&mut folder.session.control.resumed, at) != at
+            {
+                self.agenda.push_urgent(key);
+            }
+        }
+    }
+
+    /// When a session was resumed, if that was recently.
+    pub(super) fn resumed_at(&self, key: &Key) -> Option<Time> {
+        self.recent_resumes.at(&key.1, || self.page(key))
+    }
+
+    /// Why a session must not be resumed now although nobody has it open: it was resumed a moment ago, or a Copilot
+    /// that has just started may be about to open it and does not show yet which one it will open.
+    pub(super) fn why_not_resumable(&self, key: &Key, action: Action, session: &Session) -> Option<String> {
+        if !action.is(Trait::Recovery) || session.runner().live().is_some() {
+            return None;
+        }
+        if let Some(opener) = self.process_scans.opener(&self.homes, key) {
+            return Some(format!(
+                "process {} has just started and may be about to open it, which shows in a few seconds: try again then",
+                opener.pid
+            ));
+        }
+        let age = self.page(key).read::<ResumeRecord>()?.age(self.clock.now().wall)?;
+        Some(format!(
+            "it was resumed {age} ago, and its new process does not show yet: if no terminal opened, try again in {}",
+            RESUME_TIMEOUT - age
+        ))
+    }
+
+    /// Ends the resume of a task: others wait for the new owner only if it has yet to appear.
+    pub(super) fn resume_ended(&mut self, task: TaskId, key: &Key, done: bool) {
+        if !self.tasks.creates_owner(task) {
+            return;
+        }
+        self.scan_processes_now();
+        let root = self.homes.root(key.0);
+        let has_owner = self.process_scans.opener(&self.homes, key).is_some()
+            || owner_now(root, &key.1, &self.config.owners.names, self.clock.now().wall).live().is_some();
+        if !done || has_owner {
+            self.tasks.clear_resume_record(task);
+        } else {
+            self.recent_resumes.awaited.insert(key.clone());
+        }
+        self.refresh_recent_resumes();
+    }
+
+    /// Removes the records of resumes whose new owner has appeared after the task's end: nobody need wait any more.
+    pub(super) fn clear_arrived_resumes(&mut self) {
+        let has_owner = |key: &&Key| self.process_scans.opener(&self.homes, key).is_some();
+        let arrived: Vec<Key> = self.recent_resumes.awaited.iter().filter(has_owner).cloned().collect();
+        for key in arrived {
+            self.recent_resumes.awaited.remove(&key);
+            // If another process holds the lock, it checks the owner itself.
+            if let Ok(hold) = self.page(&key).try_lock("resume")
+                && let Err(error) = hold.remove::<ResumeRecord>()
+            {
+                tracing::warn!("cannot remove the record that a session was resumed: {error:#}");
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Works on the agenda: lists homes, and reads sessions, a little in each iteration of the loop.
+
+use crate::agent::copilot::store::{is_absence, session_ids};
+use crate::engine::parts::agenda::Listing;
+use crate::engine::{Changes, Engine, RESCAN_INTERVAL};
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// How long one iteration of the loop reads urgent sessions before it listens for events again.
+const URGENT_TIME: Duration = Duration::from_millis(2);
+/// The same, including everything less urgent.
+const STEP_TIME: Duration = Duration::from_millis(4);
+/// How many names are listed in one iteration of the loop.
+pub(super) const NAMES_PER_STEP: usize = 256;
+
+impl Engine {
+    /// Does part of the agenda: urgent sessions first, then a little of everything else.
+    pub(in crate::engine) fn work_on_agenda(&mut self, changes: &mut Changes) {
+        self.continue_process_scan();
+        if !self.agenda.is_busy() {
+            return self.watch_history_folders(changes);
+        }
+        let started = Instant::now();
+        while let Some(key) = self.agenda.next_urgent() {
+            self.read_session(&key, changes);
+            if started.elapsed() >= URGENT_TIME {
+                break;
+            }
+        }
+        if let Some(key) = self.agenda.next_long() {
+            self.read_session(&key, changes);
+        }
+        self.continue_listing();
+        while let Some(key) = self.agenda.next_other() {
+            self.read_session(&key, changes);
+            if started.elapsed() >= STEP_TIME {
+                break;
+            }
+        }
+        if self.history.seeks_recent() && self.agenda.only_long_reads() {
+            self.load_recent(changes);
+        }
+    }
+
+    /// Checks whether each home is still the same folder. If not, everything in it is read and watched again.
+    pub(super) fn check_homes(&mut self) {
+        // A home that is replaced before it is watched is found by checking again.
+        for _ in 0..8 {
+            let replaced = self.homes.take_replaced();
+            if replaced.is_empty() {
+                return;
+            }
+            for home in &replaced {
+                self.watcher.forget(self.homes.root(*home));
+            }
+            self.watch_home_paths(true);
+            for home in replaced {
+                self.start_listing(home);
+                for key in self.fleet.keys().filter(|key| key.0 == home) {
+                    self.agenda.push_urgent(key);
+                }
+                self.history.queue_watches(home);
+            }
+        }
+    }
+
+    /// Queues everything to be read again.
+    pub(super) fn rescan(&mut self) {
+        self.rescan_at = self.clock.now().awake + RESCAN_INTERVAL;
+        self.agenda.mark_large();
+        self.process_scans.forget_unseen();
+        self.check_config();
+        self.process_scans.start(self.clock.now().awake);
+        self.check_homes();
+        for home in self.homes.numbers() {
+            self.start_listing(home);
+        }
+        for key in self.fleet.keys() {
+            self.agenda.push_other(key);
+        }
+        if !self.watcher.has_room() {
+            // Folders that could not be watched are checked here, and only here.
+            for key in self.history.iter() {
+                self.agenda.push_other(key);
+            }
+        }
+    }
+
+    /// Reads everything at once, for decisions that must not rest on outdated facts. Only long logs are left for later.
+    pub(super) fn rescan_now(&mut self, changes: &mut Changes) {
+        self.rescan();
+        self.scan_processes_now();
+        while !self.agenda.only_long_reads() {
+            self.work_on_agenda(changes);
+        }
+    }
+
+    /// Starts to compare the sessions in a home with the known ones.
+    pub(super) fn start_listing(&mut self, home: usize) {
+        if !self.homes.is_followed(home) {
+            return;
+        }
+        let root = self.homes.root(home).to_owned();
+        self.watch_home_paths(false);
+        match session_ids(&root) {
+            Ok(ids) => {
+                self.agenda.listings.retain(|listing| listing.home != home);
+                let sweep = self.history.start_sweep();
+                self.agenda.listings.push_back(Listing { home, ids, left: Vec::new(), sweep, held: HashSet::new() });
+            }
+            // What is known of it remains until it can be listed again, at the next rescan at the latest.
+            Err(error) if !is_absence(&error) => {
+                tracing::warn!("the sessions in {} cannot be listed: {error}", root.display());
+            }
+            Err(error) => {
+                tracing::debug!(path = %root.display(), %error, "no sessions there");
+                self.watcher.forget(&root);
+                self.watch_home_paths(false);
+                // Reading each of them finds that it is gone.
+                for key in self.history.of_home(home).chain(self.fleet.keys().filter(|key| key.0 == home)) {
+                    self.agenda.push_other(key);
+                }
+            }
+        }
+    }
+
+    /// Continues to list a home.
+    fn continue_listing(&mut self) {
+        // The names wait in the agenda, and there may be tens of thousands: take no more than can be read soon.
+        if self.agenda.others_len() >= NAMES_PER_STEP {
+            return;
+        }
+        let Some(mut listing) = self.agenda.listings.pop_front() else { return };
+        let home = listing.home;
+        for _ in 0..NAMES_PER_STEP {
+            let Some(id) = listing.next() else {
+                // Sessions that the listing did not find may be gone.
+                let missed = self.history.not_found_since(home, listing.sweep);
+                let held = self.fleet.keys().filter(|key| key.0 == home && !listing.held.contains(&key.1));
+                for key in missed.into_iter().chain(held) {
+                    self.agenda.push_other(key);
+                }
+                return;
+            };
+            if self.history.mark_found(home, &id, listing.sweep) {
+                continue;
+            }
+            let key = (home, id);
+            if self.fleet.folder(&key).is_some() {
+                listing.held.insert(key.1);
+            } else {
+                self.agenda.push_other(key);
+            }
+        }
+        self.agenda.listings.push_back(listing);
+    }
+
+    /// Watches the homes and the folders above them.
+    pub(super) fn watch_home_paths(&mut self, again: bool) {
+        let roots: Vec<_> = self.homes.followed().map(|(_, root)| root).collect();
+        self.watcher.watch_routes(&roots, again);
+    }
+}

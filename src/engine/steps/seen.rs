@@ -1,0 +1,48 @@
+//! Seen marks: the user's, and those that other processes of ours write.
+
+use crate::engine::{Changes, Engine, Key};
+use crate::system::paths;
+use std::path::Path;
+
+impl Engine {
+    /// Remembers that the user has seen these sessions, and judges them again.
+    pub(super) fn mark_seen(&mut self, keys: &[Key], changes: &mut Changes) {
+        let now = self.clock.now();
+        for key in keys {
+            if let Some(folder) = self.fleet.folder(key) {
+                folder.session.seen = Some(now.wall);
+                self.seen.mark(&key.1, now.wall);
+                changes.redraw = true;
+            }
+            if self.fleet.judge(key, now) {
+                changes.updated.push(key.clone());
+            }
+        }
+        if let Err(error) = self.seen.save() {
+            tracing::warn!("{error:#}");
+        }
+    }
+
+    /// Starts to watch for seen marks that other processes of ours write.
+    pub(in crate::engine) fn watch_seen(&mut self) {
+        if let Some(folder) = self.seen.path().and_then(Path::parent)
+            && paths::make_folder(folder).is_ok()
+        {
+            self.watcher.watch(folder);
+        }
+    }
+
+    /// Applies the seen marks that another process wrote.
+    pub(super) fn apply_seen(&mut self, changes: &mut Changes) {
+        let now = self.clock.now();
+        for key in self.fleet.keys().collect::<Vec<_>>() {
+            if let Some(folder) = self.fleet.folder(&key) {
+                self.seen.recall(&mut folder.session);
+            }
+            if self.fleet.judge(&key, now) {
+                changes.updated.push(key);
+            }
+        }
+        changes.redraw = true;
+    }
+}

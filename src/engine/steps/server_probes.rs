@@ -1,0 +1,84 @@
+//! Probes the servers of silent sessions, without an order: each once before its silence is called `stuck`. Also
+//! reports what servers and kept connections say to `status`, over the control socket, so that it shows what we show.
+
+use crate::agent::copilot::server::probe::{PROBE_TIMEOUT, ProbeResult, probe};
+use crate::core::live_state::LiveState;
+use crate::core::time::Time;
+use crate::core::verdict::Answer;
+use crate::engine::parts::probe::{ProbedSession, due_probe};
+use crate::engine::parts::tasks::TaskMessage;
+use crate::engine::{Changes, Engine, Entry, Key};
+use crate::system::paths::canonical;
+use std::collections::BTreeMap;
+
+impl Engine {
+    /// Probes the servers of sessions that have just become silent beyond their limit, once per silence.
+    pub(in crate::engine) fn probe_silent_sessions(&mut self, changes: &mut Changes) {
+        if !self.config.actions.ask_servers {
+            return;
+        }
+        // One connection asks about all sessions of a process. The token is not shown on behalf of a session that the
+        // process may not hold.
+        let mut owners: BTreeMap<(u32, bool), Vec<(Key, Time)>> = BTreeMap::new();
+        for key in &changes.updated {
+            if let Some((owner, progress)) = self.due_probe(key) {
+                let wanted = owners.entry(owner).or_default();
+                if !wanted.iter().any(|(known, _)| known == key) {
+                    wanted.push((key.clone(), progress));
+                }
+            }
+        }
+        for ((pid, _), wanted) in owners {
+            let endpoints = wanted.first().map(|(key, _)| self.verified_endpoints_of(pid, key)).unwrap_or_default();
+            if endpoints.is_empty() {
+                continue;
+            }
+            for (key, progress) in &wanted {
+                self.tasks.probed.insert(key.clone(), *progress);
+                if let Some(folder) = self.fleet.folder(key) {
+                    folder.session.live.asking = true;
+                }
+                self.judge(key, changes);
+            }
+            tracing::debug!(pid, sessions = wanted.len(), "its server is asked what they do");
+            let sender = self.tasks.sender();
+            tokio::spawn(async move {
+                let ids: Vec<_> = wanted.iter().map(|(key, _)| Box::<str>::from(&*key.1)).collect();
+                let results = probe(&endpoints, &ids, PROBE_TIMEOUT).await;
+                let probed = wanted.into_iter().zip(results);
+                let probed = probed.map(|((key, progress), result)| ProbedSession { key, progress, result }).collect();
+                let _ = sender.send(TaskMessage::Probed(probed)); // fails only when the engine has ended
+            });
+        }
+    }
+
+    /// [`due_probe`] for a session that was not probed in this silence yet.
+    fn due_probe(&self, key: &Key) -> Option<((u32, bool), Time)> {
+        let entry = self.fleet.get(key)?;
+        let wanted = due_probe(entry.session(), entry.verdict.status)?;
+        (self.tasks.probed.get(key) != Some(&wanted.1)).then_some(wanted)
+    }
+
+    /// Applies the results of a probe.
+    pub(super) fn apply_probes(&mut self, probed: Vec<ProbedSession>, changes: &mut Changes) {
+        for ProbedSession { key, progress, result } in probed {
+            if let Some(folder) = self.fleet.folder(&key) {
+                let live = &mut folder.session.live;
+                live.asking = false;
+                // The answer counts only for this progress: what happens later makes it outdated.
+                live.answer = result.map(|ProbeResult { active, requests }| Answer { progress, active, requests });
+            }
+            self.judge(&key, changes);
+        }
+    }
+
+    /// What is known about sessions from sources other than their logs.
+    pub(super) fn live_states(&self) -> Vec<LiveState> {
+        let mut homes = BTreeMap::new();
+        let state = |(key, entry): (&Key, &Entry)| {
+            let home = homes.entry(key.0).or_insert_with(|| canonical(self.homes.home_folder(key)));
+            LiveState::of(home, entry.session())
+        };
+        self.fleet.entries().filter_map(state).collect()
+    }
+}

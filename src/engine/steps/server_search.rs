@@ -1,0 +1,100 @@
+//! Finds out where a session's server listens: only when it matters, not on every read of the session.
+
+use crate::agent::copilot::server::servers::{Endpoint, endpoints};
+use crate::core::action::ServerState;
+use crate::core::owner::Owner;
+use crate::core::time::Moment;
+use crate::engine::{Engine, Entry, Key};
+use crate::system::paths;
+use crate::system::process;
+
+impl Engine {
+    /// Updates what is known of a session's server: searches for it when the owner is new, and again while a request
+    /// waits and no server was found.
+    pub(super) fn update_server(&mut self, key: &Key, now: Moment) {
+        let Some(folder) = self.fleet.folder(key) else { return };
+        let session = &mut folder.session;
+        let alive = session.owner.live().is_some();
+        if !alive {
+            self.server_searches.forget(key);
+        }
+        // An owner that cannot be read for a moment is not gone, and disconnecting may end its session.
+        let gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
+        // The server reported its work before the log's last line was written.
+        let reported_at = self.tasks.activity_reported_at(key);
+        if session
+            .facts
+            .progress
+            .is_some_and(|progress| reported_at.is_some_and(|reported_at| progress.awake > reported_at))
+        {
+            session.live.has_active_work = session.live.has_active_work.filter(|active| *active);
+        }
+        let has_waiting_request =
+            alive && session.control.server == ServerState::NotListening && !session.facts.requests.is_empty();
+        let due = match session.control.server {
+            ServerState::Unknown => alive,
+            ServerState::NotListening => {
+                !alive
+                    || has_waiting_request && self.server_searches.is_due(key, now.awake)
+                    || self.rescan_at <= now.awake
+            }
+            ServerState::Listening | ServerState::Refused(_) => !alive,
+            ServerState::Attached => gone,
+            ServerState::Hosted(_) => false,
+        };
+        if due {
+            if gone {
+                self.tasks.drop_connection(key);
+            }
+            self.find_server(key);
+        }
+    }
+
+    /// Where the server of a session's owner can be reached.
+    pub(super) fn endpoints_of(&self, key: &Key) -> Vec<Endpoint> {
+        let Some(session) = self.fleet.get(key).map(Entry::session) else { return Vec::new() };
+        let mut endpoints = session.owner.live().map(|pid| self.endpoints_at(pid)).unwrap_or_default();
+        if !session.may_be_trusted() {
+            endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
+        }
+        endpoints
+    }
+
+    /// [`endpoints_of`](Self::endpoints_of), but only if the system lists the addresses on which the owner listens:
+    /// none that are merely likely.
+    pub(super) fn verified_endpoints_of(&self, owner: u32, key: &Key) -> Vec<Endpoint> {
+        if process::listening(owner).is_ok() { self.endpoints_of(key) } else { Vec::new() }
+    }
+
+    fn endpoints_at(&self, pid: u32) -> Vec<Endpoint> {
+        let homes: Vec<_> = self.homes.roots().iter().filter_map(|root| root.parent().map(Into::into)).collect();
+        endpoints(pid, &homes, &self.config.servers, paths::user_home().as_deref())
+    }
+
+    /// Determines whether the server of a session's owner can be reached, without connecting to it.
+    pub(super) fn find_server(&mut self, key: &Key) {
+        let attached = self.tasks.connection_state(key);
+        let Some(folder) = self.fleet.folder(key) else { return };
+        let known = &folder.session.control.server;
+        let server = match (attached, &folder.session.owner) {
+            (Some(server), _) => server,
+            (None, owner) if let Some(pid) = owner.live() => {
+                match known {
+                    // A listening server keeps listening. One that refused us is tried again when the user asks for it.
+                    ServerState::Listening | ServerState::Refused(_) => return,
+                    ServerState::Unknown
+                    | ServerState::NotListening
+                    | ServerState::Attached
+                    | ServerState::Hosted(_) => {
+                        let listens = !self.endpoints_at(pid).is_empty() || self.folder_of_holder(key).is_some();
+                        if listens { ServerState::Listening } else { ServerState::NotListening }
+                    }
+                }
+            }
+            (None, _) => ServerState::Unknown,
+        };
+        if let Some(folder) = self.fleet.folder(key) {
+            folder.session.control.server = server;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Reads one session, holds or forgets it, and judges it after everything that may change its verdict.
+
+use super::reading;
+use crate::agent::copilot::store::{Folder, Glimpse, ReadStatus, Root};
+use crate::agent::copilot::watcher::WATCHES_TREES;
+use crate::core::fleet::Session;
+use crate::engine::parts::agenda::READ_SLICE;
+use crate::engine::{Changes, Engine, Key};
+use std::time::{Duration, Instant};
+
+/// How long a log may be read before its session is judged by the part that was read.
+const PARTIAL_READ_LIMIT: Duration = Duration::from_millis(500);
+/// How long an order waits for the end of its session's log.
+const READ_PATIENCE: Duration = Duration::from_millis(200);
+
+impl Engine {
+    /// Reads a session before an order acts on it, to the end of its log if that is possible in time.
+    pub(super) fn read_session_now(&mut self, key: &Key, changes: &mut Changes) {
+        let started = Instant::now();
+        self.read_session(key, changes);
+        while self.agenda.is_reading(key) && started.elapsed() < READ_PATIENCE {
+            self.read_session(key, changes);
+        }
+    }
+
+    /// Reads a session for at most one step: a held one again, any other one to decide whether to hold it or add it to
+    /// the history.
+    pub(super) fn read_session(&mut self, key: &Key, changes: &mut Changes) {
+        if !self.homes.is_followed(key.0) {
+            return;
+        }
+        let mut reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
+        reading.context.until = Some(Instant::now() + READ_SLICE);
+        if let Some(folder) = self.fleet.folder(key) {
+            let mut status = folder.refresh(&reading, &mut self.buffer);
+            if status.is_ok() && !WATCHES_TREES && self.watcher.watch_session(key, folder.path()) {
+                status = folder.refresh(&reading, &mut self.buffer);
+            }
+            return match status {
+                Ok(ReadStatus::Complete) => {
+                    self.agenda.finish_reading(key);
+                    self.update_session(key, changes);
+                }
+                // Facts from the middle of the log are not the current ones.
+                Ok(ReadStatus::Partial) if self.agenda.continue_reading(key).elapsed() < PARTIAL_READ_LIMIT => {}
+                Ok(ReadStatus::Partial) => self.update_session(key, changes),
+                Err(_) => self.remove_session(key, changes),
+            };
+        }
+        if let Some(past) = Root::at(self.homes.root(key.0)).past(&key.1, &reading) {
+            return self.add_to_history(key, past);
+        }
+        let mut folder = Folder::new(self.homes.root(key.0), &key.1);
+        // Watch before reading: later writes then cause events.
+        let is_watched = !WATCHES_TREES && self.watcher.watch_session(key, folder.path());
+        let Ok(status) = folder.refresh(&reading, &mut self.buffer) else { return self.remove_session(key, changes) };
+        if folder.session.unread {
+            if is_watched {
+                self.watcher.mark_old(key);
+            }
+            let Session { touched, has_log, .. } = folder.session;
+            return self.add_to_history(key, Glimpse { touched, has_log });
+        }
+        self.seen.recall(&mut folder.session);
+        if status == ReadStatus::Partial {
+            self.agenda.continue_reading(key);
+        }
+        self.add_session(key, folder, changes);
+    }
+
+    /// Adds a session to the history.
+    pub(super) fn add_to_history(&mut self, key: &Key, Glimpse { touched, has_log }: Glimpse) {
+        if has_log && touched >= self.clock.now().wall - self.config.list.ended_for {
+            self.history.add_recent_candidate(key, touched);
+        }
+        self.history.insert(key);
+    }
+
+    /// Holds a session from now on.
+    pub(super) fn add_session(&mut self, key: &Key, mut folder: Folder, changes: &mut Changes) {
+        self.history.remove(key);
+        folder.session.control.resumed = self.resumed_at(key);
+        if self.fleet.insert(key.clone(), folder, self.clock.now()) {
+            changes.updated.push(key.clone());
+        }
+        self.update_session(key, changes);
+    }
+
+    /// Updates owners, server and bridge after a session's folder was read, and judges the session.
+    pub(super) fn update_session(&mut self, key: &Key, changes: &mut Changes) {
+        let now = self.clock.now();
+        if let Some(folder) = self.fleet.folder(key) {
+            for pid in self.owners.follow(key, folder, now) {
+                if folder.session.owner.live().is_some() {
+                    self.process_scans.forget(pid);
+                    folder.process_ended(pid, now.wall);
+                }
+            }
+        }
+        self.update_server(key, now);
+        self.update_bridge(key);
+        self.judge(key, changes);
+    }
+
+    /// Judges a session, and passes its current state to its tasks.
+    pub(super) fn judge(&mut self, key: &Key, changes: &mut Changes) {
+        if self.fleet.judge(key, self.clock.now()) {
+            changes.updated.push(key.clone());
+        }
+        self.update_log_views(key);
+    }
+
+    /// Passes a session's current state to its tasks.
+    pub(in crate::engine) fn update_log_views(&self, key: &Key) {
+        if let Some(entry) = self.fleet.get(key) {
+            self.tasks.update_log_views(key, entry.session(), entry.verdict.status);
+        }
+    }
+
+    /// Forgets a session that is gone from disk.
+    pub(super) fn remove_session(&mut self, key: &Key, changes: &mut Changes) {
+        self.agenda.finish_reading(key);
+        self.watcher.forget(&self.homes.folder(key));
+        self.server_searches.forget(key);
+        self.owners.forget(key);
+        self.tasks.forget(key);
+        if self.fleet.remove(key) | self.history.remove(key) {
+            changes.removed.push(key.clone());
+        }
+    }
+}

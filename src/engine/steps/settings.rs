@@ -1,0 +1,151 @@
+//! Puts changed settings in force: new limits, other homes, other servers.
+
+use crate::config::Config;
+use crate::core::action::ServerState;
+use crate::engine::parts::settings_file::{Reloaded, SettingsFile, Source};
+use crate::engine::parts::status_log::logs_statuses;
+use crate::engine::{Changes, Engine, Key, View};
+use crate::system::paths;
+use std::collections::HashSet;
+
+impl Engine {
+    /// Follows a settings file. Must be called before [`run`](Self::run).
+    pub(crate) fn follow_settings(&mut self, source: Source) {
+        self.settings_file = Some(SettingsFile::new(source, &self.config));
+    }
+
+    pub(super) fn watch_config(&mut self) {
+        if let Some(file) = &self.settings_file {
+            self.watcher.watch_config(file.path());
+        }
+    }
+
+    /// Starts to watch the file, and reports its problems to the view.
+    pub(in crate::engine) fn start_following_config(&mut self, view: &mut dyn View) {
+        let Some(file) = &self.settings_file else { return };
+        // If our own folder does not exist yet, the file may be created in it later.
+        if let (Some(folder), Some(project)) = (file.path().parent(), paths::project())
+            && folder == project.config_dir()
+        {
+            let _ = paths::make_folder(folder); // if that fails, no file can be created in it either
+        }
+        file.notify(view, &self.config, &[], true);
+        self.watch_config();
+    }
+
+    /// Notes that the file has changed: it is read once it stays unchanged.
+    pub(super) fn config_was_written(&mut self) {
+        if let Some(file) = &mut self.settings_file {
+            file.was_written(self.clock.now().awake);
+        }
+    }
+
+    /// Checks whether the file was written without an event, and whether it is still watched.
+    pub(super) fn check_config(&mut self) {
+        if self.settings_file.as_ref().is_some_and(SettingsFile::missed_a_write) {
+            // The watched folder may have been replaced.
+            self.watcher.renew();
+            self.config_was_written();
+        }
+        self.watch_config();
+    }
+
+    /// Reads the file if it is due.
+    pub(in crate::engine) fn reload_config_if_due(&mut self, view: &mut dyn View, changes: &mut Changes) {
+        let now = self.clock.now().awake;
+        let Some(read) = self.settings_file.as_mut().and_then(|file| file.read(now)) else { return };
+        // The file may be a symlink that points elsewhere now.
+        self.watch_config();
+        let logged_before = logs_statuses();
+        let later = match read {
+            Reloaded::Unchanged => return,
+            Reloaded::Unreadable => Vec::new(),
+            Reloaded::Settings(read) => {
+                let later = self.apply_settings(*read, changes);
+                tracing::info!(tag = "settings", "the settings were changed");
+                later.iter().for_each(|line| tracing::warn!("{line}"));
+                later
+            }
+        };
+        if let Some(file) = &self.settings_file {
+            file.notify(view, &self.config, &later, false);
+        }
+        if logs_statuses() && !logged_before {
+            self.status_log.log_all(&self.fleet, self.clock.now(), &self.config.limits);
+        }
+        changes.redraw = true;
+    }
+
+    /// Puts settings in force. Returns, in words, what must wait for the next start.
+    fn apply_settings(&mut self, read: Config, changes: &mut Changes) -> Vec<String> {
+        let mut later = Vec::new();
+        let before = std::mem::replace(&mut self.config, read);
+        if self.config.owners != before.owners {
+            // Several places decide by this who may answer a request, and none of them may use an older value than
+            // another.
+            later.push("owners.names takes effect when Pilotlight starts next.".to_owned());
+            self.config.owners = before.owners;
+        }
+        if self.config.actions.permissions != before.actions.permissions {
+            // Otherwise whatever can write the file could have its own requests approved at once.
+            later.push("actions.permissions takes effect when Pilotlight starts next.".to_owned());
+            self.config.actions.permissions = before.actions.permissions;
+        }
+        self.fleet.set_limits(self.config.limits);
+        self.follow_homes(&mut later, changes);
+        if self.config.list != before.list {
+            self.search_recent_again();
+        }
+        for key in self.fleet.keys().collect::<Vec<_>>() {
+            if self.config.servers != before.servers
+                && let Some(folder) = self.fleet.folder(&key)
+                && matches!(folder.session.control.server, ServerState::Refused(_) | ServerState::NotListening)
+            {
+                folder.session.control.server = ServerState::Unknown;
+            }
+            self.update_session(&key, changes);
+        }
+        later
+    }
+
+    /// Follows exactly the homes that the settings lead to now.
+    fn follow_homes(&mut self, later: &mut Vec<String>, changes: &mut Changes) {
+        let Some(wanted) = self.settings_file.as_ref().map(|file| file.roots(&self.config)) else { return };
+        let is_held = |engine: &Self, home: usize| {
+            engine.fleet.keys().any(|key| key.0 == home && engine.tasks.connection_state(&key).is_some())
+        };
+        for home in self.homes.numbers() {
+            if wanted.iter().any(|root| root == self.homes.root(home)) {
+                continue;
+            }
+            if is_held(self, home) {
+                later.push(
+                    "A home that was taken out stays until the next start: Pilotlight is attached to a session in it."
+                        .into(),
+                );
+                continue;
+            }
+            let of_home = |key: &Key| key.0 == home;
+            let keys: HashSet<_> = self.history.iter().chain(self.fleet.keys()).filter(of_home).collect();
+            for key in keys {
+                self.remove_session(&key, changes);
+            }
+            self.history.forget_home(home);
+            self.agenda.forget_home(home);
+            self.homes.unfollow(home);
+            self.watcher.follow_root(home, None);
+            // Another home may be the same folder by another name, or below it: it is watched again when it is next
+            // read.
+            self.watcher.forget(self.homes.root(home));
+        }
+        for root in wanted {
+            if let Some(home) = self.homes.follow(root) {
+                self.watcher.follow_root(home, Some(self.homes.root(home)));
+            }
+        }
+        self.check_homes();
+        for home in self.homes.numbers() {
+            self.start_listing(home);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Handles the messages of tasks and kept connections.
+
+use crate::agent::copilot::server::attached::{Event, EventKind};
+use crate::agent::copilot::server::fault::Fault;
+use crate::core::action::{Action, ServerState, Trait};
+use crate::core::order::{Outcome, Step};
+use crate::engine::parts::tasks::{Continuation, QueuedOrder, TaskMessage};
+use crate::engine::{Changes, Engine, Key};
+
+impl Engine {
+    /// Handles a message of a task or a kept connection.
+    pub(super) fn handle_task_message(&mut self, message: TaskMessage, changes: &mut Changes) {
+        match message {
+            TaskMessage::Step(task, step, words) => {
+                self.tasks.report_step(task, step, words);
+                let now = self.clock.now().wall;
+                // What we send ourselves must not count as the user continuing the session.
+                if let Some((key, action)) = self.tasks.session_and_action(task)
+                    && let Some(folder) = self.fleet.folder(&key)
+                {
+                    let attempts = &mut folder.session.control.attempts;
+                    match step {
+                        Step::Abort => attempts.note_abort(now),
+                        // A denial ends the turn.
+                        Step::TakeOver if action == Action::Deny => attempts.note_abort(now),
+                        Step::Resend => attempts.note_prompt(now),
+                        _ => return,
+                    }
+                    self.save_attempts(task, &key);
+                }
+            }
+            TaskMessage::Request(task, text) => self.tasks.report_request(task, text),
+            TaskMessage::Question(task, form) => self.tasks.report_question(task, form),
+            TaskMessage::MaySend(task, answer) => {
+                let _ = answer.send(self.may_send(task, changes)); // the task may have ended
+            }
+            TaskMessage::End(task, end) => {
+                let Some((key, action)) = self.tasks.session_and_action(task) else { return };
+                let now = self.clock.now().wall;
+                let (outcome, refused) = (end.outcome.clone(), end.refused.clone());
+                self.warn_of_faults(&end.faults);
+                end.healthy.iter().for_each(|place| self.tasks.warned.succeeded(*place));
+                let is_reached = !end.healthy.is_empty();
+                let sends = action.is(Trait::LeavesMarks);
+                if let Some(folder) = self.fleet.folder(&key).filter(|_| sends) {
+                    folder.session.control.attempts.note_end(&folder.session.facts.marks, now);
+                    self.save_attempts(task, &key);
+                }
+                self.resume_ended(task, &key, matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_)));
+                let (cut_off, continuation) = (self.tasks.cut_off_before(task), end.continuation);
+                let early = self.tasks.finish(task, end);
+                let attached = self.tasks.connection_state(&key);
+                if let Some(folder) = self.fleet.folder(&key) {
+                    let session = &mut folder.session;
+                    let words = outcome.words().to_owned();
+                    if matches!((&outcome, action), (Outcome::Done(_), Action::Stop)) {
+                        session.live.stopped = Some(now);
+                    }
+                    session.control.outcome = Some((now, words.into()));
+                    if action.is(Trait::Counted) {
+                        session.control.pending_continue =
+                            (continuation == Continuation::Waiting).then_some(session.facts.marks);
+                    }
+                    if action.excludes_others() {
+                        session.control.under_way = None;
+                    }
+                    let is_new = attached.is_some() && !session.control.server.is_attached();
+                    if is_new {
+                        session.live.attached = Some(now);
+                        self.seen.mark_attached(&key.1, now);
+                    }
+                    // Only if it is known that nothing was sent. What may have been sent is looked for in the log
+                    // instead.
+                    let is_known =
+                        matches!(outcome, Outcome::Done(_) | Outcome::Failed(_)) && continuation != Continuation::Sent;
+                    let left_undone = cut_off.filter(|_| is_known && action.is(Trait::Counted) && attached.is_some());
+                    if let Some(at) = left_undone {
+                        session.live.left_undone = Some(at);
+                        self.seen.mark_left_undone(&key.1, at);
+                    }
+                    if (is_new || left_undone.is_some())
+                        && let Err(error) = self.seen.save()
+                    {
+                        tracing::warn!("{error:#}");
+                    }
+                    if let Some(why) = refused {
+                        session.control.server = ServerState::Refused(why);
+                    } else if is_reached && matches!(session.control.server, ServerState::Refused(_)) {
+                        session.control.server = ServerState::Listening;
+                    }
+                }
+                self.connection_changed(&key, changes);
+                for event in early {
+                    self.handle_live_event(event, changes);
+                }
+                while let Some(QueuedOrder { key, pending }) = self.tasks.dequeue() {
+                    self.update_control(&key, changes, |control| control.under_way = None);
+                    self.handle_order(pending, changes);
+                }
+            }
+            TaskMessage::Live(event) => {
+                if let Some(event) = self.tasks.buffer_early(event) {
+                    self.handle_live_event(event, changes);
+                }
+            }
+            TaskMessage::Probed(probed) => self.apply_probes(probed, changes),
+        }
+    }
+
+    /// Handles an event of a kept connection.
+    pub(super) fn handle_live_event(&mut self, event: Event, changes: &mut Changes) {
+        // Events of a connection that has been replaced say nothing about the one that is kept.
+        let Some(key) = self.tasks.session_of(event.generation) else { return };
+        let active = match event.kind {
+            EventKind::Idle => Some(false),
+            EventKind::Active(active) => Some(active),
+            EventKind::Activity => return,
+            EventKind::Asks(questions) => {
+                if let Some(folder) = self.fleet.folder(&key) {
+                    folder.session.live.questions = questions;
+                }
+                return self.judge(&key, changes);
+            }
+            EventKind::Lost(fault) => {
+                self.warn_of_faults(std::slice::from_ref(&fault));
+                self.tasks.drop_connection(&key);
+                let now = self.clock.now().wall;
+                self.update_control(&key, changes, |control| {
+                    control.outcome = Some((now, format!("the connection to its server was lost: {fault}").into()));
+                });
+                return self.connection_changed(&key, changes);
+            }
+        };
+        self.tasks.note_activity_report(&key, self.clock.now().awake);
+        if let Some(place) = self.tasks.server_of(&key) {
+            self.tasks.warned.succeeded(place);
+        }
+        if let Some(folder) = self.fleet.folder(&key) {
+            folder.session.live.has_active_work = active;
+        }
+        self.judge(&key, changes);
+    }
+
+    /// Updates a session after its connection was made or closed.
+    pub(super) fn connection_changed(&mut self, key: &Key, changes: &mut Changes) {
+        if self.tasks.connection_state(key).is_none()
+            && let Some(folder) = self.fleet.folder(key)
+        {
+            folder.session.live.has_active_work = None;
+            folder.session.live.questions.clear();
+            if folder.session.control.server.is_attached() {
+                folder.session.control.server = ServerState::Unknown;
+            }
+        }
+        self.find_server(key);
+        changes.redraw = true;
+        self.read_session(key, changes);
+    }
+
+    /// Warns of faults; of a server that fails, only once.
+    pub(super) fn warn_of_faults(&mut self, faults: &[Fault]) {
+        let now = self.clock.now().awake;
+        for fault in faults {
+            let place = fault.place().filter(|_| fault.affects_whole_server());
+            if place.is_none_or(|place| self.tasks.warned.failed(place, now)) {
+                tracing::warn!("{fault}");
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What happens through time alone: when the loop must wake without an event, and what it does then.
+
+use crate::core::time::{Span, Time};
+use crate::engine::parts::settings_file::SettingsFile;
+use crate::engine::{Changes, Engine, View};
+
+/// A rescan that is due within this is brought forward when the program is awake anyway because time changed a status.
+const RESCAN_EARLY: Span = Span::seconds(20);
+
+impl Engine {
+    /// When the next work is due without an event.
+    pub(super) fn wake_at(&self, view: &dyn View) -> Time {
+        let rescan = self.needs_rescan().then_some(self.rescan_at);
+        // At most an hour: nothing is due then, but a bound is cheap and tolerates a clock that misbehaves.
+        let idle = self.clock.now().awake + Span::hours(1);
+        let reload = self.settings_file.as_ref().and_then(SettingsFile::due_at);
+        let homes = self.homes.check_at().filter(|_| !self.watcher.detects_replaced_homes());
+        let (owners, processes, resumed) =
+            (self.owners.wake_at(), self.process_scans.wake_at(), self.recent_resumes.until());
+        let timers = [
+            rescan,
+            homes,
+            reload,
+            view.redraw_at(),
+            owners,
+            processes,
+            resumed,
+            self.server_searches.retry_at(),
+            self.lost_events.due_at(),
+        ];
+        let orders = self.orders.wake_at();
+        self.fleet.wake_at().into_iter().chain(timers.into_iter().flatten()).chain(orders).fold(idle, Time::min)
+    }
+
+    fn needs_rescan(&self) -> bool {
+        self.fleet.keys().next().is_some() || !self.history.is_empty() || !self.watcher.has_room()
+    }
+
+    /// Does everything that is due by now.
+    pub(in crate::engine) fn run_due_timers(&mut self, view: &dyn View, changes: &mut Changes) {
+        let now = self.clock.now();
+        let changed = self.fleet.advance(now);
+        for pid in self.owners.take_due_polls(now.awake) {
+            for key in self.fleet.with_pid(pid) {
+                self.agenda.push_urgent(key);
+            }
+        }
+        self.process_scans.check_written_logs(now.awake);
+        if self.recent_resumes.until().is_some_and(|until| until <= now.awake) {
+            self.refresh_recent_resumes();
+        }
+        for key in self.server_searches.due(now.awake).into_iter().chain(self.owners.take_due_locks(now.awake)) {
+            self.agenda.push_urgent(key);
+        }
+        if self.lost_events.start_if_due(now.awake) {
+            self.recover_lost_events(changes);
+        }
+        self.process_scans.start_requested(now.awake);
+        let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
+        changes.updated.extend(changed);
+        if self.homes.is_due(now.awake) && !self.watcher.detects_replaced_homes() {
+            self.check_homes();
+        }
+        if self.rescan_at <= now.awake + early {
+            self.rescan();
+            changes.redraw = true;
+        }
+        changes.redraw |= view.redraw_at().is_some_and(|at| at <= now.awake);
+    }
+}

@@ -1,0 +1,50 @@
+//! The notification of a popup.
+
+use crate::core::action::{Action, Trait};
+use crate::core::alert::{Button, Cause, Popup};
+use crate::core::text::plain;
+use crate::tray::icon;
+use crate::tray::notify::server::{Notification, Server};
+use crate::tray::notify::text::{TITLE_MAX, body};
+
+/// Maximum number of actions for a server with
+/// [`few_actions`](super::super::server::Capabilities::few_actions).
+const FEW_ACTIONS: usize = 3;
+
+/// The notification of a popup, which replaces the one with this number, limited to what the server supports.
+pub(super) fn notification(popup: &Popup, buttons: &[Button], server: &Server, replaces: u32) -> Notification {
+    // The default action, a click outside the buttons. xfce4-notifyd does not support it, but shows it as a button if
+    // it has a label.
+    let opens = |button: &Button| match button {
+        Button::Details | Button::Review | Button::Act(Action::Answer) => true,
+        Button::Act(action) => action.is(Trait::OnlyShows),
+        Button::Choice(_) | Button::SendOn | Button::Mute => false,
+    };
+    let label = if buttons.iter().any(opens) { "" } else { "Open" };
+    let default = server.capabilities.actions.then_some(["default", label]);
+    let named = |&button: &Button| [button.name(), button.label_among(buttons, popup.asked.as_ref())];
+    // Mute comes last, apart from the answers.
+    let (answers, mute): (Vec<_>, Vec<_>) = buttons.iter().partition(|button| **button != Button::Mute);
+    let mut actions: Vec<_> =
+        answers.into_iter().map(named).chain(default).chain(mute.into_iter().map(named)).collect();
+    while server.capabilities.few_actions && actions.len() > FEW_ACTIONS {
+        // The default action is dropped first, then the last one.
+        actions.remove(actions.iter().position(|[name, _]| *name == "default").unwrap_or(actions.len() - 1));
+    }
+    Notification {
+        replaces,
+        title: plain(&popup.title, TITLE_MAX).into(),
+        body: if server.capabilities.body { body(&popup.body, server.capabilities.markup) } else { String::new() },
+        actions: actions.into_iter().flatten().map(String::from).collect(),
+        icon: match popup.cause {
+            Cause::NeedsPermission | Cause::NeedsInput | Cause::PermissionLost => icon::State::NeedsYou,
+            Cause::Stuck | Cause::Crashed | Cause::Failed => icon::State::Trouble,
+            Cause::Done => icon::State::Well,
+        },
+        low_urgency: popup.cause == Cause::Done,
+        persistent: popup.cause.awaits_answer(),
+        category: Some(format!("x-pilotlight.{}", popup.cause.name())),
+        sound: popup.sound,
+        names_sound: popup.sound && server.capabilities.sound,
+    }
+}

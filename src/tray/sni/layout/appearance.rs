@@ -1,0 +1,89 @@
+//! The appearance of an entry, and the dbusmenu properties that describe it.
+
+use crate::core::fleet::mark;
+use crate::core::time::Moment;
+use crate::core::verdict::Status;
+use crate::tray::icon::badge;
+use crate::tray::sni::property::{Properties, Property};
+use crate::tray::view::{Item, Text, UNSEEN};
+
+/// The appearance of an entry.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Appearance {
+    pub(super) text: Option<Text>,
+    pub(super) enabled: bool,
+    pub(super) picture: Option<Status>,
+    pub(super) entry_type: EntryType,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EntryType {
+    Standard,
+    Separator,
+    Submenu,
+    /// Whether it is checked; `None` if the panel may have toggled it on its own.
+    Check(Option<bool>),
+}
+
+impl Appearance {
+    pub(super) fn of(item: &Item) -> Self {
+        let (picture, entry_type) = match item {
+            Item::Separator => (None, EntryType::Separator),
+            Item::Text(_) | Item::Action { .. } => (None, EntryType::Standard),
+            Item::Check { checked, .. } => (None, EntryType::Check(Some(*checked))),
+            Item::Submenu { picture, .. } => (*picture, EntryType::Submenu),
+        };
+        Self { text: item.words().cloned(), enabled: item.is_enabled(), picture, entry_type }
+    }
+
+    /// The label, with its age as of now.
+    pub(super) fn label(&self, now: Moment) -> String {
+        self.text.as_ref().map(|text| text.at(now)).unwrap_or_default()
+    }
+
+    /// The label if it has an age.
+    pub(super) fn label_with_age(&self, now: Moment) -> Option<String> {
+        self.text.as_ref().filter(|text| text.has_age()).map(|text| text.at(now))
+    }
+
+    pub(super) fn properties(&self, label: &str) -> Properties {
+        let mut properties = Properties::new();
+        if self.entry_type == EntryType::Separator {
+            properties.insert("type", "separator".into());
+            return properties;
+        }
+        properties.insert("label", escaped(label).into());
+        if !self.enabled {
+            properties.insert("enabled", false.into());
+        }
+        if let Some(status) = self.picture {
+            properties.insert("icon-data", Property::Bytes(badge(status)));
+        }
+        // Without it, MATE's indicators keep reading out the first label that an entry had.
+        let spoken = self.picture.map_or_else(|| label.trim_start().to_owned(), |status| spoken(status, label));
+        properties.insert("accessible-desc", spoken.into());
+        match self.entry_type {
+            EntryType::Submenu => {
+                properties.insert("children-display", "submenu".into());
+            }
+            EntryType::Check(checked) => {
+                properties.insert("toggle-type", "checkmark".into());
+                properties.insert("toggle-state", i32::from(checked == Some(true)).into());
+            }
+            EntryType::Standard | EntryType::Separator => {}
+        }
+        properties
+    }
+}
+
+/// A row for a screen reader: with the status in words instead of its mark.
+fn spoken(status: Status, label: &str) -> String {
+    let words = label.strip_prefix(mark(status).0).unwrap_or(label).trim_start();
+    let (new, words) = words.strip_prefix(UNSEEN).map_or(("", words), |words| ("new, ", words));
+    format!("{new}{}: {words}", status.name().replace('-', " "))
+}
+
+/// Doubles underscores: a single one marks the next letter as a mnemonic.
+fn escaped(text: &str) -> String {
+    text.replace('_', "__")
+}

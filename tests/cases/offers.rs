@@ -1,0 +1,98 @@
+//! What an action's offer promises: how the session is reached, what that does to its turn, and the names in JSON.
+
+use super::actions::Case;
+use super::story::{PID, Story};
+use pilotlight::core::action::{Action, Bridge, Control, ServerState, bridge_words};
+use pilotlight::core::fleet::{Kind, Session};
+use pilotlight::core::owner::Owner;
+use pilotlight::core::verdict::Status::{NeedsPermission, Quiet, Stuck};
+use std::collections::HashSet;
+
+/// docs/cli.md, "JSON": scripts rely on these.
+#[test]
+fn every_action_has_its_promised_name() {
+    let promised = [
+        "approve",
+        "deny",
+        "answer",
+        "continue",
+        "reconnect",
+        "resend",
+        "stop",
+        "end",
+        "force-quit",
+        "resume",
+        "show-terminal",
+        "detach",
+        "let-answer",
+    ];
+    assert_eq!(Action::ALL.map(Action::name), promised);
+}
+
+/// Nobody knows of an open tool whether it waits for its user, unless we are attached or have a bridge.
+#[test]
+fn stopping_a_silent_turn_warns_if_it_may_be_waiting_for_the_user() {
+    let (warns, plain) = ("even if it only waits for you", "stops the running turn; the session goes on");
+    let tool = Story::prompted().tool(1, "t1", "asker-ask");
+    for (story, at, server, bridge, words) in [
+        (&tool, 700, ServerState::Listening, None, warns),
+        // Its server or the bridge reports its questions to us.
+        (&tool, 700, ServerState::Attached, None, plain),
+        (&tool, 700, ServerState::Hosted(PID), None, plain),
+        (&tool, 700, ServerState::NotListening, Some(Bridge::Joined), plain),
+        // A silent model asks nobody.
+        (&Story::prompted(), 70, ServerState::Listening, None, plain),
+    ] {
+        let case = Case::of(story.clone(), at, Kind::Terminal).server(server);
+        let case = case.with(|session| session.control.bridge = bridge);
+        assert!(matches!(case.status(), Quiet | Stuck), "{}", case.status());
+        case.says(Action::Stop, words);
+    }
+    // Nor is it doubtful while it works.
+    Case::of(tool, 3, Kind::Sdk).server(ServerState::Listening).says(Action::Stop, plain);
+}
+
+#[test]
+fn reconnecting_says_what_becomes_of_the_turn() {
+    let sdk = |story: Story, at: i32| Case::of(story, at, Kind::Sdk).server(ServerState::Listening);
+    let tool = Story::prompted().tool(1, "t1", "bash");
+    let asks = sdk(tool.clone().permission(2, "r1", "t1"), 3);
+    assert_eq!(asks.status(), NeedsPermission);
+    asks.says(Action::Reconnect, "takes over what it asks for");
+    let may_wait = sdk(tool, 700);
+    assert_eq!(may_wait.status(), Stuck);
+    may_wait.says(Action::Reconnect, "stops the silent turn unless it turns out to wait for you");
+    let silent = sdk(Story::prompted(), 130);
+    assert_eq!(silent.status(), Stuck);
+    silent.says(Action::Reconnect, "stops the silent turn and keeps the connection");
+    let attached = sdk(Story::prompted(), 130).server(ServerState::Attached);
+    attached.says(Action::Reconnect, "stops the silent turn and keeps the connection");
+    sdk(Story::prompted(), 5).server(ServerState::Attached).refuses(Action::Reconnect, "already attached");
+}
+
+/// A program's session has no terminal to go on in.
+#[test]
+fn a_session_without_a_process_is_resumed_where_it_was_used() {
+    let gone = Story::prompted().tool(1, "t1", "bash").owner_gone();
+    let case = |kind| Case::of(gone.clone(), 3, kind);
+    case(Kind::Sdk).says(Action::Reconnect, "in a server of our own").says(Action::Resume, "in a terminal");
+    for kind in [Kind::Terminal, Kind::Unknown] {
+        case(kind).says(Action::Reconnect, "in a terminal, in its folder").says(Action::Resume, "in a terminal");
+    }
+}
+
+#[test]
+fn the_state_of_a_bridge_is_described_while_its_owner_lives() {
+    let control = |bridge| Control { bridge, release: Some("1.2.3".into()), ..Control::default() };
+    let session = |owner, bridge| Session { owner, control: control(bridge), ..Session::default() };
+    let alive = Owner::Alive { pid: PID, started: None };
+    let words = |bridge| bridge_words(&session(alive.clone(), Some(bridge))).unwrap();
+    let all = [Bridge::Watches, Bridge::Joined, Bridge::Declined, Bridge::Asking, Bridge::Elevated];
+    assert_eq!(all.map(words).into_iter().collect::<HashSet<_>>().len(), all.len());
+    assert!(words(Bridge::Watches).contains("not tried with Copilot 1.2.3"));
+    assert!(words(Bridge::Elevated).contains("may answer its permission requests"));
+    assert_eq!(bridge_words(&session(alive, None)), None);
+    for owner in [Owner::Never, Owner::Gone { pid: PID, at: None }, Owner::Unknown { pid: PID }] {
+        assert_eq!(bridge_words(&session(owner, Some(Bridge::Elevated))), None);
+    }
+}

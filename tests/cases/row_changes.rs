@@ -1,0 +1,99 @@
+//! What counts as a change of a row, and the row of a session whose log cannot be read.
+
+use super::story::{PID, START, Story};
+use pilotlight::core::fleet::{Background, Kind, Label, OwnerView, Row, Session, TurnView};
+use pilotlight::core::gist::Gist;
+use pilotlight::core::owner::Owner;
+use pilotlight::core::question::Question;
+use pilotlight::core::time::Span;
+use pilotlight::core::verdict::Status::{Ended, Quiet};
+
+fn row() -> Row {
+    let story = Story::prompted().tool(1, "t1", "bash");
+    let session = Session {
+        id: "36535f61-5c7b-4f09-a70b-2f8aed97280f".into(),
+        facts: story.facts(1),
+        owner: story.owner.clone(),
+        ..Session::default()
+    };
+    session.row(story.moment(2), &story.limits).0
+}
+
+/// Watchers are notified of each of these alone.
+#[test]
+fn every_shown_field_makes_a_difference() {
+    type Change = (&'static str, fn(&mut Row));
+    let changes: [Change; 17] = [
+        ("id", |row| row.id = "b".into()),
+        ("name", |row| row.name.push('!')),
+        ("cwd", |row| row.cwd = None),
+        ("branch", |row| row.branch = Some("fix".into())),
+        ("kind", |row| row.kind = Kind::Sdk),
+        ("status", |row| row.status = Quiet),
+        ("since", |row| row.since = row.since + Span(1)),
+        ("because", |row| row.because.push('!')),
+        ("unseen", |row| row.unseen = true),
+        ("owner", |row| row.owner = None),
+        ("background", |row| row.background = Background { agents: 1, shells: 0 }),
+        ("actions", |row| row.actions.push("approve")),
+        ("label", |row| row.label = Label { who: "shed".into(), title: None }),
+        ("turn", |row| row.turn = None),
+        ("question", |row| row.question = Some(Question { text: "Why?".into(), choices: Vec::new() })),
+        ("ended_denied", |row| row.ended_denied = true),
+        ("gist", |row| row.gist = Gist::Words("reconnect under way".into())),
+    ];
+    let before = row();
+    assert!(!before.differs_from(&before));
+    for (field, change) in changes {
+        let mut after = before.clone();
+        change(&mut after);
+        assert!(after.differs_from(&before) && before.differs_from(&after), "{field}");
+    }
+}
+
+#[test]
+fn one_gist_differs_from_another() {
+    let with = |words: &str| Row { gist: Gist::Words(words.into()), ..row() };
+    assert!(with("rm -rf build").differs_from(&with("ls")));
+    assert!(!with("ls").differs_from(&with("ls")));
+}
+
+/// Ages and counts that mere progress changes.
+#[test]
+fn progress_in_a_turn_makes_no_difference() {
+    let before = row();
+    let mut after = before.clone();
+    after.last_progress = Some(START + Span::seconds(90));
+    after.is_seen = true;
+    let turn = before.turn.unwrap();
+    after.turn = Some(TurnView { tools: turn.tools + 1, ..turn });
+    after.gist = Gist::Turn(TurnView { tools: turn.tools + 1, ..turn });
+    assert!(!after.differs_from(&before));
+    after.turn = Some(TurnView { older: true, ..turn });
+    assert!(after.differs_from(&before), "its start is unknown now");
+}
+
+/// A log that cannot be read says nothing about a turn; only the end of the owner is certain.
+#[test]
+fn a_session_whose_log_cannot_be_read_has_ended_only_with_its_owner() {
+    let problem = "its log cannot be read: permission denied";
+    let row = |owner: Owner, has_log: bool| {
+        let problem = Some(problem.into());
+        let session = Session { id: "a".into(), owner, has_log, problem, touched: START, ..Session::default() };
+        assert!(session.is_listed());
+        session.row(Story::new().moment(3600), &Story::new().limits).0
+    };
+    for (owner, has_log, status) in [
+        (Owner::Gone { pid: PID, at: None }, true, Ended),
+        (Owner::Gone { pid: PID, at: None }, false, Ended),
+        (Owner::Never, true, Ended),
+        (Owner::Never, false, Quiet),
+        (Owner::Alive { pid: PID, started: None }, true, Quiet),
+        (Owner::Unknown { pid: PID }, true, Quiet),
+    ] {
+        let row = row(owner.clone(), has_log);
+        assert_eq!((row.status, &*row.because, row.since), (status, problem, START), "{owner:?}, log: {has_log}");
+        let pid = row.owner.map(|OwnerView { pid, .. }| pid);
+        assert_eq!(pid, if owner == Owner::Never { None } else { Some(PID) });
+    }
+}
