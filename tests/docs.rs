@@ -443,3 +443,58 @@ fn core_is_pure() {
         assert!(!code.contains("use std::{"), "{} imports parts of std in one line", path.display());
     }
 }
+
+/// The text literals in each call of a macro of `tracing`.
+fn log_messages(code: &str) -> Vec<&str> {
+    let mut messages = Vec::new();
+    let levels = ["error", "warn", "info", "debug"];
+    for call in code.split("tracing::").skip(1).filter(|rest| levels.iter().any(|level| rest.starts_with(level))) {
+        let Some(call) = call.split_once("!(").filter(|(name, _)| levels.contains(name)).map(|(_, call)| call) else {
+            continue;
+        };
+        let (mut depth, mut literal, mut escaped) = (1, None, false);
+        for (at, byte) in call.bytes().enumerate() {
+            match (byte, literal) {
+                _ if escaped => escaped = false,
+                (b'\\', Some(_)) => escaped = true,
+                (b'"', Some(start)) => {
+                    messages.push(&call[start..at]);
+                    literal = None;
+                }
+                (b'"', None) => literal = Some(at + 1),
+                (b'(', None) => depth += 1,
+                (b')', None) => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+    }
+    messages
+}
+
+/// A bug report keeps only the words in `src/doctor/words.txt`, so a message with another word reads as `…` there.
+#[test]
+fn every_word_of_a_log_message_may_be_in_a_bug_report() {
+    let words = std::fs::read_to_string(root().join("src/doctor/words.txt")).unwrap();
+    let known: BTreeSet<&str> = words.split_whitespace().collect();
+    let (mut seen, mut unknown) = (0, BTreeSet::new());
+    for path in sources(&root().join("src")) {
+        let code = code_of(&path);
+        for message in log_messages(&code) {
+            // Values that are inserted, and line ends that are escaped.
+            let text: String = message.split('{').map(|part| part.rsplit('}').next().unwrap_or_default()).collect();
+            for word in text.split([' ', '\n', '\\']) {
+                let word = word.trim_matches([',', '.', ';', ':', '(', ')', '"']);
+                let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
+                seen += usize::from(is_word);
+                if is_word && !known.contains(word) {
+                    unknown.insert(word.to_owned());
+                }
+            }
+        }
+    }
+    assert!(seen > 300, "log messages were found: {seen} words");
+    assert!(unknown.is_empty(), "missing in src/doctor/words.txt: {unknown:?}");
+}

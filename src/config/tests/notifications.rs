@@ -48,6 +48,8 @@ fn wrong_values_are_reported() {
         ("quiet-hours = \"22-7\"", "\"22-7\" has another form"),
         ("quiet-hours = \"24:00-07:00\"", "has another form"),
         ("quiet-hours = \"22:60-07:00\"", "has another form"),
+        ("quiet-hours = \"7:5-8:00\"", "has another form"),
+        ("quiet-hours = \"22: 00-07:00\"", "has another form"),
         ("quiet-hours = \"+2:00-07:00\"", "has another form"),
         ("quiet-hours = \"07:00-7:00\"", "ends when it begins"),
         ("quiet-hours = 22", "this is of type integer"),
