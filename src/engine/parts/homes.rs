@@ -11,10 +11,16 @@ use std::path::{Path, PathBuf};
 /// other than Linux, and where the watch is not possible.
 const CHECK_INTERVAL: Span = Span::seconds(5);
 
+/// How soon to check again after homes were replaced faster than they could be watched: what took a place last may have
+/// caused no event.
+const UNSETTLED_CHECK: Span = Span(100);
+
 /// The homes by number. A home keeps its number as long as the program runs.
 pub(crate) struct Homes {
     homes: Vec<Home>,
     check_at: Time,
+    /// They were still being replaced when they were last checked.
+    is_unsettled: bool,
 }
 
 struct Home {
@@ -50,7 +56,7 @@ impl Home {
 impl Homes {
     /// The homes with these roots, none of them checked yet.
     pub(crate) fn new(roots: &[PathBuf], now: Time) -> Self {
-        Self { homes: roots.iter().cloned().map(Home::at).collect(), check_at: now }
+        Self { homes: roots.iter().cloned().map(Home::at).collect(), check_at: now, is_unsettled: false }
     }
 
     /// The folder that holds the session folders of a home.
@@ -138,16 +144,23 @@ impl Homes {
         replaced
     }
 
-    /// When to check them next if no event reports changes.
-    pub(crate) fn check_at(&self) -> Option<Time> {
-        (!self.homes.is_empty()).then_some(self.check_at)
+    /// Has the homes checked again soon, even if events report changes: they are being replaced faster than they can be
+    /// watched.
+    pub(crate) fn mark_unsettled(&mut self, now: Time) {
+        (self.is_unsettled, self.check_at) = (true, now + UNSETTLED_CHECK);
+    }
+
+    /// When to check them next without an event. `has_events`: the system reports when a home is replaced.
+    pub(crate) fn check_at(&self, has_events: bool) -> Option<Time> {
+        let is_needed = self.is_unsettled || !has_events && !self.homes.is_empty();
+        is_needed.then_some(self.check_at)
     }
 
     /// Whether that check is due. If so, the next one is due in five seconds.
-    pub(crate) fn is_due(&mut self, now: Time) -> bool {
-        let is_due = self.check_at <= now;
+    pub(crate) fn is_due(&mut self, has_events: bool, now: Time) -> bool {
+        let is_due = self.check_at(has_events).is_some_and(|at| at <= now);
         if is_due {
-            self.check_at = now + CHECK_INTERVAL;
+            (self.is_unsettled, self.check_at) = (false, now + CHECK_INTERVAL);
         }
         is_due
     }
@@ -198,10 +211,20 @@ mod tests {
     }
 
     #[test]
-    fn homes_are_checked_every_five_seconds() {
+    fn without_events_homes_are_checked_every_five_seconds() {
         let mut homes = homes(&[Path::new("/a")]);
-        assert_eq!(homes.check_at(), Some(Time(0)));
-        assert!(homes.is_due(Time(0)) && !homes.is_due(Time(4999)) && homes.is_due(Time(5000)));
-        assert_eq!(Homes::new(&[], Time(0)).check_at(), None);
+        assert_eq!((homes.check_at(false), homes.check_at(true)), (Some(Time(0)), None));
+        assert!(homes.is_due(false, Time(0)) && !homes.is_due(false, Time(4999)) && homes.is_due(false, Time(5000)));
+        assert!(!homes.is_due(true, Time(60_000)), "events report changes");
+        assert_eq!(Homes::new(&[], Time(0)).check_at(false), None);
+    }
+
+    #[test]
+    fn homes_that_are_still_being_replaced_are_checked_again_soon_whatever_events_report() {
+        let mut homes = homes(&[Path::new("/a")]);
+        homes.mark_unsettled(Time(1000));
+        assert_eq!(homes.check_at(true), Some(Time(1100)));
+        assert!(!homes.is_due(true, Time(1099)) && homes.is_due(true, Time(1100)));
+        assert_eq!(homes.check_at(true), None, "once");
     }
 }

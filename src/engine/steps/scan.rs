@@ -62,6 +62,7 @@ impl Engine {
                 self.history.queue_watches(home);
             }
         }
+        self.homes.mark_unsettled(self.clock.now().awake);
     }
 
     /// Queues everything to be read again.

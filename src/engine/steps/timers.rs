@@ -14,7 +14,7 @@ impl Engine {
         // At most an hour: nothing is due then, but a bound is cheap and tolerates a clock that misbehaves.
         let idle = self.clock.now().awake + Span::hours(1);
         let reload = self.settings_file.as_ref().and_then(SettingsFile::due_at);
-        let homes = self.homes.check_at().filter(|_| !self.watcher.detects_replaced_homes());
+        let homes = self.homes.check_at(self.watcher.detects_replaced_homes());
         let (owners, processes, resumed) =
             (self.owners.wake_at(), self.process_scans.wake_at(), self.recent_resumes.until());
         let timers = [
@@ -58,7 +58,7 @@ impl Engine {
         self.process_scans.start_requested(now.awake);
         let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
         changes.updated.extend(changed);
-        if self.homes.is_due(now.awake) && !self.watcher.detects_replaced_homes() {
+        if self.homes.is_due(self.watcher.detects_replaced_homes(), now.awake) {
             self.check_homes();
         }
         if self.rescan_at <= now.awake + early {

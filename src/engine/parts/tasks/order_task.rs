@@ -133,7 +133,7 @@ impl OrderTask {
             Ask::ShowTerminal => self.show_terminal().await,
             Ask::LetAnswer => self.let_answer().await,
             // The loop closes the connection when it receives this result.
-            Ask::Detach => done("let go of it"),
+            Ask::Detach => done("detached"),
         }
     }
 
