@@ -1,5 +1,6 @@
 //! The agents whose sessions are watched. Each has a folder with everything specific to it: files, names, processes,
-//! protocol and wording. Code outside these folders is agent-neutral.
+//! protocol and wording. The core judges common facts; the
+//! engine and the edges still name the one agent that there is.
 //!
 //! May import: core, system.
 

@@ -7,12 +7,13 @@ use super::context::Context;
 use super::enrich;
 use super::pick::{Named, pick};
 use crate::core::action::{Offer, bridge_words, offers, questions};
+use crate::core::facts::Facts;
 use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::text::{counted, plain};
 use crate::core::time::{Moment, Span, Time};
-use crate::core::turn::{LastMessage, Phase, Turn};
+use crate::core::turn::{LastMessage, Phase};
 use crate::core::verdict::{Status, Verdict};
 use page::Page;
 use std::io::{self, Write};
@@ -57,7 +58,7 @@ fn explain(session: &Session, label: &Label, now: Moment, limits: &Limits) -> St
     about(&mut page, session, &row);
     turn(&mut page, session, now);
     open_questions(&mut page, session, now);
-    limits_that_apply(&mut page, session.facts.turn.as_ref(), limits);
+    limits_that_apply(&mut page, &session.facts, limits);
     actions(&mut page, session, row.status);
     page.0
 }
@@ -154,9 +155,9 @@ fn open_questions(page: &mut Page, session: &Session, now: Moment) {
     }
 }
 
-fn limits_that_apply(page: &mut Page, turn: Option<&Turn>, limits: &Limits) {
-    let Some(turn) = turn else { return };
-    let (situation, quiet, stuck) = turn.silence_limits(limits);
+fn limits_that_apply(page: &mut Page, facts: &Facts, limits: &Limits) {
+    let Some(turn) = &facts.turn else { return };
+    let (situation, quiet, stuck) = turn.silence_limits(facts.compaction.is_some(), limits);
     let busy = if turn.tools.is_empty() {
         String::new()
     } else {

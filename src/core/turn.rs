@@ -120,10 +120,12 @@ impl Turn {
     }
 
     /// Describes what is going on, and returns after which silence that is `quiet` and `stuck`, not counting a busy
-    /// process.
-    pub(crate) const fn silence_limits(&self, limits: &Limits) -> (&'static str, Span, Span) {
+    /// process. `is_compacting`: the session's history is being compacted, which counts as an open tool.
+    pub(crate) const fn silence_limits(&self, is_compacting: bool, limits: &Limits) -> (&'static str, Span, Span) {
         if !self.tools.is_empty() {
             ("a tool is open", limits.tool_quiet, limits.tool_stuck)
+        } else if is_compacting {
+            ("its history is being compacted", limits.tool_quiet, limits.tool_stuck)
         } else if self.used > 0 {
             ("tools were used, none is open", limits.thinking_quiet, limits.thinking_stuck)
         } else {

@@ -62,7 +62,7 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
         && turn.question().is_none()
         && session.facts.requests.is_empty()
     {
-        let (situation, quiet, stuck) = turn.silence_limits(context.limits);
+        let (situation, quiet, stuck) = turn.silence_limits(session.facts.compaction.is_some(), context.limits);
         say(format!("Silence: quiet after {quiet}, stuck after {stuck} ({situation})"));
     }
     let denied = session.facts.denials.after(session.live.attached);

@@ -1,7 +1,7 @@
 //! The actions: each is listed once, and one table holds everything about it that does not depend on a session.
 //!
 //! A new action needs a line in the list, an entry in the table and a variant of [`Ask`], all of them here; a rule that
-//! says when it is [offered](super::offer); and the code that carries it out (`engine/order_task.rs`). The command line,
+//! says when it is [offered](super::offer); and the code that carries it out (`engine/parts/tasks/order_task.rs`). The command line,
 //! the menu and the popups choose which actions they have.
 
 use crate::core::form::FormAnswer;

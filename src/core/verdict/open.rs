@@ -30,23 +30,23 @@ impl Judge<'_> {
         {
             return found(Status::Finishing, at.wall, why);
         }
-        let (quiet, stuck, situation) = if compacting || tool.is_some() {
+        let (_, quiet, stuck) = turn.silence_limits(compacting, self.limits);
+        let (stuck, situation) = if compacting || tool.is_some() {
             let what =
                 tool.map_or_else(|| "compacting its history".to_owned(), |tool| format!("{} is open", tool.name));
-            let (stuck, what) = if self.busy(progress) {
+            if self.busy(progress) {
                 (self.limits.tool_busy_stuck, format!("{RUNS_LONG}: {what}, its process is busy"))
             } else {
-                (self.limits.tool_stuck, what)
-            };
-            (self.limits.tool_quiet, stuck, what)
+                (stuck, what)
+            }
         } else if turn.used > 0 {
             let what = match turn.last_message {
                 LastMessage::Request if self.facts.denials.of() == 0 => "no tool open",
                 _ => "no answer since the last tool result",
             };
-            (self.limits.thinking_quiet, self.limits.thinking_stuck, what.to_owned())
+            (stuck, what.to_owned())
         } else {
-            (self.limits.fresh_quiet, self.limits.fresh_stuck, "no tool used in this turn".to_owned())
+            (stuck, "no tool used in this turn".to_owned())
         };
         let unknown = if turn.start_known { "" } else { "; the start of its turn is unknown" };
         let open = compacting || tool.is_some();
