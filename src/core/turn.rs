@@ -356,3 +356,26 @@ pub(crate) struct Lapse {
     /// Its last message ends in a question.
     pub asks: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::time::Time;
+
+    /// What `explain` and Why show is what the verdict applies, see `verdict/open.rs`.
+    #[test]
+    fn the_limits_of_a_silence_depend_on_what_is_open() {
+        let limits = Limits::default();
+        let at = Moment { wall: Time(0), awake: Time(0) };
+        let mut turn = Turn::new(at, true, true);
+        let spans = |turn: &Turn, is_compacting| {
+            let (_, quiet, stuck) = turn.silence_limits(is_compacting, &limits);
+            (quiet, stuck)
+        };
+        assert_eq!(spans(&turn, false), (limits.fresh_quiet, limits.fresh_stuck));
+        assert_eq!(spans(&turn, true), (limits.tool_quiet, limits.tool_stuck), "a compaction counts as an open tool");
+        turn.used = 1;
+        assert_eq!(spans(&turn, false), (limits.thinking_quiet, limits.thinking_stuck));
+        assert_eq!(spans(&turn, true), (limits.tool_quiet, limits.tool_stuck));
+    }
+}
