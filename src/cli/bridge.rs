@@ -3,14 +3,13 @@
 
 use super::ask::{confirm, prompt};
 use super::bridges::announce_bridge_change;
-use super::context::{Context, runtime};
+use super::context::{Context, has_session, runtime};
 use super::enrich::enrich_from_tray;
 use super::json;
 use super::report::{LINE_MAX, USAGE, say};
 use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::bridge::plugin::{self, Installed};
 use crate::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
-use crate::agent::copilot::store::SESSIONS;
 use crate::core::action::Bridge;
 use crate::core::fleet::{Kind, Session, short_id};
 use crate::core::text::plain;
@@ -209,10 +208,9 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
     sessions.retain(|session| session.about.kind == Kind::Terminal && session.owner.live().is_some());
     let tray_runs = enrich_from_tray(&mut sessions, &context.homes);
     let home_of = |home: &PathBuf| -> Vec<Terminal<'_>> {
-        let is_there = |session: &&Session| home.join(SESSIONS).join(&*session.id).is_dir();
         sessions
             .iter()
-            .filter(is_there)
+            .filter(|session| has_session(home, &session.id))
             .map(|session| terminal(session, session.row(now, &context.config.limits).0.label.cut(40)))
             .collect()
     };

@@ -44,7 +44,7 @@ impl Context {
     /// Adds to an order the home that its session was found in. The tray that receives it may watch a copy of that
     /// home, with a session of the same id.
     pub(super) fn with_home(&self, order: Order) -> Order {
-        let home = self.homes.iter().find(|home| home.join(SESSIONS).join(&*order.id).is_dir());
+        let home = self.homes.iter().find(|home| has_session(home, &order.id));
         match home {
             Some(home) => order.in_home(&paths::canonical(home)),
             None => order,
@@ -109,6 +109,11 @@ impl Context {
 fn homes_of(named: &[PathBuf], config: &Config) -> Vec<PathBuf> {
     let env = std::env::var_os("COPILOT_HOME").filter(|value| !value.is_empty());
     paths::homes(named, env, &config.homes, paths::user_home())
+}
+
+/// Whether this home has a session of this id.
+pub(super) fn has_session(home: &Path, id: &str) -> bool {
+    home.join(SESSIONS).join(id).is_dir()
 }
 
 /// Why a home cannot be read.

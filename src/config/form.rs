@@ -169,12 +169,11 @@ pub(super) const HOURS: Form<Option<(u16, u16)>> = Form {
 /// A time of the day in minutes since midnight. The minutes have two digits: 7:5 may be meant for 7:50.
 fn minute(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
-    let has_digits = |text: &str, most| text.len() <= most && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !has_digits(hours, 2) || !has_digits(minutes, 2) || minutes.len() < 2 {
-        return None;
-    }
-    let time = jiff::civil::Time::strptime("%H:%M", text).ok()?;
-    u16::try_from(i16::from(time.hour()) * 60 + i16::from(time.minute())).ok()
+    let number = |text: &str, lengths: &[usize], below: u16| {
+        let is_number = lengths.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse::<u16>().ok().filter(|number| is_number && *number < below)
+    };
+    Some(number(hours, &[1, 2], 24)? * 60 + number(minutes, &[2], 60)?)
 }
 
 pub(super) fn text<'v>(value: &'v Value<'_>) -> Result<&'v str, Wrong> {

@@ -56,8 +56,8 @@ pub(crate) fn load(path: &Path) -> (Config, Vec<Problem>) {
     }
 }
 
-/// The text of the file; empty if it does not exist.
-fn read(path: &Path) -> Result<String, String> {
+/// The text of the file, empty if it does not exist, or why it cannot be used.
+pub(crate) fn read(path: &Path) -> Result<String, String> {
     let unreadable = |error| format!("cannot be read: {error}");
     match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),

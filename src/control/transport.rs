@@ -1,5 +1,6 @@
 //! The control socket as the system provides it: a Unix socket, or a named pipe on Windows.
 
+mod probe_result;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -10,7 +11,8 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
+pub(crate) use probe_result::Probe;
+pub(crate) use system::probe;
 pub(super) use system::{
     ClientStream, Listener, ServerStream, SocketFile, bind, connect, display_path, is_scarce, server_of,
 };
-pub(crate) use system::{Probe, probe};

@@ -29,7 +29,7 @@ mod rules;
 mod settings;
 mod words;
 
-pub use alertable::{Alertable, Completed, Key, Now, OpenQuestion, Request};
+pub use alertable::{Alertable, Completed, Now, OpenQuestion, Request};
 pub use cause::Cause;
 pub use popup::{About, Button, Change, Popup, PopupId, ShownRequest};
 pub use quiet::{Pause, Quiet};

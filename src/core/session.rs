@@ -9,6 +9,10 @@ use super::owner::{Held, Owner};
 use super::time::Time;
 use super::verdict::{Answer, Live};
 use serde::Serialize;
+use std::sync::Arc;
+
+/// Identifies a session among all homes: the index of its home, and its id.
+pub type Key = (usize, Arc<str>);
 
 /// What was observed of one session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -105,7 +109,7 @@ impl Session {
     }
 
     /// The folder it works in.
-    pub(super) fn cwd(&self) -> Option<&str> {
+    pub(crate) fn cwd(&self) -> Option<&str> {
         self.about.cwd.as_deref().or(self.facts.cwd.as_deref())
     }
 }

@@ -366,16 +366,29 @@ mod tests {
     #[test]
     fn the_limits_of_a_silence_depend_on_what_is_open() {
         let limits = Limits::default();
-        let at = Moment { wall: Time(0), awake: Time(0) };
+        let at = Moment::of(Time(0));
         let mut turn = Turn::new(at, true, true);
-        let spans = |turn: &Turn, is_compacting| {
-            let (_, quiet, stuck) = turn.silence_limits(is_compacting, &limits);
-            (quiet, stuck)
+        let tool = (limits.tool_quiet, limits.tool_stuck);
+        let of = |turn: &Turn, is_compacting| {
+            let (what, quiet, stuck) = turn.silence_limits(is_compacting, &limits);
+            (what, (quiet, stuck))
         };
-        assert_eq!(spans(&turn, false), (limits.fresh_quiet, limits.fresh_stuck));
-        assert_eq!(spans(&turn, true), (limits.tool_quiet, limits.tool_stuck), "a compaction counts as an open tool");
+        assert_eq!(of(&turn, false), ("no tool was used", (limits.fresh_quiet, limits.fresh_stuck)));
+        assert_eq!(of(&turn, true), ("its history is being compacted", tool));
         turn.used = 1;
-        assert_eq!(spans(&turn, false), (limits.thinking_quiet, limits.thinking_stuck));
-        assert_eq!(spans(&turn, true), (limits.tool_quiet, limits.tool_stuck));
+        let thinking = (limits.thinking_quiet, limits.thinking_stuck);
+        assert_eq!(of(&turn, false), ("tools were used, none is open", thinking));
+        assert_eq!(of(&turn, true), ("its history is being compacted", tool));
+        turn.tools.push(OpenTool {
+            call: Call::of("t1"),
+            name: "bash".into(),
+            command: None,
+            question: None,
+            detached: false,
+            unasked: false,
+            at,
+        });
+        assert_eq!(of(&turn, false), ("a tool is open", tool));
+        assert_eq!(of(&turn, true), ("a tool is open", tool));
     }
 }

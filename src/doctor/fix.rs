@@ -5,7 +5,7 @@ use crate::agent::copilot::bridge::files::Files;
 use crate::config::{self, Config};
 use crate::core::text::plain;
 use crate::system::state_file;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -104,14 +104,14 @@ fn remove_socket(path: &Path) -> anyhow::Result<String> {
 
 fn comment_out(path: &Path) -> anyhow::Result<String> {
     let shown = path.display();
-    let text = fs::read_to_string(path).with_context(|| format!("{shown} cannot be read"))?;
+    // The target of a link is replaced, not the link.
+    let real = path.canonicalize().with_context(|| format!("{shown} cannot be read"))?;
+    let text = config::read(path).map_err(|why| anyhow!("{shown} {why}"))?;
     let Some((repaired, lines)) = commented(&text, path) else {
         bail!("the trouble with {shown} is not in single lines: `pilotlight config --edit` opens it");
     };
     let copy = free_name(path, "before-fix")?;
     fs::copy(path, &copy).with_context(|| format!("no copy of {shown} can be kept, so nothing was changed"))?;
-    // The target of a link is replaced, not the link.
-    let real = path.canonicalize().with_context(|| format!("{shown} is gone"))?;
     state_file::replace(&real, repaired.as_bytes()).with_context(|| format!("{shown} cannot be written"))?;
     let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
     Ok(format!("line {} is a comment now; as it was: {}", lines.join(", "), copy.display()))
@@ -123,7 +123,7 @@ pub(super) fn can_comment_out(path: &Path) -> bool {
 }
 
 fn repaired(path: &Path) -> Option<(String, Vec<usize>)> {
-    commented(&fs::read_to_string(path).ok()?, path)
+    commented(&config::read(path).ok()?, path)
 }
 
 /// The lines that a repaired text turned into comments, each as it was.
@@ -314,6 +314,20 @@ mod tests {
         fs::write(&path, "bogus = 1\n".to_owned() + &(0..9).map(|n| format!("b{n} = 1\n")).collect::<String>())
             .unwrap();
         assert!(Fix::ConfigLines(path).question().contains(", 2 more of /"));
+    }
+
+    /// Opening a FIFO would wait for a writer forever.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn only_a_plain_config_is_opened() {
+        use rustix::fs::{CWD, FileType, Mode};
+        let scratch = tempfile::tempdir().unwrap();
+        let fifo = scratch.path().join("config.toml");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert!(!can_comment_out(&fifo));
+        assert!(!can_comment_out(Path::new("/dev/zero")));
+        let error = Fix::ConfigLines(fifo.clone()).apply().unwrap_err().to_string();
+        assert_eq!(error, format!("{} is not a plain file", fifo.display()));
     }
 
     #[test]

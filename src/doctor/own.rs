@@ -8,7 +8,8 @@ use crate::control::{Probe, probe};
 use crate::core::text::plain;
 use crate::engine::last_seen;
 use crate::system::log;
-use crate::system::runtime::{Runtime, SOCKET, is_stopped, process_in};
+use crate::system::process::is_stopped;
+use crate::system::runtime::{Runtime, SOCKET, process_in};
 use crate::tray::notifier;
 use std::fs;
 use std::io::ErrorKind;
@@ -39,10 +40,8 @@ pub(super) fn config(ground: &Ground) -> Vec<Finding> {
         Finding::problem(CHECK, problem.to_string(), REMEDY).redacted(format!("something is wrong {place}"))
     });
     let mut findings: Vec<_> = findings.collect();
-    // One offer for the whole file: each line that is fixed may uncover the next. Without a wrong line, the file is not
-    // opened: it may be a FIFO, or endless.
-    let has_wrong_line = ground.problems.iter().any(|problem| problem.at.is_some());
-    if let Some(last) = findings.last_mut().filter(|_| has_wrong_line && can_comment_out(path)) {
+    // One offer for the whole file: each line that is fixed may uncover the next.
+    if let Some(last) = findings.last_mut().filter(|_| can_comment_out(path)) {
         last.fix = Some(Fix::ConfigLines(path.clone()));
     }
     findings

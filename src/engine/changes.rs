@@ -1,6 +1,6 @@
 //! What one iteration of the loop has changed.
 
-use super::key::Key;
+use crate::core::session::Key;
 
 /// What changed in one iteration of the loop.
 #[derive(Default)]

@@ -1,8 +1,8 @@
 //! What the rest of the program asks of the engine.
 
-use super::key::Key;
 use crate::control::{PendingOrder, Request};
 use crate::core::live_state::LiveState;
+use crate::core::session::Key;
 use tokio::sync::oneshot;
 
 /// What the user, or another part of the program, asks of the engine.

@@ -15,6 +15,8 @@
 use crate::agent::copilot::store::SESSIONS;
 use crate::core::text::plain;
 use crate::core::time::Time;
+#[cfg(unix)]
+use crate::system::identity::Identity;
 use crate::system::paths;
 use crate::system::state_file;
 use serde::de::DeserializeOwned;
@@ -260,9 +262,8 @@ fn lock_file(path: &Path) -> Result<File, TryLockError> {
 
 #[cfg(unix)]
 fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    let ours = file.metadata()?;
-    Ok(fs::symlink_metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
+    let ours = Identity::of(&file.metadata()?);
+    Ok(fs::symlink_metadata(path).is_ok_and(|there| Identity::of(&there) == ours))
 }
 
 #[cfg(not(unix))]

@@ -26,7 +26,6 @@ mod changes;
 mod command;
 mod event;
 pub mod exit_note;
-mod key;
 pub mod last_seen;
 pub mod ledger;
 mod parts;
@@ -36,7 +35,6 @@ mod view;
 
 use changes::Changes;
 pub(crate) use command::Command;
-pub use key::Key;
 pub(crate) use parts::bridges::BridgeConfig;
 pub use parts::fleet::{Entry, Fleet};
 pub(crate) use parts::probe::due_probe;

@@ -10,10 +10,10 @@ use crate::core::action::ServerState;
 use crate::core::fleet::Session;
 use crate::core::owner::Held;
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::{SAMPLE_DURATION, Sample};
+use crate::core::verdict::Sample;
 use crate::engine::last_seen::Seen;
 use crate::engine::ledger::Ledger;
-use crate::engine::parts::fleet::BUSY;
+use crate::engine::parts::fleet::is_busy;
 use crate::engine::parts::resumes::recent_resumes;
 use crate::system::clock::Clock;
 use crate::system::paths;
@@ -204,7 +204,7 @@ fn sample_cpu(sessions: &mut [Session], clock: &Clock, config: &Config) -> Momen
         if let Some(pid) = session.owner.pid().filter(|_| wants(session))
             && let Some(before) = cpu_of_descendants(pid)
         {
-            samples.push((index, pid, before));
+            samples.push((index, pid, before, clock.now().awake));
         }
     }
     if samples.is_empty() {
@@ -212,11 +212,10 @@ fn sample_cpu(sessions: &mut [Session], clock: &Clock, config: &Config) -> Momen
     }
     #[expect(clippy::disallowed_methods, reason = "CPU use is measured over a time, and nothing can happen meanwhile")]
     std::thread::sleep(CPU_SAMPLE_TIME.to_std());
-    let now = clock.now();
-    for (index, pid, before) in samples {
+    for (index, pid, before, started) in samples {
         let used = cpu_of_descendants(pid).map_or(Span::ZERO, |after| after.used_since(&before));
-        let busy = used.0 * SAMPLE_DURATION.0 >= BUSY.0 * CPU_SAMPLE_TIME.0;
-        sessions[index].live.busy = Some(Sample { busy, at: now });
+        let now = clock.now();
+        sessions[index].live.busy = Some(Sample { busy: is_busy(used, now.awake - started), at: now });
     }
-    now
+    clock.now()
 }

@@ -1,9 +1,9 @@
 //! What shows the engine's state to the user: the tray, the table in a terminal, or a command.
 
-use super::key::Key;
 use super::parts::fleet::Fleet;
 use crate::config::{Config, Problem};
 use crate::core::fleet::Session;
+use crate::core::session::Key;
 use crate::core::time::{Moment, Time};
 use std::ops::ControlFlow;
 use std::path::PathBuf;

@@ -83,6 +83,11 @@ pub(crate) fn canonical(folder: &Path) -> Box<str> {
     folder.canonicalize().as_deref().unwrap_or(folder).to_string_lossy().into()
 }
 
+/// Whether both paths lead to the same existing file or folder, or are equal.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
 /// Replaces a leading `~` by the user's home. `None` if that is unknown.
 pub(crate) fn expand(path: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
     match path.strip_prefix("~") {

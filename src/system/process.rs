@@ -24,6 +24,8 @@ mod exits;
 mod files;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod pidfd;
 mod ports;
 mod reading;
 mod scripts;
@@ -48,10 +50,10 @@ pub(crate) use exits::Exits;
 pub(crate) use files::open_files;
 pub use platform::is_of_our_user;
 pub(crate) use platform::{
-    arguments, cpu_of_descendants, executable, is_ending, is_inside_container, is_started_with, read,
+    arguments, cpu_of_descendants, executable, is_ending, is_inside_container, is_started_with, is_stopped, read,
 };
 #[cfg(target_os = "linux")]
-pub(crate) use platform::{births, variables};
+pub(crate) use platform::{births, executable_link, variables};
 pub use ports::listening;
 #[cfg(target_os = "linux")]
 pub(crate) use reading::Birth;

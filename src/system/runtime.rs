@@ -138,17 +138,6 @@ pub(crate) fn process_in(note: &str) -> Option<u32> {
     note.strip_prefix("process ")?.split(',').next()?.parse().ok()
 }
 
-/// Whether a process is stopped, by a signal or a debugger. Always `false` on systems other than Linux.
-pub(crate) fn is_stopped(process: u32) -> bool {
-    if !cfg!(target_os = "linux") {
-        return false;
-    }
-    let stat = std::fs::read(format!("/proc/{process}/stat")).unwrap_or_default();
-    // Such as `4711 (name) T 1 ...`; the name may contain anything.
-    let after_name = stat.iter().rposition(|&byte| byte == b')').map(|at| &stat[at..]);
-    after_name.is_some_and(|rest| matches!(rest.get(2), Some(b'T' | b't')))
-}
-
 #[cfg(unix)]
 mod unix {
     use super::{LOCK, NEW_NOTE, NEW_SOCKET, NOTE, SOCKET};

@@ -178,10 +178,7 @@ pub(crate) fn resume_env(
     user_home: Option<&Path>,
     inherited: Option<&OsStr>,
 ) -> Vec<(OsString, OsString)> {
-    let is_same = |other: &Path| {
-        other == home || other.canonicalize().is_ok_and(|it| home.canonicalize().is_ok_and(|home| it == home))
-    };
-    let is_default = user_home.is_some_and(|user_home| is_same(&user_home.join(".copilot")));
+    let is_default = user_home.is_some_and(|user_home| paths::is_same(&user_home.join(".copilot"), home));
     if is_default && inherited.is_none_or(OsStr::is_empty) {
         return Vec::new();
     }

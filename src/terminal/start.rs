@@ -43,7 +43,7 @@ pub(super) fn run(
         command.env_remove("TMUX").env_remove("TMUX_PANE");
     }
     // A terminal that the user opens is not a tool of Copilot's, even if such a tool started us: see
-    // `process::copilot_ancestor`.
+    // `identity::copilot_ancestor`.
     for mark in AGENT_MARKS {
         command.env_remove(mark);
     }

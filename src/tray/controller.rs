@@ -17,8 +17,9 @@ use crate::control::PendingOrder;
 use crate::core::action::Trait;
 use crate::core::alert::Detail;
 use crate::core::order::{Order, Outcome, Report};
+use crate::core::session::Key;
 use crate::core::text::is_uuid;
-use crate::engine::{Command, Key};
+use crate::engine::Command;
 use crate::system::paths::{self, own_program};
 use crate::terminal::Terminals;
 use std::ffi::OsString;
@@ -74,12 +75,8 @@ impl TrayController {
 
     /// Replaces the view.
     pub(crate) fn show(&mut self, view: Arc<MenuView>) {
-        if let Some(tray) = &mut self.tray
-            && let Err(error) = tray.show(&view)
-        {
-            tracing::warn!("the menu cannot be shown: {error:#}");
-        }
         self.view = view;
+        self.restore_menu();
     }
 
     /// Handles a click on an item; `aimed` is false if the menu may have changed under the pointer. The item's effect
@@ -111,7 +108,8 @@ impl TrayController {
         self.tray.as_ref()
     }
 
-    /// Shows the view again: a click may have toggled a check mark in the panel although nothing changed.
+    /// Shows the current view. Needed after each click: it may have toggled a check mark in the panel although nothing
+    /// changed.
     fn restore_menu(&mut self) {
         if let Some(tray) = &mut self.tray
             && let Err(error) = tray.show(&self.view)

@@ -8,9 +8,9 @@ use crate::core::fleet::{Row, Session, mark};
 use crate::core::gist::Gist;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
+use crate::core::session::Key;
 use crate::core::text::{counted, lines, listed, plain};
 use crate::core::time::Moment;
-use crate::engine::Key;
 use std::path::Path;
 
 /// A session, as the menu is built from it.

@@ -5,8 +5,8 @@ use super::mute::{MORNING, Mute, MuteChange};
 use super::view::{Effect, Item, ItemId, Kind};
 use crate::core::alert::{Detail, Pause, Quiet};
 use crate::core::fleet::Row;
+use crate::core::session::Key;
 use crate::core::text::counted;
-use crate::engine::Key;
 use crate::system::clock::WallClock;
 
 /// The state of notifications, as the menu shows it.

@@ -21,10 +21,11 @@ use crate::core::action::{Action, ServerState, is_bridged, offer};
 use crate::core::alert::{Alertable, Alerts, Completed, Kinds, Now, OpenQuestion, PopupId, Quiet, Request, Settings};
 use crate::core::fleet::{Kind as Use, Row, Session};
 use crate::core::order::Outcome;
+use crate::core::session::Key;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
-use crate::engine::{Fleet, Key};
+use crate::engine::Fleet;
 use crate::system::clock::{WallClock, slept};
 use crate::system::state_file;
 use clicks::{ClickAction, question};
@@ -62,8 +63,6 @@ pub(crate) struct Notifier {
     click_handler: ClickHandler,
     /// The state of notifications, for the menu and as it is saved.
     notifications: NotificationState,
-    /// Whether popups for finished turns are on.
-    notifies_done: bool,
     state_file: Option<PathBuf>,
     /// The last turn of each session that was observed open.
     turns: BTreeMap<Key, ObservedTurn>,
@@ -84,10 +83,8 @@ impl Notifier {
     ) -> Self {
         let state_file = state_folder.map(|folder| folder.join(FILE));
         let quiet = state_file.as_deref().map(load).unwrap_or_default();
-        let rules = rules_of(config);
         Self {
-            notifies_done: rules.kinds.done,
-            alerts: Alerts::new(rules, quiet.clone()),
+            alerts: Alerts::new(rules_of(config), quiet.clone()),
             popups,
             events,
             click_handler,
@@ -109,7 +106,6 @@ impl Notifier {
     /// Applies new settings, from the next update on.
     pub(crate) fn configure(&mut self, config: &Notifications, homes: &[PathBuf], terminal: &[String]) {
         self.alerts.settings = rules_of(config);
-        self.notifies_done = self.alerts.settings.kinds.done;
         self.notifications.enabled = config.enabled;
         self.notifications.quiet_hours = config.rules.quiet_hours;
         self.notifications.detail = config.rules.detail;
@@ -179,8 +175,8 @@ impl Notifier {
             };
             let opened = turn.opened.wall;
             if self.turns.get(key).is_none_or(|turn| turn.opened != opened) {
-                let in_terminal = entry.session().about.kind == Use::Terminal;
-                let home = entry.path().parent().and_then(Path::parent).filter(|_| in_terminal && self.notifies_done);
+                let is_notified = entry.session().about.kind == Use::Terminal && self.alerts.settings.kinds.done;
+                let home = entry.path().parent().and_then(Path::parent).filter(|_| is_notified);
                 let cli_notifies = home.is_some_and(user_settings::notifies);
                 self.turns.insert(key.clone(), ObservedTurn { opened, cli_notifies, ended: None });
             }
@@ -277,7 +273,6 @@ fn alertable<'a>(key: &'a Key, row: &'a Row, session: &'a Session, turn: Option<
         request,
         question: question.map(|form| OpenQuestion { mark: form.mark(), form }),
         completed,
-        seen: session.seen.is_some_and(|seen| seen >= row.since),
         cli_notifies: turn.is_some_and(|turn| turn.cli_notifies),
     }
 }

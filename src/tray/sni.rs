@@ -138,14 +138,7 @@ async fn register(item: Item, menu: Menu) -> anyhow::Result<Connection> {
 
 /// Emits the signals of an update.
 async fn emit(connection: &Connection, update: Update) -> zbus::Result<()> {
-    let emitter = SignalEmitter::new(connection, MENU_PATH)?;
-    if !update.changes.is_empty() {
-        Menu::items_properties_updated(&emitter, update.changes.set, update.changes.unset).await?;
-    }
-    match update.revision {
-        Some(revision) => Menu::layout_updated(&emitter, revision, property::ROOT).await,
-        None => Ok(()),
-    }
+    Menu::emit(&SignalEmitter::new(connection, MENU_PATH)?, update).await
 }
 
 /// Shows the pending menu after a deadline: the panel has not reported that the open menu was closed.

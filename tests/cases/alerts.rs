@@ -326,13 +326,13 @@ fn done_is_notified_only_if_on_and_for_long_turns() {
 fn what_was_seen_is_not_notified_and_seeing_closes_a_popup() {
     for status in [Status::Failed, Status::Crashed, Status::PermissionLost] {
         let mut stage = Stage::new();
-        stage.is("a", Status::Working).at(10).is("a", status).change("a", |actor| actor.seen = true).at(20);
+        stage.is("a", Status::Working).at(10).is("a", status).change("a", |actor| actor.row.is_seen = true).at(20);
         assert_eq!(stage.notified(), [], "{status}");
-        stage.is("a", Status::Working).is("a", status).at(30).change("a", |actor| actor.seen = true);
+        stage.is("a", Status::Working).is("a", status).at(30).change("a", |actor| actor.row.is_seen = true);
         assert_eq!((stage.notified().len(), stage.open.len()), (1, 0), "{status}");
     }
     let mut stage = Stage::new();
-    stage.asks("a", 1, Some("ls")).at(30).change("a", |actor| actor.seen = true);
+    stage.asks("a", 1, Some("ls")).at(30).change("a", |actor| actor.row.is_seen = true);
     assert_eq!(stage.open.len(), 1, "seeing a request does not answer it");
 }
 

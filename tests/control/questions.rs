@@ -7,7 +7,6 @@ use crate::support::{SOON, wait_until};
 use pilotlight::core::form::{Form, FormAnswer};
 use pilotlight::core::order::{Ask, Outcome, Reply, Report, Which};
 use serde_json::json;
-use std::process::Command;
 
 const END: &str = "End this session? Its tool is killed; it can be resumed. [y/N]";
 
@@ -17,13 +16,7 @@ fn done() -> Vec<Report> {
 
 /// Runs the program in a terminal that then shows its exit code.
 fn in_terminal(user: &User, arguments: &[&str]) -> Tmux {
-    let mine = user.pilotlight(arguments);
-    let mut shell = Command::new("sh");
-    // The shell ignores Ctrl-C, so that it can show the program's exit code.
-    shell.args(["-c", "trap : INT; \"$0\" \"$@\"; echo \"exited with $?\"; exec sleep 600"]);
-    shell.arg(mine.get_program()).args(mine.get_args());
-    shell.envs(mine.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
-    Tmux::start(&shell, 110, 40)
+    Tmux::with_exit_code(&user.pilotlight(arguments), 110, 40)
 }
 
 fn shows(terminal: &Tmux, text: &str) {

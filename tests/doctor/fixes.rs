@@ -19,12 +19,7 @@ pub(super) fn shows(terminal: &Tmux, what: &str) {
 
 /// Runs a command in a terminal, which finally shows the exit code.
 pub(super) fn in_terminal(command: &Command) -> Tmux {
-    // Whatever the command's PATH is.
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", "\"$0\" \"$@\"; echo \"exited with $?\"; exec /bin/sleep 600"]);
-    shell.arg(command.get_program()).args(command.get_args());
-    shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
-    Tmux::start(&shell, 200, 60)
+    Tmux::with_exit_code(command, 200, 60)
 }
 
 #[test]

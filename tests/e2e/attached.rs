@@ -30,7 +30,7 @@ fn attaching_restores_permission_requests() {
     fourth.release();
     for asked in 1..=2 {
         reach.session.folder.wait_nth("permission.requested", asked);
-        assert!(block_on(attached.activity()).unwrap().abortable);
+        assert!(block_on(attached.activity()).unwrap().has_active_work);
         assert_eq!(
             block_on(attached.answer(answering(&reach.site(), &open(&reach.session.folder), true))).unwrap(),
             "approved 1 request"

@@ -60,6 +60,17 @@ impl Tmux {
         Self { scratch, pid }
     }
 
+    /// Starts a command in a terminal of this size that finally shows the exit code.
+    pub(crate) fn with_exit_code(command: &Command, columns: u16, rows: u16) -> Self {
+        // Whatever the command's PATH is.
+        let mut shell = Command::new("/bin/sh");
+        // The shell ignores Ctrl-C, so that it can show the exit code.
+        shell.args(["-c", "trap : INT; \"$0\" \"$@\"; echo \"exited with $?\"; exec /bin/sleep 600"]);
+        shell.arg(command.get_program()).args(command.get_args());
+        shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
+        Self::start(&shell, columns, rows)
+    }
+
     /// The text on the screen, one line per row.
     pub(crate) fn screen(&self) -> String {
         String::from_utf8_lossy(&self.run(["capture-pane", "-p"]).stdout).into_owned()

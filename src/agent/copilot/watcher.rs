@@ -10,22 +10,23 @@
 
 mod filter;
 mod hints;
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(target_os = "linux")]
 mod linux;
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(target_os = "linux")]
 mod mounts;
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(not(target_os = "linux"))]
 mod portable;
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(target_os = "linux")]
 mod route;
 mod throttle;
 
+use crate::core::session::Key;
 use crate::system::timer::Alarm;
 use filter::Filter;
-use hints::{Key, Refusal};
-#[cfg(any(target_os = "linux", target_os = "android"))]
+use hints::Refusal;
+#[cfg(target_os = "linux")]
 use linux::Source;
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(not(target_os = "linux"))]
 use portable::Source;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -46,7 +47,7 @@ pub(crate) struct Watcher {
 }
 
 /// Whether a watch on a folder includes everything below it.
-pub(crate) const WATCHES_TREES: bool = !cfg!(any(target_os = "linux", target_os = "android"));
+pub(crate) const WATCHES_TREES: bool = !cfg!(target_os = "linux");
 
 impl Watcher {
     /// Creates a watcher without watches. `roots` are the folders that hold the session folders, one for each home;

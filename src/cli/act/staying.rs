@@ -4,9 +4,8 @@
 
 use super::order::NO_TEXT;
 use super::output::{Printer, Reporter, RequestReader};
-use crate::agent::copilot::store::SESSIONS;
 use crate::cli::ask::{discard_typeahead, has_terminal};
-use crate::cli::context::Context;
+use crate::cli::context::{Context, has_session};
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use crate::config::Permissions;
@@ -14,9 +13,10 @@ use crate::control::caller::{CallerPolicy, agent_behind};
 use crate::control::{self, ControlServer, PendingOrder};
 use crate::core::action::questions;
 use crate::core::order::{Ask, Order, Outcome, Report, Which};
+use crate::core::session::Key;
 use crate::core::time::Moment;
 use crate::engine::ledger::Ledger;
-use crate::engine::{Command, Fleet, Key, View};
+use crate::engine::{Command, Fleet, View};
 use crate::system::{paths, runtime::Runtime};
 use std::collections::HashSet;
 use std::io::{self, BufRead, Write};
@@ -28,8 +28,8 @@ use tokio::sync::watch;
 /// The folders in which a command that holds this session may serve its socket, the usual one first.
 pub(super) fn folders(context: &Context, id: &str) -> Vec<PathBuf> {
     let Some(project) = paths::project() else { return Vec::new() };
-    let has_it = |home: &&PathBuf| home.join(SESSIONS).join(id).is_dir();
-    let keys: Vec<_> = context.homes.iter().filter(has_it).map(|home| Ledger::default().page(home, id)).collect();
+    let homes = context.homes.iter().filter(|home| has_session(home, id));
+    let keys: Vec<_> = homes.map(|home| Ledger::default().page(home, id)).collect();
     let folders = paths::runtime_folders(&project).into_iter();
     folders.flat_map(|folder| keys.iter().map(move |page| folder.join(page.key())).collect::<Vec<_>>()).collect()
 }

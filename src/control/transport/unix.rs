@@ -3,12 +3,14 @@
 //! It is created under another name, restricted to its user, and then renamed. So it is never accessible to others
 //! under its own name, and there is no moment between a dead tray's socket and the new one without a socket.
 
+use super::probe_result::Probe;
 use crate::system::descriptors;
+use crate::system::identity::Identity;
 use crate::system::runtime::{NEW_SOCKET, Runtime, SOCKET};
 use rustix::process::geteuid;
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
@@ -28,20 +30,16 @@ pub(crate) struct Listener(UnixListener);
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
-    file: (u64, u64),
+    file: Identity,
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
         // If the lock was not held, the file may belong to the next tray by now.
-        if fs::symlink_metadata(&self.path).is_ok_and(|meta| identity(&meta) == self.file) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|meta| Identity::of(&meta) == self.file) {
             let _ = fs::remove_file(&self.path); // the next tray replaces it
         }
     }
-}
-
-fn identity(meta: &fs::Metadata) -> (u64, u64) {
-    (meta.dev(), meta.ino())
 }
 
 /// The socket's path, for the user.
@@ -61,7 +59,7 @@ pub(crate) fn bind(folder: &Path) -> io::Result<(Listener, SocketFile)> {
         }
         let listener = UnixListener::bind(&new)?;
         fs::set_permissions(&new, Permissions::from_mode(0o600))?;
-        let file = identity(&fs::symlink_metadata(&new)?);
+        let file = Identity::of(&fs::symlink_metadata(&new)?);
         fs::rename(&new, &path)?;
         Ok((Listener(listener), file))
     };
@@ -83,17 +81,6 @@ impl Listener {
         let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0);
         Ok(Some((stream, pid)))
     }
-}
-
-/// Whether a tray serves the socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Probe {
-    /// There is no socket.
-    Absent,
-    /// A tray that was killed left its socket behind.
-    Stale,
-    /// A tray serves it, or hangs.
-    Served,
 }
 
 /// Checks whether a tray serves the socket in `folder`, without waiting for it.

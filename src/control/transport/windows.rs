@@ -6,6 +6,7 @@
 //! rejected.
 #![allow(unsafe_code)]
 
+use super::probe_result::Probe;
 use crate::system::runtime::Runtime;
 use std::io;
 use std::os::windows::io::AsRawHandle;
@@ -79,17 +80,6 @@ fn process_of(pipe: &NamedPipeServer) -> Option<u32> {
     // SAFETY: the handle is open, and `pid` is a valid place to write to.
     let succeeded = unsafe { GetNamedPipeClientProcessId(pipe.as_raw_handle(), &raw mut pid) };
     (succeeded != 0 && pid != 0).then_some(pid)
-}
-
-/// Whether a tray serves the pipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Probe {
-    /// There is no pipe.
-    Absent,
-    /// Never returned on Windows: a pipe disappears with its last handle.
-    Stale,
-    /// A tray serves it, or hangs.
-    Served,
 }
 
 /// Checks whether a tray serves the pipe, by the tray's note. Opening the pipe would take an instance from a command.

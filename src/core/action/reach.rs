@@ -22,9 +22,7 @@ pub(super) fn reachable(session: &Session, instead: &str) -> Result<(), String> 
         // The advice comes first, because a menu truncates long text.
         (Owner::Alive { .. }, _) if terminal => Err(format!("{instead}{}", remedy(session))),
         (Owner::Alive { pid, .. }, _) => Err(format!("{instead} (process {pid} listens on no port)")),
-        (Owner::Unknown { pid }, _) => Err(format!(
-            "process {pid} may run it, and cannot be inspected (another user's, a container's, or just ending)"
-        )),
+        (Owner::Unknown { pid }, _) => Err(uninspectable(*pid)),
         (Owner::Gone { .. } | Owner::Never, _) => Err("no process runs it".into()),
     }
 }
@@ -82,6 +80,11 @@ pub(super) fn opened(pid: u32) -> String {
     format!(
         "process {pid} has it open, not prompted yet: go on there, or close it first (a second owner would fork its log)"
     )
+}
+
+/// The refusal for a session whose owner cannot be inspected.
+pub(super) fn uninspectable(pid: u32) -> String {
+    format!("process {pid} may run it, and cannot be inspected (another user's, a container's, or just ending)")
 }
 
 /// The refusal for a session whose lock its process does not hold.

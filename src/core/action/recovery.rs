@@ -3,7 +3,7 @@
 //! A session is never resumed while its owner lives, because a second owner would fork its log. A prompt is never sent
 //! again if a tool may already have had its effect.
 
-use super::reach::{is_bridged, may_await_user, opened, reachable, unheld};
+use super::reach::{is_bridged, may_await_user, opened, reachable, unheld, uninspectable};
 use crate::core::attempts::ATTEMPTS;
 use crate::core::owner::Owner;
 use crate::core::session::{Kind, Session};
@@ -152,11 +152,7 @@ fn resumable(session: &Session, status: Status) -> Result<(), String> {
         Owner::Alive { pid, .. } => return Err(format!("process {pid} runs it: a second owner would fork its log")),
         Owner::Opened { pid, .. } => return Err(opened(pid)),
         Owner::Unheld { pid } => return Err(unheld(pid)),
-        Owner::Unknown { pid } => {
-            return Err(format!(
-                "process {pid} may run it, and cannot be inspected (another user's, a container's, or just ending)"
-            ));
-        }
+        Owner::Unknown { pid } => return Err(uninspectable(pid)),
         Owner::Gone { .. } => {}
         Owner::Never if status == Status::Ended || session.facts.shut_down.is_some() => {}
         Owner::Never => return Err("it was written to a moment ago, and its owner is not known".into()),

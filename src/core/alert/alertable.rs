@@ -2,11 +2,8 @@
 
 use crate::core::fleet::Row;
 use crate::core::form::Form;
+use crate::core::session::Key;
 use crate::core::time::{Moment, Span, Time};
-use std::sync::Arc;
-
-/// Identifies a session: the index of its home, and its id.
-pub type Key = (usize, Arc<str>);
 
 /// A session as seen by notifications.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +19,6 @@ pub struct Alertable<'a> {
     pub question: Option<OpenQuestion<'a>>,
     /// Its last turn, if complete: it ended with an answer, and was not stopped, failed or only presumed over.
     pub completed: Option<Completed>,
-    /// The user has looked at it since it got this status.
-    pub seen: bool,
     /// The CLI itself notifies about the end of its turns.
     pub cli_notifies: bool,
 }

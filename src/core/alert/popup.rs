@@ -1,8 +1,8 @@
 //! A popup: what it is about, its text and its buttons.
 
-use super::alertable::Key;
 use super::cause::Cause;
 use crate::core::action::Action;
+use crate::core::session::Key;
 
 /// A popup's id, unique within a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,13 +3,14 @@
 //! A popup stays open as long as some session's episode names it. So a single place withdraws popups, whatever the
 //! reason, and no popup outlives its cause. Since an episode names one popup, no session has two.
 
-use super::alertable::{Alertable, Key, Now};
+use super::alertable::{Alertable, Now};
 use super::cause::Cause;
 use super::episode::{Episode, Stage, Tracked};
 use super::popup::{About, Button, Change, Popup, PopupId};
 use super::quiet::{Pause, Quiet};
 use super::settings::{Detail, Settings};
 use super::words;
+use crate::core::session::Key;
 use crate::core::time::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -125,7 +126,7 @@ impl Alerts {
             || !self.begun
             || !self.settings.kinds.has(cause)
             || self.quiet.is_muted(&session.row.id, session.row.cwd.as_deref())
-            || session.seen && cause.is_settled_when_seen()
+            || session.row.is_seen && cause.is_settled_when_seen()
             || session.cli_notifies && cause == Cause::Done;
         if silent {
             episode.stage = Stage::Silent;

@@ -5,7 +5,7 @@
 //! changed sessions that are held, then at least a little of the rest.
 
 use crate::agent::copilot::store::SessionIds;
-use crate::engine::key::Key;
+use crate::core::session::Key;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -4,16 +4,16 @@ use crate::agent::copilot::owner::Lock;
 use crate::agent::copilot::store::Folder;
 use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish};
 use crate::core::limits::Limits;
+use crate::core::session::Key;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{SAMPLE_DURATION, Sample, Status, Verdict};
-use crate::engine::key::Key;
 use crate::system::process::{CpuSample, cpu_of_descendants};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// An owner counts as busy if its descendants used at least this much CPU in [`SAMPLE_DURATION`]: one per cent of a
 /// core.
-pub(crate) const BUSY: Span = Span(50);
+const BUSY: Span = Span(50);
 
 /// How late a passed limit may be reported. Limits that pass within this time of each other cause only one wakeup: a
 /// second more hardly matters for a silence of a minute, and sessions that fell silent together wake the program once.
@@ -25,6 +25,11 @@ const SHORT_DELAY: Span = Span(100);
 const SAMPLE_EARLY: Span = Span::seconds(20);
 /// The same for another sample of the same tool.
 const SAMPLE_AGAIN_EARLY: Span = Span::seconds(30);
+
+/// Whether an owner whose descendants used this much CPU in the time `took` counts as busy.
+pub(crate) fn is_busy(used: Span, took: Span) -> bool {
+    used.0 * SAMPLE_DURATION.0 >= BUSY.0 * took.0
+}
 
 /// A session that is held.
 #[derive(Debug)]
@@ -263,8 +268,7 @@ impl Fleet {
                 Some((before, started)) if started + SAMPLE_DURATION <= now.awake => {
                     let took = now.awake - started;
                     let used = cpu().map_or(Span::ZERO, |after| after.used_since(&before));
-                    let busy = used.0 * SAMPLE_DURATION.0 >= BUSY.0 * took.0;
-                    entry.folder.session.live.busy = Some(Sample { busy, at: now });
+                    entry.folder.session.live.busy = Some(Sample { busy: is_busy(used, took), at: now });
                     sampled.push(key.clone());
                 }
                 Some(running) => entry.sampling = Some(running),

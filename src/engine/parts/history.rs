@@ -3,8 +3,8 @@
 
 use crate::agent::copilot::watcher::WATCHES_TREES;
 use crate::core::compact_id::CompactId;
+use crate::core::session::Key;
 use crate::core::time::Time;
-use crate::engine::key::Key;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -1,7 +1,7 @@
 //! The homes that are followed, and whether the folder in each place is still the one that was read.
 
+use crate::core::session::Key;
 use crate::core::time::{Span, Time};
-use crate::engine::key::Key;
 use crate::system::identity::Identity;
 use std::collections::HashSet;
 use std::fs;

@@ -2,8 +2,8 @@
 
 use crate::control::PendingOrder;
 use crate::core::order::{Outcome, Report};
+use crate::core::session::Key;
 use crate::core::time::Time;
-use crate::engine::key::Key;
 use std::path::PathBuf;
 
 /// Orders that wait, and where orders are forwarded to.

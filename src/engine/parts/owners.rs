@@ -3,8 +3,8 @@
 
 use super::polled_owners::PolledOwners;
 use crate::agent::copilot::store::Folder;
+use crate::core::session::Key;
 use crate::core::time::{Moment, Time};
-use crate::engine::key::Key;
 use crate::system::process::Exits;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::future::pending;

@@ -3,9 +3,9 @@
 use crate::agent::copilot::server::probe::ProbeResult;
 use crate::core::action::ServerState;
 use crate::core::fleet::Session;
+use crate::core::session::Key;
 use crate::core::time::Time;
 use crate::core::verdict::Status;
-use crate::engine::key::Key;
 
 /// The result of probing one session.
 pub(crate) struct ProbedSession {

@@ -5,8 +5,8 @@ use super::agenda::READ_SLICE;
 use super::homes::Homes;
 use super::throttle::Throttle;
 use crate::agent::copilot::opened::{Noted, OpenScan, OpenScanner, OpenSession, OpenSessions, noted};
+use crate::core::session::Key;
 use crate::core::time::{Span, Time};
-use crate::engine::key::Key;
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 

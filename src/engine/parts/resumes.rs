@@ -1,7 +1,7 @@
 //! Sessions that were resumed a moment ago: they must not be resumed again before their new owner appears.
 
+use crate::core::session::Key;
 use crate::core::time::{Moment, Span, Time};
-use crate::engine::key::Key;
 use crate::engine::ledger::{Ledger, Page, Section};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;

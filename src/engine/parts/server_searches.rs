@@ -1,7 +1,7 @@
 //! When to search for the server of a session that waits for an answer: a search takes long, and most are in vain.
 
+use crate::core::session::Key;
 use crate::core::time::{Span, Time};
-use crate::engine::key::Key;
 use std::collections::HashMap;
 
 /// How long after the first request that cannot be answered the server is looked for at every event of the session.

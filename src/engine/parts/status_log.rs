@@ -3,11 +3,11 @@
 use super::fleet::Fleet;
 use crate::core::limits::Limits;
 use crate::core::redact::redacted;
+use crate::core::session::Key;
 use crate::core::text::is_uuid;
 use crate::core::time::Moment;
 use crate::core::verdict::Status;
 use crate::engine::changes::Changes;
-use crate::engine::key::Key;
 use crate::system::log::story::{NONE, STATUS};
 use std::collections::HashMap;
 

@@ -3,8 +3,9 @@
 use crate::agent::copilot::bridge::carry::BridgeHandle;
 use crate::agent::copilot::bridge::socket::BridgeEvent;
 use crate::agent::copilot::bridge::wire::{Consent, Message};
+use crate::core::session::Key;
 use crate::engine::parts::bridges::{BridgeConfig, ConnectedBridge};
-use crate::engine::{Changes, Engine, Key};
+use crate::engine::{Changes, Engine};
 
 impl Engine {
     /// Sets where to listen for bridges from now on.

@@ -13,11 +13,12 @@ use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::order::{Ask, Order, Outcome, Report};
 use crate::core::owner::Held;
+use crate::core::session::Key;
 use crate::engine::ledger::{LockError, LockGuard, Page};
 use crate::engine::parts::orders::{PostponedOrder, WaitFor};
 use crate::engine::parts::tasks::start::OrderContext;
 use crate::engine::parts::tasks::{QueuedOrder, TaskId};
-use crate::engine::{Changes, Engine, Key};
+use crate::engine::{Changes, Engine};
 use crate::system::paths::canonical;
 use std::path::PathBuf;
 

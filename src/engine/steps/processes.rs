@@ -1,7 +1,8 @@
 //! Handles the exits of processes, and scans for those that have sessions open without a lock.
 
+use crate::core::session::Key;
 use crate::core::time::Moment;
-use crate::engine::{Engine, Key};
+use crate::engine::Engine;
 
 impl Engine {
     /// Handles the exit of a process that some lock names.

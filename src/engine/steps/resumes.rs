@@ -3,10 +3,11 @@
 use crate::agent::copilot::store::owner_now;
 use crate::core::action::{Action, Trait};
 use crate::core::fleet::Session;
+use crate::core::session::Key;
 use crate::core::time::Time;
+use crate::engine::Engine;
 use crate::engine::parts::resumes::{RESUME_TIMEOUT, ResumeRecord, recent_resumes};
 use crate::engine::parts::tasks::TaskId;
-use crate::engine::{Engine, Key};
 
 impl Engine {
     /// Reads from the pages which sessions were resumed recently and wait for their new owner, so that nobody is

@@ -1,6 +1,7 @@
 //! Seen marks: the user's, and those that other processes of ours write.
 
-use crate::engine::{Changes, Engine, Key};
+use crate::core::session::Key;
+use crate::engine::{Changes, Engine};
 use crate::system::paths;
 use std::path::Path;
 
@@ -14,9 +15,7 @@ impl Engine {
                 self.seen.mark(&key.1, now.wall);
                 changes.redraw = true;
             }
-            if self.fleet.judge(key, now) {
-                changes.updated.push(key.clone());
-            }
+            self.judge(key, changes);
         }
         if let Err(error) = self.seen.save() {
             tracing::warn!("{error:#}");
@@ -34,14 +33,11 @@ impl Engine {
 
     /// Applies the seen marks that another process wrote.
     pub(super) fn apply_seen(&mut self, changes: &mut Changes) {
-        let now = self.clock.now();
         for key in self.fleet.keys().collect::<Vec<_>>() {
             if let Some(folder) = self.fleet.folder(&key) {
                 self.seen.recall(&mut folder.session);
             }
-            if self.fleet.judge(&key, now) {
-                changes.updated.push(key);
-            }
+            self.judge(&key, changes);
         }
         changes.redraw = true;
     }

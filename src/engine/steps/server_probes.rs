@@ -3,11 +3,12 @@
 
 use crate::agent::copilot::server::probe::{PROBE_TIMEOUT, ProbeResult, probe};
 use crate::core::live_state::LiveState;
+use crate::core::session::Key;
 use crate::core::time::Time;
 use crate::core::verdict::Answer;
 use crate::engine::parts::probe::{ProbedSession, due_probe};
 use crate::engine::parts::tasks::TaskMessage;
-use crate::engine::{Changes, Engine, Entry, Key};
+use crate::engine::{Changes, Engine, Entry};
 use crate::system::paths::canonical;
 use std::collections::BTreeMap;
 

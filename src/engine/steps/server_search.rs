@@ -3,8 +3,9 @@
 use crate::agent::copilot::server::servers::{Endpoint, endpoints};
 use crate::core::action::ServerState;
 use crate::core::owner::Owner;
+use crate::core::session::Key;
 use crate::core::time::Moment;
-use crate::engine::{Engine, Entry, Key};
+use crate::engine::{Engine, Entry};
 use crate::system::paths;
 use crate::system::process;
 

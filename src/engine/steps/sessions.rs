@@ -4,8 +4,9 @@ use super::reading;
 use crate::agent::copilot::store::{Folder, Glimpse, ReadStatus, Root};
 use crate::agent::copilot::watcher::WATCHES_TREES;
 use crate::core::fleet::Session;
+use crate::core::session::Key;
 use crate::engine::parts::agenda::READ_SLICE;
-use crate::engine::{Changes, Engine, Key};
+use crate::engine::{Changes, Engine};
 use std::time::{Duration, Instant};
 
 /// How long a log may be read before its session is judged by the part that was read.

@@ -2,9 +2,10 @@
 
 use crate::config::Config;
 use crate::core::action::ServerState;
+use crate::core::session::Key;
 use crate::engine::parts::settings_file::{Reloaded, SettingsFile, Source};
 use crate::engine::parts::status_log::logs_statuses;
-use crate::engine::{Changes, Engine, Key, View};
+use crate::engine::{Changes, Engine, View};
 use crate::system::paths;
 use std::collections::HashSet;
 

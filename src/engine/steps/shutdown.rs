@@ -1,8 +1,9 @@
 //! Sessions that end with the program: those in servers of our own, and those whose last client we are. They are named
 //! before the program exits, or, if nobody can be asked, reported at the next start.
 
+use crate::core::session::Key;
 use crate::engine::exit_note::{self, EndedSession, ExitNote};
-use crate::engine::{Engine, Key, View};
+use crate::engine::{Engine, View};
 use std::path::Path;
 
 impl Engine {

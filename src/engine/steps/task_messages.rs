@@ -4,8 +4,9 @@ use crate::agent::copilot::server::attached::{Event, EventKind};
 use crate::agent::copilot::server::fault::Fault;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::order::{Outcome, Step};
+use crate::core::session::Key;
 use crate::engine::parts::tasks::{Continuation, QueuedOrder, TaskMessage};
-use crate::engine::{Changes, Engine, Key};
+use crate::engine::{Changes, Engine};
 
 impl Engine {
     /// Handles a message of a task or a kept connection.

@@ -3,8 +3,9 @@
 //! If somebody else has removed or moved the file, a new one is created: nobody would find what is written to the old
 //! one.
 
+use crate::system::identity::Identity;
 use crate::system::paths;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -46,7 +47,7 @@ impl Capped {
     fn check_place(&mut self) -> bool {
         self.checked = Instant::now();
         match (fs::metadata(&self.path), self.file.metadata()) {
-            (Ok(in_place), Ok(ours)) if is_same(&in_place, &ours) => {
+            (Ok(in_place), Ok(ours)) if Identity::of(&in_place) == Identity::of(&ours) => {
                 self.length = in_place.len(); // somebody may have emptied it
                 return true;
             }
@@ -76,19 +77,6 @@ impl Capped {
         }
         self.length = 0;
         Ok(())
-    }
-}
-
-/// Whether both are the same file. Where the system has no inodes, any regular file counts as the same.
-fn is_same(one: &Metadata, other: &Metadata) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        (one.dev(), one.ino()) == (other.dev(), other.ino())
-    }
-    #[cfg(not(unix))]
-    {
-        one.is_file() && other.is_file()
     }
 }
 

@@ -60,6 +60,11 @@ pub(crate) const fn is_ending(_: u32) -> bool {
     false
 }
 
+/// Always `false`: on these systems, it is not checked whether a process is stopped.
+pub(crate) const fn is_stopped(_: u32) -> bool {
+    false
+}
+
 /// Whether the process runs as our user. `false` if that cannot be read or there is no such process.
 pub fn is_of_our_user(pid: u32) -> bool {
     let user = |pid| {

@@ -61,6 +61,11 @@ pub(crate) fn is_ending(pid: u32) -> bool {
     !stat.has_ended() && (matches!(stat.state, b'Z' | b'X' | b'x') || stat.flags & EXITING != 0 || is_killed())
 }
 
+/// Whether the process is stopped, by a signal or a debugger.
+pub(crate) fn is_stopped(pid: u32) -> bool {
+    Stat::read(pid).is_ok_and(|stat| matches!(stat.state, b'T' | b't'))
+}
+
 /// Whether a process in another PID namespace, as of a container on this machine, has this id there. The kernel lists a
 /// process's ids from our namespace inwards.
 pub(crate) fn is_inside_container(pid: u32) -> bool {
@@ -74,8 +79,13 @@ pub(crate) fn is_inside_container(pid: u32) -> bool {
 
 /// The path of the executable of `pid`. `None` if it cannot be read.
 pub(crate) fn executable(pid: u32) -> Option<PathBuf> {
+    executable_link(pid).ok()
+}
+
+/// The same, or why it cannot be read.
+pub(crate) fn executable_link(pid: u32) -> io::Result<PathBuf> {
     // An update removes the file of a running program.
-    fs::read_link(format!("/proc/{pid}/exe")).ok().map(|link| without_deleted(link).0)
+    fs::read_link(format!("/proc/{pid}/exe")).map(|link| without_deleted(link).0)
 }
 
 /// The command line of `pid`, followed by the real paths of its scripts. `None` if it cannot be read, or is empty as

@@ -68,7 +68,7 @@ impl Backend {
             Some(file) => state_file::read(file),
         };
         match self.status(&text) {
-            EntryStatus::Starts(program) if same_file(&program, &self.program) => State::on(),
+            EntryStatus::Starts(program) if paths::is_same(&program, &self.program) => State::on(),
             _ if self.unit_is_enabled() => State { can_change: false, ..State::on() }.because("by its systemd unit"),
             EntryStatus::Starts(program) => State::off().because(format!("its entry starts {}", program.display())),
             EntryStatus::Missing(_) => State::off().because("its program is gone"),
@@ -179,10 +179,6 @@ fn add(watch: &Receiver, folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn same_file(one: &Path, other: &Path) -> bool {
-    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 #[cfg(test)]

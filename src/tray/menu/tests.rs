@@ -8,9 +8,9 @@ use crate::core::alert::{Detail, Pause};
 use crate::core::event;
 use crate::core::fleet::{About, Label, Row, Session, State};
 use crate::core::gist::Gist;
+use crate::core::session::Key;
 use crate::core::turn::{Call, Request};
 use crate::core::verdict::Status;
-use crate::engine::Key;
 use std::path::Path;
 
 /// Sessions made up by a test.

@@ -183,7 +183,7 @@ fn matches(entry: &Entry, item: &Item) -> bool {
 
 /// Panels create a different kind of widget for each type, and do not change it later.
 fn has_type_of(entry: &Entry, item: &Item) -> bool {
-    std::mem::discriminant(&entry.appearance.entry_type) == std::mem::discriminant(&Appearance::of(item).entry_type)
+    std::mem::discriminant(&entry.appearance.entry_type) == std::mem::discriminant(&EntryType::of(item))
 }
 
 fn update(entries: &mut [Entry], items: &[Item], now: Moment, changes: &mut Changes) {

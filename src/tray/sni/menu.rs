@@ -159,9 +159,9 @@ impl MenuState {
 /// A change of the menu, to be sent as signals.
 #[derive(Default)]
 pub(super) struct Update {
-    pub(super) changes: Changes,
+    changes: Changes,
     /// The revision of a new layout.
-    pub(super) revision: Option<u32>,
+    revision: Option<u32>,
 }
 
 /// The outcome of a panel's event.
@@ -191,20 +191,18 @@ impl Menu {
         if let Some(click) = click {
             (self.send)(click);
         }
-        Self::emit_changes(emitter, update.changes).await;
-        if let Some(revision) = update.revision {
-            // Fails only with the bus, which its monitor reports.
-            let _ = Self::layout_updated(emitter, revision, ROOT).await;
-        }
+        let _ = Self::emit(emitter, update).await;
         true
     }
-}
 
-impl Menu {
-    async fn emit_changes(emitter: &SignalEmitter<'_>, changes: Changes) {
+    /// Emits the signals of an update. Fails only with the bus, which its monitor reports.
+    pub(super) async fn emit(emitter: &SignalEmitter<'_>, Update { changes, revision }: Update) -> zbus::Result<()> {
         if !changes.is_empty() {
-            // Fails only with the bus, which its monitor reports.
-            let _ = Self::items_properties_updated(emitter, changes.set, changes.unset).await;
+            Self::items_properties_updated(emitter, changes.set, changes.unset).await?;
+        }
+        match revision {
+            Some(revision) => Self::layout_updated(emitter, revision, ROOT).await,
+            None => Ok(()),
         }
     }
 }
@@ -288,7 +286,8 @@ impl Menu {
             let mut state = lock(&self.state);
             state.layout.contains(id).then(|| state.refresh_ages())
         };
-        Self::emit_changes(&emitter, changes.ok_or_else(|| no_entry(id))?).await;
+        let changes = changes.ok_or_else(|| no_entry(id))?;
+        let _ = Self::emit(&emitter, Update { changes, revision: None }).await;
         Ok(false)
     }
 
@@ -301,7 +300,7 @@ impl Menu {
             let mut state = lock(&self.state);
             (state.refresh_ages(), ids.into_iter().filter(|id| !state.layout.contains(*id)).collect())
         };
-        Self::emit_changes(&emitter, changes).await;
+        let _ = Self::emit(&emitter, Update { changes, revision: None }).await;
         (Vec::new(), unknown)
     }
 
@@ -326,10 +325,10 @@ impl Menu {
     }
 
     #[zbus(signal)]
-    pub(super) async fn layout_updated(emitter: &SignalEmitter<'_>, revision: u32, parent: i32) -> zbus::Result<()>;
+    async fn layout_updated(emitter: &SignalEmitter<'_>, revision: u32, parent: i32) -> zbus::Result<()>;
 
     #[zbus(signal)]
-    pub(super) async fn items_properties_updated(
+    async fn items_properties_updated(
         emitter: &SignalEmitter<'_>,
         updated_props: Vec<(i32, Properties)>,
         removed_props: Vec<(i32, Vec<&str>)>,

@@ -1,8 +1,8 @@
 //! The ids of menu items, as clicks carry them from the panel back to us.
 
 use crate::core::action::Action;
+use crate::core::session::Key;
 use crate::core::turn::Call;
-use crate::engine::Key;
 use std::fmt;
 use std::str::FromStr;
 

@@ -84,7 +84,7 @@ fn apply(stage: &mut Stage, event: Event, now: &mut Span) {
             actor.request = actor.request.take().map(|(id, _, _)| (id, Some("make".into()), can));
         })),
         Event::Seen(who) => drop(stage.change(&id(who), |actor| {
-            actor.seen = true;
+            actor.row.is_seen = true;
             actor.row.unseen = false;
         })),
         Event::Disappears(who) => drop(stage.disappears(&id(who))),

@@ -1,6 +1,7 @@
 //! Reminders: a popup for a cause that still holds, raised once more.
 
 use super::super::story::Story;
+use super::silence::TROUBLES;
 use super::stage::Stage;
 use pilotlight::core::alert::Cause;
 use pilotlight::core::verdict::Status;
@@ -68,14 +69,7 @@ fn case_67_signs_of_waking_five_seconds_apart_are_one_wakeup() {
 
 #[test]
 fn a_popup_waits_for_an_answer_only_if_the_session_does() {
-    for status in [
-        Status::NeedsPermission,
-        Status::NeedsInput,
-        Status::PermissionLost,
-        Status::Stuck,
-        Status::Crashed,
-        Status::Failed,
-    ] {
+    for status in TROUBLES {
         let mut stage = Stage::new();
         stage.is("a", status).at(10);
         let waits = matches!(status, Status::NeedsPermission | Status::NeedsInput);

@@ -6,7 +6,7 @@ use pilotlight::core::alert::{Cause, Pause, Settings};
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status;
 
-const TROUBLES: [Status; 6] = [
+pub(super) const TROUBLES: [Status; 6] = [
     Status::NeedsPermission,
     Status::NeedsInput,
     Status::PermissionLost,

@@ -5,12 +5,12 @@
 
 use super::super::story::{At, START, Story};
 use pilotlight::core::alert::{
-    About, Alertable, Alerts, Cause, Change, Completed, Key, Now, OpenQuestion, Popup, PopupId, Quiet, Request,
-    Settings,
+    About, Alertable, Alerts, Cause, Change, Completed, Now, OpenQuestion, Popup, PopupId, Quiet, Request, Settings,
 };
 use pilotlight::core::fleet::{Background, Kind, Label, Row, Session};
 use pilotlight::core::form::Form;
 use pilotlight::core::gist::Gist;
+use pilotlight::core::session::Key;
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::turn::Ending;
 use pilotlight::core::verdict::Status;
@@ -27,7 +27,6 @@ pub(super) struct Actor {
     pub(super) request: Option<(u64, Option<String>, bool)>,
     pub(super) question: Option<Form>,
     pub(super) completed: Option<Completed>,
-    pub(super) seen: bool,
     pub(super) cli_notifies: bool,
     story: Option<Story>,
 }
@@ -136,7 +135,6 @@ impl Stage {
             request: None,
             question: None,
             completed: None,
-            seen: false,
             cli_notifies: false,
             story: None,
         })
@@ -157,7 +155,6 @@ impl Stage {
             let progress = if status == Status::Stuck { actor.row.last_progress } else { Some(since) };
             let actions = actor.row.actions.clone();
             actor.row = Row { last_progress: progress, actions, ..row(id, status, since) };
-            actor.seen = false;
             if status != Status::NeedsPermission {
                 actor.request = None;
             }
@@ -349,7 +346,6 @@ impl Actor {
             request,
             question: self.question.as_ref().map(|form| OpenQuestion { mark: form.mark(), form }),
             completed: self.completed,
-            seen: self.seen,
             cli_notifies: self.cli_notifies,
         }
     }

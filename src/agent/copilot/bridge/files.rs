@@ -69,11 +69,10 @@ impl Files {
             json!({"v": PROTOCOL, "folders": self.folders, "key": self.key, "program": self.program.as_deref()});
         self.write_key()?;
         ignore_missing(std::fs::remove_file(self.misread()), &self.misread())?;
-        let settings_path = self.extension().with_file_name("bridge.json");
         for (path, text) in [
             (self.marketplace.join(".github/plugin/marketplace.json"), &*pretty(&marketplace)?),
             (self.plugin().join("plugin.json"), &pretty(&plugin)?),
-            (settings_path, &pretty(&settings)?),
+            (self.settings(), &pretty(&settings)?),
             (self.extension(), EXTENSION),
         ] {
             if state_file::read(&path) != text {

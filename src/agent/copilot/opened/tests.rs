@@ -5,6 +5,7 @@
 use super::*;
 use crate::agent::copilot::running::programs;
 use crate::agent::copilot::store::SESSIONS;
+use crate::system::process::testing::{copy, now};
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
@@ -21,9 +22,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        // By `cp`: a file that this process had open for writing cannot be executed (ETXTBSY).
-        let copied = Command::new("cp").arg("/bin/sh").arg(scratch.path().join("copilot")).status().unwrap();
-        assert!(copied.success());
+        copy("/bin/sh", &scratch.path().join("copilot"));
         Self { scratch, scanner: OpenScanner::default(), processes: Vec::new() }
     }
 
@@ -71,10 +70,6 @@ impl Drop for World {
             let _ = child.wait();
         }
     }
-}
-
-fn now() -> Time {
-    Time(jiff::Timestamp::now().as_millisecond())
 }
 
 /// The sessions in a home, each with its process.

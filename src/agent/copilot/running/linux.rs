@@ -10,7 +10,7 @@ use super::program::{Program, home_of};
 use crate::agent::copilot::identity::{is_node, names_copilot, runs_copilot};
 use crate::agent::copilot::owner::hold::home_with_open_file;
 use crate::core::time::Time;
-use crate::system::process::{Birth, arguments, births, executable, open_files, variables};
+use crate::system::process::{Birth, arguments, births, executable_link, open_files, variables};
 
 /// The processes that are still to be checked.
 #[derive(Debug)]
@@ -43,8 +43,8 @@ impl Rest {
 }
 
 fn program(pid: u32, names: &[String], birth: impl Fn(u32) -> Option<Birth>) -> Option<Program> {
-    let (executable, hidden) = match fs::read_link(format!("/proc/{pid}/exe")) {
-        Ok(_) => (executable(pid)?, false),
+    let (executable, hidden) = match executable_link(pid) {
+        Ok(executable) => (executable, false),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => (PathBuf::new(), true),
         Err(_) => return None, // a kernel thread, or it has just ended
     };

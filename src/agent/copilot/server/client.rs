@@ -53,8 +53,6 @@ struct EventPage {
 /// What a session does, as its server reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
-    /// Whether something runs that can be aborted.
-    pub abortable: bool,
     /// Whether a turn runs, or something in the background.
     pub has_active_work: bool,
 }
@@ -198,7 +196,7 @@ impl Link {
         const CALL: &str = "session.metadata.activity";
         let answer = self.call(CALL, json!({"sessionId": id})).await?;
         let flag = |name: &str| answer[name].as_bool().ok_or(Fault::Misunderstood(self.place, CALL));
-        Ok(Activity { abortable: flag("abortable")?, has_active_work: flag("hasActiveWork")? })
+        Ok(Activity { has_active_work: flag("hasActiveWork")? })
     }
 
     /// A session's open permission requests, in the server's order: the oldest first.

@@ -13,8 +13,6 @@ pub(super) struct Envelope {
     pub(super) id: Option<u64>,
     /// The method of a call or notification. A response has none.
     pub(super) method: Option<String>,
-    /// Whether it carries a result or an error.
-    pub(super) is_response: bool,
     /// The session that it is about.
     pub(super) session: Option<String>,
     /// The type of its event.
@@ -63,10 +61,6 @@ impl<'de> Visitor<'de> for Fields<'_> {
                     }
                 }
                 (Level::Message, "method") => into.method = map.next_value::<Scalar>()?.text(),
-                (Level::Message, "result" | "error") => {
-                    into.is_response = true;
-                    map.next_value::<IgnoredAny>()?;
-                }
                 (Level::Message, "params") => map.next_value_seed(Fields { into, level: Level::Params })?,
                 (Level::Params, "sessionId") => into.session = map.next_value::<Scalar>()?.text(),
                 (Level::Params, "event") => map.next_value_seed(Fields { into, level: Level::Event })?,
@@ -152,25 +146,22 @@ impl<'de> Deserialize<'de> for Scalar {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> (Option<u64>, Option<String>, bool, Option<String>, Option<String>) {
-        let Envelope { id, method, is_response, session, event } = Envelope::read(text.as_bytes());
-        (id, method, is_response, session, event)
+    fn read(text: &str) -> (Option<u64>, Option<String>, Option<String>, Option<String>) {
+        let Envelope { id, method, session, event } = Envelope::read(text.as_bytes());
+        (id, method, session, event)
     }
 
     #[test]
     fn envelope_fields_are_read_in_any_order_and_up_to_a_cut() {
         let text = |text: &str| Some(text.to_owned());
         let event = r#"{"jsonrpc":"2.0","method":"session.event","params":{"sessionId":"s","event":{"type":"session.idle","data":{"#;
-        let expected = (None, text("session.event"), false, text("s"), text("session.idle"));
+        let expected = (None, text("session.event"), text("s"), text("session.idle"));
         assert_eq!(read(event), expected);
         let reordered = r#"{"params":{"event":{"data":{"type":"x"},"type":"session.idle"},"sessionId":"s"},"method":"session.event"}"#;
         assert_eq!(read(reordered), expected);
-        assert_eq!(read(r#"{"jsonrpc":"2.0","id":7,"result":{"items":[{"#), (Some(7), None, true, None, None));
-        assert_eq!(read(r#"{"id":7,"error":{"code":1}}"#), (Some(7), None, true, None, None));
-        assert_eq!(
-            read(r#"{"id":3,"method":"tool.call","params":[1"#),
-            (Some(3), text("tool.call"), false, None, None)
-        );
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":7,"result":{"items":[{"#), (Some(7), None, None, None));
+        assert_eq!(read(r#"{"id":7,"error":{"code":1}}"#), (Some(7), None, None, None));
+        assert_eq!(read(r#"{"id":3,"method":"tool.call","params":[1"#), (Some(3), text("tool.call"), None, None));
         for malformed in
             ["", "[]", "7", "{", r#"{"id":"7"}"#, r#"{"id":[{"a":1}],"method":{"a":[]}}"#, r#"{"id":-1.5}"#, "\0"]
         {

@@ -5,13 +5,7 @@ use std::net::SocketAddr;
 
 /// Whether the connection from `local` is the only one to `server`: `Some(true)`, or `None` if unknown.
 pub(super) fn is_only_client(server: SocketAddr, local: SocketAddr) -> Option<bool> {
-    if !cfg!(target_os = "linux") {
-        return None;
-    }
-    let table = if server.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
-    let table = std::fs::read_to_string(table).ok()?;
-    // If we are missing as well, the table is of another network namespace than the server.
-    (peers(&table, server.port()) == [local.port()].into()).then_some(true)
+    other_clients(server, local)?.is_empty().then_some(true)
 }
 
 /// The ports of the server's clients other than `local`, `None` if unknown.
@@ -19,6 +13,7 @@ pub(super) fn other_clients(server: SocketAddr, local: SocketAddr) -> Option<BTr
     let table = if server.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
     let table = std::fs::read_to_string(table).ok()?;
     let mut peers = peers(&table, server.port());
+    // If we are missing as well, the table is of another network namespace than the server.
     peers.remove(&local.port()).then_some(peers)
 }
 

@@ -4,7 +4,7 @@
 //! listing the folder and reading the log's modification time is enough; locks, processes and logs are read only for
 //! the others.
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(target_os = "linux")]
 mod linux;
 
 use super::reading::{Glimpse, Reading};
@@ -14,24 +14,24 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct Root<'a> {
     path: &'a Path,
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[cfg(target_os = "linux")]
     folder: Option<rustix::fd::OwnedFd>,
 }
 
 impl<'a> Root<'a> {
     /// Resolves session folders by their whole paths.
     pub(crate) const fn at(path: &'a Path) -> Self {
-        #[cfg(any(target_os = "linux", target_os = "android"))]
+        #[cfg(target_os = "linux")]
         return Self { path, folder: None };
-        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        #[cfg(not(target_os = "linux"))]
         Self { path }
     }
 
     /// Resolves session folders relative to an open descriptor. Faster for many folders.
     pub(crate) fn open(path: &'a Path) -> Self {
-        #[cfg(any(target_os = "linux", target_os = "android"))]
+        #[cfg(target_os = "linux")]
         return Self { path, folder: linux::open_root(path) };
-        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        #[cfg(not(target_os = "linux"))]
         Self::at(path)
     }
 
@@ -44,7 +44,7 @@ impl<'a> Root<'a> {
         self.glimpse(id).filter(|glimpse| !glimpse.has_log || reading.is_past(glimpse.touched))
     }
 
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[cfg(target_os = "linux")]
     fn glimpse(&self, id: &str) -> Option<Glimpse> {
         match &self.folder {
             Some(folder) => linux::glimpse(folder, Path::new(id)),
@@ -53,7 +53,7 @@ impl<'a> Root<'a> {
     }
 
     /// Not implemented here: every folder is read in full.
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    #[cfg(not(target_os = "linux"))]
     const fn glimpse(&self, _: &str) -> Option<Glimpse> {
         None
     }

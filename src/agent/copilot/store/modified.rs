@@ -16,7 +16,7 @@ pub(super) fn modified(meta: &Metadata) -> Time {
 }
 
 /// The same, from the system's seconds since 1970 and nanoseconds.
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(target_os = "linux")]
 pub(super) fn at(seconds: i64, nanoseconds: i64) -> Time {
     in_range(Time(seconds.saturating_mul(1000).saturating_add(nanoseconds / 1_000_000)))
 }

@@ -1,13 +1,13 @@
 //! Which file events are relevant, and what each of them means.
 
 use super::hints::Hints;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-use super::hints::Key;
 use crate::agent::copilot::opened::{LOGS, OPEN_SESSIONS, log_pid};
 use crate::agent::copilot::store::{LOG, WORKSPACE, lock_pid};
+#[cfg(target_os = "linux")]
+use crate::core::session::Key;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(target_os = "linux")]
 use std::sync::Arc;
 
 /// Selects the relevant events.
@@ -39,7 +39,7 @@ impl Filter {
     }
 
     /// Handles an event on a file in a session's folder, or on the folder itself.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[cfg(target_os = "linux")]
     pub(super) fn add_session_file(&self, key: &Key, file: Option<&str>, hints: &mut Hints) {
         let is_followed = self.roots.get(key.0).is_some_and(|names| !names.is_empty());
         if is_followed && is_of_interest(file) && !hints.folders.contains(key) {
@@ -48,7 +48,7 @@ impl Filter {
     }
 
     /// The sessions whose folders are at or below this path: one, or all of a home (`None`).
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[cfg(target_os = "linux")]
     pub(super) fn sessions_below(&self, path: &Path) -> Vec<(usize, Option<Arc<str>>)> {
         let homes = self.roots.iter().enumerate();
         let names = homes.flat_map(|(home, names)| names.iter().map(move |root| (home, root)));

@@ -1,11 +1,8 @@
 //! What a source of file events reports: what must be read again, and why a folder is not watched.
 
+use crate::core::session::Key;
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
-
-/// A session: the index of its home and its id.
-pub(crate) type Key = (usize, Arc<str>);
 
 /// What must be read again.
 #[derive(Debug, Default)]

@@ -9,9 +9,11 @@ mod place;
 mod tests;
 
 use super::filter::Filter;
-use super::hints::{Hints, Key, Refusal};
+use super::hints::{Hints, Refusal};
 use super::mounts::{self, Mounts};
 use super::route::{Routes, Scope};
+use crate::core::session::Key;
+use crate::system::readiness::wait_for;
 use place::{Place, Places, Watches};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
@@ -25,6 +27,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// Changes of a file, a folder, or its entries. Each write is an event, so the event for closing the file adds nothing.
@@ -111,7 +114,7 @@ impl Source {
             }
             let ready = match &mut self.ready {
                 Some(ready) => ready,
-                none => match wait_on(Arc::clone(&self.inotify)) {
+                none => match wait_for(Arc::clone(&self.inotify), Interest::READABLE) {
                     Ok(ready) => none.insert(ready),
                     Err(error) => return unable(&error).await,
                 },
@@ -399,11 +402,6 @@ impl Source {
             self.leave(watch, |place| matches!(place, Place::Session(..)));
         }
     }
-}
-
-#[expect(deprecated, reason = "the replacement is unsafe, for types whose descriptor may change; this one cannot")]
-fn wait_on(inotify: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
-    AsyncFd::new(inotify)
 }
 
 /// Reports that the runtime cannot wait for events. Changes are then found by the slow rescan.

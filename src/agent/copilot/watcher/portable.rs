@@ -1,7 +1,8 @@
 //! File events on macOS and Windows, from the `notify` crate and its thread.
 
 use super::filter::Filter;
-use super::hints::{Hints, Key, Refusal};
+use super::hints::{Hints, Refusal};
+use crate::core::session::Key;
 use notify::event::{EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::BTreeSet;

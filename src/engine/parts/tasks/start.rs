@@ -13,9 +13,9 @@ use crate::control::PendingOrder;
 use crate::core::action::{Trait, is_cut_off};
 use crate::core::fleet::Session;
 use crate::core::owner::Held;
+use crate::core::session::Key;
 use crate::core::time::Time;
 use crate::core::verdict::Status;
-use crate::engine::key::Key;
 use crate::engine::ledger::LockGuard;
 use crate::engine::parts::resumes::ResumeRecord;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl Tasks {
         let (log_view, seen) = watch::channel(log_view_of(context.session, context.status));
         let site = Site {
             id: context.session.id.clone(),
-            cwd: context.session.about.cwd.as_deref().or(context.session.facts.cwd.as_deref()).map(PathBuf::from),
+            cwd: context.session.cwd().map(PathBuf::from),
             endpoints: context.endpoints.clone(),
             owned: context.session.held == Held::Verified,
             log_view: seen,

@@ -3,9 +3,10 @@
 use super::*;
 use crate::config::Config;
 use crate::core::fleet::Session;
+use crate::core::session::Key;
 use crate::core::time::Moment;
 use crate::engine::last_seen::Seen;
-use crate::engine::{Fleet, Key, SESSIONS};
+use crate::engine::{Fleet, SESSIONS};
 use std::fs;
 use std::future::Future;
 use std::path::PathBuf;

@@ -4,9 +4,10 @@ use crate::agent::copilot::owner::GRACE;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::{Held, Owner};
+use crate::core::session::Key;
 use crate::core::time::{Span, Time};
 use crate::engine::parts::orders::WaitFor;
-use crate::engine::{Changes, Engine, Key};
+use crate::engine::{Changes, Engine};
 use crate::system::process::{is_ending, is_gone};
 
 /// How long an order waits for an owner that is exiting. A Copilot that uses much memory takes a second.

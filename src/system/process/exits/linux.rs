@@ -9,14 +9,15 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{PidfdFlags, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::system::descriptors::is_scarce;
+use crate::system::process::pidfd;
 use crate::system::readiness::wait_for;
 
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -44,20 +45,14 @@ impl Waits {
     }
 
     pub(super) fn watch(&mut self, pid: u32) -> io::Result<bool> {
-        let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
         if self.watched.contains_key(&pid) {
             return Ok(true);
         }
-        let pidfd = match pidfd_open(id, PidfdFlags::empty()) {
-            Ok(pidfd) => pidfd,
-            // INVAL, or NOENT since Linux 6.15: the id is a thread's, so no process has it.
-            Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Ok(false),
-            Err(error) => return Err(error.into()),
-        };
+        let Some(pidfd) = pidfd::open(pid)? else { return Ok(false) };
         if is_scarce(&pidfd) {
             return Err(Errno::MFILE.into()); // the rest is reserved for short reads
         }
-        if has_ended(&pidfd)? {
+        if pidfd::has_ended(&pidfd)? {
             return Ok(false); // a zombie
         }
         epoll::add(&self.epoll, &pidfd, EventData::new_u64(pid.into()), EventFlags::IN)?;
@@ -96,8 +91,4 @@ fn next_of(epoll: &OwnedFd) -> io::Result<Option<u32>> {
         Err(Errno::INTR) => next_of(epoll),
         Err(error) => Err(error.into()),
     }
-}
-
-fn has_ended(pidfd: &OwnedFd) -> io::Result<bool> {
-    Ok(poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&AT_ONCE))? > 0)
 }

@@ -2,12 +2,12 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
+use rustix::process::pidfd_send_signal;
 
 use super::request::{Expected, Force, unsent};
 use crate::core::time::Time;
+use crate::system::process::pidfd;
 
 #[derive(Debug)]
 pub(super) struct Handle {
@@ -18,11 +18,8 @@ pub(super) struct Handle {
 impl Handle {
     /// Holds the process that has the id now. `None` if there is none.
     pub(super) fn open(pid: u32, _now: Time) -> Result<Option<Self>, String> {
-        let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
-        match pidfd_open(id, PidfdFlags::empty()) {
-            Ok(process) => Ok(Some(Self { pid, process })),
-            // INVAL, or NOENT since Linux 6.15: the id is a thread's, so no process has it.
-            Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => Ok(None),
+        match pidfd::open(pid) {
+            Ok(process) => Ok(process.map(|process| Self { pid, process })),
             Err(Errno::NOSYS) => Err(format!(
                 "this kernel cannot hold on to process {pid} (pidfd_open needs Linux 5.3), so another one might be hit. \
                  Nothing was signalled; end it yourself"
@@ -33,8 +30,7 @@ impl Handle {
 
     /// Whether it has ended. `true` if that is unknown.
     pub(super) fn has_ended(&self) -> bool {
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&at_once)) != Ok(0)
+        pidfd::has_ended(&self.process) != Ok(false)
     }
 
     pub(super) fn signal(&self, force: Force, _expected: &Expected<'_>) -> Result<(), String> {

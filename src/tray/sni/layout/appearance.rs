@@ -25,15 +25,22 @@ pub(super) enum EntryType {
     Check(Option<bool>),
 }
 
+impl EntryType {
+    pub(super) const fn of(item: &Item) -> Self {
+        match item {
+            Item::Separator => Self::Separator,
+            Item::Text(_) | Item::Action { .. } => Self::Standard,
+            Item::Check { checked, .. } => Self::Check(Some(*checked)),
+            Item::Submenu { .. } => Self::Submenu,
+        }
+    }
+}
+
 impl Appearance {
     pub(super) fn of(item: &Item) -> Self {
-        let (picture, entry_type) = match item {
-            Item::Separator => (None, EntryType::Separator),
-            Item::Text(_) | Item::Action { .. } => (None, EntryType::Standard),
-            Item::Check { checked, .. } => (None, EntryType::Check(Some(*checked))),
-            Item::Submenu { picture, .. } => (*picture, EntryType::Submenu),
-        };
-        Self { text: item.words().cloned(), enabled: item.is_enabled(), picture, entry_type }
+        let picture = if let Item::Submenu { picture, .. } = item { *picture } else { None };
+        let (text, enabled) = (item.words().cloned(), item.is_enabled());
+        Self { text, enabled, picture, entry_type: EntryType::of(item) }
     }
 
     /// The label, with its age as of now.

@@ -10,12 +10,13 @@ use crate::agent::copilot::bridge::{PROTOCOL, peer};
 use crate::core::text::is_uuid;
 use crate::core::time::Span;
 use crate::system::clock::Clock;
+use crate::system::identity::Identity;
 use crate::system::runtime::Runtime;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -55,14 +56,14 @@ const REJECTIONS_LOGGED_EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct BridgeSocket {
     accepting: AbortHandle,
     path: PathBuf,
-    file: (u64, u64),
+    file: Identity,
 }
 
 impl Drop for BridgeSocket {
     fn drop(&mut self) {
         self.accepting.abort();
         // Another tray may have replaced it.
-        if fs::symlink_metadata(&self.path).is_ok_and(|meta| (meta.dev(), meta.ino()) == self.file) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|meta| Identity::of(&meta) == self.file) {
             let _ = fs::remove_file(&self.path); // a leftover is replaced by the next tray
         }
     }
@@ -127,11 +128,11 @@ fn serve_checked(
     let _ = fs::remove_file(&new); // left by a dead process; where it cannot be removed, binding reports why
     let listener = UnixListener::bind(&new).with_context(|| format!("cannot make the socket {}", path.display()))?;
     fs::set_permissions(&new, Permissions::from_mode(0o600))?;
-    let meta = fs::symlink_metadata(&new)?;
+    let file = Identity::of(&fs::symlink_metadata(&new)?);
     fs::rename(&new, &path)?;
     let (events, received) = mpsc::channel(QUEUE_MAX);
     let accepting = tokio::spawn(accept(listener, ours, check, events)).abort_handle();
-    Ok((BridgeSocket { accepting, path, file: (meta.dev(), meta.ino()) }, received))
+    Ok((BridgeSocket { accepting, path, file }, received))
 }
 
 async fn accept(listener: UnixListener, ours: Ours, check: Check, events: mpsc::Sender<BridgeEvent>) {

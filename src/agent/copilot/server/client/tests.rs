@@ -159,8 +159,9 @@ fn a_session_is_joined_only_in_its_owners_server() {
         let link = Link::open(&fake.endpoint, Path::new("")).await.unwrap();
         assert!(matches!(link.reach("s", false).await, Err(Fault::NotLoaded(_))));
         assert_eq!(fake.called("session.resume"), 0);
-        assert!(link.reach("s", true).await.unwrap().has_active_work);
-        assert!(link.reach("s", true).await.unwrap().abortable);
+        for _ in 0..2 {
+            assert!(link.reach("s", true).await.unwrap().has_active_work);
+        }
         assert_eq!(fake.called("session.resume"), 1, "joined once");
     });
 }

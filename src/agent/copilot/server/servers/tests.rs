@@ -2,10 +2,12 @@
 
 use std::io::Write;
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+#[cfg(unix)]
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::system::process::testing;
 
 const SECRET: &str = "4f1c-secret";
 
@@ -63,23 +65,6 @@ impl Fixture {
         let file = self.home.path().join("token");
         fs::write(&file, token).unwrap();
         ServerSetting { address: self.address, token: Some(TokenSource::File(file)) }
-    }
-}
-
-/// A process that listens nowhere.
-struct IdleProcess(Child);
-
-impl IdleProcess {
-    fn start() -> Self {
-        let program = if cfg!(windows) { "cmd" } else { "cat" };
-        Self(Command::new(program).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
-    }
-}
-
-impl Drop for IdleProcess {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -197,13 +182,13 @@ fn only_regular_files_are_opened() {
 #[test]
 fn case_107f_a_stale_entry_gives_no_endpoint() {
     let fixture = Fixture::new();
-    let idle = IdleProcess::start();
+    let idle = testing::waiting();
     let text = fixture.text(&format!("{SECRET:?}"));
-    let text = text.replace(&format!("\"pid\": {}", std::process::id()), &format!("\"pid\": {}", idle.0.id()));
+    let text = text.replace(&format!("\"pid\": {}", std::process::id()), &format!("\"pid\": {}", idle.pid()));
     fixture.write(&text);
-    fs::rename(fixture.entry(), fixture.home.path().join("servers").join(format!("{}.json", idle.0.id()))).unwrap();
+    fs::rename(fixture.entry(), fixture.home.path().join("servers").join(format!("{}.json", idle.pid()))).unwrap();
     let (homes, setting) = ([fixture.home.path().to_owned()], [fixture.setting("other")]);
-    assert_eq!(endpoints(idle.0.id(), &homes, &setting, Some(fixture.home.path())), []);
+    assert_eq!(endpoints(idle.pid(), &homes, &setting, Some(fixture.home.path())), []);
     assert_eq!(fixture.token(&[]), None, "nor is it sent to the port's new owner");
     for nobody in [0, u32::MAX] {
         assert_eq!(endpoints(nobody, &homes, &setting, None), []);

@@ -9,6 +9,7 @@ use crate::core::limits::Limits;
 use crate::core::owner::Held;
 use crate::core::time::Moment;
 use crate::system::process::SLACK;
+use crate::system::process::testing::{copy, now};
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -23,8 +24,7 @@ struct Copilot {
 impl Copilot {
     fn start(scratch: &Path) -> Self {
         let program = scratch.join("copilot");
-        // By `cp`: a file that this process had open for writing cannot be executed (ETXTBSY).
-        assert!(Command::new("cp").arg("/usr/bin/perl").arg(&program).status().unwrap().success());
+        copy("/usr/bin/perl", &program);
         let script = r#"$| = 1; print "ready\n"; chomp(my $hold = <STDIN>);
             open(F, "+<", $hold) or die; flock(F, 6) or die; print "held\n"; <STDIN>"#;
         let mut process =
@@ -54,8 +54,22 @@ impl Drop for Copilot {
     }
 }
 
-fn now() -> Time {
-    Time(jiff::Timestamp::now().as_millisecond())
+/// The folder of a session with a process's lock, which that process does not hold yet.
+struct Locked {
+    path: PathBuf,
+    hold: PathBuf,
+    lock: PathBuf,
+}
+
+impl Locked {
+    fn by(pid: u32, scratch: &Path) -> Self {
+        let path = scratch.join("home/session-state/one");
+        fs::create_dir_all(&path).unwrap();
+        let [hold, lock] = ["hold", "lock"].map(|kind| path.join(format!("inuse.{pid}.{kind}")));
+        fs::write(&hold, "").unwrap();
+        fs::write(&lock, pid.to_string()).unwrap();
+        Self { path, hold, lock }
+    }
 }
 
 /// A process's open files are checked at most every five seconds, and at once after a write to the session's folder.
@@ -65,11 +79,7 @@ fn a_process_found_not_to_hold_a_session_is_rechecked_after_five_seconds() {
         let scratch = tempfile::tempdir().unwrap();
         let mut copilot = Copilot::start(scratch.path());
         let pid = copilot.process.id();
-        let path = scratch.path().join("home/session-state/one");
-        fs::create_dir_all(&path).unwrap();
-        let hold = path.join(format!("inuse.{pid}.hold"));
-        fs::write(&hold, "").unwrap();
-        fs::write(path.join(format!("inuse.{pid}.lock")), pid.to_string()).unwrap();
+        let Locked { path, hold, .. } = Locked::by(pid, scratch.path());
         // Wait until the lock no longer counts as new.
         let made = now();
         while now() <= made + SETTLES + Span(100) {
@@ -107,12 +117,7 @@ fn a_new_locks_process_is_rechecked() {
     let scratch = tempfile::tempdir().unwrap();
     let mut copilot = Copilot::start(scratch.path());
     let pid = copilot.process.id();
-    let path = scratch.path().join("home/session-state/one");
-    fs::create_dir_all(&path).unwrap();
-    let hold = path.join(format!("inuse.{pid}.hold"));
-    fs::write(&hold, "").unwrap();
-    let lock = path.join(format!("inuse.{pid}.lock"));
-    fs::write(&lock, pid.to_string()).unwrap();
+    let Locked { path, hold, lock } = Locked::by(pid, scratch.path());
     let (limits, known, made) = (Limits::default(), HashSet::from([pid]), modified(&fs::metadata(lock).unwrap()));
     let mut folder = Folder::new(path.parent().unwrap(), "one");
     // The awake clock differs from the wall clock.
@@ -146,11 +151,7 @@ fn an_unreadable_folder_is_not_rechecked_for_its_new_lock() {
     let scratch = tempfile::tempdir().unwrap();
     let copilot = Copilot::start(scratch.path());
     let pid = copilot.process.id();
-    let path = scratch.path().join("home/session-state/one");
-    fs::create_dir_all(&path).unwrap();
-    fs::write(path.join(format!("inuse.{pid}.hold")), "").unwrap();
-    let lock = path.join(format!("inuse.{pid}.lock"));
-    fs::write(&lock, pid.to_string()).unwrap();
+    let Locked { path, lock, .. } = Locked::by(pid, scratch.path());
     let made = modified(&fs::metadata(lock).unwrap());
     let (limits, known) = (Limits::default(), HashSet::from([pid]));
     let context =

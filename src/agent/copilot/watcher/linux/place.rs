@@ -1,7 +1,7 @@
 //! Maps watches to folders. The kernel has one watch for a folder, however many names it has.
 
-use crate::agent::copilot::watcher::hints::Key;
 use crate::core::compact_id::CompactId;
+use crate::core::session::Key;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
