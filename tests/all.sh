@@ -170,6 +170,30 @@ prepare() {
     stage 'copilot cli' install_copilot
 }
 
+# Makes cargo lint our own crates right after it has compiled them, with the dependencies that it has compiled for them.
+# `cargo clippy` would check all dependencies separately, which takes minutes.
+lint_while_building() {
+    export RUSTC_WORKSPACE_WRAPPER=$target/linting-rustc LINTS=$target/lints
+    cat >"$RUSTC_WORKSPACE_WRAPPER" <<'SCRIPT'
+#!/usr/bin/env bash
+# linting-rustc RUSTC ARGUMENT...: compiles, then lints the same code without generating any.
+"$@" || exit
+lint=() emits='' previous=''
+for argument in "${@:2}"; do
+    case $argument in
+    --emit=*) emits=1 argument=--emit=metadata ;;
+    --json=*) argument=${argument/,artifacts/} ;; # cargo would take them for the compiler's
+    esac
+    [[ $previous != --out-dir ]] || argument=$LINTS
+    lint+=("$argument")
+    previous=$argument
+done
+[[ -z $emits ]] || exec clippy-driver "$1" "${lint[@]}" -C incremental="$LINTS" -D warnings
+SCRIPT
+    chmod +x "$RUSTC_WORKSPACE_WRAPPER"
+    mkdir -p "$LINTS"
+}
+
 # clippy_elsewhere TARGET...: lints the program for other systems. Without the tests, which run on Linux only.
 clippy_elsewhere() {
     # Some crates for macOS compile Objective-C in their build scripts. A check links nothing, so a compiler that writes
@@ -201,31 +225,31 @@ integration_tests() {
     done
 }
 
-# test_binary NAME: runs this integration test.
-test_binary() {
-    loud_stage "$1" "${UNIGNORED[@]}" cargo test --locked --quiet --test "$1" -- --test-threads="$THREADS"
+# run_tests NAME [ARGUMENT...]: runs the integration tests NAME, with these arguments to the test program.
+run_tests() {
+    loud_stage "$*" "${UNIGNORED[@]}" cargo test --locked --quiet --test "$1" -- --test-threads="$THREADS" "${@:2}"
 }
 
 main() {
     local name soak code=0
     prepare
     stage 'format' cargo fmt --check
-    stage 'clippy (linux)' cargo clippy --locked --quiet --all-targets -- -D warnings
     stage 'clippy (windows, macos)' clippy_elsewhere "$WINDOWS" "$MACOS"
-    # All at once, so that the times below are those of the tests alone.
-    stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
+    lint_while_building
+    # All at once, so that the times below are those of the tests alone. With the benches, so that they are linted.
+    stage 'build tests, clippy (linux)' cargo test --locked --quiet --all-targets --no-run
     # The soak takes two minutes on any machine, and little CPU: it runs alongside the others.
-    test_binary soak >"$scratch/soak" &
+    run_tests e2e soak:: >"$scratch/soak" &
     soak=$!
     loud_stage 'unit tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins -- --test-threads="$THREADS"
     for name in $(integration_tests); do
-        [[ $name == e2e || $name == soak ]] || test_binary "$name"
+        [[ $name == e2e ]] || run_tests "$name"
     done
     wait "$soak" || code=$?
     cat "$scratch/soak"
     ((code == 0)) || exit "$code"
     # Last and alone: its tests use the whole machine.
-    test_binary e2e
+    run_tests e2e --skip soak::
 }
 
 [[ ${BASH_SOURCE[0]} != "$0" ]] || main "$@"

@@ -7,6 +7,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should panic where it fails")]
 
+mod soak;
 mod support;
 
 mod e2e {

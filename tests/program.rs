@@ -1,14 +1,17 @@
-//! The real program on made-up sessions. Tests that need the real CLI are in `tests/e2e`, tests that need a desktop in
-//! `tests/desktop`.
+//! The real program on made-up sessions. Tests that need the real CLI are in `tests/e2e.rs`.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should say where")]
 
 mod control;
+mod desktop;
 mod disk;
 mod doctor;
+mod faults;
 mod program {
     mod bars;
     mod demo;
 }
 mod support;
+
+use support::desktop as desk;

@@ -3,7 +3,7 @@
 //! ```text
 //! cargo build --release
 //! PILOTLIGHT_TEST_PROGRAM=target/release/pilotlight PILOTLIGHT_TEST_HOME=a/home/with/3000/folders \
-//!     cargo test --test desktop figures -- --ignored --nocapture --test-threads 1
+//!     cargo test --test program figures -- --ignored --nocapture --test-threads 1
 //! ```
 //!
 //! `PILOTLIGHT_TEST_MINUTES` sets for how many minutes the idle program is measured; the default is three. The program

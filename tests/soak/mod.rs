@@ -1,52 +1,44 @@
 //! A soak test: the real Copilot CLI is driven at random for a long time, and Pilotlight must report the truth
 //! throughout.
 //!
-//! Actors ([`actor`](soak::actor)) create sessions, prompt them, answer them, leave them waiting, abort, kill and
-//! resume them. A [`person`](soak::person) does the same at a terminal. Each knows the true status of its sessions from
-//! its own actions and from the time of Copilot's events, and records it ([`truth`](soak::truth)). At the end, the
-//! lines of `watch --json` and some answers of `status --json` are compared with the record. A deviation counts once
-//! the truth has held for longer than [`REACTION`](soak::truth::REACTION).
+//! Actors ([`actor`]) create sessions, prompt them, answer them, leave them waiting, abort, kill and resume them. A
+//! [`person`] does the same at a terminal. Each knows the true status of its sessions from its own actions and from the
+//! time of Copilot's events, and records it ([`truth`]). At the end, the lines of `watch --json` and some answers of
+//! `status --json` are compared with the record. A deviation counts once the truth has held for longer than
+//! [`REACTION`](truth::REACTION).
 //!
-//! The long run also gives orders at the worst moments: somebody resumes a session twice at once
-//! ([`twice`](soak::twice)), and a server is frozen, ordered twice, copied, and waits for its user
-//! ([`troubled`](soak::troubled)). None of the possible harm ([`audit`](soak::audit)) is allowed: no fork, no prompt
-//! sent twice, no signal to a process that does not own the session, no answer to a request that was not shown, and no
-//! effect of an order that was reported as not done.
+//! The long run also gives orders at the worst moments: somebody resumes a session twice at once ([`twice`]), and a
+//! server is frozen, ordered twice, copied, and waits for its user ([`troubled`]). None of the possible harm
+//! ([`audit`]) is allowed: no fork, no prompt sent twice, no signal to a process that does not own the session, no
+//! answer to a request that was not shown, and no effect of an order that was reported as not done.
 //!
-//! At the same time, synthetic sessions are written in ways in which Copilot never writes ([`writers`](soak::writers)).
+//! At the same time, synthetic sessions are written in ways in which Copilot never writes ([`writers`]).
 //!
 //! `PILOTLIGHT_SOAK_SEED` repeats a run's choices; `PILOTLIGHT_SOAK_SECONDS` sets its length.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should panic where it fails")]
+pub(crate) mod actor;
+pub(crate) mod audit;
+pub(crate) mod person;
+pub(crate) mod pilots;
+pub(crate) mod troubled;
+pub(crate) mod truth;
+pub(crate) mod twice;
+mod writers;
 
-mod support;
-
-mod soak {
-    pub(crate) mod actor;
-    pub(crate) mod audit;
-    pub(crate) mod person;
-    pub(crate) mod pilots;
-    pub(crate) mod troubled;
-    pub(crate) mod truth;
-    pub(crate) mod twice;
-    mod writers;
-}
-
-use soak::actor::{Actor, Rng};
-use soak::audit::Audit;
-use soak::person::AtTerminal;
-use soak::pilots::Pilots;
-use soak::troubled::Troubled;
-use soak::truth::{Ledger, score};
-use soak::twice::Hasty;
+use self::actor::{Actor, Rng};
+use self::audit::Audit;
+use self::person::AtTerminal;
+use self::pilots::Pilots;
+use self::troubled::Troubled;
+use self::truth::{Ledger, score};
+use self::twice::Hasty;
+use crate::support::home::Home;
+use crate::support::model::Model;
+use crate::support::wait;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
-use support::home::Home;
-use support::model::Model;
-use support::wait;
 
 /// The number of servers that run at once, each with its own sessions.
 const ACTORS: u64 = 3;

@@ -5,23 +5,14 @@
 //! pass without checking anything on systems that do not allow them. Faults of the bus, the panel and the notification
 //! server are tested in `tests/desktop`, those of Copilot's servers in `tests/e2e`.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should panic where it fails")]
-
-mod support;
-
-use support::desktop as desk;
-
-mod faults {
-    mod beside;
-    mod disk;
-    mod floods;
-    mod killed;
-    mod limits;
-    mod memory;
-    mod refused;
-    mod spaces;
-    mod stopped;
-    mod storms;
-    mod swept;
-}
+mod beside;
+mod disk;
+mod floods;
+mod killed;
+mod limits;
+mod memory;
+mod refused;
+mod spaces;
+mod stopped;
+mod storms;
+mod swept;
