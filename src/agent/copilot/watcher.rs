@@ -28,7 +28,7 @@ use hints::Refusal;
 use linux::Source;
 #[cfg(not(target_os = "linux"))]
 use portable::Source;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use throttle::Throttle;
@@ -150,6 +150,7 @@ impl Watcher {
                 });
                 false
             }
+            Err(Refusal::Gone) => false,
             Err(Refusal::Other(error)) => {
                 tracing::debug!(path = %path.display(), %error, "not watched");
                 false
@@ -158,16 +159,22 @@ impl Watcher {
     }
 
     /// Watches these roots, and the folders that show when a root is replaced by another folder. `renew` replaces all
-    /// these watches, because a path may no longer lead to the folder that is watched for it.
-    pub(crate) fn watch_routes(&mut self, roots: &[&Path], renew: bool) {
-        let Some(source) = &mut self.source else { return };
+    /// these watches, because a path may no longer lead to the folder that is watched for it. Returns the folders that
+    /// vanished before they could be watched: nothing reports what takes their place.
+    pub(crate) fn watch_routes(&mut self, roots: &[&Path], renew: bool) -> HashSet<PathBuf> {
+        let Some(source) = &mut self.source else { return HashSet::new() };
         if renew {
             source.unwatch_routes(&self.kept);
         }
-        let refused = source.watch_routes(roots, &self.kept);
-        if let Some((path, refusal)) = refused {
-            self.record(&path, Err(refusal));
+        let mut vanished = HashSet::new();
+        for (path, refusal) in source.watch_routes(roots, &self.kept) {
+            if matches!(refusal, Refusal::Gone) {
+                vanished.insert(path);
+            } else {
+                self.record(&path, Err(refusal));
+            }
         }
+        vanished
     }
 
     /// Whether the replacement of a home by another folder causes a hint.

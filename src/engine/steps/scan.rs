@@ -159,6 +159,10 @@ impl Engine {
     /// Watches the homes and the folders above them.
     pub(super) fn watch_home_paths(&mut self, again: bool) {
         let roots: Vec<_> = self.homes.followed().map(|(_, root)| root).collect();
-        self.watcher.watch_routes(&roots, again);
+        let vanished = self.watcher.watch_routes(&roots, again);
+        if !vanished.is_empty() {
+            self.homes.invalidate(&vanished);
+            self.homes.mark_unsettled(self.clock.now().awake);
+        }
     }
 }

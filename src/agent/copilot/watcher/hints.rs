@@ -47,6 +47,8 @@ impl Hints {
 pub(super) enum Refusal {
     /// The system has no more watches to give.
     Full,
+    /// The folder is no longer there.
+    Gone,
     /// Another error, in the system's words.
     Other(String),
 }

@@ -179,20 +179,21 @@ impl Source {
     }
 
     /// Watches the routes to these roots, and removes watches on former routes, except those on `kept` folders. Returns
-    /// a folder that could not be watched.
-    pub(super) fn watch_routes(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Option<(PathBuf, Refusal)> {
-        let mut refused = None;
+    /// the folders that could not be watched.
+    pub(super) fn watch_routes(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Vec<(PathBuf, Refusal)> {
+        let mut refused = Vec::new();
         let mut routes = Routes::to(roots.iter().copied());
         // Repeated until stable, to find what was created before its watch was added.
         for _ in 0..8 {
-            refused = None;
+            refused.clear();
             for (folder, scope) in &routes.folders {
                 if let Err(refusal) = self.watch_for(folder, *scope) {
-                    refused = Some((folder.clone(), refusal));
+                    refused.push((folder.clone(), refusal));
                 }
             }
             let now = Routes::to(roots.iter().copied());
-            if now == routes {
+            // A folder may be gone for a moment, and back before the routes are compared.
+            if now == routes && !refused.iter().any(|(_, refusal)| matches!(refusal, Refusal::Gone)) {
                 break;
             }
             routes = now;
@@ -208,7 +209,7 @@ impl Source {
             if let Some(scope) = scope
                 && let Err(refusal) = self.watch_for(&path, scope)
             {
-                refused = Some((path.to_path_buf(), refusal));
+                refused.push((path.to_path_buf(), refusal));
             }
         }
         (self.filter.points, self.missing) = (routes.points, routes.missing);
@@ -264,6 +265,7 @@ impl Source {
     fn add_watch(&self, path: &Path, flags: WatchFlags) -> Result<i32, Refusal> {
         inotify::add_watch(&self.inotify, path, flags | WatchFlags::MASK_ADD).map_err(|error| match error {
             Errno::NOSPC => Refusal::Full,
+            Errno::NOENT | Errno::NOTDIR => Refusal::Gone,
             error => Refusal::Other(error.to_string()),
         })
     }

@@ -87,18 +87,18 @@ impl Source {
     /// Does nothing: a tree is watched by its name, whatever it is.
     pub(super) const fn unwatch_routes(&self, _: &BTreeSet<PathBuf>) {}
 
-    /// Watches these roots; for one that does not exist, the nearest existing folder above it. Returns a folder that
+    /// Watches these roots; for one that does not exist, the nearest existing folder above it. Returns the folders that
     /// could not be watched.
-    pub(super) fn watch_routes(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Option<(PathBuf, Refusal)> {
+    pub(super) fn watch_routes(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Vec<(PathBuf, Refusal)> {
         let nearest = |root: &&Path| root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
-        let mut refused = None;
+        let mut refused = Vec::new();
         // Repeated until stable, to find what was created before its watch was added.
         for _ in 0..8 {
-            refused = None;
+            refused.clear();
             let wanted: BTreeSet<_> = roots.iter().filter_map(nearest).collect();
             for folder in &wanted {
                 if let Err(refusal) = self.watch(folder) {
-                    refused = Some((folder.clone(), refusal));
+                    refused.push((folder.clone(), refusal));
                 }
             }
             if wanted == roots.iter().filter_map(nearest).collect() {

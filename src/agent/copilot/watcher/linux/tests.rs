@@ -83,7 +83,7 @@ fn a_new_folder_of_logs_is_found_at_the_next_event() {
     fs::create_dir(&root).unwrap();
     let mut source = Source::new(Filter { roots: vec![vec![root.clone()]], seen: None, ..Filter::default() }).unwrap();
     let kept = BTreeSet::new();
-    assert!(source.watch_routes(&[&root], &kept).is_none() && !source.folders.contains_key(&*logs));
+    assert!(source.watch_routes(&[&root], &kept).is_empty() && !source.folders.contains_key(&*logs));
     // Other entries of the home do not even cause events.
     for name in ["session-store.db-journal", "logs"] {
         fs::create_dir(home.join(name)).unwrap();
@@ -93,7 +93,7 @@ fn a_new_folder_of_logs_is_found_at_the_next_event() {
     fs::write(home.join("made"), "{}").unwrap();
     fs::rename(home.join("made"), home.join("open-sessions-state.json")).unwrap();
     assert!(hints(&mut source).routes);
-    assert!(source.watch_routes(&[&root], &kept).is_none() && source.folders.contains_key(&*logs));
+    assert!(source.watch_routes(&[&root], &kept).is_empty() && source.folders.contains_key(&*logs));
     fs::write(logs.join("process-1700000000000-17.log"), "x").unwrap();
     assert_eq!(hints(&mut source).logs, [17].into());
     fs::create_dir(root.join("one")).unwrap();
@@ -132,4 +132,33 @@ fn a_folder_with_two_names_is_watched_by_both() {
     fs::write(session.join("events.jsonl"), "{}\n").unwrap();
     assert!(!hints(&mut source).any());
     assert_eq!((source.folders.len(), source.held.len(), source.places.len()), (2, 0, 2));
+}
+
+#[test]
+fn a_home_that_is_replaced_while_it_is_being_watched_is_watched_or_reported() {
+    let scratch = tempfile::tempdir().unwrap();
+    let scratch = scratch.path().canonicalize().unwrap();
+    let [home, away, between] = ["home", "away", "between"].map(|name| scratch.join(name));
+    let root = home.join("session-state");
+    for home in [&home, &away] {
+        fs::create_dir_all(home.join("session-state")).unwrap();
+    }
+    let swap = || {
+        for (from, to) in [(&home, &between), (&away, &home), (&between, &away)] {
+            fs::rename(from, to).unwrap();
+        }
+    };
+    let mut source = Source::new(Filter { roots: vec![vec![root.clone()]], seen: None, ..Filter::default() }).unwrap();
+    let kept = BTreeSet::new();
+    for round in 0..1000 {
+        let refused = std::thread::scope(|scope| {
+            scope.spawn(|| (0..round % 16).for_each(|_| swap()));
+            source.unwatch_routes(&kept);
+            source.watch_routes(&[&root], &kept)
+        });
+        if !hints(&mut source).routes && refused.is_empty() {
+            swap();
+            assert!(hints(&mut source).routes, "round {round}: the last replacement was missed");
+        }
+    }
 }
