@@ -26,7 +26,7 @@ mod e2e {
     mod orders;
     mod owners;
     mod permissions;
-    mod popups;
+    mod popup_causes;
     mod reach;
     mod recover;
     mod repeated;

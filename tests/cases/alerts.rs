@@ -2,9 +2,9 @@
 
 mod bounds;
 mod hours;
+mod quiet;
 mod reminders;
 mod requests;
-mod silence;
 mod stage;
 mod words;
 

@@ -5,11 +5,6 @@ use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use std::time::Duration;
 
-fn shows(table: &Tmux, text: &str) {
-    let shown = || table.screen().contains(text).then_some(());
-    wait_until(SOON, &format!("the terminal shows {text:?}"), || table.screen(), shown);
-}
-
 /// Waits until this session's row is chosen.
 fn is_chosen(table: &Tmux, title: &str) {
     let chosen = || table.screen().lines().any(|line| line.starts_with("› ") && line.contains(title)).then_some(());
@@ -30,8 +25,8 @@ fn the_live_table_chooses_explains_and_asks_before_it_ends_a_session() {
     let table = Tmux::start(&live, 90, 40);
     // The session that changed last is first.
     is_chosen(&table, "Session 2");
-    shows(&table, "Folder: /home/dev/project");
-    shows(&table, "Enter explain   ↑↓ choose   q quit");
+    table.shows("Folder: /home/dev/project");
+    table.shows("Enter explain   ↑↓ choose   q quit");
     table.press(&["Down"]);
     is_chosen(&table, "Session 1");
     table.press(&["Down", "Up", "k"]);
@@ -39,20 +34,20 @@ fn the_live_table_chooses_explains_and_asks_before_it_ends_a_session() {
     table.press(&["j"]);
     is_chosen(&table, "Session 1");
     table.press(&["Enter"]);
-    shows(&table, &format!("session         {}", sessions[0].id));
-    shows(&table, "Press Enter to return to the table.");
+    table.shows(&format!("session         {}", sessions[0].id));
+    table.shows("Press Enter to return to the table.");
     // Other keys do nothing here.
     table.text("q");
     table.press(&["Enter"]);
     is_chosen(&table, "Session 1");
     table.press(&["a"]);
-    shows(&table, "approve does nothing for ");
+    table.shows("approve does nothing for ");
     table.press(&["s"]);
-    shows(&table, "End this session? Its tool is killed; it can be resumed. [y/N]");
+    table.shows("End this session? Its tool is killed; it can be resumed. [y/N]");
     table.text("n");
     table.press(&["Enter"]);
-    shows(&table, "the session was left as it is");
-    shows(&table, "Press Enter to return to the table.");
+    table.shows("the session was left as it is");
+    table.shows("Press Enter to return to the table.");
     table.press(&["Enter"]);
     is_chosen(&table, "Session 1");
     let row = user.row(&sessions[0]).unwrap();

@@ -19,15 +19,6 @@ fn in_terminal(user: &User, arguments: &[&str]) -> Tmux {
     Tmux::with_exit_code(&user.pilotlight(arguments), 110, 40)
 }
 
-fn shows(terminal: &Tmux, text: &str) {
-    wait_until(
-        SOON,
-        &format!("the terminal shows {text:?}"),
-        || terminal.screen(),
-        || terminal.screen().contains(text).then_some(()),
-    );
-}
-
 /// A session with a live owner and these open requests.
 fn asking(user: &User, requests: &[&str]) -> (Folder, crate::support::synthetic::Owner) {
     let session = user.session(1);
@@ -58,21 +49,21 @@ fn a_session_in_a_terminal_is_ended_only_after_a_yes() {
     );
     for answer in ["", "n", "yesterday"] {
         let terminal = in_terminal(&user, &["stop", "00000001"]);
-        shows(&terminal, END);
+        terminal.shows(END);
         terminal.text(answer);
         terminal.press(&["Enter"]);
-        shows(&terminal, "the session was left as it is");
-        shows(&terminal, "exited with 4");
+        terminal.shows("the session was left as it is");
+        terminal.shows("exited with 4");
     }
     assert_eq!(double.orders(), []);
 
     for answer in ["y", "YES"] {
         let terminal = in_terminal(&user, &["stop", "00000001"]);
-        shows(&terminal, END);
+        terminal.shows(END);
         terminal.text(answer);
         terminal.press(&["Enter"]);
-        shows(&terminal, "it is done");
-        shows(&terminal, "exited with 0");
+        terminal.shows("it is done");
+        terminal.shows("exited with 0");
     }
     assert!(user.run(&["stop", "00000001", "--yes"]).status.success());
     assert!(double.orders().iter().all(|order| order.ask == Ask::End { confirmed: true }));
@@ -110,23 +101,23 @@ fn with_ask_each_request_is_shown_before_it_is_answered() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("no terminal here to ask you on"));
 
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask"]);
-    shows(&terminal, "    shell: rm r-1\nApprove this request, once? [y/N]");
+    terminal.shows("    shell: rm r-1\nApprove this request, once? [y/N]");
     assert_eq!(answered(), [""; 0], "not before the answer");
     terminal.press(&["y", "Enter"]);
-    shows(&terminal, "r-1 is allowed\nexited with 0");
+    terminal.shows("r-1 is allowed\nexited with 0");
     assert_eq!(terminal.screen().matches("shell: rm").count(), 1, "shown once");
 
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask", "--request", "r-9"]);
-    shows(&terminal, "    shell: rm r-9\n");
+    terminal.shows("    shell: rm r-9\n");
     terminal.press(&["n", "Enter"]);
-    shows(&terminal, "the request was left open\nexited with 4");
+    terminal.shows("the request was left open\nexited with 4");
 
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask", "--all"]);
     for (request, key) in [("r-1", "n"), ("r-2", "y"), ("r-3", "y")] {
-        shows(&terminal, &format!("    shell: rm {request}\nApprove this request, once? [y/N]"));
+        terminal.shows(&format!("    shell: rm {request}\nApprove this request, once? [y/N]"));
         terminal.press(&[key, "Enter"]);
     }
-    shows(&terminal, "exited with 4");
+    terminal.shows("exited with 4");
     assert_eq!(answered(), ["shell: rm r-1", "shell: rm r-2", "shell: rm r-3"]);
 }
 
@@ -136,12 +127,12 @@ fn with_ask_a_request_that_cannot_be_shown_is_not_asked_about() {
     let (_session, _owner) = asking(&user, &["r-1"]);
     let double = Double::start(&user, |_| vec![Report::End(Outcome::Refused("it is no longer open".into()))]);
     let terminal = in_terminal(&user, &["deny", "00000001", "--ask"]);
-    shows(&terminal, "pilotlight: it is no longer open\nexited with 4");
+    terminal.shows("pilotlight: it is no longer open\nexited with 4");
     assert_eq!(double.orders().len(), 1);
     let none = User::new();
     let (_session, _owner) = asking(&none, &[]);
     let terminal = in_terminal(&none, &["deny", "00000001", "--ask"]);
-    shows(&terminal, "it asks for no permission\nexited with 4");
+    terminal.shows("it asks for no permission\nexited with 4");
 }
 
 /// It asks about no further request.
@@ -153,10 +144,10 @@ fn ctrl_c_at_a_question_answers_nothing_and_ends() {
         vec![Report::Request("shell: ls".into()), Report::End(Outcome::Refused("not this".into()))]
     });
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask", "--all"]);
-    shows(&terminal, "[y/N]");
+    terminal.shows("[y/N]");
     terminal.press(&["C-c"]);
-    shows(&terminal, "the request was left open");
-    shows(&terminal, "exited with 4");
+    terminal.shows("the request was left open");
+    terminal.shows("exited with 4");
     let text = |order: &pilotlight::core::order::Order| match &order.ask {
         Ask::Approve(Which::Shown { text, .. }) => text.clone(),
         other => panic!("{other:?}"),
@@ -176,9 +167,9 @@ fn with_ask_a_very_long_request_is_answered_by_its_id() {
         _ => done(),
     });
     let terminal = in_terminal(&user, &["deny", "00000001", "--ask"]);
-    shows(&terminal, "Deny this request? [y/N]");
+    terminal.shows("Deny this request? [y/N]");
     terminal.press(&["y", "Enter"]);
-    shows(&terminal, "it is done\nexited with 0");
+    terminal.shows("it is done\nexited with 0");
     assert_eq!(double.orders()[1].ask, Ask::Deny(Which::These(vec!["r-1".into()])));
 }
 
@@ -196,11 +187,11 @@ fn input_typed_before_the_question_is_no_answer() {
     wait_until(SOON, "it asks for the request", || terminal.screen(), || (double.orders().len() == 1).then_some(()));
     terminal.text("y");
     terminal.press(&["Enter"]);
-    shows(&terminal, "y\n");
+    terminal.shows("y\n");
     typed.send(()).unwrap();
-    shows(&terminal, "Approve this request, once? [y/N]");
+    terminal.shows("Approve this request, once? [y/N]");
     terminal.press(&["Enter"]);
-    shows(&terminal, "the request was left open");
+    terminal.shows("the request was left open");
     assert_eq!(double.orders().len(), 1);
 }
 
@@ -266,13 +257,13 @@ fn a_question_is_shown_before_it_is_answered() {
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert_eq!(given().len(), 1, "{:?}", given());
     let terminal = in_terminal(&user, &["answer", "00000001"]);
-    shows(&terminal, "Your answer (1 to 2; Enter alone leaves it open):");
+    terminal.shows("Your answer (1 to 2; Enter alone leaves it open):");
     terminal.press(&["C-c"]);
-    shows(&terminal, "the question was left open\nexited with 4");
+    terminal.shows("the question was left open\nexited with 4");
     let terminal = in_terminal(&user, &["answer", "00000001"]);
-    shows(&terminal, "Your answer (1 to 2; Enter alone leaves it open):");
+    terminal.shows("Your answer (1 to 2; Enter alone leaves it open):");
     terminal.press(&["1", "Enter"]);
-    shows(&terminal, "it is done\nexited with 0");
+    terminal.shows("it is done\nexited with 0");
     assert_eq!(given()[1..], [("r-1".to_owned(), FormAnswer::Choice(0))]);
 }
 
@@ -332,7 +323,7 @@ fn a_form_is_filled_in_field_by_field() {
     let type_in = |lines: &[(&str, &str)]| {
         let terminal = in_terminal(&user, &["answer", "00000001"]);
         for (asks, typed) in lines {
-            shows(&terminal, asks);
+            terminal.shows(asks);
             terminal.text(typed);
             terminal.press(&["Enter"]);
         }
@@ -345,16 +336,16 @@ fn a_form_is_filled_in_field_by_field() {
         ("rooms (any of its choices; may be left out, by number: 1 to 2):", "1, attic"),
         ("note (a text; may be left out):", ""),
     ];
-    shows(&type_in(&[&filled[..], &[("Send this? [y/N]", "n")]].concat()), "the question was left open\nexited with 4");
-    shows(&type_in(&filled[..2]), "that its form allows");
+    type_in(&[&filled[..], &[("Send this? [y/N]", "n")]].concat()).shows("the question was left open\nexited with 4");
+    type_in(&filled[..2]).shows("that its form allows");
     assert_eq!(given().len(), 1, "{:?}", given());
-    shows(&type_in(&[&filled[..], &[("Send this? [y/N]", "y")]].concat()), "it is done\nexited with 0");
+    type_in(&[&filled[..], &[("Send this? [y/N]", "y")]].concat()).shows("it is done\nexited with 0");
     assert_eq!(given()[1..], [json!({"coats": 3, "color": "blue", "rooms": ["hall", "attic"]})]);
     // An empty required field leaves the question open, and so does Ctrl-C at any field.
-    shows(&type_in(&[("color (", "")]), "the question was left open\nexited with 4");
+    type_in(&[("color (", "")]).shows("the question was left open\nexited with 4");
     let terminal = type_in(&filled[..4]);
-    shows(&terminal, "note (");
+    terminal.shows("note (");
     terminal.press(&["C-c"]);
-    shows(&terminal, "the question was left open\nexited with 4");
+    terminal.shows("the question was left open\nexited with 4");
     assert_eq!(given().len(), 2, "{:?}", given());
 }

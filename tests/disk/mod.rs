@@ -5,5 +5,5 @@ mod commands;
 mod files;
 mod former;
 mod homes;
-mod owners;
+mod locks;
 mod shown;

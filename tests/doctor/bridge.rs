@@ -1,7 +1,7 @@
 //! The bridge to terminals: the problems that `doctor` finds with it, and their repair.
 
 use super::checks::examined;
-use super::fixes::{in_terminal, shows};
+use super::fixes::in_terminal;
 use crate::support::synthetic::User;
 use serde_json::{Value, json};
 use std::fs;
@@ -39,11 +39,11 @@ fn a_bridge_that_is_gone_or_of_another_version_is_repaired() {
     let user = switched_on();
     let fix = || {
         let terminal = in_terminal(&user.pilotlight(&["doctor", "--fix"]));
-        shows(&terminal, "Write the bridge of this program into");
+        terminal.shows("Write the bridge of this program into");
         terminal.text("y");
         terminal.press(&["Enter"]);
-        shows(&terminal, "sessions that are started from now on have it");
-        shows(&terminal, "exited with");
+        terminal.shows("sessions that are started from now on have it");
+        terminal.shows("exited with");
     };
     reports(&user, "problem", "which is gone");
     fix();

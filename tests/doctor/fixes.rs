@@ -3,19 +3,9 @@
 use super::checks::examined;
 use crate::support::synthetic::User;
 use crate::support::tmux::Tmux;
-use crate::support::{SOON, wait_until};
 use std::fs;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
-
-pub(super) fn shows(terminal: &Tmux, what: &str) {
-    wait_until(
-        SOON,
-        &format!("the terminal shows {what:?}"),
-        || terminal.screen(),
-        || terminal.screen().contains(what).then_some(()),
-    );
-}
 
 /// Runs a command in a terminal, which finally shows the exit code.
 pub(super) fn in_terminal(command: &Command) -> Tmux {
@@ -49,14 +39,14 @@ fn each_repair_is_confirmed_and_keeps_a_copy() {
 
     let terminal = in_terminal(&mine(&["doctor", "--fix"]));
     let answer = |question: &str, answer: &str| {
-        shows(&terminal, question);
+        terminal.shows(question);
         terminal.text(answer);
         terminal.press(&["Enter"]);
     };
     answer("into comments, and keep a copy of it as it is? [y/N]", "y");
     answer("quiet.json aside? [y/N]", "n");
     answer("on which nobody listens? [y/N]", "y");
-    shows(&terminal, "exited with");
+    terminal.shows("exited with");
     assert_eq!(fs::read_to_string(&config).unwrap(), "# bogus = 1\n");
     assert_eq!(fs::read_to_string(scratch.join("config.toml.before-fix")).unwrap(), "bogus = 1\n");
     assert_eq!(fs::read_to_string(state.join("quiet.json")).unwrap(), "{", "the answer was no");

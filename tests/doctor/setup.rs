@@ -1,6 +1,6 @@
 //! `pilotlight setup`: what it writes and removes, and what it leaves alone.
 
-use super::fixes::{in_terminal, shows};
+use super::fixes::in_terminal;
 use crate::support::synthetic::User;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -157,11 +157,11 @@ fn it_asks_before_it_writes() {
     for (answer, code, written) in [("n", 4, 0), ("y", 0, ALL.len())] {
         let desk = Desk::new();
         let terminal = in_terminal(&desk.command(&["setup"]));
-        shows(&terminal, "Write 6 files? [y/N]");
+        terminal.shows("Write 6 files? [y/N]");
         assert!(desk.existing().is_empty());
         terminal.text(answer);
         terminal.press(&["Enter"]);
-        shows(&terminal, &format!("exited with {code}"));
+        terminal.shows(&format!("exited with {code}"));
         assert_eq!(desk.existing().len(), written);
     }
 }

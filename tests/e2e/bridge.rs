@@ -6,8 +6,8 @@ mod consent;
 mod held_up;
 mod lives;
 mod older;
-mod places;
 mod rough;
+mod socket_path;
 mod stories;
 
 use crate::support::home::{Home, cli};

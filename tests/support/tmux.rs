@@ -76,6 +76,12 @@ impl Tmux {
         String::from_utf8_lossy(&self.run(["capture-pane", "-p"]).stdout).into_owned()
     }
 
+    /// Waits until it shows this text.
+    pub(crate) fn shows(&self, text: &str) {
+        let shown = || self.screen().contains(text).then_some(());
+        wait_until(SOON, &format!("the terminal shows {text:?}"), || self.screen(), shown);
+    }
+
     /// Presses keys by their tmux names: `Enter`, `Escape`, `Down`, `C-c`.
     pub(crate) fn press(&self, keys: &[&str]) {
         for key in keys {

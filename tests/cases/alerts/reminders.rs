@@ -1,7 +1,7 @@
 //! Reminders: a popup for a cause that still holds, raised once more.
 
 use super::super::story::Story;
-use super::silence::TROUBLES;
+use super::quiet::TROUBLES;
 use super::stage::Stage;
 use pilotlight::core::alert::Cause;
 use pilotlight::core::verdict::Status;
