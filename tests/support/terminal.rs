@@ -61,9 +61,9 @@ impl Terminal {
         (tmux, pid)
     }
 
-    /// Types a line, and presses Enter.
+    /// Pastes a line, and presses Enter.
     pub(crate) fn enter(&self, line: &str) {
-        self.tmux.text(line);
+        self.tmux.paste(line);
         self.wait_screen(line);
         self.tmux.press(&["Enter"]);
     }
@@ -89,7 +89,7 @@ impl Terminal {
     pub(crate) fn shell(&self, command: &str) {
         self.tmux.text("!");
         self.wait_screen("Shell ·");
-        self.tmux.text(command);
+        self.tmux.paste(command);
         self.wait_screen(&format!("! {command}"));
         self.tmux.press(&["Enter"]);
     }

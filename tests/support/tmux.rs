@@ -21,7 +21,7 @@ pub(crate) fn prompt(socket: &Path, pane: &str, words: &str) {
     let screen = || on(socket, &["capture-pane", "-p", "-t", pane]);
     let accepts = || screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(());
     wait_until(SOON, "the resumed terminal accepts a prompt", screen, accepts);
-    on(socket, &["send-keys", "-t", pane, "-l", words]);
+    on(socket, &["set-buffer", "--", words, ";", "paste-buffer", "-d", "-p", "-t", pane]);
     wait_until(SOON, "it shows the prompt", screen, || screen().contains(words).then_some(()));
     on(socket, &["send-keys", "-t", pane, "Enter"]);
 }
@@ -92,6 +92,12 @@ impl Tmux {
     /// Types this text literally.
     pub(crate) fn text(&self, text: &str) {
         self.run(["send-keys", "-l", text]);
+    }
+
+    /// Pastes this text. Copilot draws the whole screen for each typed key, and once for this: a prompt then takes 0.03 s
+    /// of CPU instead of a second.
+    pub(crate) fn paste(&self, text: &str) {
+        self.run(["set-buffer", "--", text, ";", "paste-buffer", "-d", "-p"]);
     }
 
     fn run<const N: usize>(&self, args: [&str; N]) -> Output {
