@@ -186,38 +186,6 @@ impl Bridged {
     }
 }
 
-#[test]
-fn the_tray_stops_a_turn_and_the_terminal_stays_alive() {
-    let bridged = Bridged::new(&["--allow-all-tools"]);
-    let id = bridged.id();
-    bridged.terminal.enter("SCRIPT:tool Paint the fence");
-    bridged.terminal.folder.wait("tool.execution_start");
-    bridged.pilot.wait_status(&id, "working", "");
-    bridged.pilot.click(&id, "Stop the turn");
-    bridged.terminal.folder.wait("abort");
-    bridged.pilot.wait_status(&id, "idle", "");
-    bridged.terminal.enter("SCRIPT:tool Paint the gate");
-    bridged.terminal.folder.wait_nth("tool.execution_start", 2);
-    bridged.run_ok(&["stop", &id]);
-    bridged.terminal.folder.wait_nth("abort", 2);
-}
-
-#[test]
-fn the_tray_answers_a_question_in_a_terminal() {
-    Bridged::new(&[]).choose_blue();
-}
-
-#[test]
-fn the_tray_approves_in_a_terminal_with_consent() {
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
-    bridged.terminal.enter("SCRIPT:tool Paint the gate");
-    let completed = bridged.answer_request(&["approve"], 2);
-    assert_eq!(completed["data"]["result"]["kind"], "approved");
-    bridged.home.release_tools();
-    bridged.terminal.folder.wait("tool.execution_complete");
-}
-
 /// Without a tray, a command listens for bridges during its order.
 #[test]
 #[ignore = "tests/long.sh"]
@@ -278,27 +246,9 @@ fn it_can_be_installed_inspected_and_removed() {
 }
 
 #[test]
-fn only_the_named_turn_is_stopped() {
+fn orders_apply_only_to_the_turn_or_question_that_they_name() {
     let stage = Stage::new(&["--allow-all-tools"]);
-    stage.terminal.enter("SCRIPT:tool Paint the fence");
-    stage.terminal.folder.wait("tool.execution_start");
-    let root = stage.root();
-    assert_eq!(stage.connection.order(1, json!({"t": "stop", "after": "another"})), Err("changed".into()));
-    stage.connection.order(2, json!({"t": "stop", "after": root})).unwrap();
-    stage.terminal.folder.wait("abort");
-    stage.connection.event("abort");
-    // The session continues, and an order for the previous turn does not stop the next one.
-    stage.terminal.enter("SCRIPT:tool Paint the gate");
-    stage.terminal.folder.wait_nth("tool.execution_start", 2);
-    assert_eq!(stage.connection.order(3, json!({"t": "stop", "after": root})), Err("changed".into()));
-    stage.connection.order(4, json!({"t": "stop", "after": stage.root()})).unwrap();
-    stage.terminal.folder.wait_nth("abort", 2);
-}
-
-#[test]
-fn a_question_is_reported_and_answered() {
-    let stage = Stage::new(&[]);
-    stage.terminal.enter("SCRIPT:form Paint the fence");
+    stage.terminal.enter("SCRIPT:form Paint the wall");
     let asked = stage.connection.event("elicitation.requested");
     assert!(asked["requestedSchema"]["properties"].is_object(), "{asked}");
     let (name, field) = asked["requestedSchema"]["properties"].as_object().unwrap().iter().next().unwrap();
@@ -310,9 +260,25 @@ fn a_question_is_reported_and_answered() {
     assert!(done.to_string().contains(choice.as_str().unwrap()), "{done}");
     stage.connection.event("elicitation.completed");
     assert_eq!(stage.connection.order(2, answer), Err("gone".into()));
+
+    stage.connection.event("session.idle");
+    stage.terminal.enter("SCRIPT:tool Paint the fence");
+    stage.terminal.folder.wait_nth("tool.execution_start", 2);
+    let root = stage.root();
+    assert_eq!(stage.connection.order(3, json!({"t": "stop", "after": "another"})), Err("changed".into()));
+    stage.connection.order(4, json!({"t": "stop", "after": root})).unwrap();
+    stage.terminal.folder.wait("abort");
+    stage.connection.event("abort");
+    // The session continues, and an order for the previous turn does not stop the next one.
+    stage.terminal.enter("SCRIPT:tool Paint the gate");
+    stage.terminal.folder.wait_nth("tool.execution_start", 3);
+    assert_eq!(stage.connection.order(5, json!({"t": "stop", "after": root})), Err("changed".into()));
+    stage.connection.order(6, json!({"t": "stop", "after": stage.root()})).unwrap();
+    stage.terminal.folder.wait_nth("abort", 2);
 }
 
-/// Requests can be approved only after consent was given in the terminal.
+/// Requests can be approved only after consent was given in the terminal. Permanent consent is later used right after a
+/// prompt, without a dialog.
 #[test]
 fn approving_needs_consent_and_the_shown_text() {
     let stage = Stage::new(&[]);
@@ -327,7 +293,7 @@ fn approving_needs_consent_and_the_shown_text() {
         let asked = threads.spawn(|| connection.order(3, json!({"t": "elevate", "after": root})));
         stage.terminal.wait_screen(CONSENT);
         assert_eq!(connection.order(4, json!({"t": "stop", "after": root})), Err("consenting".into()));
-        stage.terminal.press(&["1"]);
+        stage.terminal.press(&["2"]);
         asked.join().unwrap().unwrap();
     });
     stage.terminal.wait_no_screen(CONSENT);
@@ -342,6 +308,19 @@ fn approving_needs_consent_and_the_shown_text() {
     assert_eq!(completed["data"]["result"]["kind"], "approved");
     stage.home.release_tools();
     stage.terminal.folder.wait("tool.execution_complete");
+
+    stage.terminal.exit();
+    let again = Terminal::start(&stage.home, &stage.model, &[]);
+    let connection = stage.listener.accept();
+    assert_eq!(connection.hello["elevated"], false, "no consent is requested at the start");
+    again.enter("SCRIPT:tool Paint the shed");
+    connection.wait("it may answer", |message| message["t"] == "consent" && message["elevated"] == true);
+    connection
+        .wait("the request", |message| message["type"] == "permission.requested" || !message["items"][0].is_null());
+    assert!(!again.dump().contains(CONSENT));
+    again.folder.wait("permission.requested");
+    let asked = again.folder.types().iter().filter(|kind| *kind == "permission.requested").count();
+    assert_eq!(asked, 1, "only the tool's own request");
 }
 
 /// Runs a turn to its end, and returns an order to request consent, which is possible then.
@@ -363,37 +342,6 @@ fn request_consent(stage: &Stage, keys: &[&str]) -> Result<Value, String> {
         stage.terminal.wait_no_screen(CONSENT);
         result
     })
-}
-
-#[test]
-fn a_refusal_is_final_for_the_session_and_affects_nothing_else() {
-    let stage = Stage::new(&[]);
-    request_consent(&stage, &["Escape"]).unwrap_err();
-    assert_eq!(stage.connection.order(2, json!({"t": "elevate", "after": stage.root()})), Err("refused".into()));
-    stage.terminal.enter("SCRIPT:tool Paint the gate");
-    stage.terminal.wait_screen(DIALOG);
-    stage.terminal.folder.wait_nth("user.message", 2);
-    stage.connection.order(3, json!({"t": "stop", "after": stage.root()})).unwrap();
-    stage.terminal.folder.wait("abort");
-}
-
-/// Permanent consent is used right after a prompt, without a dialog.
-#[test]
-fn remembered_consent_needs_no_dialog() {
-    let stage = Stage::new(&[]);
-    request_consent(&stage, &["2"]).unwrap();
-    stage.terminal.exit();
-    let again = Terminal::start(&stage.home, &stage.model, &[]);
-    let connection = stage.listener.accept();
-    assert_eq!(connection.hello["elevated"], false, "no consent is requested at the start");
-    again.enter("SCRIPT:tool Paint the gate");
-    connection.wait("it may answer", |message| message["t"] == "consent" && message["elevated"] == true);
-    connection
-        .wait("the request", |message| message["type"] == "permission.requested" || !message["items"][0].is_null());
-    assert!(!again.dump().contains(CONSENT));
-    again.folder.wait("permission.requested");
-    let asked = again.folder.events().iter().filter(|event| event["type"] == "permission.requested").count();
-    assert_eq!(asked, 1, "only the tool's own request");
 }
 
 #[test]

@@ -62,36 +62,32 @@ fn from_start_to_exit() {
     stage.terminal.folder.wait_nth("assistant.turn_end", 2);
     stage.wait_status("idle", "");
 
+    stage.terminal.enter("SCRIPT:form Paint the gate");
+    stage.terminal.folder.wait_nth("tool.execution_start", 2);
+    stage.wait_status("needs-input", "");
+    // In the dialog, red is preselected, and Enter chooses it.
+    stage.terminal.wait_screen("Which color?");
+    stage.terminal.press(&["Enter"]);
+    stage.terminal.folder.wait_nth("tool.execution_complete", 2);
+    stage.terminal.folder.wait_nth("assistant.turn_end", 4);
+    stage.wait_status("idle", "");
+
     stage.terminal.exit();
     stage.wait_status("ended", "");
 }
 
 #[test]
-fn asks_a_question_with_ask_user() {
-    let stage = Stage::new();
-    stage.terminal.enter("SCRIPT:form Paint the fence");
-    stage.terminal.folder.wait("tool.execution_start");
-    stage.wait_status("needs-input", "");
-    // In the dialog, red is preselected, and Enter chooses it.
-    stage.terminal.wait_screen("Which color?");
-    stage.terminal.press(&["Enter"]);
-    stage.terminal.folder.wait("tool.execution_complete");
-    stage.terminal.folder.wait_nth("assistant.turn_end", 2);
-    stage.wait_status("idle", "");
-}
-
-#[test]
-fn interrupted_with_escape() {
+fn interrupted_with_escape_then_terminated() {
     let stage = Stage::in_the_middle();
     stage.terminal.interrupt();
     stage.wait_status("idle", "");
-}
 
-#[test]
-fn killed_is_crashed() {
-    let stage = Stage::in_the_middle();
-    stage.terminal.signal(Signal::KILL);
-    stage.wait_status("crashed", "");
+    stage.terminal.enter("SCRIPT:tool Paint the gate");
+    stage.terminal.approve();
+    stage.terminal.folder.wait_nth("permission.completed", 2);
+    stage.wait_status("working", "");
+    stage.terminal.signal(Signal::TERM);
+    stage.wait_status("ended", "bash");
 }
 
 #[test]
@@ -138,13 +134,6 @@ fn a_new_session_in_the_same_terminal() {
 
     stage.terminal.signal(Signal::KILL);
     stage.wait_status("ended", "");
-}
-
-#[test]
-fn terminated_is_ended() {
-    let stage = Stage::in_the_middle();
-    stage.terminal.signal(Signal::TERM);
-    stage.wait_status("ended", "bash");
 }
 
 #[test]

@@ -96,52 +96,52 @@ impl Bridged {
     }
 }
 
-/// Runs a tool that impersonates the tray to a bridge that may answer, and asserts that only the user answers. Returns
-/// the tool's notes, which contain no approval.
-fn attack_bridge(part: &str) -> Vec<Value> {
+/// A tool relays between the tray and a bridge that may answer, which both authenticate to it. Then it poses as the tray
+/// itself: it knows the key, and can prove that to the bridge.
+#[test]
+fn a_tool_that_poses_as_the_tray_approves_nothing() {
     let bridged = Bridged::new(&[]);
     bridged.give_consent();
-    let rogue = Rogue::start(&bridged, part, &bridged.id());
-    rogue.wait(&bridged, "the bridge has left it", |note| note["closed"] == "bridge");
-    bridged.assert_only_user_answers(2, || {});
-    let notes = rogue.notes();
-    assert!(!notes.iter().any(|note| !note["approves"].is_null()), "{notes:?}");
-    notes
-}
+    let attack = |part: &str, asked_before: usize| {
+        let rogue = Rogue::start(&bridged, part, &bridged.id());
+        rogue.wait(&bridged, "the bridge has left it", |note| note["closed"] == "bridge");
+        bridged.assert_only_user_answers(asked_before, || {});
+        let notes = rogue.notes();
+        assert!(!notes.iter().any(|note| !note["approves"].is_null()), "{notes:?}");
+        notes
+    };
+    let notes = attack("relay", 2);
+    assert!(notes.iter().any(|note| note["from"] == "tray"), "{notes:?}");
 
-/// It knows the key, and can prove that to the bridge.
-#[test]
-fn a_tool_that_takes_the_trays_place_approves_nothing() {
-    let notes = attack_bridge("tray");
+    bridged.terminal.wait_no_screen(DIALOG);
+    bridged.pilot.wait_status(&bridged.id(), "idle", "");
+    let socket = bridged.pilot.user().join("run/pilotlight/bridge.sock");
+    std::fs::rename(socket.with_extension("sock.aside"), socket).unwrap();
+    bridged.pilot.wait_bridges(2, &bridged.id());
+    let notes = attack("tray", 4);
     assert!(!notes.iter().any(|note| note["message"]["t"] == "proof"), "{notes:?}");
 }
 
-/// It relays between the tray and the bridge, which both authenticate to it.
+/// A tool poses as a bridge that is connected, and is turned away. Then it kills the bridge and is accepted in its
+/// place, but can still approve nothing.
 #[test]
-fn a_tool_that_relays_between_bridge_and_tray_approves_nothing() {
-    attack_bridge("relay");
-}
-
-#[test]
-fn a_tool_that_impersonates_a_live_bridge_is_turned_away() {
+fn a_tool_that_poses_as_the_bridge_approves_nothing() {
     let bridged = Bridged::new(&[]);
-    let rogue = Rogue::start(&bridged, "bridge", &bridged.id());
+    let (id, log) = (bridged.id(), || bridged.pilot.log());
+    let rogue = Rogue::start(&bridged, "bridge", &id);
     rogue.wait(&bridged, "it is sent away", |note| note["closed"] == "tray");
     bridged.assert_only_user_answers(1, || {});
     let ordered = rogue.notes().iter().any(|note| note["from"] == "tray" && note["message"]["t"] != "welcome");
     assert!(!ordered, "{:?}", rogue.notes());
-}
+    drop(rogue);
 
-/// A tool that killed the bridge is accepted in its place, but can still approve nothing.
-#[test]
-fn a_tool_that_impersonates_the_bridge_approves_nothing() {
-    let bridged = Bridged::new(&[]);
-    let (id, log) = (bridged.id(), || bridged.pilot.log());
+    bridged.terminal.wait_no_screen(DIALOG);
+    bridged.pilot.wait_status(&id, "idle", "");
     kill(bridged.terminal.extension());
     wait_until(SOON, "the bridge has gone", log, || log().contains("a bridge has disconnected").then_some(()));
     let rogue = Rogue::start(&bridged, "bridge", &id);
     rogue.wait(&bridged, "the tray greets it", |note| note["message"]["t"] == "welcome");
-    bridged.assert_only_user_answers(1, || {
+    bridged.assert_only_user_answers(3, || {
         bridged.pilot.wait_status(&id, "needs-permission", "");
         let ran = bridged.pilot.run(&["approve", &id]);
         assert_ne!(ran.code, Some(0), "{ran:?}");

@@ -73,7 +73,6 @@ fn clicks_on_a_popup_take_effect_in_the_terminal() {
     assert_eq!(types.iter().filter(|kind| *kind == "abort").count(), 1, "{}", terminal.dump());
 }
 
-/// Clicks on Stop and on answers are in other tests.
 #[test]
 fn clicks_in_the_menu_take_effect_in_the_terminal() {
     let bridged = Bridged::new(&[]);
@@ -87,6 +86,14 @@ fn clicks_in_the_menu_take_effect_in_the_terminal() {
         terminal.wait_no_screen(DIALOG);
         bridged.pilot.wait_status(&id, "idle", "");
     }
+    bridged.choose_blue();
+    bridged.pilot.wait_status_in_tray(&id, "idle", "");
+    terminal.enter("SCRIPT:hang Paint the gate");
+    bridged.model.wait_requested("hang", 0);
+    bridged.pilot.wait_status(&id, "working", "");
+    bridged.pilot.click(&id, "Stop the turn");
+    terminal.folder.wait("abort");
+    bridged.pilot.wait_status(&id, "idle", "");
 }
 
 /// After an update, the old bridge continues to work. A click installs the new one for terminals that are started

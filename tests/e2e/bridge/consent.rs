@@ -8,9 +8,9 @@ use crate::support::terminal::{CONSENT, DIALOG, Terminal};
 use crate::support::{SOON, wait_until};
 use serde_json::json;
 
-/// A user who is typing could answer it by accident.
+/// A user who is typing could answer it by accident. A refusal is final for the session, and affects nothing else.
 #[test]
-fn consent_is_not_requested_during_a_dialog_or_a_turn() {
+fn consent_is_requested_once_and_not_during_a_dialog_or_a_turn() {
     let stage = Stage::new(&[]);
     idle_elevate_order(&stage);
     stage.terminal.enter("SCRIPT:tool Paint the gate");
@@ -34,6 +34,13 @@ fn consent_is_not_requested_during_a_dialog_or_a_turn() {
         stage.terminal.press(&["Escape"]);
         asked.join().unwrap().unwrap_err();
     });
+    stage.terminal.wait_no_screen(CONSENT);
+    assert_eq!(stage.connection.order(5, json!({"t": "elevate", "after": stage.root()})), Err("refused".into()));
+    stage.terminal.enter("SCRIPT:two Paint the shed");
+    stage.terminal.wait_screen(DIALOG);
+    stage.terminal.folder.wait_nth("user.message", 3);
+    stage.connection.order(6, json!({"t": "stop", "after": stage.root()})).unwrap();
+    stage.terminal.folder.wait("abort");
 }
 
 /// Remembered consent is used right after a prompt, never while something is typed, neither at the start nor later.

@@ -7,32 +7,12 @@ use crate::support::terminal::CONSENT;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// The bridge reads the order before it learns what happened in the meantime.
 #[test]
-fn a_delayed_stop_does_not_affect_the_next_turn() {
-    let stage = Stage::new(&["--allow-all-tools"]);
-    let (terminal, extension) = (&stage.terminal, stage.terminal.extension());
-    terminal.enter("SCRIPT:tool Paint the fence");
-    terminal.folder.wait("tool.execution_start");
-    freeze(extension);
-    stage.connection.send(&format!("{}\n", json!({"t": "stop", "id": 7, "after": stage.root()})));
-    stage.home.release_tools();
-    terminal.folder.wait_nth("assistant.turn_end", 2);
-    terminal.enter("SCRIPT:hang Paint the gate");
-    stage.model.wait_requested("hang", 0);
-    terminal.folder.wait_nth("user.message", 2);
-    signal(extension, Signal::CONT);
-    let result = stage.connection.wait("its result", |message| message["t"] == "result" && message["id"] == 7);
-    assert_eq!(result["error"], "changed", "{result}");
-    stage.connection.order(8, json!({"t": "stop", "after": stage.root()})).unwrap();
-    terminal.folder.wait("abort");
-}
-
-/// Its sender was already told that the result is unknown, and may have done something else.
-#[test]
-fn an_expired_order_is_not_carried_out() {
+fn late_orders_are_not_carried_out() {
     let stage = Stage::new(&[]);
+    let (terminal, extension) = (&stage.terminal, stage.terminal.extension());
     let after = idle_elevate_order(&stage)["after"].clone();
+    // Expired: its sender was already told that the result is unknown, and may have done something else.
     let by = jiff::Timestamp::now().as_millisecond() - 1;
     for (id, verb) in (1..).zip(["elevate", "send", "stop", "approve", "deny", "answer", "plan", "activity"]) {
         let order = json!({"t": verb, "after": after, "prompt": "SCRIPT:two Paint it black", "by": by});
@@ -41,10 +21,27 @@ fn an_expired_order_is_not_carried_out() {
     // An order before its deadline is carried out.
     let in_time = json!({"t": "send", "after": after, "prompt": "SCRIPT:plain Paint the gate", "by": by + 600_000});
     stage.connection.order(9, in_time).unwrap();
-    stage.terminal.folder.wait_nth("assistant.turn_end", 2);
-    let types = stage.terminal.folder.types();
-    assert_eq!(types.iter().filter(|kind| *kind == "user.message").count(), 2, "{}", stage.terminal.dump());
-    assert!(!types.iter().any(|kind| kind == "permission.requested"), "{}", stage.terminal.dump());
+    terminal.folder.wait_nth("assistant.turn_end", 2);
+    let types = terminal.folder.types();
+    assert_eq!(types.iter().filter(|kind| *kind == "user.message").count(), 2, "{}", terminal.dump());
+    assert!(!types.iter().any(|kind| kind == "permission.requested"), "{}", terminal.dump());
+
+    // Delayed: the bridge reads the order before it learns that the next turn has begun.
+    terminal.enter("SCRIPT:tool Paint the shed");
+    terminal.approve();
+    terminal.folder.wait("permission.completed");
+    freeze(extension);
+    stage.connection.send(&format!("{}\n", json!({"t": "stop", "id": 10, "after": stage.root()})));
+    stage.home.release_tools();
+    terminal.folder.wait_nth("assistant.turn_end", 4);
+    terminal.enter("SCRIPT:hang Paint the door");
+    stage.model.wait_requested("hang", 0);
+    terminal.folder.wait_nth("user.message", 4);
+    signal(extension, Signal::CONT);
+    let result = stage.connection.wait("its result", |message| message["t"] == "result" && message["id"] == 10);
+    assert_eq!(result["error"], "changed", "{result}");
+    stage.connection.order(11, json!({"t": "stop", "after": stage.root()})).unwrap();
+    terminal.folder.wait("abort");
 }
 
 impl Bridged {

@@ -57,14 +57,24 @@ impl Bridged {
     }
 }
 
+/// The tray is killed in the middle of a turn, and another one is started. Then the bridge is killed.
 #[test]
-fn killing_the_bridge_does_not_affect_the_terminal() {
-    let bridged = Bridged::new(&[]);
+fn killing_the_tray_or_the_bridge_does_not_affect_the_terminal() {
+    let mut bridged = Bridged::new(&[]);
+    bridged.terminal.enter("SCRIPT:hang Paint the fence");
+    bridged.model.wait_requested("hang", 0);
+    signal(bridged.pilot.tray_pid(), Signal::KILL);
+    bridged.pilot.end_tray();
+    let _tray = bridged.another_tray(env!("CARGO_BIN_EXE_pilotlight").as_ref());
+    bridged.pilot.wait_bridges(2, "");
+    bridged.stop_turn(1);
+
     let (id, terminal) = (bridged.id(), &bridged.terminal);
-    terminal.enter("SCRIPT:tool Paint the fence");
+    bridged.pilot.wait_status(&id, "idle", "");
+    terminal.enter("SCRIPT:tool Paint the gate");
     terminal.wait_screen(DIALOG);
     bridged.pilot.wait_status(&id, "needs-permission", "");
-    kill(bridged.terminal.extension());
+    kill(terminal.extension());
     let gone = || bridged.pilot.log().contains("a bridge has disconnected").then_some(());
     wait_until(SOON, "the bridge has gone", || bridged.pilot.log(), gone);
     assert!(terminal.screen().contains(DIALOG), "{}", terminal.dump());
@@ -76,19 +86,6 @@ fn killing_the_bridge_does_not_affect_the_terminal() {
     let ran = bridged.pilot.run(&["stop", &id]);
     assert_ne!(ran.code, Some(0), "{ran:?}");
     assert!(is_live(terminal.pid()));
-}
-
-/// The tray is killed in the middle of a turn, and another one is started.
-#[test]
-fn after_the_tray_is_killed_the_bridge_connects_to_the_next_one() {
-    let mut bridged = Bridged::new(&["--allow-all-tools"]);
-    bridged.terminal.enter("SCRIPT:tool Paint the fence");
-    bridged.terminal.folder.wait("tool.execution_start");
-    signal(bridged.pilot.tray_pid(), Signal::KILL);
-    bridged.pilot.end_tray();
-    let _tray = bridged.another_tray(env!("CARGO_BIN_EXE_pilotlight").as_ref());
-    bridged.pilot.wait_bridges(2, "");
-    bridged.stop_turn(1);
 }
 
 /// The program is updated while sessions run. They have the old bridge, and a tray whose program file was replaced.

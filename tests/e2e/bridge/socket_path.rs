@@ -12,7 +12,7 @@ use std::os::unix::fs::{chown, symlink};
 use std::os::unix::net::UnixListener;
 
 #[test]
-fn anything_else_at_the_sockets_path_is_left_alone() {
+fn only_the_tray_is_obeyed_and_only_orders_that_fit() {
     let (home, model) = (Home::new("project"), Model::start());
     let key = install(&home, &model);
     let folder = ours(&home).join("run/pilotlight");
@@ -48,17 +48,13 @@ fn anything_else_at_the_sockets_path_is_left_alone() {
     terminal.enter("SCRIPT:plain Paint the shed");
     terminal.folder.wait_nth("assistant.turn_end", 3);
     // It connects to our socket, and connected to no other before.
-    let connection = Listener::start(&folder, &key).accept();
+    let listener = Listener::start(&folder, &key);
+    let connection = listener.accept();
     assert_eq!(connection.hello["session"], terminal.folder.id());
     assert!(theirs.accept().is_err() && !other.has_pending());
-}
 
-/// A proof of an earlier connection is not valid for the next.
-#[test]
-fn a_replayed_proof_is_not_accepted() {
-    let Stage { terminal, connection, listener, model: _model, home } = Stage::new(&[]);
-    let key = fs::read(ours(&home).join(".local/state/pilotlight/bridge.key")).unwrap();
-    let (folder, hello) = (ours(&home).join("run/pilotlight"), connection.hello.clone());
+    // A proof of an earlier connection is not valid for the next.
+    let hello = connection.hello.clone();
     drop((connection, listener));
     let again = Listener::start(&folder, &key);
     again.replay(&hello);
@@ -129,11 +125,13 @@ fn a_listener_that_sends_invalid_messages_is_left() {
 
 /// A turn ends and the next one begins while orders to stop the first arrive again and again. The next one is not
 /// stopped.
-fn late_stops(runs: usize) {
+#[test]
+#[ignore = "tests/long.sh"]
+fn late_stops_do_not_affect_the_next_turn() {
     let stage = Stage::new(&["--allow-all-tools"]);
     stage.terminal.enter("SCRIPT:plain Paint the wall");
     stage.connection.event("session.idle");
-    for run in 1..=runs {
+    for run in 1..=20 {
         stage.terminal.folder.wait_nth("user.message", run);
         let root = stage.root();
         let prompt = format!("SCRIPT:plain Paint the fence {run}");
@@ -159,15 +157,4 @@ fn late_stops(runs: usize) {
     }
     let types = stage.terminal.folder.types();
     assert!(!types.iter().any(|kind| kind == "abort"), "{}", stage.terminal.dump());
-}
-
-#[test]
-fn late_stops_do_not_affect_the_next_turn() {
-    late_stops(2);
-}
-
-#[test]
-#[ignore = "ten times as often"]
-fn late_stops_do_not_affect_the_next_turn_often() {
-    late_stops(20);
 }

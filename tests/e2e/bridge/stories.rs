@@ -5,7 +5,6 @@ use super::{Bridged, extension_in};
 use crate::support::home::{Folder, Home};
 use crate::support::model::Model;
 use crate::support::pilotlight::Pilot;
-use crate::support::process::is_live;
 use crate::support::terminal::{DIALOG, Terminal};
 use serde_json::Value;
 
@@ -21,8 +20,8 @@ pub(super) fn ends(folder: &Folder) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn a_turn_is_stopped_in_a_dialog_a_silent_model_and_a_sub_agent() {
-    let bridged = Bridged::new(&[]);
+fn a_turn_is_stopped_in_every_state_and_continued_after_a_failure() {
+    let bridged = Bridged::with_tap(&[]);
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     let stop = |nth| {
         bridged.run_ok(&["stop", &id]);
@@ -44,11 +43,20 @@ fn a_turn_is_stopped_in_a_dialog_a_silent_model_and_a_sub_agent() {
     bridged.pilot.wait_status(&id, "working", "");
     stop(3);
     hold.release();
+    terminal.enter("SCRIPT:err400 Paint the roof");
+    bridged.pilot.wait_status(&id, "failed", "");
+    let prompts = || terminal.folder.types().iter().filter(|kind| *kind == "user.message").count();
+    let before = prompts();
+    bridged.pilot.click(&id, "Continue");
+    terminal.folder.wait_nth("user.message", before + 1);
+    bridged.pilot.wait_status(&id, "failed", "");
+    assert_eq!(prompts(), before + 1, "one click sends one prompt\n{}", terminal.dump());
     // The session continues to work.
     terminal.enter("SCRIPT:two Paint the door");
     terminal.wait_screen(DIALOG);
     let aborts = terminal.folder.events().iter().filter(|e| e["type"] == "abort" && e["agentId"].is_null()).count();
     assert_eq!(aborts, 3, "{}", terminal.dump());
+    bridged.assert_calls_only(&["session.abort", "session.resume", "session.send"]);
 }
 
 /// The id of the open question, from the refusal of an `answer` without an id.
@@ -60,7 +68,7 @@ pub(super) fn open(bridged: &Bridged) -> String {
 
 #[test]
 fn each_kind_of_question_is_answered() {
-    let bridged = Bridged::new(&[]);
+    let bridged = Bridged::with_tap(&[]);
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     let answer = |prompt: &str, question: &str, arguments: &[&str], nth: usize| {
         terminal.enter(prompt);
@@ -79,6 +87,7 @@ fn each_kind_of_question_is_answered() {
     let fields = ["--field", "color=blue", "--field", "coats=3", "--field", "rooms=attic"];
     let result = answer("SCRIPT:fields Paint the door", "How shall it look?", &fields, 4);
     assert!(["blue", "attic", "3"].iter().all(|given| result.contains(given)) && !result.contains("hall"), "{result}");
+    bridged.assert_calls_only(&["session.ui.handlePendingElicitation"]);
 }
 
 #[test]
@@ -106,7 +115,7 @@ fn a_plan_in_a_terminal_is_rejected_or_approved_interactively() {
 /// Twenty requests at once, a request of a sub-agent, denials, and a path.
 #[test]
 fn every_request_is_answered_by_its_id() {
-    let bridged = Bridged::new(&[]);
+    let bridged = Bridged::with_tap(&[]);
     bridged.give_consent();
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     terminal.enter("SCRIPT:many20 Paint the fence");
@@ -144,6 +153,7 @@ fn every_request_is_answered_by_its_id() {
     let done = terminal.folder.wait_nth("tool.execution_complete", 25);
     assert_eq!(done["data"]["success"], true, "{done}");
     assert_eq!(ends(&terminal.folder)[24], ("approved".to_owned(), false), "{}", terminal.dump());
+    bridged.assert_calls_only(&["session.permissions.handlePendingPermissionRequest"]);
 }
 
 /// In autopilot nobody can be asked and Copilot denies: three times, then the agent gives up. The user continues it.
@@ -162,22 +172,6 @@ fn a_denied_turn_is_continued() {
     let sent = terminal.folder.wait_nth("user.message", 2)["data"]["content"].to_string();
     assert!(sent.contains("SCRIPT:giveup3") || sent.contains("Go on from where you stopped"), "{sent}");
     assert!(!sent.contains("permission"), "{sent}");
-}
-
-/// The model failed: the session is continued by one prompt.
-#[test]
-fn a_failed_turn_is_continued() {
-    let bridged = Bridged::new(&["--allow-all-tools"]);
-    let (id, terminal) = (bridged.id(), &bridged.terminal);
-    terminal.enter("SCRIPT:err400 Paint the fence");
-    bridged.pilot.wait_status(&id, "failed", "");
-    let prompts = || terminal.folder.types().iter().filter(|kind| *kind == "user.message").count();
-    assert_eq!(prompts(), 1);
-    bridged.pilot.click(&id, "Continue");
-    terminal.folder.wait_nth("user.message", 2);
-    bridged.pilot.wait_status(&id, "failed", "");
-    assert_eq!(prompts(), 2, "one click sends one prompt\n{}", terminal.dump());
-    assert!(is_live(terminal.pid()));
 }
 
 /// A stop affects only the terminal of its home.
@@ -297,7 +291,7 @@ impl Bridged {
         })
     }
 
-    /// Asserts that the extension called these methods, and none outside its list.
+    /// Asserts that the extension called these methods, and none outside its list, by every line that it sent to Copilot.
     fn assert_calls_only(&self, expected: &[&str]) {
         let allowed = [
             "connect",
@@ -328,33 +322,4 @@ impl Bridged {
         calls.dedup();
         calls
     }
-}
-
-/// The extension calls only the methods of its list. The test inspects every line that it sends to Copilot.
-#[test]
-fn on_the_wire_it_calls_only_the_methods_of_its_list() {
-    let bridged = Bridged::with_tap(&[]);
-    let (id, terminal) = (bridged.id(), &bridged.terminal);
-    bridged.give_consent();
-    terminal.enter("SCRIPT:form Paint the fence");
-    bridged.pilot.wait_status_in_tray(&id, "needs-input", "Which color?");
-    bridged.run_ok(&["answer", &id, "--request", &open(&bridged), "--choice", "1"]);
-    terminal.folder.wait("tool.execution_complete");
-    bridged.pilot.wait_status_in_tray(&id, "idle", "");
-    terminal.enter("SCRIPT:tool Paint the gate");
-    bridged.answer_request(&["approve"], 2);
-    bridged.run_ok(&["stop", &id]);
-    terminal.folder.wait("abort");
-    bridged.pilot.wait_status(&id, "idle", "");
-    terminal.enter("SCRIPT:err400 Paint the shed");
-    bridged.pilot.wait_status(&id, "failed", "");
-    bridged.pilot.click(&id, "Continue");
-    terminal.folder.wait_nth("user.message", 5);
-    bridged.assert_calls_only(&[
-        "session.abort",
-        "session.resume",
-        "session.send",
-        "session.permissions.handlePendingPermissionRequest",
-        "session.ui.handlePendingElicitation",
-    ]);
 }
