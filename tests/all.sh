@@ -177,11 +177,13 @@ lint_while_building() {
     cat >"$RUSTC_WORKSPACE_WRAPPER" <<'SCRIPT'
 #!/usr/bin/env bash
 # linting-rustc RUSTC ARGUMENT...: compiles, then lints the same code without generating any.
-"$@" || exit
-lint=() emits='' previous=''
+"$@" -D warnings || exit
+lint=() emits='' previous='' library='' tests=''
 for argument in "${@:2}"; do
     case $argument in
     --emit=*) emits=1 argument=--emit=metadata ;;
+    lib) library=1 ;;
+    --test) tests=1 ;;
     --json=*) argument=${argument/,artifacts/} ;; # cargo would take them for the compiler's
     incremental=*) argument=incremental=$LINTS ;;
     esac
@@ -189,7 +191,8 @@ for argument in "${@:2}"; do
     lint+=("$argument")
     previous=$argument
 done
-[[ -z $emits ]] || exec clippy-driver "$1" "${lint[@]}" -D warnings
+# The library is linted together with its unit tests.
+[[ -z $emits || $library && ! $tests ]] || exec clippy-driver "$1" "${lint[@]}" -D warnings
 SCRIPT
     chmod +x "$RUSTC_WORKSPACE_WRAPPER"
     mkdir -p "$LINTS"
