@@ -15,6 +15,9 @@ readonly COPILOT=${PILOTLIGHT_TEST_RELEASE:-1.0.102}
 # Most tests spend their time waiting for a program, a limit or a server, so more of them run at once than there are
 # cores.
 readonly THREADS=6
+# rustc uses jemalloc, and gigabytes for the SDK alone. With huge pages, and if it keeps what it has, it takes up to a
+# fifth less time.
+readonly RUSTC_MEMORY=thp:always,metadata_thp:always,dirty_decay_ms:-1,muzzy_decay_ms:-1
 
 started_in=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -240,10 +243,10 @@ main() {
     [[ -d $target/debug ]] || export CARGO_INCREMENTAL=0
     prepare
     stage 'format' cargo fmt --check
-    stage 'clippy (windows, macos)' clippy_elsewhere "$WINDOWS" "$MACOS"
+    MALLOC_CONF=$RUSTC_MEMORY stage 'clippy (windows, macos)' clippy_elsewhere "$WINDOWS" "$MACOS"
     lint_while_building
     # All at once, so that the times below are those of the tests alone. With the benches, so that they are linted.
-    stage 'build tests, clippy (linux)' cargo test --locked --quiet --all-targets --no-run
+    MALLOC_CONF=$RUSTC_MEMORY stage 'build tests, clippy (linux)' cargo test --locked --quiet --all-targets --no-run
     # The soak takes two minutes on any machine, and little CPU: it runs alongside the others.
     run_tests e2e soak:: >"$scratch/soak" &
     soak=$!
