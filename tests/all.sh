@@ -181,12 +181,11 @@ lint_while_building() {
 #!/usr/bin/env bash
 # linting-rustc RUSTC ARGUMENT...: compiles, then lints the same code without generating any.
 "$@" -D warnings || exit
-lint=() emits='' previous='' library='' tests=''
+lint=() emits='' previous='' library=''
 for argument in "${@:2}"; do
     case $argument in
     --emit=*) emits=1 argument=--emit=metadata ;;
-    lib) library=1 ;;
-    --test) tests=1 ;;
+    lib) library=1 ;; # the type of the crate, which cargo does not pass for unit tests
     --json=*) argument=${argument/,artifacts/} ;; # cargo would take them for the compiler's
     incremental=*) argument=incremental=$LINTS ;;
     esac
@@ -195,7 +194,7 @@ for argument in "${@:2}"; do
     previous=$argument
 done
 # The library is linted together with its unit tests.
-[[ -z $emits || $library && ! $tests ]] || exec clippy-driver "$1" "${lint[@]}" -D warnings
+[[ -z $emits || $library ]] || exec clippy-driver "$1" "${lint[@]}" -D warnings
 SCRIPT
     chmod +x "$RUSTC_WORKSPACE_WRAPPER"
     mkdir -p "$LINTS"

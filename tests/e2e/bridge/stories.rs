@@ -51,9 +51,10 @@ fn a_turn_is_stopped_in_every_state_and_continued_after_a_failure() {
     terminal.folder.wait_nth("user.message", before + 1);
     bridged.pilot.wait_status(&id, "failed", "");
     assert_eq!(prompts(), before + 1, "one click sends one prompt\n{}", terminal.dump());
-    // The session continues to work.
+    // The session continues to work, and no second prompt came late.
     terminal.enter("SCRIPT:two Paint the door");
     terminal.wait_screen(DIALOG);
+    assert_eq!(prompts(), before + 2, "{}", terminal.dump());
     let aborts = terminal.folder.events().iter().filter(|e| e["type"] == "abort" && e["agentId"].is_null()).count();
     assert_eq!(aborts, 3, "{}", terminal.dump());
     bridged.assert_calls_only(&["session.abort", "session.resume", "session.send"]);
